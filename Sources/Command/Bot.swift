@@ -162,7 +162,7 @@ struct BotCommand: AsyncParsableCommand {
         return clip
     }
 
-    /// Returns the file that an argument names, or the files with this name and the extensions .ivf and .ogg.
+    /// Returns the file specified by an argument, or the files with this name and the extensions .ivf and .ogg.
     private func files(_ argument: String) throws -> [String] {
         var isDirectory: ObjCBool = false
         if FileManager.default.fileExists(atPath: argument, isDirectory: &isDirectory), !isDirectory.boolValue {

@@ -16,16 +16,16 @@ package protocol DatagramIO: AnyObject {
     var joins: Bool { get }
     /// Receives one batch and calls `body` for each datagram. The datagrams' memory stays valid until the next call.
     ///
-    /// The time of arrival is when the kernel got the datagram, if the system tells (Linux). Otherwise it is when the datagram
-    /// was read, which a busy loop does later.
+    /// The time of arrival is when the kernel received the datagram, if the system reports it (Linux). Otherwise it is
+    /// when the datagram was read, which is later in a busy loop.
     /// - Returns: the number of received messages. Fewer than `burst` means that the socket is empty.
     func receive(
         _ socket: DatagramSocket,
         _ body: (UnsafeMutableRawBufferPointer, TransportAddress, _ arrivedAt: MediaTime) -> Void
     ) -> Int
     var burst: Int { get }
-    /// Sends all datagrams. Waits a short time for a full socket. Datagrams that still do not fit into its buffer are lost, as in
-    /// any full network queue.
+    /// Sends all datagrams. Waits briefly if a socket is full. Datagrams that still do not fit into its buffer are
+    /// lost, as in any full network queue.
     /// - Returns: the number of lost datagrams.
     func send(_ arena: DatagramArena, on sockets: [DatagramSocket]) -> Int
     /// The number of times that sending had to wait for a full socket.

@@ -9,8 +9,8 @@ package enum SocketOptions {
     package static let datagramBuffer: Int32 = 4 << 20
     /// The size of a TCP connection's send buffer in the kernel, in bytes. It is small so that congestion shows early.
     private static let streamBuffer: Int32 = 128 << 10
-    /// The number of bytes that a TCP connection takes beyond what the network takes. More would only wait in the kernel, where
-    /// the delay cannot be seen and outdated packets cannot be dropped.
+    /// The number of bytes that a TCP connection accepts beyond what the network accepts. More would only wait in the
+    /// kernel, where the delay cannot be measured and outdated packets cannot be dropped.
     private static let unsentBuffer: Int32 = 16 << 10
 
     /// The option of TCP that limits the bytes which wait in the kernel, beyond what is on its way.
@@ -43,7 +43,7 @@ package enum SocketOptions {
         return descriptor
     }
 
-    /// Makes the kernel note when each datagram arrives, for the times of arrival in `DatagramIO`.
+    /// Makes the kernel record when each datagram arrives, for the arrival times in `DatagramIO`.
     package static func stampArrivals(_ descriptor: Int32) {
         #if os(Linux)
         confab_stamp_arrivals(descriptor)

@@ -3,24 +3,24 @@ import RTC
 
 /// The system calls that send a batch of messages over one socket.
 package protocol MessageSending {
-    /// The time by a monotonic clock.
+    /// The time of a monotonic clock.
     var now: MediaTime { get }
     /// Sends messages from `first` up to but excluding `end`.
-    /// - Returns: how many were sent; if none, the error of the first.
+    /// - Returns: the number of messages sent; if none, the error of the first.
     func send(_ first: Int, _ end: Int) -> (sent: Int, error: Int32)
-    /// Sends one segment of a message as a datagram of its own.
+    /// Sends one segment of a message as a separate datagram.
     /// - Returns: the error; 0 if there was none.
     func send(segment: Int, of message: Int) -> Int32
-    /// Returns how many datagrams a message contains.
+    /// Returns the number of datagrams in a message.
     func segments(of message: Int) -> Int
-    /// Waits until the socket has room, at most this long.
+    /// Waits until the socket has room, but no longer than `time`.
     func waitForRoom(_ time: MediaInterval)
 }
 
-/// How long sending may still wait for sockets whose buffers are full. Without waiting, a burst that is larger than the buffer
-/// loses its end, always for the same subscribers.
+/// The time that sending may still wait for sockets with full buffers. Without waiting, the end of a burst larger than
+/// the buffer would be lost, always for the same subscribers.
 package struct SendWait {
-    /// The maximum time for one batch. Meanwhile no packets are received, so it is short.
+    /// The maximum time for one batch. It is short because no packets are received in the meantime.
     package static let most = MediaInterval.milliseconds(5)
 
     private var left = Self.most
@@ -36,7 +36,7 @@ package struct SendWait {
         waits += 1
         let start = sender.now
         sender.waitForRoom(left)
-        // A wait that fails at once must not be repeated without end.
+        // Count at least a millisecond, so that a wait that fails immediately is not repeated endlessly.
         left = left - max(sender.now - start, .milliseconds(1))
         return true
     }
@@ -82,7 +82,7 @@ private func transmitSegments(
 private func isFull(_ error: Int32) -> Bool { error == EAGAIN || error == EWOULDBLOCK }
 
 extension DatagramSocket {
-    /// Waits until the socket has room, at most this long.
+    /// Waits until the socket has room, but no longer than `time`.
     func waitForRoom(_ time: MediaInterval) {
         var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         _ = poll(&entry, 1, Int32(clamping: max(1, time.milliseconds)))

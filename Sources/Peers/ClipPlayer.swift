@@ -9,14 +9,14 @@ package final class ClipPlayer: RobotSource {
         package init(audio: String? = nil, video: String? = nil) { (self.audio, self.video) = (audio, video) }
     }
 
-    /// The first RTP timestamps, for media that follows other media on the same tracks.
+    /// The first RTP timestamps, for media that continues other media on the same tracks.
     package struct Timestamps {
         package var audio: UInt32?
         package var video: UInt32?
         package init(audio: UInt32? = nil, video: UInt32? = nil) { (self.audio, self.video) = (audio, video) }
     }
 
-    /// Called with each video frame of the largest layer when it is sent, and with the time when it was due.
+    /// Called with each video frame of the largest layer when it is sent, and with the time at which it was due.
     package var onFrame: ((_ frame: UnsafeRawBufferPointer, _ isKeyframe: Bool, _ at: MediaTime) -> Void)?
     /// The sections to play in; nil to play over the first track of each kind.
     package var sections: Sections?

@@ -53,7 +53,7 @@ public final class RobotConnection: @unchecked Sendable {
     }
     /// Notifies the connection's owner that `nextTimeout` has changed.
     var onTimeoutChange: ((MediaTime?) -> Void)?
-    /// When the datagram that is being processed arrived.
+    /// The arrival time of the datagram being processed.
     private var arrivedAt = MediaTime(nanoseconds: 0)
     /// The number of packets with an SSRC that was not announced.
     public private(set) var strayPackets = 0
@@ -107,7 +107,7 @@ public final class RobotConnection: @unchecked Sendable {
 
     /// Handles one datagram, which is decrypted in place.
     ///
-    /// - Parameter arrivedAt: when the datagram arrived, if that was before `now`. Handlers get this time.
+    /// - Parameter arrivedAt: when the datagram arrived, if that was before `now`. Handlers receive this time.
     public func receive(
         _ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime, arrivedAt: MediaTime? = nil
     ) {

@@ -28,7 +28,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
     private let certificate: DTLSCertificate
     private let clockOrigin = NTPTime.monotonicOrigin
 
-    // The properties from here on are used only on the thread.
+    // The following properties are used only on the thread.
     private let poller: any Poller
     private let io: any DatagramIO
     private let takesPieces: Bool
@@ -46,10 +46,10 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - certificate: the certificate for all connections. If nil, a new one is created.
-    ///   - givesWay: if true, an arriving datagram never makes this thread preempt another one. Otherwise a load test would
-    ///     interrupt the server while it sends, and the load test's work would be counted as the server's.
-    ///   - stampsArrivals: if true, packets have the time at which the kernel got them, and not that at which this thread read
-    ///     them. This keeps the thread's own delays out of measurements.
+    ///   - givesWay: if true, an arriving datagram never makes this thread preempt another one. Otherwise a load test
+    ///     would interrupt the server while it sends, and the load test's work would be counted as the server's.
+    ///   - stampsArrivals: if true, packets have the time at which the kernel received them, instead of the time at
+    ///     which this thread read them. This keeps the thread's own delays out of measurements.
     /// - Throws: `RobotError` if the system is out of descriptors or OpenSSL fails.
     public init(certificate: DTLSCertificate? = nil, givesWay: Bool = false, stampsArrivals: Bool = false) throws {
         guard let certificate = certificate ?? DTLSCertificate.make() else {
@@ -131,7 +131,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
         return SocketOptions.port(of: sockets[Int(connection.socket)].descriptor)
     }
 
-    /// Returns the host candidates of a connection. They are only for IPv4.
+    /// Returns the host candidates of a connection, for IPv4 only.
     public func hostCandidates(of connection: RobotConnection) -> [Candidate] {
         guard let port = port(of: connection) else { return [] }
         return HostAddresses.ipv4().prefix(Self.maxCandidates).enumerated().map { index, address in

@@ -13,9 +13,8 @@ public protocol RobotSource: AnyObject {
     func keyframeWanted(of track: RobotTrack)
 }
 
-/// Receives packets and state changes of a connection, on the connection's thread. The handler may call the connection's
-/// functions, but must not end the connection in `received`.
-/// in `received`.
+/// Receives packets and state changes of a connection, on the connection's thread. The handler may call the
+/// connection's functions, but must not end the connection in `received`.
 public protocol RobotHandler: AnyObject {
     func received(_ packet: RobotPacket, of reception: RobotReception, over connection: RobotConnection)
     /// Called after `connection.state` has changed.
@@ -66,7 +65,7 @@ public final class RobotTrack {
     package var keyframesSent = 0
     /// The most recent report block from the remote side.
     public internal(set) var lastReport: RTCP.ReportBlock?
-    /// The round-trip time that the most recent report shows; nil before the first.
+    /// The round-trip time according to the most recent report; nil before the first report.
     package internal(set) var roundTripTime: MediaInterval?
     /// A number that the track's creator may use for any purpose. The track does not use it.
     public var tag = 0
@@ -148,7 +147,8 @@ public final class RobotTrack {
         history?.keep(payload, sequence: sequence, timestamp: timestamp, marker: marker)
     }
 
-    /// Returns what comes before the payload in its packet: the former payload if redundant audio was negotiated, else nothing.
+    /// Returns the bytes before the payload in its packet: the previous payload if redundant audio was negotiated,
+    /// otherwise nothing.
     func redundancy(before payload: UnsafeRawBufferPointer, timestamp: UInt32) -> [UInt8] {
         guard codec.kind == .red else { return [] }
         return redundancy.prefix(of: payload, timestamp: timestamp, in: codec)

@@ -32,7 +32,7 @@ extension RobotConnection {
     /// arrives.
     public func restart() -> String { restart(negotiation.offered) }
 
-    /// Creates an offer for an ICE restart with these sections, in the order of the former offers and answers.
+    /// Creates an offer for an ICE restart with these sections, in the order of the previous offers and answers.
     package func restart(_ media: [OfferedMedia]) -> String {
         guard negotiation.remote != nil else { return offer(media) }
         prepare(media)
@@ -148,7 +148,7 @@ extension RobotConnection {
     private static let otherCertificate = SDPError(
         .unsupported, "The DTLS certificate changed. Open a new connection instead.")
 
-    /// Applies an offer from the remote side and returns the answer. An own offer without an answer is withdrawn.
+    /// Applies an offer from the remote side and returns the answer. A local offer without an answer is withdrawn.
     ///
     /// This side receives in all sections, and also sends in the sections of its own tracks.
     ///
@@ -156,7 +156,7 @@ extension RobotConnection {
     public func answer(offer text: String, candidates: [Candidate] = [], now: MediaTime) throws(SDPError) -> String {
         var offer = try SessionDescription(parsing: text)
         rollback()
-        // The first description determines the roles, which then stay.
+        // The first description determines the roles permanently.
         let isClient = transport == nil ? offer.isICELite : !isLite
         guard isClient || !offer.isICELite else {
             throw SDPError(.unsupported, "Both sides would be ICE-lite. Open a new connection instead.")
@@ -206,7 +206,7 @@ extension RobotConnection {
         return credentials
     }
 
-    /// Answers an offer in both roles, and joins the two answers section by section.
+    /// Answers an offer in both roles, and merges the two answers section by section.
     private func combinedAnswer(
         to offer: SessionDescription, _ local: LocalParameters
     ) throws(SDPError) -> Negotiated {
@@ -226,7 +226,7 @@ extension RobotConnection {
         return answered
     }
 
-    /// The source that this side sends in a section; nil if it sends nothing there.
+    /// Returns the source that this side sends in a section; nil if it sends nothing there.
     private func source(of mid: String) -> LocalSource? {
         guard negotiation.offered.contains(where: { $0.mid == mid && $0.direction.sends }), let track = track(mid)
         else { return nil }
@@ -247,7 +247,7 @@ extension RobotConnection {
         guard let found = (try? ICEFragment(parsing: Array(line.utf8)))?.candidates, !found.isEmpty else {
             return false
         }
-        // An ICE-lite agent answers checks, and sends none.
+        // An ICE-lite agent answers checks but sends none.
         if !isLite, let transport { add(found, to: transport) }
         settle(now)
         return true

@@ -1,14 +1,15 @@
 import RTC
 
-/// What a robot's audio track remembers in order to send each payload twice (RFC 2198), so that single lost packets are not heard.
+/// Sends each audio payload of a robot twice (RFC 2198), so that single lost packets are not audible.
 package struct RobotRedundancy {
-    /// The largest age and length that the header of a redundant block can state (RFC 2198 §3).
+    /// The limits of the age and the length in the header of a redundant block (RFC 2198 §3).
     private static let (ages, lengths): (UInt32, Int) = (1 << 14, 1 << 10)
 
     private var former: (payload: [UInt8], timestamp: UInt32)?
 
-    /// Returns what comes before the payload in its packet, the headers and the former payload, and remembers the payload.
-    /// - Parameter codec: redundant audio, as it was negotiated.
+    /// Returns the bytes before the payload in its packet: the headers and the previous payload. Stores the payload for
+    /// the next packet.
+    /// - Parameter codec: the negotiated codec for redundant audio.
     mutating func prefix(of payload: UnsafeRawBufferPointer, timestamp: UInt32, in codec: Codec) -> [UInt8] {
         guard let type = codec.redundantPayloadTypes.first else { return [] }
         defer { former = (Array(payload), timestamp) }

@@ -83,7 +83,8 @@ extension RobotConnection {
         scheduleFeedback(at: next)
     }
 
-    /// Reports the arrivals of packets. A second needs only a few reports; the limit bounds the work if numbers jump.
+    /// Reports the arrivals of packets. A second needs only a few reports; the limit bounds the work if sequence
+    /// numbers jump.
     func sendArrivals() {
         for _ in 0..<8 where arrivals?.hasNews ?? false {
             sendControl { writer in

@@ -8,8 +8,8 @@ import Peers
 import Synchronization
 import Wire
 
-/// The client of a load: `confab.v1` over NIO, driven by a `ClientLine`. It costs little, drops all events and does not resume:
-/// if its connection breaks, the client ends. Everything else uses the SDK.
+/// The client for load tests: `confab.v1` over NIO, driven by a `ClientLine`. It uses few resources, drops all events
+/// and does not resume: if its connection breaks, the client ends. Everything else uses the SDK.
 ///
 /// ```swift
 /// let client = try await RobotClient.connect(to: "http://127.0.0.1:8080")
@@ -94,7 +94,7 @@ extension RobotError {
     }
 }
 
-/// The location of a server.
+/// The address of a server.
 struct RobotPlace {
     var host: String
     var port: Int

@@ -159,7 +159,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
         case .answered(let id, let message): waiting.removeValue(forKey: id)?.resume(returning: message)
         case .failed(let id, let error): waiting.removeValue(forKey: id)?.resume(throwing: RobotError(error.message))
         case .ended(let ending): finish(ending)
-        // A load has no use for events, and does not reconnect.
+        // A load test does not use events, and does not reconnect.
         case .event, .unreadable, .reconnecting, .expired: break
         }
     }
@@ -172,7 +172,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
         context?.close(promise: nil)
     }
 
-    /// Schedules one task for the earliest timeout. A task that runs too early schedules the next one.
+    /// Schedules one task for the earliest timeout. If the task runs too early, it schedules the next one.
     private func schedule() {
         guard let next = line.nextTimeout, let loop = context?.eventLoop else {
             timeout?.task.cancel()

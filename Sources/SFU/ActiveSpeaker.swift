@@ -6,8 +6,8 @@ import RTC
 struct ActiveSpeaker: Sendable {
     /// The time between decisions about the active speaker. Faster changes would be hard to follow.
     static let interval = MediaInterval.milliseconds(300)
-    /// The minimum loudness of a speaker, in decibels above silence (127 minus the level of RFC 6464). Quiet rooms stay below
-    /// it.
+    /// The minimum loudness of a speaker, in decibels above silence (127 minus the level of RFC 6464). Background noise
+    /// in a quiet room stays below it.
     static let audible = 60.0
     /// The number of decibels by which another stream must be louder than the current speaker to take over.
     static let margin = 6.0

@@ -1,11 +1,11 @@
 import RTC
 
-/// Whether a measured bitrate has reached its limit. What was full becomes free only when the bitrate is clearly lower, so that
-/// the answer to new publishers and subscribers does not change every second.
+/// Tracks whether a measured bitrate has reached its limit. After that, it counts as full until the bitrate is clearly
+/// lower, so that new publishers and subscribers are not accepted and refused in turn.
 struct Capacity: Equatable, Sendable {
     /// The time between measurements.
     static let interval = MediaInterval.seconds(1)
-    /// The share of the limit below which there is room again.
+    /// The share of the limit below which new traffic is accepted again.
     static let room = 0.9
 
     private(set) var isFull = false
@@ -19,28 +19,29 @@ struct Capacity: Equatable, Sendable {
     }
 }
 
-/// What the router sends, measured against the limits of each session and of all together.
+/// The bitrates that the router sends, measured against the limits of each session and of the server.
 struct CapacityMeter: Sendable {
-    /// The bytes of a packet that a track does not count: the headers of IPv4, UDP, RTP with extensions, and the SRTP tag.
+    /// The overhead of each packet that tracks do not count: the headers of IPv4, UDP, RTP with extensions, and the
+    /// SRTP tag.
     static let overhead: UInt32 = 64
 
-    /// Of all sessions together.
+    /// The capacity of all sessions together.
     var total = Capacity()
     var sessions: [String: Capacity] = [:]
-    /// The sessions that were reported as full.
+    /// The sessions last reported as full.
     var reported: Set<String> = []
     var measuredAt: MediaTime?
 }
 
 extension Router {
-    /// Whether everything that the server sends has reached `settings.totalBitrate`. New connections should be refused then.
+    /// Whether the server sends as much as `settings.totalBitrate`. New connections should then be refused.
     public var isFull: Bool { capacity.total.isFull }
 
-    /// Whether the client has this one of its two connections.
+    /// Returns whether the client has this one of its two peer connections.
     public func hasConnection(_ client: Key, _ side: Side) -> Bool { peer(client, side) != nil }
 
-    /// Measures what was sent in the latest interval, and reports which sessions have become full or have room again. While the
-    /// server is full, every session is.
+    /// Measures the bitrates of the latest interval, and reports which sessions have become full or accept traffic
+    /// again. While the server is full, every session is.
     func updateCapacity(now: MediaTime) {
         guard settings.sessionBitrate != nil || settings.totalBitrate != nil else { return }
         guard let measuredAt = capacity.measuredAt else { return capacity.measuredAt = now }
@@ -77,9 +78,9 @@ extension Router {
 
     private func reportCapacity(_ present: Set<String>) {
         let full = present.filter { capacity.total.isFull || capacity.sessions[$0]?.isFull ?? false }
-        // A session without streams has room as soon as the server has.
+        // A session without streams is freed as soon as the server is.
         let former = capacity.reported
-        // Said again each time, because a session that ended and began again does not know.
+        // Report it each time, because a session that ended and started again has not received the earlier report.
         for session in full.sorted() { events.append(.full(session: session, true)) }
         let freed = former.subtracting(full).filter { present.contains($0) || !capacity.total.isFull }
         for session in freed.sorted() { events.append(.full(session: session, false)) }

@@ -7,7 +7,7 @@ final class IncomingTrack {
     let mid: String
     let kind: MediaKind
     private(set) var codecs: [Codec] = []
-    /// The index into `codecs` by payload type; -1 if there is no codec. It is looked up for every packet.
+    /// The index into `codecs` by payload type; -1 if there is no codec. A table, because it is read for every packet.
     private var codecByPayloadType = [Int8](repeating: -1, count: 128)
     /// The payload type of the original packets, by RTX payload type; 255 if there is none.
     private var repairedByPayloadType = [UInt8](repeating: 255, count: 128)
@@ -15,7 +15,7 @@ final class IncomingTrack {
     /// One bit per header extension id that is forwarded to subscribers. Ids of 63 and above share the highest bit.
     private(set) var forwardedExtensions: UInt64 = 0
     var audioLevelID: UInt8 = 0
-    /// How loud the audio is, and whether it is among the loudest of a large session.
+    /// The loudness of the audio, and whether it is among the loudest of a large session.
     var voice = Voice()
     /// Whether the publisher answers NACKs (RFC 4585).
     private(set) var supportsNACK = false
@@ -37,7 +37,7 @@ final class IncomingTrack {
     var advice = CodecAdvice()
     var uplink = UplinkQuality()
     var judgedAt: MediaTime?
-    /// For how many seconds too little has arrived to judge the uplink.
+    /// The number of seconds in which too few packets arrived to judge the uplink.
     var quietSeconds = 0
     /// The published stream that this track belongs to.
     weak var publication: Publication?
@@ -52,7 +52,7 @@ final class IncomingTrack {
 
     /// Applies the negotiated parameters. Must be called after each offer.
     func update(_ media: NegotiatedMedia) {
-        // Pending packets refer to the former codecs by index.
+        // Pending packets refer to the previous codecs by index.
         if codecs != media.codecs { for encoding in encodings { encoding.forgetPending() } }
         codecs = media.codecs
         codecByPayloadType = .init(repeating: -1, count: 128)
@@ -138,11 +138,12 @@ final class IncomingEncoding {
     var arrivedAudio = ArrivedAudio()
     /// The packets that arrived since the previous flush, in order of arrival.
     var pending: [PendingPacket] = []
-    /// When the first of the pending packets arrived; nil once a subscriber has got it.
+    /// When the first of the pending packets arrived; nil once it was forwarded to a subscriber.
     var waitingSince: MediaTime?
-    /// How far the pending packets were forwarded, if the previous flush ended before all subscribers had got them.
+    /// How far the pending packets were forwarded, if the previous flush ended before all subscribers had received
+    /// them.
     var turn: Turn?
-    /// Whether pending packets refer to the history.
+    /// Whether the pending packets' bytes are in the history rather than the receive buffer.
     var isHeld = false
     var lastPacketAt: MediaTime?
     /// The index in the track's `codecs` of the most recent packet's codec; nil before the first packet.
@@ -154,17 +155,17 @@ final class IncomingEncoding {
     var judgedPackets: Int64 = 0
     var judgedLosses: Int64 = 0
 
-    /// The first of the pending packets, and the subscriber who gets them next.
+    /// The progress of forwarding: the number of pending packets in this pass, and the subscriber that gets them next.
     struct Turn {
         var packets: Int
         var subscriber = 0
     }
 
-    /// The maximum number of pending packets. Normally the pending packets are those of one read, at most 64. While flushes cannot
-    /// keep up, further packets are dropped; the history has room for these.
+    /// The maximum number of pending packets. Normally these are the packets of one read, at most 64. While flushes
+    /// cannot keep up, further packets are dropped. The history has room for this number.
     static let maxPending = PacketHistory.capacity / 2
 
-    /// How long an encoding may send nothing before no more keyframes are requested from it.
+    /// How long an encoding may be silent before no more keyframes are requested from it.
     private static let silence = MediaInterval.seconds(2)
 
     init(track: IncomingTrack, rid: String?) {
@@ -172,7 +173,7 @@ final class IncomingEncoding {
         pending.reserveCapacity(64)
     }
 
-    /// Starts receiving a new SSRC: discards the statistics and the history of the former SSRC.
+    /// Starts receiving a new SSRC: discards the statistics and the history of the previous SSRC.
     func begin(_ ssrc: UInt32) {
         self.ssrc = ssrc
         statistics = ReceiverStatistics(ssrc: ssrc, clockRate: track.clockRate)
@@ -180,12 +181,12 @@ final class IncomingEncoding {
         arrivedAudio = ArrivedAudio()
         history = nil
         report = nil
-        // Pending packets carry the extended sequence numbers of the former SSRC.
+        // Pending packets carry the extended sequence numbers of the previous SSRC.
         forgetPending()
         for subscriber in track.subscribers where subscriber.encoding === self { subscriber.pauseForwarding() }
     }
 
-    /// Drops the packets that were not forwarded yet.
+    /// Drops the packets that have not been forwarded.
     func forgetPending() {
         pending.removeAll(keepingCapacity: true)
         (turn, isHeld, waitingSince) = (nil, false, nil)
@@ -218,7 +219,7 @@ struct PendingPacket {
     var temporalLayer = noLayer
     /// Whether a receiver may switch up to this temporal layer at this packet (`Y`).
     var isLayerSync = false
-    /// Whether this is the first packet of a picture.
+    /// Whether this is the first packet of a frame.
     var startsPicture = false
     /// The VP8 descriptor, if it contains the picture ids that are rewritten for each subscriber.
     var descriptor: VP8Descriptor?
@@ -247,8 +248,8 @@ struct PendingPacket {
     }
 }
 
-/// The header extensions of a packet that may be forwarded to subscribers. Almost always it is one, which is then found only once
-/// for all subscribers.
+/// The header extensions of a packet that may be forwarded to subscribers. Almost always there is only one, which is
+/// then located once for all subscribers.
 enum ForwardedExtensions {
     case none
     case one(id: UInt8, range: Range<Int>)

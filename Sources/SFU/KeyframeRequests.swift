@@ -10,11 +10,11 @@ struct KeyframeRequests: Sendable {
     /// subscribers do not have to wait for this time to pass.
     static let refreshInterval = MediaInterval.milliseconds(1000)
 
-    /// Whether a subscriber waits for a keyframe to start with.
+    /// Whether a subscriber needs a keyframe to start.
     private(set) var isWanted = false
     /// Whether a subscriber has reported a loss that only a keyframe repairs.
     private var isRefreshWanted = false
-    /// Whether a keyframe has arrived that was not forwarded yet, so waiting subscribers will start with it.
+    /// Whether a keyframe has arrived that has not been forwarded yet, so that waiting subscribers will start with it.
     private var isArriving = false
     private var requestedAt: MediaTime?
     private var answeredAt: MediaTime?
@@ -35,10 +35,10 @@ struct KeyframeRequests: Sendable {
         answeredAt = now
     }
 
-    /// Forgets what was requested, because nobody needs a keyframe now.
+    /// Cancels all requests, because no subscriber needs a keyframe now.
     mutating func cancel() { (isWanted, isRefreshWanted) = (false, false) }
 
-    /// Must be called when the packets that have arrived were forwarded or dropped.
+    /// Must be called after the packets that have arrived were forwarded or dropped.
     mutating func passed() { isArriving = false }
 
     /// Returns true if a request should be sent now, which is at most once per `shortestInterval`.

@@ -24,17 +24,18 @@ public struct Mids: Equatable, Sendable {
 public enum RouterEvent: Equatable, Sendable {
     /// A peer connection has failed. The client must make a new one.
     case failed(client: Key, Side, PeerFailure)
-    /// A peer connection can now carry media, or no longer can because no connectivity check has arrived for too long.
+    /// A peer connection can now carry media, or can no longer because no connectivity check has arrived for too long.
     case connected(client: Key, Side, Bool)
-    /// What a subscriber gets of a stream's video has changed.
+    /// The video that a subscriber receives was paused, resumed or switched to another layer, or a warning or limit
+    /// changed.
     case subscriptionChanged(SubscriptionChange)
-    /// How well a stream reaches the server has changed. The reason is nil if the level is good.
+    /// The quality of a stream's connection to the server has changed. The reason is nil if the level is good.
     case streamQuality(stream: Key, session: String, UplinkLevel, UplinkTrouble?)
-    /// What subscribers need of a stream's video has changed.
+    /// The layers or the codec that subscribers need from a stream's video have changed.
     case layersWanted(LayersWanted)
-    /// A session has reached its bandwidth limit or that of the server, or has room again.
+    /// A session has reached its bandwidth limit or the server's, or is below both again.
     case full(session: String, Bool)
-    /// The active speaker of a session changed. The stream is nil if the former speaker's stream ended.
+    /// The active speaker of a session changed. The stream is nil if the previous speaker's stream ended.
     case speaking(session: String, stream: Key?)
 }
 
@@ -45,7 +46,7 @@ public enum PeerFailure: Equatable, Sendable {
     case handshake
 }
 
-/// What subscribers need of a stream's video. The publisher may stop sending anything else.
+/// The layers and the codec that subscribers need from a stream's video. The publisher may stop sending anything else.
 public struct LayersWanted: Equatable, Sendable {
     public var stream: Key
     /// The id of the session that the stream is in.
@@ -54,9 +55,10 @@ public struct LayersWanted: Equatable, Sendable {
     public var client: Key
     /// The needed encodings as RIDs in the publisher's order. Empty if the stream has no subscribers, or no RIDs.
     public var rids: [String]
-    /// Whether subscribers need a video without RIDs; nil if it has RIDs.
+    /// Whether subscribers need a video that has no RIDs; nil if it has RIDs.
     public var isVideoWanted: Bool?
-    /// The payload type of the codec to send, because subscribers cannot decode the publisher's own choice; nil if they can.
+    /// The payload type of the codec to send, because subscribers cannot decode the one that the publisher would
+    /// choose; nil if they can.
     public var payloadType: UInt8?
 }
 
@@ -68,21 +70,21 @@ public struct SubscriptionChange: Equatable, Sendable {
     public var session: String
     /// The subscriber.
     public var client: Key
-    /// Whether the subscriber gets no video for now.
+    /// Whether the subscriber currently gets no video.
     public var isPaused: Bool
-    /// Why this changed. For a pause, also when it ends: `slow` or `codec`.
+    /// The reason for the change. For the start and the end of a pause: `slow` or `codec`.
     public var reason: SubscriptionReason
-    /// The RID of the layer that is forwarded; nil if there is only one, and while paused.
+    /// The RID of the forwarded layer; nil if there is only one, and while paused.
     public var rid: String?
     /// The highest temporal layer that is forwarded, 0 to 3; nil if all are.
     public var temporalLayer: Int?
-    /// Whether the video will be paused if the subscriber's connection gets worse; nil if this has not changed.
+    /// Whether the video will be paused if the subscriber's connection gets worse; nil if unchanged.
     public var warning: Bool?
-    /// Whether the subscriber's connection carries less than the subscriber wants of this video; nil if this has not changed.
+    /// Whether the subscriber's connection carries less than the subscriber requests of this video; nil if unchanged.
     public var isLimited: Bool?
 }
 
-/// Why a subscriber gets no video, or another layer of it.
+/// Why a subscriber's video was paused or switched to another layer.
 public enum SubscriptionReason: String, Equatable, Sendable {
     /// The subscriber's connection carries too little for this video, or the queue of data to send is too long.
     case slow
@@ -90,26 +92,26 @@ public enum SubscriptionReason: String, Equatable, Sendable {
     case codec
     /// The bitrate that the subscriber's connection carries has changed.
     case bandwidth
-    /// The subscriber has asked for another size or frame rate.
+    /// The subscriber has requested another size or frame rate.
     case size
     /// The publisher has started or stopped sending a layer.
     case publisher
 }
 
-/// How well a stream reaches the server.
+/// The quality of a stream's connection to the server.
 public enum UplinkLevel: String, Comparable, Sendable {
-    /// Nothing is lost that matters.
+    /// No noticeable problems.
     case good
-    /// People may notice it.
+    /// Problems that people may notice.
     case fair
-    /// People cannot miss it.
+    /// Obvious problems.
     case poor
 
     public static func < (left: UplinkLevel, right: UplinkLevel) -> Bool { left.rank < right.rank }
     private var rank: Int { self == .good ? 2 : self == .fair ? 1 : 0 }
 }
 
-/// What keeps a stream from reaching the server well.
+/// The reason why the quality of a stream's connection to the server is not good.
 public enum UplinkTrouble: String, Equatable, Sendable {
     /// Packets are lost.
     case loss

@@ -1,11 +1,11 @@
 import RTC
 
-/// How loud a publisher's audio is. It rises with the first loud packets, so that no word begins unheard, and falls slowly, so
-/// that pauses between words do not count.
+/// The loudness of a publisher's audio. It rises with the first loud packets, so that the start of a word is not cut
+/// off, and falls slowly, so that pauses between words do not count.
 struct Voice: Equatable, Sendable {
-    /// In decibels above silence: 127 minus the level of RFC 6464.
+    /// The loudness in decibels above silence: 127 minus the level of RFC 6464.
     var loudness = 0.0
-    /// Whether the audio is forwarded: always in small sessions, and in large ones if it is among the loudest.
+    /// Whether the audio is forwarded. In small sessions all audio is, in large ones the loudest.
     var isForwarded = true
     private var lastPacketAt = MediaTime(nanoseconds: 0)
 
@@ -13,9 +13,9 @@ struct Voice: Equatable, Sendable {
     /// and falls by half within 0.7 s.
     private static let attack = 0.5
     private static let release = 0.02
-    /// The level that is assumed for packets without one, of a person who speaks softly.
+    /// The level assumed for packets without one: that of a person who speaks softly.
     static let unknownLevel: UInt8 = 60
-    /// How long there may be no packets before the audio gets quieter. Opus in DTX sends a packet every 400 ms.
+    /// How long packets may be missing before the loudness falls. Opus in DTX sends a packet every 400 ms.
     private static let silence = MediaInterval.milliseconds(300)
     /// The factor by which the loudness falls in each interval of `LoudestAudio` without packets.
     private static let decay = 0.9
@@ -40,17 +40,17 @@ struct Voice: Equatable, Sendable {
     }
 }
 
-/// Chooses whose audio is forwarded in a session with many publishers: the loudest. Nobody understands more voices at once, and
-/// every voice costs each subscriber its bitrate.
+/// Chooses the audio to forward in a session with many publishers: the loudest. Listeners cannot follow more voices at
+/// once, and each voice adds to the bitrate of every subscriber.
 enum LoudestAudio {
-    /// The time between choices. A word that begins is heard after this time at the latest.
+    /// The time between choices. A new speaker is heard after this time at the latest.
     static let interval = MediaInterval.milliseconds(100)
     /// The number of decibels by which a voice must be louder than a forwarded one to take its place.
     static let margin = ActiveSpeaker.margin
 
-    /// Returns, for each voice, whether it is forwarded.
+    /// Returns whether to forward each voice.
     /// - Parameters:
-    ///   - voices: the voices of one session. Of equally loud ones, the first come first.
+    ///   - voices: the voices of one session. Among equally loud ones, earlier ones win.
     ///   - limit: the maximum number of forwarded voices.
     static func choose(_ voices: [Voice], limit: Int) -> [Bool] {
         guard voices.count > limit else { return voices.map { _ in true } }
@@ -63,7 +63,7 @@ enum LoudestAudio {
 }
 
 extension Router {
-    /// Records a packet's audio level (RFC 6464) for the active speaker, and for the choice of the loudest.
+    /// Records a packet's audio level (RFC 6464) for the active speaker and the choice of the loudest audio.
     func hear(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, _ track: IncomingTrack, now: MediaTime) {
         guard let publication = track.publication, publication.forwardsAudio else { return }
         guard track.audioLevelID != 0, let range = packet.headerExtension(track.audioLevelID, in: bytes),
@@ -73,7 +73,7 @@ extension Router {
         speakers[publication.session, default: ActiveSpeaker()].record(publication.stream, level: level.level, now: now)
     }
 
-    /// Chooses whose audio is forwarded in each session.
+    /// Chooses the audio to forward in each session.
     func updateLoudest(now: MediaTime) {
         if let loudestAt, now - loudestAt < LoudestAudio.interval { return }
         loudestAt = now
@@ -87,7 +87,7 @@ extension Router {
         }
     }
 
-    /// Collects the audio tracks of the sessions that have more than are forwarded.
+    /// Collects the audio tracks of the sessions that have more than can be forwarded.
     private func gatherCrowds() {
         audioChanged = false
         let former = crowds.joined()
@@ -102,7 +102,7 @@ extension Router {
             }
             crowds = sessions.values.filter { $0.count > settings.loudestStreams }
         }
-        // Tracks that are muted now, or whose session became small, are not limited.
+        // Tracks that are now muted, or whose session has become small, are no longer limited.
         let remaining = Set(crowds.joined().map(ObjectIdentifier.init))
         for track in former where !remaining.contains(ObjectIdentifier(track)) { track.setForwarded(true) }
     }

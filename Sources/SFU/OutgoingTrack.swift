@@ -8,9 +8,9 @@ final class OutgoingTrack {
     let ssrc: UInt32
     /// Whether forwarding is paused because the allocation has nothing left for this video.
     var isPaused = false
-    /// Whether bursts are spread over time; see `Router.pace`.
+    /// Whether bursts are paced; see `Router.pace`.
     private(set) var isPaced = false
-    /// The subscriber's ids of the extensions that the server writes itself; 0 for none.
+    /// The subscriber's ids of the header extensions that the server writes; 0 for none.
     private(set) var transportNumberID: UInt8 = 0
     private(set) var sendTimeID: UInt8 = 0
     var temporalFilter = TemporalLayerFilter()
@@ -18,14 +18,14 @@ final class OutgoingTrack {
     var octets: UInt32 = 0
     /// The peer's transport, stored here too to save an indirection.
     let transport: PeerTransport
-    /// The peer's congestion control; nil if the client gives no feedback for it.
+    /// The peer's congestion control; nil if the client sends no feedback for it.
     private(set) var downlink: Downlink? { didSet { unretainedDownlink = downlink.map(Unmanaged.passUnretained) } }
     /// The same object, for `addTiming`, which would otherwise retain and release it for each packet. It is valid because
     /// `downlink` holds it, and both change together.
     private(set) var unretainedDownlink: Unmanaged<Downlink>?
     /// The encoding that is being forwarded. It is replaced by `target` at the target's next keyframe.
     private(set) var encoding: IncomingEncoding?
-    /// The encoding to switch to at its next keyframe; nil while the subscriber cannot take any.
+    /// The encoding to switch to at its next keyframe; nil while the subscriber cannot receive any.
     var target: IncomingEncoding?
     /// The subscriber's payload types, indexed like the codecs of the source.
     private(set) var codecMap: [MappedCodec] = []
@@ -46,7 +46,7 @@ final class OutgoingTrack {
     weak var subscription: Subscription?
     var preference = VideoPreference() {
         didSet {
-            // The priority matters only to the allocation, which reads it every time.
+            // Only the allocation uses the priority, and it reads it every time.
             var former = oldValue
             former.priority = preference.priority
             guard preference != former else { return }
@@ -54,16 +54,16 @@ final class OutgoingTrack {
             reason = .size
         }
     }
-    /// One bit for each layer that the subscriber's connection carries, and the highest temporal layer.
+    /// The layers that the subscriber's connection carries, one bit each, and the highest temporal layer.
     private(set) var allowedLayers: UInt8 = .max
     private(set) var allowedTemporalLayer = PendingPacket.noLayer
     /// Whether the video would be paused if the connection carried 30 % less.
     var isAtRisk = false
-    /// Whether the allocation has less for the video than the subscriber wants.
+    /// Whether the allocated bitrate is lower than that of the video the subscriber requests.
     var isLimited = false
     /// The reason for the next change of the layer.
     var reason = SubscriptionReason.publisher
-    /// Whether the client's description says that the transceiver receives.
+    /// Whether the transceiver receives, according to the client's description.
     private(set) var isWanted = true
     /// Whether forwarding is stopped because the subscriber cannot decode the source's codec.
     private(set) var isRefused = false
@@ -72,12 +72,12 @@ final class OutgoingTrack {
     /// The times of recent retransmissions; nil until the first retransmission request.
     var retransmissionTimes: RetransmissionTimes?
     var repairSequence: UInt16
-    /// The packets of `encoding` that wait until the subscriber's path has room; nil if none do.
+    /// The packets of `encoding` that wait until the subscriber's path has capacity; nil if there are none.
     var waiting: WaitingPackets?
     /// The values of `octets` and `packets` when the bitrate was last measured.
     var measuredOctets: UInt32 = 0
     var measuredPackets: UInt32 = 0
-    /// The payload type of retransmissions of the first codec that has any.
+    /// The RTX payload type of the first codec that has one.
     var repairPayloadType: UInt8? { codecs.lazy.compactMap(\.rtxPayloadType).first }
     var reportedAt: MediaTime?
     /// The packets and octets that were already counted against the bandwidth limits.
@@ -104,7 +104,7 @@ final class OutgoingTrack {
         extensions = media.extensions
         isWanted = media.direction.sends
         downlink = peer.downlink
-        // Feedback about numbered packets is better than the receiver's own estimate, for which the time is.
+        // Feedback about numbered packets is better than the receiver's own estimate, which needs send times instead.
         transportNumberID = downlink == nil ? 0 : ownID(of: .transportWideCC)
         sendTimeID = downlink == nil || transportNumberID != 0 ? 0 : ownID(of: .absSendTime)
         updatePacing()
@@ -117,23 +117,23 @@ final class OutgoingTrack {
         isPaced = transportNumberID != 0 || downlink.control.followsReceiver
     }
 
-    /// Returns the subscriber's id of an extension that the server writes; 0 if it does not fit the one-byte form.
+    /// Returns the subscriber's id of an extension that the server writes; 0 if it does not fit in the one-byte form.
     private func ownID(of name: HeaderExtension) -> UInt8 { extensions[name].map { $0 < 15 ? $0 : 0 } ?? 0 }
 
-    /// Whether the subscriber could forward packets of this encoding to the client now. A video that cannot be sent needs no
-    /// keyframe, and no layer.
+    /// Returns whether packets of this encoding can be sent to the client now. A video that cannot be sent needs no
+    /// keyframe and no layer.
     func canTake(_ encoding: IncomingEncoding) -> Bool {
         guard kind == .video else { return true }
         return !isPaused && transport.isWritable && decodes(encoding)
     }
 
-    /// Whether the subscriber decodes the codec that the encoding uses now; true if that is unknown.
+    /// Returns whether the subscriber can decode the encoding's current codec; true if the codec is unknown.
     func decodes(_ encoding: IncomingEncoding) -> Bool {
         guard let codec = encoding.codec, codec < codecMap.count else { return true }
         return codecMap[codec].isDecodable
     }
 
-    /// Whether the subscriber decodes any codec that the source offers.
+    /// Whether the subscriber can decode any codec that the source offers.
     var decodesAny: Bool { codecMap.contains { $0.isDecodable } }
 
     /// Switches to another source. Video starts at the next keyframe of the new source.
@@ -159,13 +159,13 @@ final class OutgoingTrack {
         reportedAt = nil
     }
 
-    /// Forwards this encoding from now on.
+    /// Starts forwarding this encoding.
     func follow(_ encoding: IncomingEncoding) {
         pauseForwarding()
         self.encoding = encoding
         isRefused = false
         temporalFilter.begin()
-        // The former encoding may have no subscribers left, so layers must be selected again.
+        // The previous encoding may have no subscribers left, so layers must be selected again.
         encoding.track.needsSelection = true
     }
 
@@ -216,7 +216,7 @@ struct MappedCodec: Equatable, Sendable {
 
     init(_ theirs: Codec, among codecs: [Codec]) {
         clockRate = theirs.clockRate
-        // The nearest codec is the one that both decode.
+        // Prefer a codec that both sides can decode.
         var ours =
             codecs.first { $0.kind.decodes(theirs.kind) && theirs.kind.decodes($0.kind) }
             ?? codecs.first { $0.kind.decodes(theirs.kind) }

@@ -13,9 +13,10 @@ final class PacketHistory {
     /// bytes.
     static let slotSize = 1472
 
-    /// The maximum age of a retransmitted packet, counted from its arrival: about a second after it was sent, even if it had waited
-    /// for `WaitingPackets.longest`. An older packet would arrive too late to be shown, and a keyframe helps instead. The limit also
-    /// keeps a network path that recovers after seconds from filling with outdated packets.
+    /// The maximum age of a retransmitted packet, counted from its arrival: about a second after it was sent, even if
+    /// it waited for `WaitingPackets.longest`. An older packet would arrive too late to be shown, and a keyframe is
+    /// needed instead. The limit also keeps a network path that recovers after seconds from filling with outdated
+    /// packets.
     static let maxAge = MediaInterval.milliseconds(1800)
 
     private struct Slot {
@@ -49,12 +50,13 @@ final class PacketHistory {
             sequence: sequence, storedAt: now, packet: packet, length: bytes.count, isRecovered: isRecovered)
     }
 
-    /// Whether this packet or a later one that uses the same slot was stored. False if the packet has not been received yet.
+    /// Returns whether this packet, or a later one in the same slot, was stored. False if the packet has not been
+    /// received yet.
     func isPast(_ sequence: Int64) -> Bool {
         slots[Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)].sequence >= sequence
     }
 
-    /// When the packet in this packet's slot was stored.
+    /// Returns when the packet in this packet's slot was stored.
     func storedAt(_ sequence: Int64) -> MediaTime {
         slots[Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)].storedAt
     }
@@ -76,7 +78,7 @@ final class PacketHistory {
     }
 }
 
-/// A packet of the history, and the sequence number with which a subscriber got it.
+/// A packet of the history, and the sequence number under which it was sent to a subscriber.
 struct StoredPacket {
     var number: UInt16
     /// The extended sequence number at the publisher.

@@ -27,20 +27,20 @@ final class Peer {
     var reportsAt: MediaTime?
     /// When the client's last RTCP packet arrived.
     var heardAt: MediaTime?
-    /// Until this time, ticks have nothing to do for this subscriber.
+    /// The time until which ticks skip this subscriber.
     var idleUntil = MediaTime(nanoseconds: .min)
     /// The offset to add to the client's wall clock to get the server's wall clock.
     var clockOffset: MediaInterval?
     /// Whether the queue of data to send to the subscriber is too long.
     var isBehind = false
-    /// The congestion control of what the client receives; nil if it gives no feedback for it.
+    /// The congestion control of the path to the client; nil if the client sends no feedback for it.
     var downlink: Downlink?
     /// Whether the allocation limits the client's videos.
     var isLimited = false
     var hasFailed = false
     /// The connection state that was last reported to the router's owner.
     var wasConnected = false
-    /// Whether media could be sent to the client when this was last looked at.
+    /// Whether media could be sent to the client at the last check.
     var wasWritable = false
     /// The server's SSRC in RTCP packets (RFC 3550 §6.4.2).
     let ownSSRC: UInt32
@@ -49,7 +49,7 @@ final class Peer {
     var descriptions: UInt64 = 0
     /// The local username fragments that the client's checks may use, including those from before an ICE restart.
     var ufrags: [String] = []
-    /// The peer's current and former paths, the newest last.
+    /// The peer's current and previous paths, the newest last.
     var paths: [Path] = []
     static let maxPaths = 16
     /// The most recent path that carried media.
@@ -122,7 +122,7 @@ final class Peer {
         }
     }
 
-    /// Forgets the SSRCs of an encoding whose SSRC has changed in the client's description.
+    /// Removes the SSRCs of an encoding whose SSRC has changed in the client's description.
     func forget(_ encoding: IncomingEncoding) {
         sources = sources.filter { $0.value.encoding !== encoding }
     }

@@ -9,10 +9,11 @@ final class Publication {
     var forwardsAudio: Bool
     var forwardsVideo: Bool
     var subscriptions: [Key: Subscription] = [:]
-    /// The track by which the quality of the stream was judged last, and the level that was reported.
+    /// The track that was last used to judge the quality of the stream, and the level that was reported.
     weak var judgedTrack: IncomingTrack?
     var reportedUplink = UplinkLevel.good
-    /// Whether the publisher was told which video is needed. It keeps to that on later connections, too.
+    /// Whether the publisher has received an announcement about this video. It continues to follow it on later
+    /// connections.
     var wasToldAboutVideo = false
 
     init(stream: Key, session: String, client: Key, mids: Mids, audio: Bool, video: Bool) {
@@ -25,7 +26,7 @@ final class Publication {
     func forwards(_ kind: MediaKind) -> Bool { kind == .audio ? forwardsAudio : forwardsVideo }
 }
 
-/// The state of a subscription's video that its client knows.
+/// The state of a subscription's video as last reported to the client.
 struct ReportedSubscription: Equatable, Sendable {
     var pause: SubscriptionReason?
     /// The index of the layer that is forwarded; nil before the first.
@@ -43,7 +44,7 @@ final class Subscription {
     var audio: Bool
     var video: Bool
     var preference = VideoPreference()
-    /// What was most recently reported to the client, and when.
+    /// The state most recently reported to the client, and when.
     var reported = ReportedSubscription()
     var reportedAt: MediaTime?
 
@@ -56,7 +57,7 @@ final class Subscription {
 
     func wants(_ kind: MediaKind) -> Bool { kind == .audio ? audio : video }
 
-    /// Gives these transceivers up, so that another subscription can use them.
+    /// Releases these transceivers, so that another subscription can use them.
     func release(_ taken: Mids) {
         let names = [taken.audio, taken.video].compactMap { $0 }
         if let mid = mids.audio, names.contains(mid) { mids.audio = nil }

@@ -8,7 +8,7 @@ enum RedundantAudio {
     /// A copy of an earlier packet's payload.
     struct Block: Equatable {
         var payloadType: UInt8
-        /// How much older the block is than the packet, in units of the timestamp.
+        /// The age of the block relative to the packet, in units of the timestamp.
         var age: UInt32
         /// The block's range in the payload.
         var range: Range<Int>
@@ -44,7 +44,7 @@ enum RedundantAudio {
             let end = start + Int(header & 0x3ff)
             guard end <= payload.count else { return nil }
             if index == count - distance {
-                // An empty block stands for a packet that was not encoded.
+                // An empty block represents a packet that was not encoded.
                 guard end > start else { return nil }
                 return Block(
                     payloadType: UInt8(header >> 24 & 0x7f), age: header >> 10 & 0x3fff, range: start..<end)
@@ -55,12 +55,13 @@ enum RedundantAudio {
     }
 }
 
-/// Which of the latest packets of a redundant stream have arrived or were recovered, so that each is forwarded once.
+/// Records which of the latest packets of a redundant stream have arrived or were recovered, so that each is forwarded
+/// once.
 struct ArrivedAudio: Sendable {
     private var highest = Int64.min
     /// The timestamp of the newest packet.
     private(set) var timestamp: UInt32 = 0
-    /// Bit n stands for the packet that is n older than the newest.
+    /// Bit n represents the packet that is n older than the newest.
     private var known: UInt64 = 0
 
     /// Records a packet.
@@ -81,7 +82,7 @@ struct ArrivedAudio: Sendable {
     }
 
     /// Records a recovered packet, which is older than the newest.
-    /// - Returns: false if it was recorded before, or is too old to know.
+    /// - Returns: false if it was recorded before, or is too old to check.
     mutating func insert(_ sequence: Int64) -> Bool {
         let age = highest - sequence
         guard (0..<64).contains(age), known >> UInt64(age) & 1 == 0 else { return false }
@@ -109,7 +110,7 @@ extension Router {
             else { continue }
             let timestamp = pending.packet.timestamp &- block.age
             let sequence = pending.sequence - Int64(distance)
-            // A sender may leave copies out. The copy of a packet that arrived must not stand in for the lost one.
+            // A sender may omit copies. The copy of a packet that has arrived must not replace the lost one.
             guard block.age > 0, Int32(bitPattern: timestamp &- former) > 0,
                 encoding.pending.count < IncomingEncoding.maxPending, encoding.arrivedAudio.insert(sequence)
             else { continue }

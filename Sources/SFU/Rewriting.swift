@@ -25,7 +25,7 @@ struct Rewriting: Sendable {
     private var dropped = DroppedPackets()
     private var droppedPicture: UInt16?
 
-    /// Creates a stream whose numbers continue from these, which should be random (RFC 3550 §5.1).
+    /// Creates a stream that continues from these numbers, which should be random (RFC 3550 §5.1).
     init(sequence: UInt16, timestamp: UInt32) {
         // Start above zero, because packets from before the beginning must get extended sequence numbers too.
         lastSequence = 0x1_0000 + Int64(sequence)
@@ -36,7 +36,7 @@ struct Rewriting: Sendable {
     @inline(__always)
     func warm() -> UInt64 { UInt64(lastTimestamp) &+ UInt64(bitPattern: dropped.last) }
 
-    /// Begins a segment with another source, or with the same source after a pause.
+    /// Starts a segment with another source, or with the same source after a pause.
     /// - Parameters:
     ///   - sequence: the extended sequence number of the segment's first packet.
     ///   - picture: the picture id of the segment's first packet, if it contains one.
@@ -109,7 +109,7 @@ struct Rewriting: Sendable {
     /// lose count of the rollovers (RFC 3711 §3.3.1) and then decrypt nothing more, so a new segment begins instead.
     func exceedsMaxGap(_ sequence: Int64) -> Bool { sequence + sequenceOffset - lastSequence > NACKGenerator.maxGap }
 
-    /// Whether this packet of the current source comes after all that were sent.
+    /// Returns whether this packet of the current source is later than all that were sent.
     func isNewest(_ sequence: Int64) -> Bool { sequence + sequenceOffset > lastSequence }
 
     /// Returns the source's extended sequence number for a 16-bit number of this stream, whether that packet was sent or is
@@ -135,7 +135,7 @@ struct Rewriting: Sendable {
     struct Numbers: Equatable, Sendable {
         var sequence: Int64
         var timestamp: UInt32
-        /// The picture id in 16 bits. It must be cut to the 7 or 15 bits that the descriptor has for it.
+        /// The picture id in 16 bits. It must be truncated to the 7 or 15 bits of the descriptor's field.
         var picture: UInt16
         var layerZero: UInt8
     }

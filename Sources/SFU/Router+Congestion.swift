@@ -1,9 +1,9 @@
 import RTC
 
-/// Congestion control towards subscribers: what they tell about the path, and what the server adds to find out more.
+/// Congestion control toward subscribers: processes their feedback, and sends padding to probe the path.
 extension Router {
-    /// The bitrate that the connection to a client carries, in bits per second; nil if nothing limits it, or if its feedback
-    /// does not show that.
+    /// Returns the bitrate that the connection to a client carries, in bits per second; nil if nothing limits it, or if
+    /// its feedback does not allow an estimate.
     public func estimate(of client: Key) -> Int? {
         peer(client, .receive)?.downlink?.control.estimate.map { Int(clamping: $0.bitsPerSecond) }
     }
@@ -12,15 +12,17 @@ extension Router {
         guard let downlink = peer.downlink, report.statusCount <= Self.maxStatuses,
             downlink.mayHandle(report.statusCount, now: now), downlink.control.receive(report, now: now)
         else { return }
-        // A video that no longer fits must stop at once: what is in the queue delays the audio.
+        // A video that no longer fits must stop at once, because its queue delays the audio.
         peer.idleUntil = MediaTime(nanoseconds: .min)
         downlink.allocatedAt = nil
     }
 
-    /// The maximum number of packets in a report, twice as many as are remembered. A report of few bytes can claim far more.
+    /// The maximum number of packets in a report, twice as many as are remembered. A report of a few bytes can claim
+    /// far more.
     private static let maxStatuses = 2 * SentPackets.capacity
 
-    /// Updates what the subscriber's connection carries, and divides it among the subscriber's videos if it is limited.
+    /// Updates the estimate of the subscriber's connection, and divides it among the subscriber's videos if it is
+    /// limited.
     func updateDownlink(of peer: Peer, now: MediaTime) {
         updateQueue(of: peer)
         let downlink = peer.downlink
@@ -38,22 +40,24 @@ extension Router {
         allocate(budget, to: peer, now: now)
     }
 
-    /// Notes whether the queue of a TCP connection is too long. It is not once it is half that long.
+    /// Updates whether the queue of a TCP connection is too long. Once it is, it stays so until the queue is half as
+    /// long.
     private func updateQueue(of peer: Peer) {
         guard let path = peer.transport.selectedPath, path.isTCP || peer.isBehind else { return }
         let queued = sink.queuedTime(on: path)
         peer.isBehind = peer.isBehind ? queued * 2 > settings.longestQueue : queued > settings.longestQueue
     }
 
-    /// Measures what is sent to the subscriber and counts in the estimate, in the bytes that its connection carries.
+    /// Measures the bitrates that count in the estimate, including the overhead of the link.
     private func measure(_ peer: Peer, _ downlink: Downlink, _ status: CongestionControl.Status, now: MediaTime) {
-        // At once: the copies of a third of a second fill a queue that is as long.
+        // Do this at once: a third of a second of redundant copies fills a queue of that length.
         downlink.updateRedundancy(status)
         guard let at = downlink.measuredAt else { return downlink.measuredAt = now }
         guard now - at >= Downlink.measurement else { return }
         downlink.measuredAt = now
         var (all, audio) = (0, 0)
-        // Firefox accepts numbers for video only. What its feedback tells is what is left beside the audio.
+        // Firefox accepts transport-wide numbers for video only. Its feedback then shows the bitrate available in
+        // addition to the audio.
         let isNumbered = peer.outgoing.contains { $0.transportNumberID != 0 }
         for track in peer.outgoing {
             let bytes = Int(track.octets &- track.measuredOctets)
@@ -68,7 +72,7 @@ extension Router {
         downlink.audio = Bitrate(bytes: audio, in: now - at)
     }
 
-    /// Whether the subscriber's ticks must not be skipped.
+    /// Returns whether the subscriber's ticks must not be skipped.
     func isProbing(_ peer: Peer) -> Bool {
         guard peer.isLimited, let downlink = peer.downlink, let estimate = downlink.control.estimate else {
             return false
@@ -78,14 +82,14 @@ extension Router {
 
     // MARK: Padding
 
-    /// Retransmits recent video packets to probe the path while the subscriber gets less than it wants.
+    /// Retransmits recent video packets to probe the path while the subscriber gets less than it requests.
     private func pad(_ peer: Peer, now: MediaTime) {
         guard let downlink = peer.downlink, peer.isLimited, !peer.isBehind, !downlink.isTrying(now: now),
             let path = peer.transport.selectedPath
         else { return }
         let due = downlink.control.padding(wanted: downlink.wanted * 1.1, media: downlink.media, now: now)
         guard due > 0 else { return }
-        // Media that waits shows as much about the path, and is sent instead.
+        // Waiting media probes the path as well as padding, and is sent instead.
         guard !downlink.hasWaiting else { return downlink.control.padded(bytes: due) }
         var sent = 0
         for track in peer.outgoing where sent < due { sent += pad(track, upTo: due - sent, on: path, now: now) }
@@ -96,7 +100,7 @@ extension Router {
         downlink.control.padded(bytes: sent)
     }
 
-    /// The maximum number of padding packets in a tick. They have at most 255 bytes (RFC 3550 §5.1).
+    /// The maximum number of padding packets in a tick. Each has at most 255 bytes (RFC 3550 §5.1).
     private static let maxPadding = 64
 
     /// - Returns: the number of bytes sent.
@@ -114,7 +118,7 @@ extension Router {
         return sent
     }
 
-    /// Sends a packet of padding in the stream of retransmissions, for subscribers that get no video that could be repeated.
+    /// Sends a padding packet in the stream of retransmissions, for subscribers without recent video to retransmit.
     private func sendPadding(_ track: OutgoingTrack, on path: Path, now: MediaTime) -> Int {
         guard let repairSSRC = track.repairSSRC, let payloadType = track.repairPayloadType else {
             return Self.maxReport
@@ -146,7 +150,7 @@ extension Router {
 
     // MARK: Header extensions
 
-    /// Numbers a packet for the subscriber's feedback, or writes its time if the subscriber estimates the bitrate itself.
+    /// Numbers a packet for the subscriber's feedback, or writes its send time if the subscriber estimates the bitrate.
     /// - Parameter payload: the number of bytes after the header.
     @inline(__always)
     func addTiming(
@@ -165,7 +169,7 @@ extension Router {
         }
     }
 
-    /// Takes back the number of a packet that could not be encrypted. Otherwise it would count as lost on the path.
+    /// Withdraws the number of a packet that could not be encrypted. Otherwise it would count as lost.
     func withdrawTiming(of subscriber: OutgoingTrack) {
         guard subscriber.transportNumberID != 0 else { return }
         subscriber.downlink?.control.withdraw()

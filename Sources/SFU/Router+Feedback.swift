@@ -75,7 +75,7 @@ extension Router {
         counters.packetsRetransmitted &+= 1
     }
 
-    /// Sends a packet again in the stream of retransmissions (RFC 4588).
+    /// Retransmits a packet in the stream of retransmissions (RFC 4588).
     /// - Returns: the length of the datagram; 0 if it could not be sent.
     func sendRepair(_ stored: StoredPacket, of track: OutgoingTrack, on path: Path, now: MediaTime) -> Int {
         let (bytes, packet) = (stored.bytes, stored.packet)
@@ -111,7 +111,7 @@ extension Router {
     private func mayRetransmit(
         _ sequence: Int64, _ length: Int, of track: OutgoingTrack, _ encoding: IncomingEncoding, now: MediaTime
     ) -> Bool {
-        // On a full path, the receiver asks again later.
+        // If the path is full, the receiver requests the packet again later.
         guard track.downlink?.control.mayAdd(bytes: length, now: now) ?? true else { return false }
         if track.retransmissionTimes == nil { track.retransmissionTimes = RetransmissionTimes() }
         guard track.retransmissionTimes?.take(sequence, now: now) ?? false else { return false }
@@ -123,8 +123,8 @@ extension Router {
         return true
     }
 
-    /// How many bytes a retransmission can be longer than the payload: two for the original sequence number, 16 for the longest
-    /// SRTP tag. Its header is no longer than the publisher's.
+    /// The maximum number of bytes by which a retransmission exceeds the payload: two for the original sequence number,
+    /// 16 for the longest SRTP tag. Its header is no longer than the publisher's.
     private static let repairGrowth = 2 + 16
 
     /// Writes and encrypts an RTX payload: the original sequence number (RFC 4588 §4), the VP8 descriptor as it was sent, and
@@ -148,7 +148,7 @@ extension Router {
         }
     }
 
-    // MARK: To subscribers
+    // MARK: Reports to subscribers
 
     /// Sends a sender report for each stream every second, so that the receiver can synchronize audio and video (RFC 3550
     /// §6.4.1). The first report is sent as soon as the publisher has sent one.
@@ -176,7 +176,7 @@ extension Router {
     private func senderInfo(_ track: OutgoingTrack, _ encoding: IncomingEncoding, now: MediaTime) -> RTCP.SenderInfo? {
         guard let report = encoding.report, let offset = encoding.track.peer.clockOffset else { return nil }
         let wallClock = wallClock(now)
-        // This is the time since the report by the publisher's clock. The media clock has advanced by the same amount.
+        // The time since the report, on the publisher's clock. The media clock has advanced by the same amount.
         let elapsed = (wallClock - report.ntp) - offset
         let rate = Int64(encoding.track.clockRate)
         let ticks = UInt32(truncatingIfNeeded: elapsed.nanoseconds / 1000 &* rate / 1_000_000)
@@ -194,7 +194,7 @@ extension Router {
         sink.send(length, on: path)
     }
 
-    // MARK: To publishers
+    // MARK: Feedback to publishers
 
     /// Sends feedback to a publisher: NACKs as soon as they are due, transport-wide feedback every 100 ms, and a receiver
     /// report every second.
@@ -259,7 +259,7 @@ extension Router {
 
     private func requestKeyframe(_ encoding: IncomingEncoding, _ peer: Peer, on path: Path, now: MediaTime) {
         guard encoding.track.kind == .video, encoding.isAlive(at: now) else { return }
-        // Those who waited for the keyframe may have left, or may no longer be able to take it.
+        // The subscribers that waited for the keyframe may have left, or may no longer be able to receive it.
         guard encoding.isWatched else { return encoding.keyframes.cancel() }
         guard encoding.keyframes.isDue(now: now) else { return }
         let memory = sink.prepare(Self.maxReport)
@@ -278,7 +278,8 @@ extension Router {
         send(writer, in: memory, to: peer, on: path)
     }
 
-    /// Begins a packet with feedback. Unless reduced-size RTCP was negotiated, a report and the CNAME come first (RFC 3550 §6.1).
+    /// Starts a packet with feedback. Unless reduced-size RTCP was negotiated, a report and the CNAME come first (RFC
+    /// 3550 §6.1).
     private func begin(_ writer: inout ByteWriter, for peer: Peer, isReduced: Bool) {
         guard !isReduced else { return }
         RTCP.writeReceiverReport(sender: peer.ownSSRC, blocks: [], to: &writer)

@@ -1,9 +1,10 @@
 import RTC
 
-/// Forwarding in turns, so that a keyframe for hundreds of subscribers does not keep everybody else waiting.
+/// Forwarding in several passes, so that a keyframe for hundreds of subscribers does not delay all other streams.
 extension Router {
-    /// Forwards the packets that have arrived since the previous flush. Of video, at most `settings.longestFlush` packets are
-    /// sent; if `hasMore` is true afterwards, the rest follows in the next flush. The memory of all datagrams may be reused.
+    /// Forwards the packets that have arrived since the previous flush. At most `settings.longestFlush` packets of
+    /// video are sent. If `hasMore` is true afterwards, the rest follows in the next flush. The memory of all datagrams
+    /// may be reused.
     public func flush(now: MediaTime) {
         var budget = settings.longestFlush
         var unfinished = 0
@@ -16,7 +17,7 @@ extension Router {
             unfinished += 1
         }
         touched.removeLast(touched.count - unfinished)
-        // The encoding whose turn was interrupted goes behind the others.
+        // The encoding whose pass was interrupted moves behind the others.
         if unfinished > 1 { touched.append(touched.removeFirst()) }
         guard !urgent.isEmpty else { return }
         for peer in urgent { requestKeyframes(peer, now: now) }
@@ -26,7 +27,7 @@ extension Router {
     /// Whether packets wait for the next flush.
     public var hasMore: Bool { !touched.isEmpty }
 
-    /// Adds a packet that has just arrived to those that the next flush forwards.
+    /// Adds a packet that has just arrived to the next flush.
     func append(_ pending: PendingPacket, to encoding: IncomingEncoding) {
         if encoding.pending.isEmpty {
             touched.append(encoding)
@@ -35,9 +36,9 @@ extension Router {
         encoding.pending.append(pending)
     }
 
-    /// Returns when the oldest of the packets arrived that were forwarded to a first subscriber since the previous call; nil if
-    /// there are none. Packets that had to wait for earlier ones of the same encoding do not count: this shows how long a
-    /// stream waits for the others.
+    /// Returns the arrival time of the oldest packet that was forwarded to a first subscriber since the previous call;
+    /// nil if there is none. Packets that waited for earlier ones of the same encoding do not count: the result shows
+    /// how long one stream waits for the others.
     public func takeOldestArrival() -> MediaTime? {
         defer { oldestArrival = nil }
         return oldestArrival
@@ -56,9 +57,9 @@ extension Router {
         while !encoding.pending.isEmpty {
             let turn = encoding.turn ?? IncomingEncoding.Turn(packets: encoding.pending.count)
             var (end, isServing) = (track.subscribers.count, true)
-            // Audio is small, and late audio is heard.
+            // Audio has no budget: its packets are small, and delays are audible.
             if track.kind == .video {
-                // The first turn of a flush serves one subscriber at least.
+                // The first pass of a flush serves at least one subscriber.
                 let most = max(budget / turn.packets, budget == settings.longestFlush ? 1 : 0)
                 let served = track.end(of: turn, of: encoding, most)
                 (end, isServing) = (served.end, served.count > 0)
@@ -96,8 +97,8 @@ extension Router {
         }
     }
 
-    /// Makes the pending packets refer to the history instead of the receive buffer, which is about to be reused. Packets that
-    /// the history does not have, or no longer, are dropped; subscribers notice the loss.
+    /// Makes the pending packets refer to the history instead of the receive buffer, which is about to be reused.
+    /// Packets that are not in the history are dropped; subscribers detect the loss.
     private func hold(_ encoding: IncomingEncoding, now: MediaTime) {
         var (kept, turned) = (0, 0)
         for index in encoding.pending.indices {
@@ -123,9 +124,9 @@ extension Router {
 }
 
 extension IncomingTrack {
-    /// Finds where a turn ends that serves at most this many subscribers. Those who get nothing of the encoding, because they
-    /// have another layer or are paused, do not count.
-    /// - Returns: the index after the last subscriber, and how many get something.
+    /// Finds the end of a pass that serves at most this many subscribers. Subscribers that receive another layer or are
+    /// paused do not count.
+    /// - Returns: the index after the last subscriber, and the number of subscribers served.
     func end(of turn: IncomingEncoding.Turn, of encoding: IncomingEncoding, _ most: Int) -> (end: Int, count: Int) {
         var count = 0
         for index in turn.subscriber..<subscribers.count where subscribers[index].takes(encoding) {
@@ -137,7 +138,7 @@ extension IncomingTrack {
 }
 
 extension OutgoingTrack {
-    /// Whether packets of this encoding are sent to the subscriber now.
+    /// Returns whether packets of this encoding are currently sent to the subscriber.
     @inline(__always)
     func takes(_ encoding: IncomingEncoding) -> Bool {
         (self.encoding === encoding || target === encoding) && !isPaused && transport.selectedPath != nil

@@ -21,7 +21,7 @@ extension Router {
         }
     }
 
-    /// Records the arrival of a packet with any content, for the publisher's bandwidth estimation.
+    /// Records the arrival of a packet of any kind, for the publisher's bandwidth estimation.
     private func noteArrival(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, _ peer: Peer) {
         guard peer.transportSequenceID != 0, let range = packet.headerExtension(peer.transportSequenceID, in: bytes),
             range.count >= 2
@@ -47,8 +47,8 @@ extension Router {
         if track.kind == .video {
             let isRetransmission = isRecovered || track.codecs[codec].rtxPayloadType == nil
             encoding.missing.receive(sequence, at: now, isRetransmission: isRetransmission)
-            // Browsers repeat packets that have arrived, to probe the bandwidth, and original packets may come after their
-            // retransmission.
+            // Browsers retransmit packets that have already arrived, to probe the bandwidth, and an original packet may
+            // arrive after its retransmission.
             if encoding.history?.isPast(sequence) ?? false { return }
             if isRecovered { counters.packetsRecovered &+= 1 }
             if encoding.codec != codec, !isRecovered { (encoding.codec, track.needsSelection) = (codec, true) }
@@ -76,7 +76,7 @@ extension Router {
         append(pending, to: encoding)
     }
 
-    /// Collects what forwarding needs to know about a packet.
+    /// Collects the information about a packet that forwarding needs.
     @inline(__always)
     func describe(
         _ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, sequence: Int64, codec: Int, of track: IncomingTrack
@@ -195,8 +195,8 @@ extension Router {
         }
     }
 
-    /// Forwards one packet of a paced video. Not inlined: only the loop above needs a copy of `forward`.
-    /// - Parameter arrivedAt: when the packet came, which is before `now` if it had to wait.
+    /// Forwards one packet of a paced video. Not inlined, because only the unpaced loop needs an inlined `forward`.
+    /// - Parameter arrivedAt: when the packet arrived, which is before `now` if it had to wait.
     @inline(never)
     func forwardPaced(
         _ packet: UnsafePointer<PendingPacket>, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
@@ -206,8 +206,8 @@ extension Router {
     }
 
     /// - Parameters:
-    ///   - packet: a pointer, because each subscriber would otherwise cost a copy of the 200 bytes.
-    ///   - arrivedAt: when the packet came. Timestamps of later segments continue from it.
+    ///   - packet: a pointer, to avoid copying the 200 bytes for each subscriber.
+    ///   - arrivedAt: when the packet arrived. Timestamps of later segments continue from it.
     @inline(__always)
     private func forward(
         _ packet: UnsafePointer<PendingPacket>, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
@@ -248,7 +248,7 @@ extension Router {
         subscriber.budget.earn(length)
     }
 
-    /// Switches the subscriber to this encoding and returns true, if the subscriber can start with this packet.
+    /// Switches the subscriber to this encoding if it can start with this packet, and returns whether it did.
     private func begins(
         _ subscriber: OutgoingTrack, with encoding: IncomingEncoding, _ pending: PendingPacket, now: MediaTime
     ) -> Bool {
@@ -302,8 +302,8 @@ extension Router {
         return length
     }
 
-    /// The maximum number of bytes by which a packet can grow, because of longer header extensions, the original sequence
-    /// number of a retransmission, and the SRTP tag.
+    /// The maximum number of bytes by which a packet can grow: longer header extensions, the original sequence number
+    /// of a retransmission, and the SRTP tag.
     static let maxGrowth = 128
 
     func copyExtensions(

@@ -2,7 +2,7 @@ import RTC
 
 /// Offers, answers, and the closing of connections.
 extension Router {
-    /// Handles a client's offer for one of its two peer connections. The offer makes a new connection, changes the
+    /// Handles a client's offer for one of its two peer connections. The offer creates a new connection, changes the
     /// transceivers, or restarts ICE (RFC 8829 §5.1 to §5.3).
     public func offer(_ client: Key, _ side: Side, sdp: String, now: MediaTime) throws(SDPError) -> String {
         let offer = try SessionDescription(parsing: sdp)
@@ -11,7 +11,7 @@ extension Router {
         if let present, present.originSessionID == origin, !present.isOver {
             return try answer(offer, to: present)
         }
-        // The peer is stored only if the offer can be answered.
+        // Store the peer only if the offer can be answered.
         let peer = Peer(
             client: client, side: side,
             transport: PeerTransport(server: ICECredentials(using: &generator), certificate: certificate),

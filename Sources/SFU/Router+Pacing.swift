@@ -1,12 +1,12 @@
 import RTC
 
-/// Spreads bursts of video, such as keyframes, over time while a subscriber's path is limited. A burst that is sent at once fills
-/// the queue of the path, and the audio waits behind it.
+/// Paces bursts of video, such as keyframes, while a subscriber's path is limited. A burst sent at once would fill the
+/// queue of the path, and the audio would wait behind it.
 ///
-/// Packets that must wait are not queued. They are in the publisher's history already, which all subscribers share, so a
-/// subscriber only needs to know how far it has got. The ticks send what waits, the oldest first.
+/// Waiting packets are not copied into a queue. They are already in the publisher's history, which all subscribers
+/// share, so each subscriber only stores its position. The ticks send waiting packets, oldest first.
 extension Router {
-    /// Forwards a burst of video as far as the path takes it now. The rest waits.
+    /// Forwards as much of a burst of video as the path accepts now. The rest waits.
     func pace(
         _ burst: UnsafeBufferPointer<PendingPacket>, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
         over sender: SRTPSender, on path: Path, now: MediaTime
@@ -14,7 +14,7 @@ extension Router {
         guard let first = burst.baseAddress, let downlink = subscriber.downlink else { return }
         for index in burst.indices {
             let packet = first + index
-            // The first packet of a segment is always sent, so that only packets of one encoding wait.
+            // Always send the first packet of a segment, so that only packets of one encoding wait.
             if subscriber.encoding === encoding, putOff(packet.pointee.sequence, subscriber, downlink, now: now) {
                 continue
             }
@@ -22,9 +22,9 @@ extension Router {
         }
     }
 
-    /// Lets a packet wait if others do or if the path is full. A packet that fills an earlier gap does not wait, and neither does
-    /// one that is too long for the history.
-    /// - Returns: whether it waits.
+    /// Makes a packet wait if others are waiting or if the path is full. A packet that fills an earlier gap does not
+    /// wait, and neither does one that is too long for the history.
+    /// - Returns: true if the packet waits.
     private func putOff(
         _ sequence: Int64, _ subscriber: OutgoingTrack, _ downlink: Downlink, now: MediaTime
     ) -> Bool {
@@ -43,15 +43,15 @@ extension Router {
         return true
     }
 
-    /// Sends what waits, as far as the path takes it now.
-    /// - Parameter isLimited: whether the path has a limit. Without one, all of it is sent.
+    /// Sends as many waiting packets as the path accepts now.
+    /// - Parameter isLimited: whether the path is limited. If not, all waiting packets are sent.
     func sendWaiting(to peer: Peer, _ downlink: Downlink, isLimited: Bool, now: MediaTime) {
         if downlink.isPacing != isLimited {
             downlink.isPacing = isLimited
             for track in peer.outgoing { track.updatePacing() }
         }
         guard downlink.hasWaiting else { return }
-        // Many subscribers may have waited for the same keyframe.
+        // The budget bounds the work, because many subscribers may be waiting for the same keyframe.
         while waitingBudget > 0 {
             guard let (track, arrivedAt) = oldestWaiting(of: peer, now: now) else { return downlink.hasWaiting = false }
             switch isLimited ? WaitingPackets.urgency(after: now - arrivedAt) : .overdue {
@@ -83,7 +83,7 @@ extension Router {
         // No segment begins with a retransmission.
         if history.isRecovered(waiting.next) { pending.startsKeyframe = false }
         forwardPaced(&pending, from: encoding, to: track, over: sender, on: path, arrivedAt: arrivedAt, now: now)
-        // The history serves others, too.
+        // Other subscribers use the same bytes of the history.
         pending.restore()
         waiting.next += 1
         // If the packet began a new segment of the same encoding, the packets behind it still wait. If it could not, none do.
@@ -93,8 +93,8 @@ extension Router {
 }
 
 extension OutgoingTrack {
-    /// Skips waiting packets that are still missing; they are forwarded when they arrive.
-    /// - Returns: when the next one that waits arrived; nil if none is left.
+    /// Skips waiting packets that are still missing. They are forwarded when they arrive.
+    /// - Returns: when the next waiting packet arrived; nil if none is left.
     fileprivate func skipMissing(now: MediaTime) -> MediaTime? {
         guard let history = encoding?.history, var waiting else { return nil }
         while waiting.next <= waiting.last, history.packet(waiting.next, now: now) == nil { waiting.next += 1 }
@@ -103,7 +103,7 @@ extension OutgoingTrack {
     }
 }
 
-/// The packets of a video that wait until a subscriber's path has room, as numbers of the publisher's history.
+/// Paced packets of one video: a range of sequence numbers in the publisher's packet history.
 struct WaitingPackets: Equatable, Sendable {
     var next: Int64
     var last: Int64
@@ -119,7 +119,8 @@ struct WaitingPackets: Equatable, Sendable {
 
     /// After this time, a packet is no longer held back to drain a queue.
     static let late = MediaInterval.milliseconds(400)
-    /// The longest time that a packet waits. Then it is sent anyway, because nobody talks with pictures that are so late.
+    /// The maximum time that a packet waits. It is then sent anyway, because video that late is of no use in a
+    /// conversation.
     static let longest = MediaInterval.milliseconds(800)
 
     static func urgency(after waited: MediaInterval) -> Urgency {

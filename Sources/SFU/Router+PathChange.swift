@@ -1,20 +1,22 @@
 import RTC
 
-/// Clients whose address changes in the middle, because a NAT assigned a new one or the client has changed networks.
+/// Handles clients whose address changes during a connection, because a NAT assigned a new one or the client switched
+/// networks.
 extension Router {
-    /// The minimum time between two looks at media from unknown addresses, which cost a search.
+    /// The minimum time between two datagrams from unknown addresses that are examined, because each causes a search.
     private static let astrayInterval = MediaInterval.milliseconds(20)
-    /// The maximum number of addresses that are being checked.
+    /// The maximum number of addresses being checked.
     private static let maxAstray = 64
-    /// How long nothing must have come from a subscriber before its reports may come from elsewhere, and with how many
-    /// subscribers' keys to try one report.
+    /// How long a subscriber must have been silent before a report from an unknown address is tried with its key, and
+    /// the maximum number of keys to try for one report.
     private static let (silence, maxTries) = (MediaInterval.milliseconds(200), 64)
 
-    /// Handles a datagram from an unknown address. If it is media of a known publisher or a report of a subscriber, who does not
-    /// know of the new address, the server checks the address itself. This takes a round trip; the client's next check may be
-    /// seconds away. Nothing but checks is sent there before the client has answered one.
+    /// Handles a datagram from an unknown address. If it is media of a known publisher or a report of a subscriber, the
+    /// client may not have noticed the change of its address, so the server checks the new address. This takes one
+    /// round trip, while the client's next check may be seconds away. Only checks are sent there until the client has
+    /// answered one.
     func receiveAstray(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime) {
-        // RFC 7983 §7: RTP or RTCP. A TCP connection has an address of its own.
+        // RFC 7983 §7: RTP or RTCP. A TCP connection cannot change its address.
         guard !path.isTCP, datagram.count >= RTPPacket.fixedHeaderLength, (128...191).contains(datagram[0]),
             astrayAt.map({ now - $0 >= Self.astrayInterval }) ?? true
         else { return }
@@ -28,11 +30,11 @@ extension Router {
         _ = peer.transport.receiveAstray(datagram, on: path, now: now, sink: sink)
     }
 
-    /// Finds the subscriber whose report this is. Browsers use the same SSRC in all reports, so only a subscriber's key tells.
-    /// Only subscribers that have been silent for 200 ms are tried. Without transport-wide feedback these can be nearly all; then
-    /// later reports try the others.
+    /// Finds the subscriber that sent a report. Browsers use the same SSRC in all reports, so only a subscriber's key
+    /// identifies it. Only subscribers that have been silent for 200 ms are tried. Without transport-wide feedback
+    /// these can be nearly all; later reports then try the others.
     private func receiveAstrayReport(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime) {
-        // A check of this address may be under way. Its answer is found by this entry.
+        // A check of this address may be under way. This entry is needed to match its answer.
         let former = astray[path]
         if former?.side == .send { return }
         withUnsafeTemporaryAllocation(byteCount: datagram.count, alignment: 8) { copy in
@@ -43,7 +45,7 @@ extension Router {
                 guard peer.side == .receive, peer.heardAt.map({ now - $0 >= Self.silence }) ?? false else { continue }
                 tries += 1
                 if tries == Self.maxTries { astrayTried = index }
-                // Decryption overwrites what it reads.
+                // Decryption overwrites its input, so use a copy.
                 copy.copyMemory(from: UnsafeRawBufferPointer(datagram))
                 astray[path] = peer
                 if peer.transport.receiveAstray(copy, on: path, now: now, sink: sink) { return }
@@ -52,8 +54,9 @@ extension Router {
         }
     }
 
-    /// Requests keyframes from a publisher whose media comes over another path. Packets that were on the former path are lost,
-    /// and too many to be sent again. What is known about the former path to a subscriber says nothing about the new one.
+    /// Handles a change of the selected path: requests keyframes from a publisher, because too many packets on the
+    /// previous path were lost to retransmit them. For a subscriber, resets the congestion control, because the
+    /// estimate of the previous path does not apply to the new one.
     func noteMove(of peer: Peer) {
         guard let path = peer.transport.selectedPath, path != peer.lastPath else { return }
         defer { peer.lastPath = path }

@@ -1,6 +1,6 @@
 import RTC
 
-/// Streams that clients publish and subscribe to.
+/// The streams that clients publish and subscribe to.
 extension Router {
     /// Publishes a stream, or changes the transceivers and kinds of media of a stream that is already published.
     public func publish(
@@ -66,8 +66,8 @@ extension Router {
         relink(subscription)
     }
 
-    /// Assigns transceivers to a subscription. A transceiver carries one stream at a time, so the stream that used it before
-    /// loses it.
+    /// Assigns transceivers to a subscription. A transceiver carries one stream at a time, so it is taken from any stream
+    /// that used it before.
     private func take(_ mids: Mids, for subscription: Subscription) {
         for stream in clients[subscription.client]?.subscribed ?? [] where stream != subscription.publication.stream {
             publications[stream]?.subscriptions[subscription.client]?.release(mids)
@@ -123,7 +123,8 @@ extension Router {
         relink(subscription, .video)
     }
 
-    /// Updates one transceiver to match what is published, subscribed and allowed. Calling it again changes nothing.
+    /// Updates one transceiver to match the publication, the subscription and their settings. The operation is
+    /// idempotent.
     private func relink(_ subscription: Subscription, _ kind: MediaKind) {
         let publication = subscription.publication
         guard let mid = subscription.mid(kind), let slot = clients[subscription.client]?.receive?.outgoing(mid),

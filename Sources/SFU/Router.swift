@@ -9,7 +9,7 @@ import RTC
 /// was encrypted for that client alone.
 ///
 /// The loop passes all datagrams that have arrived to `receive` and then calls `flush`. The datagrams' memory must stay
-/// unchanged until then. Each subscriber then gets a burst in one batch, which is cheap to send.
+/// unchanged until then. Each subscriber then gets a burst in one batch, which is efficient to send.
 public final class Router {
     let settings: RouterSettings
     let sink: any MediaSink
@@ -23,7 +23,7 @@ public final class Router {
     var peersByPath: [Path: Peer] = [:]
     /// Clients whose media or reports came from an address that is not validated, until they answer a check there.
     var astray: [Path: Peer] = [:]
-    /// When media from an unknown address was last looked at.
+    /// When a datagram from an unknown address was last examined.
     var astrayAt: MediaTime?
     /// The index of the last peer whose key was tried for a report from an unknown address.
     var astrayTried = 0
@@ -33,23 +33,23 @@ public final class Router {
     var publications: [Key: Publication] = [:]
     var speakers: [String: ActiveSpeaker] = [:]
     var speakersAt: MediaTime?
-    /// The audio tracks of each session that has more of them than are forwarded.
+    /// The audio tracks of each session that has more of them than can be forwarded.
     var crowds: [[IncomingTrack]] = []
     /// Whether `crowds` must be collected again.
     var audioChanged = false
     var loudestAt: MediaTime?
     var capacity = CapacityMeter()
-    /// When the datagram that is being processed arrived.
+    /// The arrival time of the datagram being processed.
     var arrivedAt = MediaTime(nanoseconds: 0)
-    /// When the oldest of the packets arrived that were forwarded since `takeOldestArrival`; nil if there are none.
+    /// The arrival time of the oldest packet forwarded since `takeOldestArrival`; nil if there is none.
     var oldestArrival: MediaTime?
     /// The sum of the values read in `warm`. It has no meaning, but keeps the compiler from removing the reads.
     var warmth: UInt64 = 0
     /// Encodings with packets that have not been forwarded yet.
     var touched: [IncomingEncoding] = []
-    /// How many waiting packets may still be sent in this tick.
+    /// The number of waiting packets that may still be sent in this tick.
     var waitingBudget = 0
-    /// The index in `peers` of the peer with which the next tick begins. It moves on when the budget is used up, so that all peers
+    /// The index in `peers` at which the next tick starts. It advances when the budget is used up, so that all peers
     /// get their turn.
     private var firstInTick = 0
     /// Publishers from which keyframes for new subscribers must be requested at the next flush.
@@ -57,7 +57,7 @@ public final class Router {
     /// The lost sequence numbers in one NACK, stored here to reuse the memory.
     var lost: [UInt16] = []
     var events: [RouterEvent] = []
-    /// What one subscriber wants to show, and the ways to send it, stored here to reuse the memory.
+    /// Scratch buffers for the allocation: the videos that one subscriber requests, and the options for sending each.
     var demands: [VideoDemand] = []
     var steps: [VideoStep] = []
     public internal(set) var counters = RouterCounters()
@@ -92,8 +92,8 @@ public final class Router {
     // MARK: Datagrams
 
     /// Processes a datagram, which is decrypted in place. The datagram's memory must stay valid until `flush`.
-    /// - Parameter arrivedAt: when the datagram arrived, if that was before `now`. Publishers' bandwidth estimation needs the
-    ///   times between arrivals, not those between the turns of a busy loop.
+    /// - Parameter arrivedAt: when the datagram arrived, if that was before `now`. Publishers' bandwidth estimation
+    ///   needs the times between arrivals, not between the iterations of a busy loop.
     public func receive(
         _ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime, arrivedAt: MediaTime? = nil
     ) {
@@ -163,8 +163,8 @@ public final class Router {
         }
     }
 
-    /// Whether a connected peer uses this path. If so, a check with a forged source address cannot take the path over. A peer
-    /// loses its path if it sends no checks for long enough (RFC 7675).
+    /// Returns whether a connected peer uses this path. If so, a check with a forged source address cannot take the
+    /// path over. A peer loses its path if it sends no checks for long enough (RFC 7675).
     private func isInUse(_ path: Path) -> Bool {
         guard let holder = peersByPath[path] else { return false }
         return holder.transport.state == .connected && holder.transport.selectedPath == path
@@ -178,7 +178,7 @@ public final class Router {
         if peersByPath[oldest] === peer { peersByPath[oldest] = nil }
     }
 
-    /// Whether this path belongs to a peer. TCP connections for which this is false are closed.
+    /// Returns whether this path belongs to a peer. TCP connections for which this is false are closed.
     public func knows(_ path: Path) -> Bool { peersByPath[path] != nil }
 
     /// Handles the end of a TCP connection.
@@ -191,7 +191,7 @@ public final class Router {
 
     // MARK: Time
 
-    /// Does all work that is due. Must be called every `interval` while the router is not idle.
+    /// Performs all work that is due. Must be called every `interval` while the router is not idle.
     public func tick(now: MediaTime) {
         waitingBudget = settings.longestFlush
         let (peers, first) = (peers, firstInTick)
@@ -251,13 +251,15 @@ public struct RouterSettings: Sendable {
     /// The maximum time that data to a subscriber may wait in the queue before the video is paused. Video resumes at half this
     /// time.
     public var longestQueue = MediaInterval.milliseconds(500)
-    /// The maximum number of video packets to send in one flush or tick, about 5 ms of work. Others wait no longer for their turn.
+    /// The maximum number of video packets sent in one flush or tick, about 5 ms of work. It bounds how long other
+    /// streams wait.
     public var longestFlush = 1000
-    /// Whether to estimate what each subscriber's connection carries, and to choose layers by it.
+    /// Whether to estimate the bitrate of each subscriber's connection, and to choose layers accordingly.
     public var controlsCongestion = true
-    /// The maximum number of publishers of a session whose audio is forwarded. If there are more, the loudest are.
+    /// The maximum number of publishers in a session whose audio is forwarded. If there are more, only the loudest are.
     public var loudestStreams = Int.max
-    /// The limits of what is sent to the subscribers of one session, and of all sessions, in bits per second; nil for none.
+    /// The limits of the bitrate sent to the subscribers of one session, and of all sessions, in bits per second; nil
+    /// for none.
     public var sessionBitrate: Int?
     public var totalBitrate: Int?
     /// The wall-clock time at `MediaTime` 0.
@@ -281,19 +283,20 @@ public struct RouterCounters: Equatable, Sendable {
     public var nacksReceived: UInt64 = 0
     public var keyframesRequested: UInt64 = 0
     public var malformed: UInt64 = 0
-    /// Bytes that were sent only to find out what subscribers' connections carry.
+    /// The bytes of padding sent only to probe subscribers' connections.
     public var paddingBytes: UInt64 = 0
-    /// Pauses, and ends of pauses, because the subscriber's connection cannot keep up.
+    /// The number of pauses and resumes because the subscriber's connection cannot keep up.
     public var changesForSlowness: UInt64 = 0
-    /// Pauses, and ends of pauses, because the subscriber cannot decode the codec.
+    /// The number of pauses and resumes because the subscriber cannot decode the codec.
     public var changesForCodec: UInt64 = 0
-    /// Other layers because the bitrate that the subscriber's connection carries has changed.
+    /// The number of layer switches because the bitrate of the subscriber's connection has changed.
     public var changesForBandwidth: UInt64 = 0
-    /// Other layers because the subscriber has asked for another size or frame rate.
+    /// The number of layer switches because the subscriber has requested another size or frame rate.
     public var changesForSize: UInt64 = 0
-    /// Other layers because the publisher has started or stopped sending one.
+    /// The number of layer switches because the publisher has started or stopped sending a layer.
     public var changesForPublisher: UInt64 = 0
-    /// Not a counter: the sessions that send as much as they may now. All of them if the server does.
+    /// A gauge: the number of sessions that have reached their bandwidth limit. All sessions count if the server has
+    /// reached its own.
     public var fullSessions: UInt64 = 0
 
     public init() {}

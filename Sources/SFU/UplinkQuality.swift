@@ -1,21 +1,21 @@
 import RTC
 
-/// Judges how well a publisher's stream reaches the server, from what the server itself receives. A level changes only after
-/// it has lasted for some seconds, so that one burst of losses shows nothing.
+/// Judges the quality of a publisher's connection from the packets that the server receives. A level changes only after
+/// it has lasted for some seconds, so that one burst of losses has no effect.
 struct UplinkQuality: Sendable {
-    /// What a second of a stream looked like.
+    /// The measurements of one second of a stream.
     struct Second: Equatable, Sendable {
-        /// The part of the packets that did not arrive at first, 0 to 1; retransmissions may have repaired it.
+        /// The share of packets that were lost at first, 0 to 1. Retransmissions may have recovered them.
         var loss = 0.0
         var jitter = MediaInterval.zero
-        /// Whether the publisher does not send a layer that subscribers need.
+        /// Whether a layer that subscribers need is missing.
         var lacksLayer = false
     }
 
-    /// From these values on, a second is fair or poor.
+    /// The thresholds from which a second is fair or poor.
     private static let loss = (fair: 0.03, poor: 0.10)
     private static let jitter = (fair: MediaInterval.milliseconds(60), poor: MediaInterval.milliseconds(200))
-    /// How many seconds a worse level and a better level must last.
+    /// The number of seconds that a worse level and a better level must last.
     private static let (secondsToWorse, secondsToBetter) = (2, 4)
 
     private(set) var level = UplinkLevel.good
@@ -37,7 +37,7 @@ struct UplinkQuality: Sendable {
             trend = 0
             return false
         }
-        // A level that is worse still, or better still, continues the trend.
+        // A level that is even worse, or even better, continues the trend.
         let isSameSide = trend > 0 && (candidate < level) == (judged < level)
         trend = isSameSide ? trend + 1 : 1
         candidate = judged
@@ -56,7 +56,7 @@ extension Router {
             guard publication.mainMid == track.mid else { continue }
             if publication.judgedTrack !== track {
                 publication.judgedTrack = track
-                // Video was turned on or off, and what is known of this track is from an earlier time; or the publisher's
+                // Video was turned on or off, so the data of this track is from an earlier time, or the publisher's
                 // connection was replaced.
                 track.uplink = UplinkQuality()
                 reportUplink(of: publication, track.uplink)
@@ -74,13 +74,13 @@ extension Router {
 }
 
 extension Publication {
-    /// The transceiver by which the stream is judged: the video, which takes the most, or else the audio.
+    /// The transceiver used to judge the stream: the video, which has the highest bitrate, or else the audio.
     var mainMid: String? { forwardsVideo ? mids.video ?? mids.audio : mids.audio ?? mids.video }
 }
 
 extension IncomingTrack {
-    /// Returns what the last second looked like, once a second; nil before its end, and if little arrived. A publisher that
-    /// sends little for some seconds, because it is muted, has no trouble.
+    /// Returns the measurements of the last second, once a second; nil before its end, and if few packets arrived. A
+    /// publisher that sends little for some seconds, because it is muted, counts as good.
     func takeSecond(now: MediaTime) -> UplinkQuality.Second? {
         if let judgedAt, now - judgedAt < .seconds(1) { return nil }
         judgedAt = now

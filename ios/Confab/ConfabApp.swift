@@ -14,7 +14,7 @@ import VisionKit
     }
 }
 
-/// Creates the model. A push may have launched the app without a window, so a window is too late.
+/// Creates the model at launch, and not with the first window, because a push may launch the app without one.
 @MainActor final class AppDelegate: NSObject {
     let app: ApplicationModel
     private let calls = CallKitBridge()

@@ -1,5 +1,5 @@
-// Uses the declarations that the app and ConfabUI do not use: cases of enumerations, which are declared completely, so that the
-// compiler knows when a switch has missed one.
+// Uses the declarations that the app and ConfabUI do not use: enumeration cases. Enumerations are declared completely,
+// so that the compiler detects switches that miss a case.
 import AVFoundation
 import CallKit
 import CoreLocation

@@ -1,14 +1,14 @@
 import Foundation
 
-/// What the app asks of the SDK. One adapter translates these requests, so that screens need no network in their tests.
+/// A request from the app to the SDK. One adapter carries out these requests, so the screens' tests need no network.
 public enum AppRequest: Equatable, Sendable {
     case check(URL)
-    /// Connects to a server. An earlier connection ends.
+    /// Connects to a server and closes any earlier connection.
     case connect(URL, name: String)
     case retry
-    /// The device's network changed, or it has none.
+    /// The device switched networks, or lost its network.
     case networkChanged(isAvailable: Bool)
-    /// The device became hot, or cooled down, or saves power.
+    /// The device's temperature or its low-power mode changed.
     case deviceChanged(ThermalState, isLowPower: Bool)
     case leave
     case roulette(RouletteRequest)
@@ -16,12 +16,12 @@ public enum AppRequest: Equatable, Sendable {
     case people(PeopleRequest)
     case room(RoomRequest)
     case settings(SettingsRequest)
-    /// The effects of ``CallCoordinator`` that are for the server and the media.
+    /// An effect of ``CallCoordinator`` that concerns the server or the media.
     case call(CallEffect)
     case callMedia(CallMediaRequest)
 }
 
-/// What the SDK says.
+/// An event from the SDK.
 public enum AppEvent: Sendable {
     case checked(URL, ServerHealth)
     case line(LineState)
@@ -37,21 +37,21 @@ public enum AppEvent: Sendable {
     case keep(KeepEvent)
 }
 
-/// What happens to the camera and the screen of this device.
+/// An event of this device's camera or screen share.
 public enum CaptureEvent: Equatable, Sendable {
-    /// The system took the camera away, or gave it back.
+    /// The system took the camera away, or returned it.
     case cameraInterrupted(Bool)
     case cameraFaces(CameraFacing)
-    /// Others see the screen now.
+    /// Others can now see the screen.
     case shareStarted
-    /// The screen is not shared, or no longer, and the person here did not end it.
+    /// The screen share failed to start, or ended without a request of the user.
     case shareEnded(CallTrouble)
 }
 
-/// The connection to the server, as the person is told about it.
+/// The state of the connection to the server, as the app shows it.
 public enum LineState: Equatable, Sendable {
     case idle, connecting
-    /// `isNew` is false after a connection that resumed.
+    /// `isNew` is false if the connection resumed its session.
     case online(isNew: Bool)
     case reconnecting
     case offline(OfflineCause)

@@ -1,7 +1,7 @@
 import Foundation
 
 extension ApplicationModel {
-    /// What is kept on the device.
+    /// The data stored on the device.
     struct Kept: Codable, Equatable {
         var server: URL?
         var recent: [URL] = []
@@ -9,14 +9,14 @@ extension ApplicationModel {
         var settings = DeviceSettings()
     }
 
-    /// How long the connection goes on in the background without a call.
+    /// How long the connection stays open in the background without a call.
     static let backgroundTime = Duration.seconds(10)
-    /// How long the system lets the app run on after it went offline: the server is told.
+    /// How long the app keeps running after it goes offline, so that the server is notified.
     static let farewellTime = Duration.seconds(3)
-    /// How soon a refused audio session is tried again. Nothing tells the app when a phone call ends.
+    /// How soon to retry a refused audio session. The system does not report when a phone call ends.
     static let soundTime = Duration.seconds(5)
 
-    /// The app is on the screen, or not any more.
+    /// Handles a change between foreground and background.
     public func phaseChanged(to phase: AppPhase) {
         switch phase {
         case .active: becameActive()
@@ -25,7 +25,7 @@ extension ApplicationModel {
         }
     }
 
-    /// Everything but a call or a room ends soon after the app is left.
+    /// Starts ending everything except a call or a room, because the app left the foreground.
     func enteredBackground() {
         isActive = false
         kept.recent = welcome.recent
@@ -34,15 +34,15 @@ extension ApplicationModel {
         leaveSoonIfUnseen()
     }
 
-    /// Tells others whether this person's camera runs. The system stops the camera while the app is not on the screen. Some devices
-    /// let it run while the small window is shown.
+    /// Updates the camera state that other people see. The system stops the camera while the app is off screen, but some
+    /// devices keep it running while the small window is shown.
     private func showCameras() {
         func runs(inSmallWindow isShown: Bool) -> Bool { isActive || platform.cameraRunsInSmallWindow && isShown }
         roulette.showsCamera(runs(inSmallWindow: roulette.isInSmallWindow))
         room.showsCamera(runs(inSmallWindow: room.isInSmallWindow))
     }
 
-    /// The small window of a chat or a room was opened or closed.
+    /// Handles the opening or closing of the small window of a chat or a room.
     func smallWindowChanged() {
         showCameras()
         leaveSoonIfUnseen()
@@ -57,14 +57,14 @@ extension ApplicationModel {
         if stage == .home, line == .idle { enter() }
     }
 
-    /// Goes offline 10 seconds after the app is left, unless a chat is in the small window, there is a call, or a room is open. The
-    /// system has to grant that time.
+    /// Goes offline 10 seconds after the app leaves the foreground, unless a chat is in the small window, a call
+    /// exists, or a room is open. The system has to grant that time.
     func leaveSoonIfUnseen() {
         guard !isLeaving else { return }
         let isSeen = isActive || roulette.isInSmallWindow && roulette.smallWindow != nil
         guard !isSeen, !calls.hasCall, !room.showsRoom, line != .idle else {
             guard let cancel = cancelBackground else {
-                // In the background, the server may not have been told yet.
+                // In the background, the request to leave may not have reached the server yet.
                 if isActive { background.end() }
                 return
             }
@@ -76,13 +76,13 @@ extension ApplicationModel {
         background.begin()
         cancelBackground = platform.clock.schedule(after: Self.backgroundTime) { [weak self] in
             guard let self else { return }
-            // What ends now makes the app look at this again.
+            // The calls below re-enter this method; `isLeaving` stops that.
             isLeaving = true
             roulette.stopUnseen()
             leaveServer()
             (isLeaving, cancelBackground) = (false, nil)
             _ = platform.clock.schedule(after: Self.farewellTime) { [weak self] in
-                // Unless the app went online meanwhile.
+                // Skip this if the app went online in the meantime.
                 if self?.cancelBackground == nil { self?.background.end() }
             }
         }
@@ -99,7 +99,7 @@ extension ApplicationModel {
         }
     }
 
-    /// Tries an audio session again that the system refused, until it is active or not wanted.
+    /// Schedules retries of an audio session that the system refused, until it is active or no longer needed.
     func trySoundLater() {
         guard sound.isRefused || calls.coordinator.audio.isRefused else {
             cancelSound?()
@@ -119,6 +119,7 @@ extension ApplicationModel {
         trySoundLater()
     }
 
-    /// Whether pushes may ring this device. Each has to be reported to the system's call screen, so not without that.
+    /// Whether this device accepts call pushes. Each must be reported to CallKit, so this is false where CallKit may
+    /// not be used.
     public var receivesPushes: Bool { platform.calls.isAllowed }
 }

@@ -1,14 +1,14 @@
 import Foundation
 
-/// What the whole app shows.
+/// The texts that concern the whole app.
 extension ApplicationModel {
-    /// A thin bar while reconnecting, or a full line with Retry. Empty while all is well.
+    /// The text of the connection bar: a thin bar while reconnecting, or a full row with Retry. Empty while connected.
     public var connectionText: String {
         switch line {
         case .idle, .online: ""
         case .connecting: "Connecting…"
         case .reconnecting: "Connection lost. Reconnecting…"
-        case .offline(.noNetwork): "There is no network. Connect to Wi-Fi or mobile data."
+        case .offline(.noNetwork): "No network. Connect to Wi-Fi or mobile data."
         case .offline(.unreachable): "The server is not responding. Try again in a moment."
         case .offline(.tooOld): WelcomeModel.appTooOldText
         case .offline(.refused(let trouble)): trouble.message
@@ -24,10 +24,10 @@ extension ApplicationModel {
     }
 
     public var tabs: [Tab] { Tab.allCases.filter { hasRoulette || $0 != .roulette } }
-    /// The number beside a tab; 0 for none.
+    /// The number shown on a tab; 0 for none.
     public func badge(of tab: Tab) -> Int { tab == .people ? people.missedCount : 0 }
 
-    /// What fills the screen. A call is above everything else.
+    /// The screen to show. A call covers everything else.
     public var shown: Shown {
         if calls.isInCall { return .call }
         switch (stage, aboutYou) {
@@ -40,7 +40,7 @@ extension ApplicationModel {
     public var lines: [ScreenLine] {
         var lines: [ScreenLine] = connectionText.isEmpty ? [] : [.text(connectionText)]
         if offersRetry { lines.append(.button("Retry")) }
-        // A ringing call, or the end of one, is shown above anything else.
+        // A ringing or ended call comes before everything else.
         lines += calls.lines
         switch shown {
         case .call: return lines
@@ -57,7 +57,7 @@ extension ApplicationModel {
         }
     }
 
-    /// The state of each part, for a report of a fault. It names nobody.
+    /// The state of each part of the app, for a bug report. It contains no personal data.
     var diagnostics: [String] {
         let allowed = Permission.allCases.map { "\($0): \(platform.permissions.status(of: $0))" }
         let call = calls.coordinator.current.map { "\($0.direction), \($0.phase)" } ?? "none"

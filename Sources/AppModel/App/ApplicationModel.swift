@@ -1,11 +1,11 @@
 import Foundation
 import Observation
 
-/// The whole app: which screen is shown, the connection, and the models of the screens.
+/// The whole app: the screen being shown, the connection, and the models of all screens.
 @MainActor @Observable public final class ApplicationModel: Screen {
     public enum Stage: Equatable, Sendable { case welcome, aboutYou, home }
     public enum Tab: String, CaseIterable, Sendable { case roulette, nearby, people, room, settings }
-    /// What fills the screen.
+    /// The screen that fills the display.
     public enum Shown { case welcome, aboutYou(AboutYouModel), home, call }
 
     static let settingsKey = "confab"
@@ -22,27 +22,27 @@ import Observation
     public let calls: CallsModel
     public let room: RoomModel
     public let settings: SettingsModel
-    /// Whether strangers can be met. App stores do not admit it.
+    /// Whether the app offers chats with strangers, which app stores do not accept.
     public let hasRoulette: Bool
 
     let platform: Platform
     let server: any AppServer
     private let relay: Relay
     var kept: Kept
-    /// The sound of the roulette and of rooms, which the system's call screen does not manage.
+    /// The audio of the roulette and of rooms, which CallKit does not manage.
     var sound = AudioMachine(usesSystem: false)
     var cancelSound: (@MainActor () -> Void)?
     private var waitingLink: AppLink?
-    /// A call from the system's list of recent calls, until the server can place it.
+    /// A call chosen in the system's list of recent calls, kept until the server can place it.
     private var waitingCall: (person: CallPerson, video: Bool)?
-    /// False until the app is seen for the first time: a push may have launched it.
+    /// False until the app first becomes active: a push may have launched it in the background.
     var isActive = false
     var cancelBackground: (@MainActor () -> Void)?
     /// Whether the app is going offline in the background.
     var isLeaving = false
     let background: BackgroundTime
 
-    /// Passes what screens ask to the app, which does not exist while they are created.
+    /// Forwards requests from the screens to the app, which does not exist yet when they are created.
     @MainActor private final class Relay {
         weak var app: ApplicationModel?
     }
@@ -58,7 +58,7 @@ import Observation
         self.relay = relay
         let announce: @MainActor (String) -> Void = {
             if !$0.isEmpty { platform.announcer.announce($0) }
-            // Screens announce what changed.
+            // Screens announce their changes, so update the app here.
             relay.app?.update()
         }
         welcome = WelcomeModel(
@@ -109,7 +109,7 @@ import Observation
 
     // MARK: Stages
 
-    /// The check of a server replaces the connection, so what goes on there ends.
+    /// Checks a server. The check replaces the connection, so everything that uses it ends.
     private func check(_ url: URL) {
         if line != .idle { leaveServer() }
         server.perform(.check(url))
@@ -128,14 +128,14 @@ import Observation
         nearby.reset()
     }
 
-    /// Ends what needs the connection.
+    /// Ends everything that needs the connection.
     private func endAll() {
         roulette.stop()
         room.leave()
         calls.end()
     }
 
-    /// Ends the connection and what needs it.
+    /// Closes the connection and ends everything that needs it.
     func leaveServer() {
         endAll()
         waitingCall = nil
@@ -143,7 +143,7 @@ import Observation
         changedLine(to: .idle)
     }
 
-    /// Shows what is missing, or goes online.
+    /// Shows the next required screen, or connects.
     func enter() {
         guard let url = kept.server else { return stage = .welcome }
         settings.server = url.absoluteString
@@ -165,7 +165,7 @@ import Observation
             kept.about = answers
             save()
             enter()
-            // A connection that is up tells the server the new name.
+            // The open connection sends the new name to the server.
             if case .online = line { server.perform(.call(.appear)) }
         }
         stage = .aboutYou
@@ -191,7 +191,8 @@ import Observation
         stage = .welcome
     }
 
-    /// Carries out what a screen asks. One can be in one conversation at a time: the people in another one would hear it.
+    /// Performs a screen's request. Only one conversation can be open at a time: otherwise its participants could hear
+    /// another one.
     private func perform(_ request: AppRequest) {
         switch request {
         case .roulette(.start): room.leaveForOther()
@@ -203,7 +204,7 @@ import Observation
     }
 
     private func perform(_ effect: CallEffect) {
-        // A push may arrive after the app went offline in the background.
+        // A push may arrive after the app goes offline in the background.
         if effect == .openSocket, line == .idle { return enter() }
         server.perform(.call(effect))
     }
@@ -217,7 +218,7 @@ import Observation
     private func permitted(_ outcome: PermissionsModel.Outcome) {
         switch outcome {
         case .video: roulette.mode = .video
-        // Text needs no camera.
+        // Text chat needs no camera.
         case .text: return roulette.mode = .text
         case .voice:
             roulette.mode = .video
@@ -265,7 +266,7 @@ import Observation
             if isNew { loadPeople() }
             callBack()
         case .reconnecting:
-            // Everything can be used, and requests wait.
+            // The screens stay usable, and requests are queued.
             isUp = true
             calls.handle(.offline)
         case .idle, .connecting, .offline, .closed:
@@ -278,13 +279,13 @@ import Observation
         if !connectionText.isEmpty { platform.announcer.announce(connectionText) }
     }
 
-    /// Missed calls are counted before the list is opened, and blocked people are known before their page is.
+    /// Loads the missed calls for the badge, and the blocked people before their screen opens.
     private func loadPeople() {
         people.load()
         server.perform(.settings(.blocked))
     }
 
-    /// What the settings learn is shown on other screens too.
+    /// Passes settings events to the other screens that depend on them.
     private func follow(_ event: SettingsEvent) {
         switch event {
         case .blocked(let all): people.knows(blocked: all.map(\.id))
@@ -292,7 +293,7 @@ import Observation
         case .linked:
             forgetAccount()
             loadPeople()
-        // From now on calls ring while the phone is locked. If one cannot be answered, only a notification can say why.
+        // Calls now ring while the phone is locked, where only a notification can explain why one cannot be answered.
         case .push(.on): platform.announcer.prepareToNotify()
         case .devices, .code, .push, .exported, .failed: break
         }
@@ -300,7 +301,7 @@ import Observation
 
     private var isTalking: Bool { roulette.wantsSound || room.wantsSound }
 
-    /// Keeps the screen and the sound in step with what is going on.
+    /// Updates the screen and the audio session after a change.
     func update() {
         if calls.isInCall {
             roulette.stop()
@@ -308,7 +309,7 @@ import Observation
         }
         platform.screen.isScreenKeptAwake = roulette.isScreenAwake || calls.isScreenAwake || room.isScreenAwake
         platform.screen.isDarkAtEar = calls.isAtEar
-        // A call has the audio session for itself, until the system has deactivated it.
+        // A call has exclusive use of the audio session until the system deactivates it.
         let isFree = calls.coordinator.current == nil && !calls.coordinator.audio.isActive
         let wantsSound = isFree && isTalking
         follow(sound.want(wantsSound))
@@ -316,30 +317,33 @@ import Observation
         leaveSoonIfUnseen()
     }
 
-    // MARK: What the person and the system do
+    // MARK: User and system events
 
     public func retry() { server.perform(.retry) }
 
-    /// A hot device, or one that saves power, captures fewer frames.
+    /// Lowers the camera's frame rate on a device that is hot or saves power.
     public func deviceChanged(_ thermal: ThermalState, isLowPower: Bool) {
         server.perform(.deviceChanged(thermal, isLowPower: isLowPower))
     }
 
-    /// The connection is checked at once on another network.
+    /// Checks the connection immediately after the network changes.
     public func networkChanged(to state: NetworkState) {
-        // An attempt to connect is what makes a network on demand available.
+        // Connecting is what brings up an on-demand network such as a VPN.
         server.perform(.networkChanged(isAvailable: state != .unavailable))
     }
 
-    /// The person chose a call in the system's list of recent calls. It may have launched the app, so the call waits for the server.
+    /// Places a call that the user chose in the system's list of recent calls. It may have launched the app, so it
+    /// waits for the server.
     ///
     /// - Parameters:
-    ///   - contacts: those of the call, of which one is called. A call that ended before the server told who called has no id.
-    ///   - video: nil if the system does not know what kind of call is wanted. Then it is one by voice, which shows nobody.
+    ///   - contacts: the participants of that call; the first with a valid id is called. A call that ended before the
+    ///     server reported the caller has no id.
+    ///   - video: nil if the system does not know the kind of call. Then the call is voice only, which keeps the camera
+    ///     off.
     public func callBack(_ contacts: [(id: String?, name: String)], video: Bool?) {
         let known = contacts.lazy.compactMap { contact in contact.id.map { ($0, contact.name) } }
         guard let (id, name) = known.first(where: { UUID(callID: $0.0) != nil }) else {
-            // The history of this app may know who it was.
+            // The app's call history may show who it was.
             (tab, people.page) = (.people, .log)
             return
         }
@@ -357,7 +361,7 @@ import Observation
     public func open(_ url: URL) {
         guard let link = AppLink(url) else { return }
         if case .server(let url) = link {
-            // A link must not change the server by itself: it may come from anybody.
+            // A link must not change the server without confirmation: anyone can send one.
             showWelcome()
             welcome.offer(url)
         } else if stage == .home {

@@ -1,21 +1,21 @@
-/// Whether a person sees the app.
+/// Whether the app is visible to the user.
 public enum AppPhase: Equatable, Sendable {
     case active
-    /// Seen, but something of the system is in front of it.
+    /// Visible, with system UI in front of it.
     case inactive
     case background
 }
 
-/// Asks the system for the seconds in which the app ends a chat after it was left.
+/// Requests background time from the system, which the app uses to end a chat.
 @MainActor public protocol BackgroundControl: AnyObject {
-    /// Called when the time is over, and the app has to end it.
+    /// Called when the time has expired; the app must then end the background task.
     var onExpired: (@MainActor () -> Void)? { get set }
     func begin()
     func end()
 }
 
-/// The time that the system gives an app that was left. It is asked for once, and given back exactly once: the system ends apps
-/// that keep it.
+/// The background time granted by the system. It is requested once and ended exactly once: the system terminates apps
+/// that do not end it.
 @MainActor final class BackgroundTime {
     private let control: any BackgroundControl
     private var isRunning = false

@@ -1,26 +1,26 @@
-/// What the location service of the system is asked to do, and what its callers are told.
+/// A command to the system's location service, or a report to its callers.
 public enum LocationEffect: Equatable, Sendable {
-    /// Shows the system's question.
+    /// Shows the system's permission prompt.
     case requestPermission
-    /// Answers everyone who asked for the permission.
+    /// Answers all callers that requested the permission.
     case answer(PermissionStatus)
     case startUpdates, stopUpdates
-    /// Tells what became of the location.
+    /// Reports a position or an error to the caller.
     case report(LocationReport)
 }
 
-/// What is known about the location of the device.
+/// A position of the device, or the reason there is none.
 public enum LocationReport: Equatable, Sendable {
     case position(DevicePosition)
-    /// It cannot be determined now. A position may still follow.
+    /// The position cannot be determined now. One may still follow.
     case unavailable
-    /// The permission is gone, and no position follows.
+    /// The permission was withdrawn. No position follows.
     case forbidden(PermissionStatus)
 }
 
-/// Why the system has no location.
+/// Why the system has no position.
 public enum LocationFailure: Equatable, Sendable {
-    /// The system goes on trying.
+    /// The system keeps trying.
     case notYet
     case forbidden
     case other
@@ -35,29 +35,29 @@ public enum LocationFailure: Equatable, Sendable {
     }
 }
 
-/// The location of the device: asks for the permission once, however many callers there are, and stops when it is withdrawn.
+/// Manages the device's location: requests the permission once for all callers, and stops when it is withdrawn.
 ///
-/// Invariant: updates run only while they are wanted and allowed.
+/// Invariant: updates run only while they are requested and allowed.
 public struct LocationMachine: Equatable, Sendable {
     private enum State: Equatable {
         case stopped
         /// Updates run. Next: `waiting`, `measured`, or `stopped`.
         case searching
-        /// The system said once that it goes on trying. Next: `measured`, or `stopped`.
+        /// The system reported once that it keeps trying. Next: `measured`, or `stopped`.
         case waiting
         /// A position was reported. Next: `stopped`.
         case measured
     }
 
     private var state = State.stopped
-    /// Whether the system shows its question, or will.
+    /// Whether a permission request is pending.
     private var isAsking = false
 
     public init() {}
 
-    // MARK: What callers want
+    // MARK: Requests from callers
 
-    /// A caller asks for the permission, which has this status now. It is answered together with all others that ask.
+    /// Requests the permission, whose current status is given. All pending requests are answered together.
     public mutating func ask(_ permission: PermissionStatus) -> [LocationEffect] {
         guard permission == .notAsked else { return [.answer(permission)] }
         guard !isAsking else { return [] }
@@ -65,7 +65,7 @@ public struct LocationMachine: Equatable, Sendable {
         return [.requestPermission]
     }
 
-    /// Starts updates, or tries again: the system searches again only after a stop.
+    /// Starts or restarts updates: the system searches again only after a stop.
     public mutating func start(_ permission: PermissionStatus) -> [LocationEffect] {
         let stopping = stop()
         guard permission == .allowed else { return stopping + [.report(.forbidden(permission))] }
@@ -79,9 +79,9 @@ public struct LocationMachine: Equatable, Sendable {
         return [.stopUpdates]
     }
 
-    // MARK: What the system says
+    // MARK: Events from the system
 
-    /// The permission has changed. The system also says it at the launch, before the person has decided.
+    /// Handles a change of the permission. The system also sends one at launch, before the user has decided.
     public mutating func permissionChanged(to permission: PermissionStatus) -> [LocationEffect] {
         var effects: [LocationEffect] = []
         if isAsking, permission != .notAsked {
@@ -91,23 +91,23 @@ public struct LocationMachine: Equatable, Sendable {
         return permission == .allowed ? effects : effects + forbid(permission)
     }
 
-    /// New positions, from the oldest to the newest; nil for one that is not valid.
+    /// Handles new positions, oldest first; nil for an invalid one.
     public mutating func measured(_ positions: [DevicePosition?]) -> [LocationEffect] {
         guard state != .stopped, let newest = positions.compactMap(\.self).last else { return [] }
         state = .measured
         return [.report(.position(newest))]
     }
 
-    /// The system could not determine the location.
+    /// Handles a failure of the system to determine the location.
     ///
-    /// - Parameter permission: the status now.
+    /// - Parameter permission: the current status.
     public mutating func failed(_ failure: LocationFailure, _ permission: PermissionStatus) -> [LocationEffect] {
         switch failure {
-        // The new status may arrive only after the error.
+        // The error may arrive before the new status.
         case .forbidden: forbid(permission == .allowed ? .refused : permission)
-        // Said once, it only means that the search takes its time. Indoors it may never end.
+        // The first one only means that the search takes time. Indoors it may never end.
         case .notYet where state == .searching: wait()
-        // The last position is still good enough: the server keeps about 2 km.
+        // The last position is still good enough: the server rounds positions to about 2 km.
         case .notYet, .other: state == .searching || state == .waiting ? [.report(.unavailable)] : []
         }
     }

@@ -1,17 +1,17 @@
 import Foundation
 
-/// What a device allows, which the person decides.
+/// A device feature that needs the user's permission.
 public enum Permission: CaseIterable, Sendable { case camera, microphone, location }
 
 public enum PermissionStatus: Equatable, Sendable {
     case notAsked, allowed, refused
-    /// Parents or an employer forbid it.
+    /// Parental controls or device management forbid it.
     case restricted
     /// The device has none.
     case missing
 
-    /// What a permission means on this device. The system hides a device that restrictions forbid, so a missing device may mean
-    /// `restricted`.
+    /// Returns the status, or `missing` if the device lacks the hardware. The system hides hardware that restrictions
+    /// forbid, so `restricted` stays as it is.
     public func onDevice(_ exists: Bool) -> PermissionStatus { exists || self == .restricted ? self : .missing }
 }
 
@@ -21,7 +21,7 @@ public enum PermissionStatus: Equatable, Sendable {
 }
 
 extension Permissions {
-    /// Whether the camera can be used, or asked for.
+    /// Whether the camera is available, or permission can still be requested.
     var mayShow: Bool {
         switch status(of: .camera) {
         case .allowed, .notAsked: true
@@ -29,8 +29,8 @@ extension Permissions {
         }
     }
 
-    /// Asks for what was not asked yet, one after the other, and goes on whatever the answers are. At once if there is nothing
-    /// to ask.
+    /// Requests each permission that is still undecided, one at a time, and continues whatever the answers are. Calls
+    /// `then` synchronously if there is nothing to request.
     func settle(_ needed: [Permission], then: @escaping @MainActor () -> Void) {
         guard let next = needed.first else { return then() }
         let rest = Array(needed.dropFirst())
@@ -38,7 +38,8 @@ extension Permissions {
         request(next) { [weak self] _ in self?.settle(rest, then: then) }
     }
 
-    /// Whether the microphone can be used, or asked for. Without one, a person can still listen.
+    /// Whether the microphone is available, or permission can still be requested. Without a microphone, a person can
+    /// still listen.
     var mayTalk: Bool {
         switch status(of: .microphone) {
         case .allowed, .notAsked, .missing: true
@@ -47,7 +48,7 @@ extension Permissions {
     }
 }
 
-/// A position, in degrees and meters.
+/// A position: degrees for the coordinates, meters for the accuracy.
 public struct DevicePosition: Equatable, Sendable {
     public var latitude: Double
     public var longitude: Double
@@ -57,19 +58,21 @@ public struct DevicePosition: Equatable, Sendable {
         (self.latitude, self.longitude, self.accuracy) = (latitude, longitude, accuracy)
     }
 
-    /// A position of the system; nil if it is not valid, which the system says by a negative accuracy.
+    /// Creates a position from the system's values; nil if they are invalid, which the system marks with a negative
+    /// accuracy.
     public init?(latitude: Double, longitude: Double, measured accuracy: Double) {
         guard accuracy >= 0, latitude.isFinite, longitude.isFinite else { return nil }
         self.init(latitude: latitude, longitude: longitude, accuracy: accuracy)
     }
 
-    /// How far the device moves before a new position is reported, in meters. The server keeps about 2 km.
+    /// How far the device moves before a new position is reported, in meters. The server rounds positions to about 2
+    /// km.
     public static let reportedDistance = 50.0
 }
 
 @MainActor public protocol Locating: AnyObject {
-    /// Calls `changed` with what becomes known, until the next call of `start` or `stop`. After ``LocationReport/forbidden(_:)``
-    /// nothing follows.
+    /// Calls `changed` with each report until the next call of `start` or `stop`. ``LocationReport/forbidden(_:)`` is
+    /// the last report.
     func start(_ changed: @escaping @MainActor (LocationReport) -> Void)
     func stop()
 }
@@ -77,21 +80,21 @@ public struct DevicePosition: Equatable, Sendable {
 /// Whether the device has a network.
 public enum NetworkState: CaseIterable, Sendable {
     case available, unavailable
-    /// There is one as soon as something connects, for example a VPN.
+    /// A network that comes up when something connects, for example a VPN.
     case onDemand
 }
 
-/// The system's call screen: CallKit, or nothing where it must not be used.
+/// The system's call screen: CallKit, or a stub where CallKit may not be used.
 @MainActor public protocol CallSystem: AnyObject {
-    /// Whether the system's screen may be used on this device.
+    /// Whether CallKit may be used on this device.
     var isAllowed: Bool { get }
-    /// Called with what the system and PushKit say. A push has to be passed on synchronously.
+    /// Called with events of CallKit and PushKit. A push must be passed on synchronously.
     var onEvent: (@MainActor (CallEvent) -> Void)? { get set }
-    /// Performs the effects from `report` to `fail`. It ignores others.
+    /// Performs the effects from `report` to `fail`, and ignores all others.
     func perform(_ effect: CallEffect)
 }
 
-/// The audio session.
+/// Controls the audio session.
 @MainActor public protocol AudioControl: AnyObject {
     /// Performs an effect after those before it. An activation can take seconds, so it must not block the main thread:
     /// ``AudioLane`` decides where each effect runs.
@@ -112,41 +115,41 @@ extension AudioControl {
     }
 }
 
-/// Speaks to people who use VoiceOver, and shows notifications.
+/// Sends VoiceOver announcements and shows notifications.
 @MainActor public protocol Announcer: AnyObject {
     func announce(_ text: String)
-    /// Asks for the permission to show notifications, if the person was not asked yet. A locked phone cannot ask.
+    /// Requests permission to show notifications, if it is still undecided. A locked phone cannot show the prompt.
     func prepareToNotify()
-    /// Shows a notification without a sound, for a person whose phone is locked. The system shows nothing without the permission.
+    /// Shows a silent notification, for a person whose phone is locked. The system shows none without permission.
     func notify(_ text: String)
 }
 
 @MainActor public protocol ScreenControl: AnyObject {
     /// Whether the screen stays on without touches.
     var isScreenKeptAwake: Bool { get set }
-    /// Whether the screen goes dark at the ear.
+    /// Whether the screen turns off while the phone is at the ear.
     var isDarkAtEar: Bool { get set }
 }
 
-/// Settings of this device. Secrets are not kept here.
+/// Stores settings on this device. Secrets are not stored here.
 @MainActor public protocol SettingsStore: AnyObject {
     func data(for key: String) -> Data?
     func set(_ data: Data?, for key: String)
 }
 
-/// Time, so that tests do not wait.
+/// A clock, replaceable so that tests do not wait.
 @MainActor public protocol AppClock: AnyObject {
     var now: Date { get }
-    /// Calls `action` once after an interval, unless the returned closure is called before.
+    /// Calls `action` once after `interval`, unless the returned closure is called first.
     func schedule(after interval: Duration, _ action: @escaping @MainActor () -> Void) -> @MainActor () -> Void
 }
 
-/// Everything that the model needs of the device.
+/// All device services that the model uses.
 @MainActor public struct Platform {
     public var permissions: any Permissions
     public var location: any Locating
     public var calls: any CallSystem
-    /// Rings where the system's call screen must not be used.
+    /// Plays ringtones where CallKit may not be used.
     public var ringing: any RingSpeaker
     public var audio: any AudioControl
     public var announcer: any Announcer
@@ -154,9 +157,9 @@ extension AudioControl {
     public var settings: any SettingsStore
     public var clock: any AppClock
     public var background: any BackgroundControl
-    /// Whether the camera reads QR codes on this device.
+    /// Whether this device can scan QR codes with its camera.
     public var canScan: Bool
-    /// Whether the system lets the camera run while the app is only seen in the small window.
+    /// Whether the system lets the camera run while only the app's small window is visible.
     public var cameraRunsInSmallWindow: Bool
 
     public init(
@@ -172,7 +175,7 @@ extension AudioControl {
     }
 }
 
-/// The clock of the device.
+/// An ``AppClock`` that runs in real time.
 @MainActor public final class SystemClock: AppClock {
     public init() {}
 

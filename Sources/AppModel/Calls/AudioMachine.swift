@@ -1,49 +1,50 @@
-/// What to do with the audio session and the audio unit of WebRTC.
+/// An action on the audio session or on WebRTC's audio unit.
 public enum AudioEffect: Equatable, Sendable {
-    /// Sets category and mode, without activating the session. Without `speaker`, the sound comes from the receiver at the ear,
-    /// unless the person chooses another device.
+    /// Sets category and mode without activating the session. Without `speaker`, the sound comes from the earpiece,
+    /// unless the user chooses another device.
     case configure(speaker: Bool)
-    /// Tells WebRTC that the system activated the session.
+    /// Notifies WebRTC that the system activated the session.
     case sessionDidActivate
     case sessionDidDeactivate
-    /// Activates or deactivates the session, where the system does not do it. An activation is answered with
+    /// Activates or deactivates the session, where the system does not do it. The answer to an activation is
     /// ``SystemAudioEvent/activated`` or ``SystemAudioEvent/refused``.
     case setActive(Bool)
-    /// Lets WebRTC play and record.
+    /// Allows or stops WebRTC's playback and recording.
     case setEnabled(Bool)
 }
 
-/// What the audio session is prepared for.
+/// The mode of the audio session.
 public enum AudioMode: Equatable, Sendable {
-    /// The loudspeaker, which people at a distance from their camera need.
+    /// Uses the loudspeaker, for people who sit at a distance from their camera.
     case videoChat
-    /// The receiver, for a phone at the ear.
+    /// Uses the earpiece, for a phone held at the ear.
     case voiceChat
 
     public init(speaker: Bool) { self = speaker ? .videoChat : .voiceChat }
 }
 
-/// When sound may flow. During calls the system activates the audio session, and the app never does: WebRTC counts
-/// activations, and an own one makes the next call silent. Where the system's call screen is not used, the app does it.
+/// Decides when audio runs. During calls the system activates the audio session and the app never does: WebRTC counts
+/// activations, and one by the app itself would make the next call silent. Where CallKit is not used, the app activates
+/// it.
 ///
 /// Invariant: audio is enabled only while the session is active.
 public struct AudioMachine: Equatable, Sendable {
-    /// Set before any connection: sound is off, and the loudspeaker is chosen.
+    /// The initial values, set before any connection: audio is off, and the loudspeaker is selected.
     public static let isEnabledAtLaunch = false
     public static let usesSpeakerAtLaunch = true
 
     private enum Activation: Equatable {
         case inactive
-        /// The app has asked for it. Next: `active` or `refused`.
+        /// The app requested activation. Next: `active` or `refused`.
         case asked
-        /// The system refused. WebRTC has not counted the activation, so none is taken back. Next: `asked` or `inactive`.
+        /// The system refused. WebRTC has not counted the activation, so none is undone. Next: `asked` or `inactive`.
         case refused
         case active
     }
 
     public let usesSystem: Bool
     public private(set) var isEnabled = Self.isEnabledAtLaunch
-    /// Whether the sound comes from the loudspeaker. Without pictures the phone is at the ear.
+    /// Whether the sound comes from the loudspeaker. Without video the phone is at the ear.
     public private(set) var usesSpeaker = Self.usesSpeakerAtLaunch
     private var activation = Activation.inactive
     private var isWanted = false
@@ -51,17 +52,17 @@ public struct AudioMachine: Equatable, Sendable {
     public init(usesSystem: Bool) { self.usesSystem = usesSystem }
 
     public var isActive: Bool { activation == .active }
-    /// Whether sound is wanted, but the system did not activate the session.
+    /// Whether audio is needed, but the system refused to activate the session.
     public var isRefused: Bool { activation == .refused }
 
-    /// Chooses between the loudspeaker and the receiver.
+    /// Selects the loudspeaker or the earpiece.
     public mutating func use(speaker: Bool) -> [AudioEffect] {
         guard speaker != usesSpeaker else { return [] }
         usesSpeaker = speaker
         return isActive ? configure() : []
     }
 
-    /// A call begins or ends to carry sound.
+    /// Sets whether a conversation needs audio.
     public mutating func want(_ isWanted: Bool) -> [AudioEffect] {
         guard isWanted != self.isWanted else { return [] }
         self.isWanted = isWanted
@@ -84,12 +85,12 @@ public struct AudioMachine: Equatable, Sendable {
         }
     }
 
-    /// Configures again. After a hold the system does not always say that the session is active.
+    /// Configures the session again. After a hold, the system does not always report that the session is active.
     public func resume() -> [AudioEffect] { configure() }
 
     func configure() -> [AudioEffect] { [.configure(speaker: usesSpeaker)] }
 
-    // MARK: A session that the app activates
+    // MARK: App-activated session
 
     private mutating func answer(_ event: SystemAudioEvent) -> [AudioEffect] {
         switch event {

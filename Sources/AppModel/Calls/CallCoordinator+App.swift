@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the person does on the app's own screens.
+/// Handles the user's actions on the app's own screens.
 extension CallCoordinator {
     mutating func handle(_ event: CallAppEvent) {
         switch event {
@@ -12,7 +12,7 @@ extension CallCoordinator {
         case .mute(let isMuted): if let id = current?.id { ask(.mute(id, isMuted)) }
         case .hold(let isHeld): if let id = current?.id { ask(.hold(id, isHeld)) }
         case .video(let isOn):
-            // Before it exists on the server, a call begins as it was placed.
+            // Until the call exists on the server, its video cannot be changed.
             guard current?.callID != nil else { return }
             change(.current) { $0.sendsVideo = isOn }
             tellVideo()
@@ -26,7 +26,8 @@ extension CallCoordinator {
         }
     }
 
-    /// Requests something of the system, which answers with an action. Without the system's call screen it happens at once.
+    /// Requests a call action from the system, which answers with an action event. Without CallKit, performs it
+    /// immediately.
     mutating func ask(_ request: CallSystemRequest) {
         guard !usesSystem else { return out.append(.request(request)) }
         switch request {
@@ -42,7 +43,7 @@ extension CallCoordinator {
         guard current == nil, slot(of: wanted.id) == nil, !abandoned.contains(wanted.id) else {
             return out.append(.tell(.alreadyInCall))
         }
-        // A call that starts before the audio of the previous one has stopped has no sound.
+        // A call that starts before the previous call's audio has stopped has no sound.
         guard usesSystem, audio.isActive else { return place(wanted) }
         if queued == nil { out.append(.startTimer(.queued)) }
         queued = wanted
@@ -71,7 +72,7 @@ extension CallCoordinator {
         guard let slot = slot(of: id), let call = self[slot] else { return }
         guard usesSystem else { return ask(.end(id)) }
         guard call.phase != .ending else { return }
-        // What the server is told depends on the phase.
+        // The message to the server depends on the phase in which the call ended.
         change(slot) { ($0.phase, $0.endedIn) = (.ending, call.phase) }
         ask(.end(id))
     }

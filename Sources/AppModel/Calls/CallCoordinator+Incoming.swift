@@ -1,21 +1,22 @@
 import Foundation
 
-/// Calls that arrive: by a push, by the socket, and the system's answer to their reports.
+/// Handles incoming calls, from a push or from the socket, and the system's answers to their reports.
 extension CallCoordinator {
-    /// Stands for calls whose id is not readable.
+    /// Replaces call ids that cannot be parsed.
     private static let unreadable = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
     mutating func pushed(_ callID: String, _ push: PushID?) {
-        // Not reporting a push ends the app. So a push with an unreadable id is reported as a call of its own, and ends.
+        // The system terminates apps that do not report a push. So a push with an unreadable id is reported as a
+        // separate call, which ends immediately.
         let id = UUID(callID: callID) ?? Self.unreadable
         if let slot = slot(of: id), let call = self[slot] {
-            // The system answers that it knows the call.
+            // The system will answer that it already has the call.
             if usesSystem { report(call, push: push) } else if let push { out.append(.completePush(push)) }
             return
         }
         var call = CoordinatedCall(id: id, direction: .incoming, person: nil, video: true)
         call.callID = callID
-        // A device without this call's message needs a connection.
+        // Without the server's message about this call, the device needs a connection.
         guard UUID(callID: callID) != nil, reports[id] == nil, insert(call), let slot = slot(of: id) else {
             report(call, push: push)
             reportEnded(call, .failed)
@@ -28,7 +29,7 @@ extension CallCoordinator {
 
     mutating func reported(_ id: SystemCallID, _ push: PushID?, _ result: SystemReportResult) {
         guard let report = reports[id] else {
-            // It was asked before a reset, which has completed the push. The system must not go on ringing.
+            // The report was made before a reset, which completed the push. The system must not keep ringing.
             if result == .ok, slot(of: id) == nil { out.append(.reportEnded(id, .failed)) }
             return
         }
@@ -36,7 +37,7 @@ extension CallCoordinator {
         reports[id]?.pushes.removeAll { $0 == push }
         guard let slot = slot(of: id), let call = self[slot] else {
             if let push { out.append(.completePush(push)) }
-            // It ended while the system was considering it.
+            // The call ended before the system answered.
             if result == .ok || result == .known, report.count == 1 {
                 out.append(.reportEnded(id, report.ended ?? .failed))
             }
@@ -53,7 +54,7 @@ extension CallCoordinator {
         if let push { out.append(.completePush(push)) }
     }
 
-    /// The system does not show the call. The caller is not told why.
+    /// Declines a call that the system does not show. The caller is not notified of the reason.
     private mutating func decline(_ slot: Slot) {
         sendEnd(slot)
         remove(slot)
@@ -61,7 +62,7 @@ extension CallCoordinator {
 
     mutating func incoming(_ info: IncomingCallInfo) {
         if let slot = slot(callID: info.callID) { return confirm(slot, info) }
-        // A merged call keeps the system's id that it began with.
+        // A merged call keeps the system id it started with.
         guard let id = UUID(callID: info.callID), reports[id] == nil, slot(of: id) == nil else {
             return out.append(.send(.decline(callID: info.callID)))
         }
@@ -72,7 +73,7 @@ extension CallCoordinator {
         report(call)
     }
 
-    /// The server tells about a call that a push told about, or again about one that rings.
+    /// Handles the server's message about a call already known from a push, or a repeated message about a ringing call.
     private mutating func confirm(_ slot: Slot, _ info: IncomingCallInfo) {
         guard let call = self[slot], call.direction == .incoming else { return }
         let isNews = call.person != info.person || call.video != info.video
@@ -91,7 +92,7 @@ extension CallCoordinator {
         sendAccept(slot)
     }
 
-    /// Sends a remembered answer as soon as the server can take it.
+    /// Sends a pending answer once the server can accept it.
     mutating func sendAccept(_ slot: Slot) {
         guard let call = self[slot], call.phase == .answering, call.isConfirmed, !call.isSent, isOnline,
             let callID = call.callID
@@ -101,14 +102,14 @@ extension CallCoordinator {
         out.append(.send(.accept(callID: callID, video: video)))
     }
 
-    /// Tells the server that this side is done with a call.
+    /// Notifies the server that this side has ended a call.
     mutating func sendEnd(_ slot: Slot) {
         guard let call = self[slot], let callID = call.callID, !call.isEndSent else { return }
         change(slot) { $0.isEndSent = true }
         switch call.endedIn ?? call.phase {
         case .reported, .ringing: out.append(.send(.decline(callID: callID)))
         case .placing: out.append(.send(.cancel(callID: callID)))
-        // Ends, declines or cancels, whatever is right on the server.
+        // Ends, declines or cancels the call, whichever applies on the server.
         case .answering, .connecting, .active, .held, .rejoining, .ending: out.append(.send(.end(callID: callID)))
         }
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the server says about calls.
+/// Handles the server's messages about calls.
 extension CallCoordinator {
     mutating func handle(_ event: CallServerEvent) {
         switch event {
@@ -29,12 +29,12 @@ extension CallCoordinator {
 
     private mutating func placed(_ id: SystemCallID, _ callID: String) {
         guard let slot = slot(of: id), let call = self[slot] else {
-            // The person ended it before the server knew it.
+            // The user ended the call before the server knew about it.
             if abandoned.remove(id) != nil { out.append(.send(.cancel(callID: callID))) }
             return
         }
         guard call.callID == nil else {
-            // Answers a rejoin: it still rings.
+            // The answer to a rejoin: the call still rings.
             if call.phase == .rejoining { change(slot) { $0.phase = .placing } }
             return
         }
@@ -42,7 +42,7 @@ extension CallCoordinator {
         if let action = call.pending { out.append(.fulfil(action)) }
         if call.phase == .placing {
             guard usesSystem else { return }
-            // The start told the system only the person's id, which it would show.
+            // The start action gave the system only the person's id, which it would display.
             if let person = call.person { out.append(.update(id, person, video: call.video)) }
             out.append(.reportConnecting(id))
         } else {
@@ -65,7 +65,7 @@ extension CallCoordinator {
     private mutating func accepted(_ callID: String, _ personID: String) {
         if slot(callID: callID) != .current { mergeIfMutual(callID, personID) }
         guard slot(callID: callID) == .current, let call = current else {
-            // Nobody here is in this call, so the other person must not wait.
+            // This device is not in the call, so the other person must not wait.
             if slot(callID: callID) == nil { out.append(.send(.end(callID: callID))) }
             return
         }
@@ -82,8 +82,8 @@ extension CallCoordinator {
         tellVideo()
     }
 
-    /// Two people called each other: the server accepted one of the two calls for both. The own call of the system continues
-    /// as that one.
+    /// Handles two people calling each other: the server accepted one of the two calls for both. This device's own
+    /// system call continues as that one.
     private mutating func mergeIfMutual(_ callID: String, _ personID: String) {
         guard let call = current, call.direction == .outgoing, call.phase == .placing || call.phase == .rejoining else {
             return
@@ -113,7 +113,7 @@ extension CallCoordinator {
 
     private mutating func ended(_ ending: EndedCall) {
         guard let slot = slot(callID: ending.callID), let call = self[slot] else {
-            // An end that no device has shown, or of a call that this device had left. Merged calls continue.
+            // The call ended before this device showed it, or after this device left it. Merged calls continue.
             if ending.reason != .merged { out.append(.show(ending)) }
             return
         }
@@ -121,13 +121,13 @@ extension CallCoordinator {
             return continueAs(into, slot)
         }
         let isShown = ending.reason != .merged
-        // The system's reason for a call that rang here and was merged: it goes on as the own call.
+        // The system's reason for a call that rang here and was merged: it continues as the outgoing call.
         let isRinging = call.phase == .reported || call.phase == .ringing
         remove(slot, ending.reason == .merged && isRinging ? .answeredElsewhere : ending.reason.forSystem)
         if isShown { out.append(.show(ending)) }
     }
 
-    /// The call goes on under the id of the other one, which the server accepts for both.
+    /// Continues the call under the id of the other one, which the server accepts for both people.
     private mutating func continueAs(_ callID: String, _ slot: Slot) {
         guard let call = self[slot] else { return }
         if let other = self.slot(callID: callID), other != slot { remove(other, .answeredElsewhere) }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the system's call screen asks for.
+/// Handles the actions of the system's call screen.
 extension CallCoordinator {
     mutating func handle(_ event: CallSystemEvent) {
         switch event {
@@ -27,7 +27,7 @@ extension CallCoordinator {
         guard let slot = slot(of: id), let call = self[slot], call.phase == .placing, call.pending == nil,
             call.callID == nil, !call.isSent, let person = call.person
         else { return fail(action) }
-        // The start is sent once, whatever the system repeats.
+        // Send the start once, even if the system repeats the action.
         change(slot) { ($0.pending, $0.isSent) = (action, true) }
         out.append(.send(.start(id, person, video: call.video)))
     }
@@ -48,7 +48,7 @@ extension CallCoordinator {
             return ask(.end(id))
         }
         if slot == .waiting { endFirst() }
-        // Without the camera, the call is answered by voice.
+        // Without a usable camera, answer by voice.
         let canShow = environment.canShow
         change(.current) { ($0.phase, $0.pending, $0.sendsVideo) = (.answering, action, $0.sendsVideo && canShow) }
         if !usesSystem { out.append(.stopRinging(id)) }
@@ -58,8 +58,8 @@ extension CallCoordinator {
         sendAccept(.current)
     }
 
-    /// The protocol ends the current call when the waiting one is accepted. It is ended here too, because it would go on if
-    /// the server refused the second one.
+    /// Ends the current call before the waiting one is answered. The server also does this when it accepts the answer,
+    /// but if it refused, the first call would continue.
     private mutating func endFirst() {
         leave(.current)
         sendEnd(.current)
@@ -72,9 +72,9 @@ extension CallCoordinator {
             sendEnd(slot)
             remove(slot, usesSystem ? nil : .remoteEnded)
         }
-        // The system may take a report that it answers later for a new call.
+        // The system may treat a report that it answers later as a new call.
         reports[id]?.ended = .remoteEnded
-        // A call that nobody knows is ended already.
+        // An unknown call has already ended.
         fulfil(action)
     }
 
@@ -117,14 +117,14 @@ extension CallCoordinator {
     private mutating func requestFailed(_ request: CallSystemRequest) {
         switch request {
         case .start(let id, _, _):
-            // Once the system has started the call, it goes on.
+            // Once the system has started the call, it continues.
             guard let slot = slot(of: id), let call = self[slot], call.phase == .placing, call.pending == nil,
                 call.callID == nil, !call.isSent
             else { return }
             remove(slot)
             abandoned.remove(id)
         case .end(let id):
-            // The person wants to leave, whatever the system says.
+            // The user wants to leave, whatever the system answers.
             guard let slot = slot(of: id), self[slot]?.phase == .ending else { return }
             sendEnd(slot)
             remove(slot, .remoteEnded)
@@ -134,8 +134,8 @@ extension CallCoordinator {
         out.append(.tell(.systemRefused))
     }
 
-    /// The system forgot everything: nothing is reported, fulfilled or failed. What it has not answered, it will not answer, and
-    /// it does not say that the audio session is over.
+    /// Handles a reset, in which the system drops all calls: nothing is reported, fulfilled or failed. Open reports get
+    /// no answer, and the system does not report the end of the audio session.
     private mutating func reset() {
         for slot in [Slot.waiting, .current] where self[slot] != nil {
             change(slot) { $0.pending = nil }

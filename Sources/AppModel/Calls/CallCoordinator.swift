@@ -1,24 +1,26 @@
 import Foundation
 
-/// Brings together the system's call screen, the server's calls, pushes and audio: a pure machine from events to effects.
+/// Connects the system's call screen, the server's calls, pushes and audio: a pure state machine from events to
+/// effects.
 ///
-/// There is one current call, and one more may ring (`waiting`). The state of a call changes only when the system says so:
-/// the app's buttons are requests to the system, which answers with actions. Each action is fulfilled or failed exactly once.
-/// Where the system's call screen must not be used, requests are carried out at once and a ringing screen of the app is shown.
+/// There is one current call, and one more may ring (`waiting`). A call's state changes only on an action from the
+/// system: the app's buttons send requests to the system, which answers with actions. Each action is fulfilled or
+/// failed exactly once. Where CallKit may not be used, requests are carried out immediately and the app shows its own
+/// ringing screen.
 public struct CallCoordinator: Equatable, Sendable {
-    /// A call that waits for the audio of the previous one to stop. If it started earlier, it would have no sound.
+    /// A call that waits for the previous call's audio to stop. If it started earlier, it would have no sound.
     struct QueuedCall: Equatable, Sendable {
         var id: SystemCallID
         var person: CallPerson
         var video: Bool
     }
 
-    /// Reports that the system has not answered, and what to do with the call then.
+    /// The reports of a call that the system has not answered, and what to do with the call after the answer.
     struct OpenReport: Equatable, Sendable {
         var count = 0
-        /// The pushes that are completed with the answers.
+        /// The pushes to complete when the system answers.
         var pushes: [PushID] = []
-        /// How the call ended meanwhile; nil while it is in a slot.
+        /// How the call ended before the answer; nil while it is in a slot.
         var ended: SystemEndReason?
     }
 
@@ -27,18 +29,18 @@ public struct CallCoordinator: Equatable, Sendable {
     public internal(set) var waiting: CoordinatedCall?
     public internal(set) var audio: AudioMachine
     public internal(set) var isOnline = false
-    /// False while the system has taken the camera away. What the person wants stays as it is.
+    /// False while the system has taken the camera away. The user's choice is kept.
     public internal(set) var cameraWorks = true
     var environment: CallEnvironment
     var queued: QueuedCall?
-    /// One entry for each call with a report that the system has not answered.
+    /// One entry for each call with an unanswered report.
     var reports: [SystemCallID: OpenReport] = [:]
     /// Outgoing calls that ended here before the server answered their start.
     var abandoned: Set<SystemCallID> = []
     var pushToken: String?
     var out: [CallEffect] = []
 
-    /// - Parameter usesSystem: False in regions where the system's call screen is not allowed.
+    /// - Parameter usesSystem: false in regions where CallKit is not allowed.
     public init(
         usesSystem: Bool, environment: CallEnvironment = CallEnvironment(microphone: .undetermined, isLocked: false)
     ) {
@@ -47,7 +49,7 @@ public struct CallCoordinator: Equatable, Sendable {
         audio = AudioMachine(usesSystem: usesSystem)
     }
 
-    /// Applies an event. Returns what to do, in order.
+    /// Applies an event and returns the effects to perform, in order.
     public mutating func handle(_ event: CallEvent) -> [CallEffect] {
         out = []
         switch event {
@@ -91,25 +93,25 @@ public struct CallCoordinator: Equatable, Sendable {
         self[slot] = call
     }
 
-    /// Puts a call into a free slot. Returns false if there is none.
+    /// Puts a call into a free slot. Returns false if none is free.
     mutating func insert(_ call: CoordinatedCall) -> Bool {
         if current == nil { current = call } else if waiting == nil { waiting = call } else { return false }
         return true
     }
 
-    /// Removes a call: stops its timer, fails its open action, leaves its session, stops its sound. A waiting call becomes the
-    /// current one.
-    /// - Parameter reason: What to tell the system; nil if it knows that the call ended.
+    /// Removes a call: stops its timer, fails its open action, leaves its session, stops its ringtone. A waiting call
+    /// becomes the current one.
+    /// - Parameter reason: the reason to report to the system; nil if the system already knows that the call ended.
     mutating func remove(_ slot: Slot, _ reason: SystemEndReason? = nil) {
         guard let call = self[slot] else { return }
         stopTimer(slot)
         if let action = call.pending { out.append(.fail(action)) }
-        // Failing its start ends an outgoing call on the system's screen.
+        // Failing the start action ends an outgoing call on the system's screen.
         let isStarting = call.direction == .outgoing && call.pending != nil
         if let reason, !isStarting { reportEnded(call, reason) }
         stopRinging(call)
         leave(slot)
-        // The server will answer the start.
+        // The server's answer to the start is still to come.
         if call.callID == nil, call.isSent { abandoned.insert(call.id) }
         self[slot] = nil
         if slot == .current { (current, waiting) = (waiting, nil) }
@@ -127,11 +129,11 @@ public struct CallCoordinator: Equatable, Sendable {
     /// Whether the camera of this device runs for a call.
     public func usesCamera(_ call: CoordinatedCall) -> Bool { call.sendsVideo && cameraWorks && call.phase != .held }
 
-    /// Whether the other person sees something: the camera or the screen.
+    /// Whether the other person receives video: the camera or the screen.
     func shows(_ call: CoordinatedCall) -> Bool { usesCamera(call) || call.isSharing && call.phase != .held }
 
-    /// Tells the camera and the server what of the current call's video changed. A held call shows its video when it goes on, and
-    /// one that is not accepted yet when it is.
+    /// Sends changes of the current call's video to the camera and the server. A held call sends its video state when
+    /// it resumes, a call that is not accepted yet when it is accepted.
     mutating func tellVideo() {
         guard let call = current, call.phase == .connecting || call.phase == .active, let callID = call.callID else {
             return
@@ -155,9 +157,10 @@ public struct CallCoordinator: Equatable, Sendable {
         out.append(.report(call.id, call.person, video: call.video, push: push))
     }
 
-    /// Tells the system that a call ended, after it has accepted the report of the call: before, it would not know the call.
+    /// Reports the end of a call to the system, but only after the system has accepted the call's report: before that,
+    /// it would not know the call.
     mutating func reportEnded(_ call: CoordinatedCall, _ reason: SystemEndReason) {
-        // An outgoing call exists for the system once the system has started it.
+        // The system knows an outgoing call once it has started it.
         guard usesSystem, call.direction == .incoming || call.isSent else { return }
         guard let report = reports[call.id] else { return out.append(.reportEnded(call.id, reason)) }
         if report.ended == nil { reports[call.id]?.ended = reason }
@@ -203,11 +206,11 @@ public struct CallCoordinator: Equatable, Sendable {
         }
     }
 
-    /// After a new connection the server has forgotten which calls this device is in.
+    /// Restores the calls. After a new connection, the server no longer knows which calls this device is in.
     private mutating func cameOnline(isNew: Bool) {
         isOnline = true
         if isNew { out.append(.appear) }
-        // The server registers only the devices of people who have appeared.
+        // The server registers devices only for people who are online.
         if let pushToken { out.append(.registerPush(pushToken)) }
         if isNew {
             for slot in [Slot.current, .waiting] { returnAfterRestart(slot) }
@@ -220,14 +223,14 @@ public struct CallCoordinator: Equatable, Sendable {
         switch call.phase {
         case .connecting, .active, .held, .rejoining:
             guard let callID = call.callID else { return }
-            // The session ended with the connection.
+            // The media session ended with the old connection.
             leave(slot)
             change(slot) { $0.phase = .rejoining }
             out.append(.send(.rejoin(callID: callID)))
         case .placing:
             if let callID = call.callID { out.append(.send(.rejoin(callID: callID))) }
         case .reported, .ringing, .answering:
-            // A call that only rang here arrives again, or it is over.
+            // The server sends a call that only rang here again, unless it has ended.
             change(slot) { ($0.isConfirmed, $0.isSent) = (false, false) }
             startTimer(slot)
         case .ending: break

@@ -1,8 +1,8 @@
 import Foundation
 
-/// What happens to calls. CallKit, PushKit, the SDK and the screens are translated into these events.
+/// An input of ``CallCoordinator``: events of CallKit, PushKit, the SDK and the screens, in one type.
 public enum CallEvent: Equatable, Sendable {
-    /// A push tells that a call rings. The report has to follow at once. `push` is nil for an ordinary notification.
+    /// A push announced an incoming call. It must be reported at once. `push` is nil for an ordinary notification.
     case push(callID: String, push: PushID?)
     /// The system's answer to a report.
     case reportResult(SystemCallID, push: PushID?, SystemReportResult)
@@ -11,36 +11,36 @@ public enum CallEvent: Equatable, Sendable {
     case app(CallAppEvent)
     case audio(SystemAudioEvent)
     case timer(CallTimer)
-    /// The client connection is up. `isNew` is false if it resumed, so that nothing was lost.
+    /// The client connection is up. `isNew` is false if it resumed without loss.
     case online(isNew: Bool)
     case offline
     case environment(CallEnvironment)
-    /// PushKit's token in hexadecimal, or nil when it became invalid.
+    /// PushKit's token in hexadecimal, or nil after it became invalid.
     case pushToken(String?)
 }
 
 /// How the system answered a report of an incoming call.
 public enum SystemReportResult: Equatable, Sendable {
     case ok
-    /// The system knows the call already.
+    /// The system already has the call.
     case known
-    /// Do not disturb, a block list or a filter of the system.
+    /// Rejected by Do Not Disturb, a block list or a filter of the system.
     case filtered
-    /// Anything else.
+    /// Rejected for any other reason.
     case refused
 }
 
-/// What the server says about calls.
+/// A message from the server about a call.
 public enum CallServerEvent: Equatable, Sendable {
     case incoming(IncomingCallInfo)
-    /// Answers a start. Also answers a rejoin of a call that still rings.
+    /// The answer to a start, or to a rejoin of a call that still rings.
     case placed(SystemCallID, callID: String)
     case startRefused(SystemCallID, CallTrouble)
     case ringing(callID: String, devices: Int)
     case accepted(callID: String, personID: String)
     case acceptRefused(callID: String, CallTrouble)
     case rejoinRefused(callID: String)
-    /// Media flows in the session of the call.
+    /// Media is connected in the session of the call.
     case mediaConnected(callID: String)
     case partner(callID: String, isAway: Bool)
     case ended(EndedCall)
@@ -59,7 +59,7 @@ public struct EndedCall: Equatable, Sendable {
     }
 }
 
-/// Why something was not possible: the server's code and what to do.
+/// An error to show to the user: the server's code, and a message that says what to do.
 public struct CallTrouble: Equatable, Sendable {
     public var code: String
     public var message: String
@@ -75,22 +75,23 @@ extension CallTrouble {
         message: "Confab is not allowed to use the microphone. Allow it in Settings to be heard.")
 }
 
-/// What the system's call screen asks for. Without that screen, the app's own buttons are the same events without an action.
+/// An action from the system's call screen. Without CallKit, the app's own buttons send the same events without an
+/// action id.
 public enum CallSystemEvent: Equatable, Sendable {
     case start(SystemCallID, ActionID?)
     case answer(SystemCallID, ActionID?)
     case end(SystemCallID, ActionID?)
     case mute(SystemCallID, Bool, ActionID?)
     case hold(SystemCallID, Bool, ActionID?)
-    /// The system gave up waiting for an action. It is neither fulfilled nor failed afterwards.
+    /// The system stopped waiting for an action, which must not be fulfilled or failed afterwards.
     case timedOut(ActionID)
-    /// The system refused what the app had requested.
+    /// The system refused the app's request.
     case requestFailed(CallSystemRequest)
-    /// The system forgot all calls and actions.
+    /// The system dropped all calls and actions.
     case reset
 }
 
-/// What the app asks of the system. The state changes when the system sends the action.
+/// A request to the system. The state changes only when the system answers with the action.
 public enum CallSystemRequest: Equatable, Sendable {
     case start(SystemCallID, CallPerson, video: Bool)
     case answer(SystemCallID)
@@ -99,37 +100,37 @@ public enum CallSystemRequest: Equatable, Sendable {
     case hold(SystemCallID, Bool)
 }
 
-/// What the person does on the app's own screens.
+/// An action of the user on the app's own screens.
 public enum CallAppEvent: Equatable, Sendable {
-    /// `id` is new and random.
+    /// Starts a call with a new random id.
     case call(SystemCallID, CallPerson, video: Bool)
     case answer(SystemCallID)
     case end(SystemCallID)
     case mute(Bool)
     case hold(Bool)
     case video(Bool)
-    /// The system took the camera away, or gave it back.
+    /// The system took the camera away, or returned it.
     case camera(works: Bool)
-    /// The screen is shown in place of the camera, or no longer.
+    /// The screen replaced the camera, or stopped replacing it.
     case sharing(Bool)
     /// The end of a call was shown.
     case shown(callID: String)
 }
 
-/// What becomes of the audio session. Where the app activates it itself, `activated` and `refused` answer that.
+/// An event of the audio session. Where the app activates it, `activated` and `refused` are the answers.
 public enum SystemAudioEvent: Equatable, Sendable {
     case activated, deactivated
-    /// The system did not activate the session, for example during a call of the phone.
+    /// The system did not activate the session, for example during a phone call.
     case refused
-    /// A session that was refused may be activated now: the app was opened again, or a while has passed.
+    /// Time to retry a refused activation: the app became active again, or the retry interval has passed.
     case tryAgain
 }
 
 /// A timer that the coordinator started.
 public enum CallTimer: Equatable, Hashable, Sendable {
-    /// The server should have told about this call by now.
+    /// The server did not confirm this call in time.
     case unconfirmed(SystemCallID)
-    /// A call waits for the audio of the previous one to stop.
+    /// A queued call waited long enough for the previous call's audio to stop.
     case queued
 
     public var interval: Duration {
@@ -140,20 +141,20 @@ public enum CallTimer: Equatable, Hashable, Sendable {
     }
 }
 
-/// What the device allows at the moment.
+/// The current permissions and lock state of the device.
 public struct CallEnvironment: Equatable, Sendable {
     public enum Microphone: Sendable { case undetermined, allowed, refused }
 
     public var microphone: Microphone
     public var isLocked: Bool
-    /// Whether the camera can be used, or asked for.
+    /// Whether the camera is available, or permission can still be requested.
     public var canShow: Bool
 
     public init(microphone: Microphone, isLocked: Bool, canShow: Bool = true) {
         (self.microphone, self.isLocked, self.canShow) = (microphone, isLocked, canShow)
     }
 
-    /// A locked phone can show no prompt.
+    /// Whether audio can be recorded. A locked phone cannot show the permission prompt.
     var canRecord: Bool {
         switch microphone {
         case .allowed: true
@@ -163,10 +164,10 @@ public struct CallEnvironment: Equatable, Sendable {
     }
 }
 
-/// What the shell has to do, in order.
+/// An output of ``CallCoordinator``, performed in order.
 public enum CallEffect: Equatable, Sendable {
-    // The system.
-    /// Reports an incoming call, at once. The person is nil while only a push told about the call.
+    // Effects on the system.
+    /// Reports an incoming call at once. The person is nil while the call is known only from a push.
     case report(SystemCallID, CallPerson?, video: Bool, push: PushID?)
     case update(SystemCallID, CallPerson, video: Bool)
     case reportConnecting(SystemCallID)
@@ -176,25 +177,24 @@ public enum CallEffect: Equatable, Sendable {
     case request(CallSystemRequest)
     case fulfil(ActionID)
     case fail(ActionID)
-    /// The app rings, where the system's call screen must not be used. The effect is repeated for a call that already rings, as
-    /// soon as its caller or kind is known.
+    /// Rings in the app, where CallKit may not be used. Repeated for a ringing call once its caller or kind is known.
     case ring(SystemCallID, name: String?, video: Bool)
     case stopRinging(SystemCallID)
-    // The server.
+    // Effects on the server.
     case openSocket
     case appear
     case send(CallRequest)
     case registerPush(String)
     case unregisterPush(String)
-    // Media.
-    /// Joins the session of the call. The SDK keeps its token.
+    // Effects on the media.
+    /// Joins the session of the call, with the token stored by the SDK.
     case join(SystemCallID)
     case publish(SystemCallID, video: Bool)
     case leave(SystemCallID)
     case setMuted(SystemCallID, Bool)
     case setVideo(SystemCallID, Bool)
     case audio(AudioEffect)
-    // The screen.
+    // Effects on the screen.
     case startTimer(CallTimer)
     case stopTimer(CallTimer)
     case show(EndedCall)
@@ -203,7 +203,7 @@ public enum CallEffect: Equatable, Sendable {
 
 /// A request to the server.
 public enum CallRequest: Equatable, Sendable {
-    /// Answered by `placed` or `startRefused` with the same id, exactly once.
+    /// Starts a call. Answered by `placed` or `startRefused` with the same id, exactly once.
     case start(SystemCallID, CallPerson, video: Bool)
     case accept(callID: String, video: Bool)
     case decline(callID: String)
@@ -214,17 +214,17 @@ public enum CallRequest: Equatable, Sendable {
     case seen(callID: String)
 }
 
-/// What to tell the person.
+/// A message to the user.
 public enum CallAdvice: Equatable, Sendable {
-    /// The call was answered without permission to use the microphone.
+    /// The user answered a call without permission to use the microphone.
     case allowMicrophone(CallPerson?)
-    /// No call was placed, because the microphone may not be used.
+    /// No call was placed, because the microphone permission is missing.
     case microphoneNeeded
-    /// The camera was not turned on, because it may not be used.
+    /// The camera was not turned on, because its permission is missing.
     case cameraNeeded
-    /// Another call has to end first.
+    /// The other call has to end first.
     case alreadyInCall
-    /// The system's call screen did not accept a request.
+    /// The system's call screen refused a request.
     case systemRefused
     case trouble(CallTrouble)
 }

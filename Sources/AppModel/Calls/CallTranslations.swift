@@ -1,18 +1,18 @@
 import Foundation
 
-// What the system says, without its types.
+// Converts the system's values to types without a dependency on its frameworks.
 
 extension SystemReportResult {
-    /// The answer to a report of an incoming call.
+    /// Converts the system's answer to the report of an incoming call.
     ///
-    /// - Parameter code: The code of the system's error; nil if the call was accepted.
+    /// - Parameter code: the code of the system's error; nil if the call was accepted.
     public init(errorCode code: Int?) {
         self =
             switch code {
             case nil: .ok
-            // The system knows the id.
+            // A call with this id already exists.
             case 2: .known
-            // Do not disturb, the list of blocked people, and a filter of sensitive participants.
+            // Do Not Disturb, the block list, and the filter for sensitive participants.
             case 3, 4, 7: .filtered
             default: .refused
             }
@@ -20,46 +20,47 @@ extension SystemReportResult {
 }
 
 extension CallCoordinator {
-    /// Whether the system's call screen may be used. In China it must not be active.
+    /// Whether CallKit may be used. It must not be active in China.
     public static func allowsSystem(inRegion region: String?) -> Bool { region != "CN" }
 }
 
 extension CallEvent {
-    /// A push of the server. One that cannot be understood is passed on too: the system ends apps that do not report a push.
+    /// Converts a push from the server. Unreadable pushes are passed on too: the system terminates apps that do not
+    /// report a push.
     public static func push(payload: [AnyHashable: Any], push: PushID?) -> CallEvent {
         .push(callID: payload["callId"] as? String ?? "", push: push)
     }
 
-    /// The bytes of PushKit's token.
+    /// Converts PushKit's token.
     public static func pushToken(bytes: Data) -> CallEvent {
         .pushToken(bytes.map { $0 < 16 ? "0\(String($0, radix: 16))" : String($0, radix: 16) }.joined())
     }
 }
 
-/// What the system's call screen can do with this app's calls.
+/// The features of the system's call screen that this app's calls use.
 public enum CallScreenFeatures {
     public static let hasVideo = true
-    /// One active call and one that waits. Each is a group of its own: calls are not merged.
+    /// One active call and one waiting call. Each has its own group, because calls cannot be merged.
     public static let maxGroups = 2
     public static let maxCallsPerGroup = 1
-    /// Whether the system's list of recent calls has those of this app, from where people can be called back.
+    /// Whether this app's calls appear in the system's list of recent calls, so that people can call back from there.
     public static let isInRecents = true
-    /// The name of the symbol beside the app's name.
+    /// The name of the SF Symbol shown beside the app's name.
     public static let symbol = "bubble.left.and.bubble.right.fill"
 }
 
 /// A call as the system's call screen shows it.
 public struct ShownCall: Equatable, Sendable {
     public var name: String
-    /// With what the system's list of recent calls calls back; nil if it cannot.
+    /// The id to call back from the system's list of recent calls; nil if the call cannot be called back.
     public var personID: String?
     public var hasVideo: Bool
-    /// What the person can do with it there. Calls have no tones, and are not merged.
+    /// The actions offered on the call screen. Calls have no DTMF tones and cannot be merged.
     public let canBeHeld = true
     public let canBeGrouped = false
     public let hasTones = false
 
-    /// - Parameter person: nil while only a push told about the call.
+    /// - Parameter person: nil while the call is known only from a push.
     public init(_ person: CallPerson?, hasVideo: Bool) {
         (name, personID, self.hasVideo) = (person?.name ?? CallPerson.unknownName, person?.id, hasVideo)
     }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A call of the system's call screen. For an incoming call it is the server's call id, so that a push and a message about
-/// the same call are about one call.
+/// The id of a call in CallKit. For an incoming call it is the server's call id, so that a push and the server's
+/// message refer to the same call.
 public typealias SystemCallID = UUID
 
 extension UUID {
@@ -18,24 +18,24 @@ extension UUID {
     }
 }
 
-/// An action that the system asked for. It is fulfilled or failed exactly once.
+/// The id of an action from the system. Each is fulfilled or failed exactly once.
 public typealias ActionID = UInt64
 
-/// A push whose completion has to be called exactly once, after the call was reported to the system.
+/// The id of a push. Its completion must be called exactly once, after the call was reported to the system.
 public typealias PushID = UInt64
 
-/// The person at the other end.
+/// The other person in a call.
 public struct CallPerson: Equatable, Sendable {
     public var id: String
     public var name: String
 
     public init(id: String, name: String) { (self.id, self.name) = (id, name) }
 
-    /// Stands for the name of somebody of whom only a push told.
+    /// Shown instead of a caller's name while the call is known only from a push.
     public static let unknownName = "Confab"
 }
 
-/// What the server says about a call that rings here.
+/// The server's description of an incoming call.
 public struct IncomingCallInfo: Equatable, Sendable {
     public var callID: String
     public var person: CallPerson
@@ -52,7 +52,7 @@ public enum CallEndReason: String, CaseIterable, Sendable {
     case answeredElsewhere, declinedElsewhere, merged
 }
 
-/// How a call ended, as the system shows it. The raw values are the system's.
+/// The reason shown by the system for the end of a call. The raw values are CallKit's.
 public enum SystemEndReason: Int, Equatable, Sendable {
     case failed = 1
     case remoteEnded, unanswered, answeredElsewhere, declinedElsewhere
@@ -70,71 +70,71 @@ extension CallEndReason {
     }
 }
 
-/// A call as the coordinator knows it.
+/// A call in the coordinator.
 public struct CoordinatedCall: Equatable, Sendable {
     public enum Direction: Sendable { case incoming, outgoing }
 
     public enum Phase: Equatable, Sendable {
-        /// Incoming: known from a push, or the system has not yet accepted the report.
+        /// Incoming: known from a push, or not yet accepted by the system.
         case reported
-        /// Incoming: rings here.
+        /// Incoming: ringing on this device.
         case ringing
-        /// Incoming: the person answered, and the server has not yet agreed.
+        /// Incoming: the user answered, and the server has not confirmed it yet.
         case answering
-        /// Outgoing: asked of the system and the server, or rings there.
+        /// Outgoing: requested from the system and the server, or ringing on the other side.
         case placing
-        /// Accepted: joining the session.
+        /// Accepted, and joining the session.
         case connecting
         case active
-        /// Paused by the system.
+        /// Put on hold by the system.
         case held
-        /// After a restart of the server: asked to be in the call again.
+        /// Requested again from the server after the server restarted.
         case rejoining
-        /// The person ended it, and the system has not yet agreed.
+        /// Ended by the user, and not yet confirmed by the system.
         case ending
     }
 
     /// The system's id.
     public let id: SystemCallID
-    /// The server's id; nil until an outgoing call exists there.
+    /// The server's id; nil until the server has created the outgoing call.
     public internal(set) var callID: String?
     public let direction: Direction
-    /// The other person; nil while only a push told about the call.
+    /// The other person; nil while the call is known only from a push.
     public internal(set) var person: CallPerson?
-    /// Whether it was placed with video.
+    /// Whether the call was placed with video.
     public internal(set) var video: Bool
     public internal(set) var phase: Phase
     public internal(set) var isMuted = false
-    /// Whether this side sends video, unless the call is held.
+    /// Whether this side sends video while the call is not held.
     public internal(set) var sendsVideo: Bool
-    /// Whether the other person sees this device's screen, whether the camera is on or not.
+    /// Whether this device shares its screen, with or without the camera.
     var isSharing = false
-    /// Whether the camera was told to run, and whether the server was told that there is video.
+    /// The video states last sent: whether the camera runs, and whether the server was notified of video.
     var runsCamera: Bool
     var toldVideo: Bool
-    /// Whether the other person's connection is lost for now.
+    /// Whether the other person is temporarily disconnected.
     public internal(set) var isPartnerAway = false
-    /// The number of devices that ring; nil until the server says it.
+    /// The number of devices that ring; nil until the server reports it.
     public internal(set) var ringingDevices: Int?
 
-    /// An answer or start action that waits for the server.
+    /// The answer or start action that waits for the server.
     var pending: ActionID?
-    /// Whether the answer or the start was sent to the server, an answer since the last restart.
+    /// Whether the answer or the start was sent to the server. For an answer, since the server's last restart.
     var isSent = false
-    /// Whether the server confirmed the call since the last restart.
+    /// Whether the server has confirmed the call since its last restart.
     var isConfirmed = false
-    /// Whether the media connection stands, which a hold does not change.
+    /// Whether the media connection is up. A hold does not change it.
     var isConnected = false
     var isReportedConnected = false
     var hasJoined = false
     var hasTimer = false
-    /// Whether the other person called too, so that nobody has to answer.
+    /// Whether both people called each other, so that the call needs no answer.
     var isMutual = false
-    /// The phase in which the person ended it.
+    /// The phase in which the user ended the call.
     var endedIn: Phase?
     /// Whether the system has accepted a report of the call.
     var isKnownToSystem = false
-    /// Whether the server was told that this side is done with the call.
+    /// Whether the server was notified that this side has ended the call.
     var isEndSent = false
 
     init(id: SystemCallID, direction: Direction, person: CallPerson?, video: Bool) {
@@ -143,10 +143,10 @@ public struct CoordinatedCall: Equatable, Sendable {
         (sendsVideo, runsCamera, toldVideo) = (video, video, video)
     }
 
-    /// Whether the phone is not at the ear.
+    /// Whether to use the loudspeaker: with video, the phone is not at the ear.
     var usesSpeaker: Bool { video || sendsVideo }
 
-    /// Whether the call may carry sound now.
+    /// Whether the call carries audio in its current phase.
     var wantsAudio: Bool {
         let phase = endedIn ?? phase
         return phase == .connecting || phase == .active

@@ -1,6 +1,6 @@
-/// Values of the system that wait for an answer, by number: actions, and the completions of pushes. Each is taken once.
+/// System values that wait for an answer, such as actions and push completions, by number. Each can be taken once.
 public struct PendingValues<Value> {
-    /// More than the system asks at a time. The oldest has timed out there.
+    /// More than the system keeps open at a time. It has already timed out the oldest.
     static var maxKept: Int { 64 }
 
     private var kept: [(id: UInt64, value: Value)] = []
@@ -10,25 +10,25 @@ public struct PendingValues<Value> {
 
     var count: Int { kept.count }
 
-    /// Keeps a value.
+    /// Stores a value.
     ///
-    /// - Returns: its number, and the value that was kept for too long, which has to be answered now.
+    /// - Returns: its number, and a value that was stored for too long and has to be answered now.
     public mutating func keep(_ value: Value) -> (id: UInt64, expired: Value?) {
         lastID += 1
         kept.append((lastID, value))
         return (lastID, kept.count > Self.maxKept ? kept.removeFirst().value : nil)
     }
 
-    /// Returns a value for its answer; nil if it was taken before.
+    /// Removes and returns a value; nil if it was already taken.
     public mutating func take(_ id: UInt64) -> Value? {
         kept.firstIndex { $0.id == id }.map { kept.remove(at: $0).value }
     }
 
-    /// Drops the value that the system has given up, and returns its number; nil if it was taken before.
+    /// Drops a value that the system has given up on, and returns its number; nil if it was already taken.
     public mutating func drop(where isGivenUp: (Value) -> Bool) -> UInt64? {
         kept.firstIndex { isGivenUp($0.value) }.map { kept.remove(at: $0).id }
     }
 
-    /// Drops everything: the system has forgotten it.
+    /// Drops all values, because the system has dropped its own.
     public mutating func reset() { kept = [] }
 }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Which of Apple's push services knows the token of this device: the test service if the app was signed for development,
-/// whatever the configuration of the build is.
+/// Decides which of Apple's push services issued this device's token: the sandbox if the app was signed for
+/// development, regardless of the build configuration.
 enum PushService {
     static var isSandbox: Bool {
         let url = Bundle.main.url(forResource: "embedded", withExtension: "mobileprovision")
@@ -13,8 +13,8 @@ enum PushService {
         return isSandbox(profile: url.flatMap { try? Data(contentsOf: $0) }, isSimulator: isSimulator)
     }
 
-    /// - Parameter profile: the profile that the app was signed with: a property list within a signature. Apps from the App Store
-    ///   have none, and neither have those in a simulator.
+    /// - Parameter profile: the provisioning profile of the app: a property list inside a signature. App Store apps and
+    /// apps in a simulator have none.
     static func isSandbox(profile: Data?, isSimulator: Bool) -> Bool {
         guard let profile else { return isSimulator }
         guard let start = profile.range(of: Data("<?xml".utf8))?.lowerBound,

@@ -1,14 +1,14 @@
 import Foundation
 
-/// What a call sounds like where the system's call screen must not be used.
+/// A ringtone of the app, for devices where CallKit may not be used.
 public enum RingTone: CaseIterable, Sendable {
     case incoming
-    /// A call that comes during a conversation. It must not be louder than the conversation.
+    /// A call that arrives during a conversation. It must not be louder than the conversation.
     case waiting
 
     static let sampleRate = 22_050
 
-    /// The notes: frequency in hertz, start and end in seconds. They are those of the web app.
+    /// The notes: frequency in hertz, start and end in seconds. The web app uses the same ones.
     private var notes: [(frequency: Double, start: Double, end: Double)] {
         switch self {
         case .incoming: [(660, 0, 0.18), (880, 0.2, 0.38), (660, 0.4, 0.58), (880, 0.6, 0.95)]
@@ -23,7 +23,7 @@ public enum RingTone: CaseIterable, Sendable {
         }
     }
 
-    /// How long after its start the tone is played again.
+    /// The time from one start of the tone to the next.
     var interval: Duration {
         switch self {
         case .incoming: .seconds(3)
@@ -73,9 +73,9 @@ extension Data {
     }
 }
 
-/// Plays sounds that tell about calls.
+/// Plays ringtones.
 @MainActor public protocol RingSpeaker: AnyObject {
-    /// Plays a tone once, and vibrates if the system allows it. The device's silent switch applies.
+    /// Plays a tone once, and vibrates if the system allows it. The silent switch applies.
     func play(_ tone: RingTone)
     /// Stops the tone that is playing.
     func stop()
@@ -87,12 +87,12 @@ extension Data {
     private let clock: any AppClock
     private var ringing: Set<SystemCallID> = []
     private var cancel: (@MainActor () -> Void)?
-    /// Whether there is a conversation that a loud tone would disturb.
+    /// Whether a conversation is under way that a loud tone would disturb.
     var isQuiet: @MainActor () -> Bool = { false }
 
     init(_ speaker: any RingSpeaker, clock: any AppClock) { (self.speaker, self.clock) = (speaker, clock) }
 
-    /// Rings for a call, unless it rings already.
+    /// Rings for a call, unless it is already ringing.
     func ring(_ call: SystemCallID) {
         ringing.insert(call)
         if cancel == nil { play() }

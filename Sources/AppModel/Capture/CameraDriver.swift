@@ -1,20 +1,20 @@
 import Confab
 
-/// The cameras of a device, as a system offers them.
+/// The cameras of a device, as the operating system provides them.
 public protocol CameraDevice: Sendable {
-    /// Captures from now on.
+    /// Starts capturing.
     ///
-    /// - Returns: the size that is captured, and the camera that is used.
+    /// - Returns: the size being captured, and the camera in use.
     func run(
         _ request: CameraRequest, _ facing: CameraFacing
     ) async throws(ConfabError) -> (size: VideoSize, used: CameraFacing)
-    /// Stops capturing. The camera's light goes out.
+    /// Stops capturing and turns off the camera's light.
     func pause() async
 }
 
-/// Carries out what ``CameraMachine`` decides. Wishes may arrive while an operation is under way.
+/// Performs the operations chosen by ``CameraMachine``. Requests may arrive while an operation is running.
 public actor CameraDriver {
-    /// What the system does to the camera. There is one reader.
+    /// Interruptions of the camera by the system. Only one task may read them.
     public nonisolated let changes: AsyncStream<CaptureChange>
     private let change: AsyncStream<CaptureChange>.Continuation
     private let device: any CameraDevice
@@ -23,20 +23,20 @@ public actor CameraDriver {
     private let captured: @Sendable (VideoSize) -> Void
     private var isDriving = false
     private var failure: ConfabError?
-    /// Those who wait until the camera does what is wanted, and are told why it does not.
+    /// Callers waiting until the camera has reached the requested state, resumed with the reason if it fails.
     private var waiting: [CheckedContinuation<ConfabError?, Never>] = []
     var waitingCount: Int { waiting.count }
 
-    /// - Parameter captured: told the size of the pictures each time that the camera was started.
+    /// - Parameter captured: called with the frame size each time the camera has started.
     public init(_ device: any CameraDevice, captured: @escaping @Sendable (VideoSize) -> Void) {
         (self.device, self.captured) = (device, captured)
         (changes, change) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(EngineRules.maxUnreadChanges))
     }
 
-    /// Starts the camera, and follows what the system does to it until ``stop()``. A camera that cannot be started is stopped: it
-    /// must not be released before that.
+    /// Starts the camera, and follows the system's interruptions until ``stop()``. A camera that cannot be started is
+    /// stopped, because it must not be released before that.
     ///
-    /// - Parameter interruptions: whether the system has taken the camera away.
+    /// - Parameter interruptions: true when the system takes the camera away, false when it returns it.
     public func start(
         _ request: CameraRequest, following interruptions: AsyncStream<Bool> = AsyncStream { $0.finish() }
     ) async throws(ConfabError) {
@@ -57,14 +57,14 @@ public actor CameraDriver {
         try await drive()
     }
 
-    /// Uses the other camera, and returns the one that is used then.
+    /// Switches to the other camera, and returns the one in use afterwards.
     public func flip() async throws(ConfabError) -> CameraFacing {
         machine.flip()
         try await drive()
         return machine.facing
     }
 
-    /// Failing to start leaves the video black. The person sees it in the own picture.
+    /// Turns the camera on or off. If it fails to start, the video stays black, which the user sees in their self-view.
     public func setEnabled(_ enabled: Bool) async {
         machine.setEnabled(enabled)
         try? await drive()
@@ -73,11 +73,11 @@ public actor CameraDriver {
     private func follow(_ isInterrupted: Bool) async {
         machine.interrupted(isInterrupted)
         try? await drive()
-        // Told afterwards, because a camera that is turned off next behaves otherwise.
+        // Report it only now: turning the camera off works differently during an interruption.
         change.yield(.interrupted(isInterrupted))
     }
 
-    /// Returns when the camera is stopped.
+    /// Returns once the camera has stopped.
     public func stop() async {
         following?.cancel()
         following = nil
@@ -86,12 +86,13 @@ public actor CameraDriver {
         try? await drive()
     }
 
-    /// Carries out operations until nothing is left to do, or waits for the one who does.
+    /// Performs operations until none is left, or waits for the call that is already doing so.
     ///
     /// - Throws: why the last operation failed.
     private func drive() async throws(ConfabError) {
         guard !isDriving else {
-            // The reason comes with the wake-up: before this goes on, another operation may have begun and ended.
+            // Take the reason from the continuation: by the time this resumes, another operation may have started and
+            // ended.
             if let reason = await withCheckedContinuation({ waiting.append($0) }) { throw reason }
             return
         }

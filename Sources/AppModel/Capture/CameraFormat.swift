@@ -1,12 +1,12 @@
 import Confab
 
-/// A format that a camera offers, without the system's types.
+/// A format of a camera, independent of the system's types.
 public struct CameraFormat: Equatable, Sendable {
     public var width: Int
     public var height: Int
-    /// The ranges of frame rates, in frames per second.
+    /// The supported frame rates, in frames per second.
     public var frameRates: [ClosedRange<Double>]
-    /// Whether its frames are NV12 with video range, which the encoder takes without a conversion.
+    /// Whether its frames are NV12 with video range, which the encoder accepts without conversion.
     public var isNV12: Bool
 
     public init(width: Int, height: Int, frameRates: [ClosedRange<Double>], isNV12: Bool) {
@@ -22,7 +22,7 @@ public struct CameraFormat: Equatable, Sendable {
     }
 }
 
-/// The format to start a camera with.
+/// The format chosen for a camera.
 struct CameraChoice: Equatable, Sendable {
     /// Its index in the list of formats.
     var index: Int
@@ -30,9 +30,9 @@ struct CameraChoice: Equatable, Sendable {
 }
 
 extension CameraRequest {
-    /// Chooses the smallest format that is at least as large as the request and allows its rate; of equals, one in NV12.
-    /// Without one, the largest that allows the rate, and without that, the format whose rates are nearest. Returns nil only
-    /// for an empty list: then there is no camera.
+    /// Chooses the smallest format that is at least as large as the request and supports its rate; among equals, one in
+    /// NV12. If there is none, chooses the largest that supports the rate, then the one with the closest rate. Returns
+    /// nil only for an empty list, which means there is no camera.
     func choose(from formats: [CameraFormat]) -> CameraChoice? {
         let rate = Double(frameRate)
         let allowing = formats.indices.filter { formats[$0].allows(rate) }
@@ -56,7 +56,7 @@ extension CameraFormat {
         return isNV12 && !other.isNV12
     }
 
-    /// Returns the rate nearest to the wanted one; nil if the format has none.
+    /// Returns the supported rate nearest to `rate`; nil if the format has none.
     fileprivate func nearestRate(to rate: Double) -> Double? {
         let possible = frameRates.map { min(max(rate, $0.lowerBound), $0.upperBound) }.filter {
             (1...1000).contains($0)
@@ -65,9 +65,9 @@ extension CameraFormat {
     }
 }
 
-/// A camera of this device, without the system's types.
+/// A camera of this device, independent of the system's types.
 public struct CameraDescription: Equatable, Sendable {
-    /// Which way it looks; nil for a camera that is not a part of the device.
+    /// The direction it faces; nil for a camera that is not built into the device.
     public var facing: CameraFacing?
     public var formats: [CameraFormat]
 
@@ -76,13 +76,13 @@ public struct CameraDescription: Equatable, Sendable {
 
 /// The camera and the format to capture with.
 public struct CameraSelection: Equatable, Sendable {
-    /// The index of the camera, and that of its format.
+    /// The index of the camera, and the index of its format.
     public var camera: Int
     public var format: Int
     public var frameRate: Int
-    /// The size in pixels that the format has.
+    /// The size of the format, in pixels.
     public var size: VideoSize
-    /// Which way the camera looks. One that does not know it counts as the one that was wanted.
+    /// The direction the camera faces. If unknown, the requested direction.
     public var facing: CameraFacing
 }
 

@@ -1,43 +1,43 @@
-/// What the camera of this device does, and what the person and the system want of it.
+/// Decides what the camera of this device does, from the requests of the user and the interruptions of the system.
 ///
-/// Cameras start and stop slowly, and wishes change meanwhile. So one operation is carried out at a time, and the next one follows
-/// from the newest wishes: a camera that is turned off while it starts is stopped afterwards.
+/// Cameras start and stop slowly, and requests change meanwhile. So operations run one at a time, and each is chosen
+/// from the newest requests: a camera that is turned off while it starts is stopped afterwards.
 public struct CameraMachine: Equatable, Sendable {
     public enum Operation: Equatable, Sendable {
         case run(CameraRequest, CameraFacing)
         case pause
     }
 
-    /// Which way the camera looks, or will look when it is turned on.
+    /// The direction the camera faces, or will face when it is turned on.
     public private(set) var facing = CameraFacing.usual
     private var request: CameraRequest?
-    /// What the person wants. The camera follows as fast as it can.
+    /// Whether the user wants the camera on. The camera follows as soon as it can.
     private var isOn = false
     private var isInterrupted = false
     private var isUnderway = false
-    /// What the camera does; nil if that is not known, after a failure.
+    /// The state of the camera; nil if it is unknown after a failure.
     private var state: Operation? = .pause
-    /// An operation that failed. It is tried again only after another wish.
+    /// The operation that failed. It is retried only after another request.
     private var failed: Operation?
     /// The last camera that worked.
     private var working: CameraFacing?
 
     public init() {}
 
-    // MARK: Wishes
+    // MARK: Requests
 
-    /// Captures this size and rate from now on.
+    /// Starts capturing with this size and rate.
     public mutating func start(_ request: CameraRequest) {
         (self.request, isOn, failed) = (request, true, nil)
     }
 
-    /// Captures another size or rate, now or when the camera is turned on.
+    /// Changes the size or rate, now or when the camera is turned on.
     public mutating func change(to request: CameraRequest) {
         guard self.request != nil else { return }
         (self.request, failed) = (request, nil)
     }
 
-    /// Continues with the other camera. A camera that is off stays off.
+    /// Switches to the other camera. A camera that is off stays off.
     public mutating func flip() {
         (facing, failed) = (facing == .front ? .back : .front, nil)
     }
@@ -47,12 +47,12 @@ public struct CameraMachine: Equatable, Sendable {
         (isOn, failed) = (enabled, nil)
     }
 
-    /// The system takes the camera away, or gives it back.
+    /// Handles an interruption by the system, or its end.
     public mutating func interrupted(_ isInterrupted: Bool) {
         (self.isInterrupted, failed) = (isInterrupted, nil)
     }
 
-    /// Ends for good.
+    /// Stops the camera for good.
     public mutating func stop() {
         (request, isOn, failed) = (nil, false, nil)
     }
@@ -61,31 +61,32 @@ public struct CameraMachine: Equatable, Sendable {
 
     private var wanted: Operation? {
         if let request, isOn { return .run(request, facing) }
-        // A session that is interrupted has no picture, and would not tell the end of the interruption if it were stopped. At
-        // the end it is stopped in any case, because the capturer must not be released while it runs.
+        // An interrupted session produces no video, and would not report the end of the interruption if it were
+        // stopped. When the camera is no longer needed it is stopped in any case, because the capturer must not be
+        // released while it runs.
         return isInterrupted && request != nil ? nil : .pause
     }
 
-    /// The operation to begin now; nil if one is under way, or if there is nothing to do.
+    /// Returns the operation to start now; nil if one is running or nothing is to be done.
     public mutating func next() -> Operation? {
         guard !isUnderway, let wanted, wanted != state, wanted != failed else { return nil }
         isUnderway = true
         return wanted
     }
 
-    /// The camera runs.
+    /// Records that the camera started.
     ///
-    /// - Parameter used: the camera that is used: a device may have only one.
+    /// - Parameter used: the camera in use, which may be another one: a device may have only one.
     public mutating func ran(_ request: CameraRequest, _ asked: CameraFacing, used: CameraFacing) {
         isUnderway = false
-        // Unless the person wants the other one again by now.
+        // Keep the direction if the user has switched again in the meantime.
         if facing == asked { facing = used }
         (state, working) = (.run(request, used), used)
     }
 
     public mutating func paused() { (isUnderway, state) = (false, .pause) }
 
-    /// The camera could not be started. The one that worked goes on.
+    /// Records that the camera could not be started. The one that worked stays selected.
     public mutating func failedToRun(_ request: CameraRequest, _ asked: CameraFacing) {
         (isUnderway, state, failed) = (false, nil, .run(request, asked))
         if let working, working != asked, facing == asked { facing = working }
@@ -93,9 +94,9 @@ public struct CameraMachine: Equatable, Sendable {
 }
 
 extension CameraFacing {
-    /// Chooses the camera of a device that looks this way, or else the first one.
+    /// Returns the index of the camera that faces this direction, or else of the first one.
     ///
-    /// - Returns: its index; nil if there is none.
+    /// - Returns: nil if there is no camera.
     func choose(from cameras: [CameraFacing?]) -> Int? {
         cameras.firstIndex(of: self) ?? cameras.indices.first
     }

@@ -1,4 +1,4 @@
-/// A size of the camera's picture to choose from, in its order in the settings. The web's `settings.js` has the same sizes.
+/// A video size that the camera can capture, in the order of the settings. The web's `settings.js` has the same sizes.
 public enum PictureSize: String, Codable, CaseIterable, Sendable {
     case size352x288 = "352x288"
     case size480x360 = "480x360"
@@ -13,26 +13,26 @@ public enum PictureSize: String, Codable, CaseIterable, Sendable {
     public var height: Int { Int(rawValue.drop { $0 != "x" }.dropFirst()) ?? 0 }
 }
 
-/// How hot the device is, as the system says.
+/// How hot the device is, as reported by the system.
 public enum ThermalState: Int, Comparable, CaseIterable, Sendable {
     case nominal, fair, serious, critical
 
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// What the device and the room allow at the moment.
+/// The conditions that limit the camera: the device's state and the other people in the conversation.
 public struct CameraConditions: Equatable, Sendable {
     public var thermal = ThermalState.nominal
     public var isLowPower = false
-    /// The number of other people who see the picture.
+    /// The number of other people who receive the video.
     public var remotes = 1
-    /// Whether the picture is sent in layers, so that each subscriber gets its own size.
+    /// Whether the video is sent in layers, so that each subscriber can receive a different size.
     public var hasLayers = false
 
     public init() {}
 }
 
-/// What is asked of the camera.
+/// The size and frame rate requested from the camera.
 public struct CameraRequest: Equatable, Sendable {
     public var width: Int
     public var height: Int
@@ -42,8 +42,9 @@ public struct CameraRequest: Equatable, Sendable {
         (self.width, self.height, self.frameRate) = (width, height, frameRate)
     }
 
-    /// Chooses the size and the rate of the camera. Rooms of three or more people see the smallest size, unless layers give
-    /// each of them their own. A hot device or one that saves power captures fewer frames.
+    /// Chooses the size and the rate of the camera. With three or more people, the camera uses the smallest size,
+    /// unless layers let each subscriber receive a different one. A device that is hot or saves power captures fewer
+    /// frames.
     public init(size: PictureSize, conditions: CameraConditions) {
         let isRoom = conditions.remotes >= 2 && !conditions.hasLayers
         let size = isRoom ? .size352x288 : size

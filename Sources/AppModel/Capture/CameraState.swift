@@ -1,15 +1,15 @@
-/// What the device does with the own camera, whatever the person wants.
+/// The state of this device's camera, apart from the user's choice.
 public struct CameraState: Equatable, Sendable {
-    /// Whether the system has taken it away, for example for another app.
+    /// Whether the system has taken the camera away, for example for another app.
     public internal(set) var isInterrupted = false
-    /// Whether the system has stopped it because the app is not on the screen.
+    /// Whether the system has stopped it because the app is off screen.
     var isStopped = false
     public internal(set) var facing = CameraFacing.usual
 
-    /// People expect a mirror, but only of the camera that they look into.
+    /// Whether to mirror the self-view. People expect a mirror image, but only from the front camera.
     public var isMirrored: Bool { facing == .front }
     var works: Bool { !isInterrupted && !isStopped }
 
-    /// What to read in place of the own picture.
+    /// Returns the text for the self-view.
     func text(isOff: Bool) -> String { isOff ? "camera off" : isInterrupted ? "camera paused" : "your video" }
 }

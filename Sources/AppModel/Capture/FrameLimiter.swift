@@ -1,20 +1,21 @@
-/// Drops frames of a camera that delivers far too many. Some devices do after the app returns from the background, and then
-/// the encoder falls behind.
+/// Drops frames of a camera that delivers far too many. Some devices do so after the app returns from the background,
+/// and the encoder then falls behind.
 ///
-/// Above 200 frames a second for more than two frames, one frame in four is accepted.
+/// After more than two consecutive frames above 200 frames per second, one frame in four is accepted.
 public struct FrameLimiter: Sendable {
     private static let maxRate: Int64 = 200
     private static let tolerated = 2
     private static let accepted = 4
 
     private var previous: Int64?
-    /// Fast frames in a row.
+    /// The number of consecutive frames that were too fast.
     private var fast = 0
     private var sinceAccepted = 0
 
     public init() {}
 
-    /// Returns whether to use a frame with this timestamp, in nanoseconds. A timestamp that does not increase is too fast.
+    /// Returns whether to use a frame with this timestamp, in nanoseconds. A timestamp that does not increase counts as
+    /// too fast.
     public mutating func accepts(_ timestamp: Int64) -> Bool {
         defer { previous = timestamp }
         guard let previous else { return true }

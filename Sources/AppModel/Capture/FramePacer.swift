@@ -1,12 +1,12 @@
-/// Drops frames of a source that delivers more than are sent.
+/// Drops frames of a source that delivers more than the target rate.
 public struct FramePacer: Sendable {
-    /// Text on a screen needs size more than motion.
+    /// Text on a screen needs resolution more than motion.
     public static let screenRate = 15
 
     private let interval: Int64
     private var last: Int64?
 
-    /// A source is not exact, so frames may come a tenth of the interval early.
+    /// Accepts frames up to a tenth of the interval early, because sources are not exact.
     public init(framesPerSecond: Int) { interval = 900_000_000 / Int64(max(1, framesPerSecond)) }
 
     /// Returns whether to use a frame with this timestamp, in nanoseconds.
@@ -19,6 +19,6 @@ public struct FramePacer: Sendable {
         return true
     }
 
-    /// Converts a time in seconds; nil if it is not a time.
+    /// Converts a time in seconds to nanoseconds; nil if it is not a valid time.
     public static func nanoseconds(_ seconds: Double) -> Int64? { Int64(exactly: (seconds * 1_000_000_000).rounded()) }
 }

@@ -1,11 +1,11 @@
-/// What becomes of the frames that an application hands over.
+/// Decides what to do with the frames that an application supplies.
 public struct GivenFrames: Sendable {
     public enum Answer: Equatable, Sendable {
-        /// With this time, in nanoseconds.
+        /// Sends the frame with this timestamp, in nanoseconds.
         case send(Int64)
-        /// The person has paused the video. The application may go on.
+        /// Drops the frame because the user has paused the video. The application may continue.
         case drop
-        /// The video is over, and the application should stop.
+        /// Rejects the frame because the video has ended. The application should stop.
         case refuse
     }
 
@@ -16,8 +16,8 @@ public struct GivenFrames: Sendable {
 
     public mutating func stop() { isOver = true }
 
-    /// - Parameter uptime: the time since the device was started, in seconds. A capturer's timestamps may be in any unit. WebRTC
-    ///   needs a clock that never goes back.
+    /// - Parameter uptime: the time since the device started, in seconds. It replaces the capturer's timestamps, which
+    /// may have any unit: WebRTC needs a clock that never goes backward.
     public func received(uptime: Double) -> Answer {
         guard !isOver, let time = FramePacer.nanoseconds(uptime) else { return .refuse }
         return isPaused ? .drop : .send(time)

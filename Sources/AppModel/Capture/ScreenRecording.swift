@@ -1,22 +1,22 @@
-/// Which parts of a recording of the screen are sent.
+/// Decides which samples of a screen recording are sent.
 public struct ScreenRecording: Sendable {
-    /// What the system hands over.
+    /// A sample from the system.
     public enum Sample: Equatable, Sendable {
         case picture(seconds: Double)
-        /// The sound of the app. The microphone is a track of its own.
+        /// The app's audio. The microphone has a separate track.
         case sound
         case failure
     }
 
     public enum Answer: Equatable, Sendable {
-        /// With this time, in nanoseconds.
+        /// Sends the frame with this timestamp, in nanoseconds.
         case send(Int64)
         case drop
-        /// The recording is over. Told once.
+        /// The recording has ended. Returned once.
         case ended
     }
 
-    /// The person has paused the share.
+    /// Whether the user has paused the share.
     public var isPaused = false
     private var isOver = false
     private var pacer = FramePacer(framesPerSecond: FramePacer.screenRate)

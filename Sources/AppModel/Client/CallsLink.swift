@@ -1,14 +1,15 @@
 import Confab
 import Foundation
 
-/// Calls of the SDK and events of the call coordinator. The SDK joins the sessions of calls and publishes in them by itself.
+/// Connects the SDK's calls with the call coordinator. The SDK joins the sessions of calls and publishes in them
+/// automatically.
 @MainActor final class CallsLink {
     private unowned let server: ClientServer
-    /// The calls as they were when the coordinator was told last.
+    /// The calls as last reported to the coordinator.
     private var known: [CallID: Call] = [:]
-    /// The system's ids of outgoing calls whose start the server has not answered.
+    /// The system ids of outgoing calls whose start the server has not answered.
     private var starting: [SystemCallID] = []
-    /// The token of this device; nil without pushes.
+    /// The push token of this device; nil without pushes.
     private var pushToken: String?
     var wantsPush = true
     private var watching: Task<Void, Never>?
@@ -36,9 +37,9 @@ import Foundation
             server.media.setEnabled(.call, audio: !isMuted)
             sendAudio()
         case .setVideo(_, let isOn): setVideo(isOn)
-        // The SDK does both.
+        // The SDK joins and publishes automatically.
         case .join, .publish: break
-        // Not for the server.
+        // Not addressed to the server.
         case .report, .update, .reportConnecting, .reportConnected, .reportEnded, .completePush, .request, .fulfil,
             .fail,
             .ring, .stopRinging, .audio, .startTimer, .stopTimer, .show, .tell:
@@ -46,7 +47,7 @@ import Foundation
         }
     }
 
-    /// Registers this device for pushes, or ends that, as the person wants it.
+    /// Registers or unregisters this device for pushes, as set by the user.
     func setPush() {
         guard let token = pushToken else { return server.send(.settings(.push(.unavailable))) }
         let isOn = wantsPush
@@ -58,7 +59,7 @@ import Foundation
             }
             self?.server.send(.settings(.push(isOn ? .on : .off)))
         } failed: { [weak self] _ in
-            // It is tried again with the next connection.
+            // The registration is retried with the next connection.
             self?.server.send(.settings(.push(.unavailable)))
         }
     }
@@ -72,7 +73,7 @@ import Foundation
             with(text) { client, id throws(ConfabError) in try await client.calls.end(id) }
         case .update(let text, let video):
             with(text) { client, id throws(ConfabError) in try await client.calls.update(id, video: video) }
-        // The SDK returns to calls by itself, and says how it went.
+        // The SDK rejoins calls automatically, and reports the result.
         case .rejoin: break
         case .seen(let text): with(text) { client, id throws(ConfabError) in try await client.calls.seen(id) }
         }
@@ -118,13 +119,13 @@ import Foundation
         }
     }
 
-    /// Opens the devices for a new call, which begins with sound. The call before has ended.
+    /// Opens the devices for a new call, which starts unmuted even if an earlier call was muted.
     private func prepare(_ client: ConfabClient, _ video: Bool) async throws(ConfabError) {
         server.media.setEnabled(.call, audio: true, video: video)
         try await open(client, video)
     }
 
-    /// Opens the camera, and lets the SDK publish it in calls.
+    /// Opens the camera, and passes it to the SDK, which publishes it in calls.
     private func open(_ client: ConfabClient, _ video: Bool) async throws(ConfabError) {
         let own = try await server.media.open(for: .call, video: video)
         server.send(.media(.ownVideo(own.video)))
@@ -134,7 +135,7 @@ import Foundation
 
     private func setVideo(_ isOn: Bool) {
         server.media.setEnabled(.call, video: isOn)
-        // A call without video has opened only the microphone.
+        // A call without video has only opened the microphone.
         guard isOn, let local = server.media.local, local.video == nil else { return }
         server.queue { [weak self] client throws(ConfabError) in
             try await self?.open(client, true)
@@ -143,21 +144,21 @@ import Foundation
         }
     }
 
-    /// What others get: the microphone with the screen or the camera.
+    /// The media to publish: the microphone with the screen or the camera.
     private var published: (any LocalMedia)? {
         let (local, screen) = (server.media.local, server.media.screen)
         guard let local, let screen else { return local }
         return SharedScreen(sound: local, picture: screen)
     }
 
-    /// A screen share has begun or ended.
+    /// Publishes again after a screen share has started or ended.
     private func publish() {
         server.queue { [weak self] client throws(ConfabError) in
             await client.calls.use(self?.published)
         }
     }
 
-    /// Sends sound in the current call, or tells the other person that this side is muted.
+    /// Sends audio in the current call, or notifies the other person that this side is muted.
     private func sendAudio() {
         let isOn = server.media.wish(.call).audio
         for call in known.values where call.state != .incoming {
@@ -174,7 +175,7 @@ import Foundation
         starting = []
     }
 
-    /// The coordinator waits to be told again what each call does.
+    /// Clears the known states, because the coordinator expects the state of each call again.
     func restarted() { known = known.filter { $0.value.state == .ringing } }
 
     func happened(_ event: Calls.Event) {
@@ -186,15 +187,15 @@ import Foundation
         case .changed(let call): changed(call)
         case .receiving(_, let subscriber): watch(subscriber)
         case .video(_, let source): server.send(.media(.partnerVideo(source)))
-        // `Call.receivesVideo` tells it too.
+        // `Call.receivesVideo` reports it too.
         case .audioOnly: break
         case .ended(let ending): ended(ending)
-        // The call continues without; the picture stays away.
+        // The call continues without the failed media.
         case .failed: break
         }
     }
 
-    /// Tells when the server pauses the other person's video, because the network does not carry it.
+    /// Reports when the server pauses the other person's video for lack of bandwidth.
     private func watch(_ subscriber: MediaSubscriber) {
         watching?.cancel()
         watching = Task { [weak self] in
@@ -209,7 +210,7 @@ import Foundation
     }
 
     private func changed(_ call: Call) {
-        // A start is answered before anything is told about its call.
+        // The answer to a start must come before any event of its call.
         guard known[call.id] != nil || !call.isOutgoing || starting.isEmpty else { return }
         var before = known[call.id]
         if let former = call.formerID, known[former] != nil {
@@ -237,7 +238,7 @@ import Foundation
     private func ended(_ ending: CallEnding) {
         known[ending.id] = nil
         if known.isEmpty { server.media.release(.call) }
-        // A newer server may have reasons that this app does not know.
+        // A newer server may send reasons that are unknown to this app.
         let reason = CallEndReason(rawValue: ending.outcome.rawValue) ?? .failed
         let person = CallPerson(id: "\(ending.person.id)", name: ending.person.name)
         tell(.ended(EndedCall(callID: "\(ending.id)", reason: reason, person: person)))

@@ -1,12 +1,13 @@
 import Confab
 
-/// An engine whose sources draw their pictures in more than one way. The engine of an app conforms to it.
+/// An engine with several renderers. The app's engine conforms to it.
 public protocol RenderingEngine: MediaEngine {
-    /// Draws the pictures of sources that are made from now on in this way.
+    /// Sets the renderer of video sources created afterwards.
     func use(_ renderer: RendererChoice)
 }
 
-/// The engine of the app, with the ways and codecs that the person has chosen. A change holds for later connections.
+/// The app's engine with the ICE candidates, transports and codecs chosen in the settings. A change applies to later
+/// connections.
 @MainActor final class ChoosingEngine: MediaEngine {
     private let engine: any MediaEngine
     private var choices = MediaChoices()
@@ -30,11 +31,11 @@ public protocol RenderingEngine: MediaEngine {
     }
 }
 
-/// A peer connection whose descriptions and candidates follow the choices, and which sends ``SharedScreen``.
+/// A peer connection that applies the choices to descriptions and candidates, and sends ``SharedScreen``.
 private actor ChoosingPeer: MediaPeer {
     nonisolated let events: AsyncStream<PeerEvent>
     private let peer: any MediaPeer
-    /// Nil for the usual ones, with which descriptions and candidates stay as they are.
+    /// Nil for the defaults, which leave descriptions and candidates unchanged.
     private let choices: MediaChoices?
     private let isRelayed: Bool
     private var kinds: [TransceiverHandle: TrackKind] = [:]
@@ -63,7 +64,7 @@ private actor ChoosingPeer: MediaPeer {
         event.onTermination = { _ in reading.cancel() }
     }
 
-    // MARK: What the choices change
+    // MARK: Filtered by the choices
 
     func offer(restartingICE: Bool) async throws(ConfabError) -> PeerDescription {
         allowed(try await peer.offer(restartingICE: restartingICE))
@@ -109,13 +110,14 @@ private actor ChoosingPeer: MediaPeer {
         try await peer.replace(transceiver, with: part(of: source, kinds[transceiver]))
     }
 
-    /// The engine knows the parts of a shared screen.
+    /// Returns the part of a shared screen for a kind of track, because the engine does not support ``SharedScreen``
+    /// itself.
     private func part(of source: (any LocalMedia)?, _ kind: TrackKind?) -> (any LocalMedia)? {
         guard let shared = source as? SharedScreen else { return source }
         return kind == .audio ? shared.sound : shared.picture
     }
 
-    // MARK: What they do not
+    // MARK: Passed through
 
     func setDirection(_ direction: MediaDirection, of transceiver: TransceiverHandle) async {
         await peer.setDirection(direction, of: transceiver)

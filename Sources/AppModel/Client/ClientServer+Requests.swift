@@ -1,7 +1,7 @@
 import Confab
 import Foundation
 
-/// The roulette, people nearby, people and settings.
+/// Performs the requests of the roulette, nearby, people and settings screens.
 extension ClientServer {
     // MARK: The roulette
 
@@ -54,7 +54,7 @@ extension ClientServer {
         }
     }
 
-    /// Queues something that opens the camera.
+    /// Queues work that opens the camera.
     private func begin(
         _ work: @escaping @MainActor (ConfabClient) async throws(ConfabError) -> Void,
         failed: @escaping @MainActor (ConfabError) -> Void
@@ -94,7 +94,7 @@ extension ClientServer {
     private func setRouletteCamera(_ isOn: Bool) {
         media.setEnabled(.roulette, video: isOn)
         queue { [weak self] client throws(ConfabError) in
-            // Without the camera, only the microphone was opened.
+            // Without the camera, only the microphone has been opened.
             if isOn, let local = self?.media.local, local.video == nil {
                 try await self?.openForRoulette(client, true)
             }
@@ -112,13 +112,13 @@ extension ClientServer {
         }
     }
 
-    /// Nothing is captured after the search.
+    /// Releases the devices, so that nothing is captured after the search.
     private func releaseRoulette() {
         media.release(.roulette)
         send(.roulette(.released))
     }
 
-    /// The search ended, or an error is only shown.
+    /// Handles an error: stops the roulette unless a search or a chat continues.
     private func failed(_ error: ConfabError) {
         guard client?.roulette.state != .matched, client?.roulette.state != .waiting else { return }
         releaseRoulette()
@@ -251,7 +251,7 @@ extension ClientServer {
         }
     }
 
-    /// Does something with a person, whose id may be text from a link.
+    /// Performs a request about a person. The id may be invalid text from a link.
     private func with(
         _ text: String, _ work: @escaping @MainActor (ConfabClient, PersonID) async throws(ConfabError) -> Void,
         failed: @escaping @MainActor (ConfabError) -> Void
@@ -263,7 +263,7 @@ extension ClientServer {
     func happened(_ event: Contacts.Event) {
         switch event {
         case .asked(.call(let id)): send(.keep(.asked(call: "\(id)")))
-        // The roulette tells it too.
+        // The roulette reports it too.
         case .asked(.match): break
         case .added(let person, let meeting):
             send(.people(.contactChanged(Contact(person))))
@@ -338,7 +338,7 @@ extension ClientServer {
 }
 
 extension ConfabError {
-    static let noPerson = ConfabError(.notFound, "This is not the ID of a person. Ask for their link again.")
+    static let noPerson = ConfabError(.notFound, "This is not a valid person ID. Ask for their link again.")
 }
 
 extension RouletteEnding {

@@ -1,7 +1,7 @@
 import Confab
 import Foundation
 
-/// The SDK behind the screens: translates requests of the app into calls of the SDK, and events of the SDK back.
+/// Connects the screens to the SDK: translates the app's requests into SDK calls, and SDK events into the app's events.
 @MainActor public final class ClientServer: AppServer {
     public var onEvent: (@MainActor (AppEvent) -> Void)?
 
@@ -9,12 +9,12 @@ import Foundation
     private(set) var client: ConfabClient?
     private var address: URL?
     private var listeners: [Task<Void, Never>] = []
-    /// Requests are carried out one after the other, in the order of the person's taps.
+    /// The last queued request. Requests run one at a time, in the order of the user's taps.
     private var last: Task<Void, Never>?
     private var isRestarted = false
     private var wasOnline = false
     let media: OwnMedia
-    /// Searches that are about to begin. The end of an earlier one must not close their camera.
+    /// The number of searches about to start. The end of an earlier one must not close their camera.
     var rouletteStarts = 0
     lazy var calls = CallsLink(self)
     lazy var room = RoomLink(self)
@@ -23,14 +23,14 @@ import Foundation
     var doNotDisturb = false
     var name = ""
 
-    /// - Parameter media: Captures and plays; nil for chats by text only.
+    /// - Parameter media: the media engine; nil for text chats only.
     public init(media: (any MediaEngine)?) {
         engine = media.map(ChoosingEngine.init)
         self.media = OwnMedia(media)
         self.media.onEvent = { [weak self] in self?.send(.capture($0)) }
     }
 
-    /// What is joined or captured from now on follows these settings.
+    /// Applies settings to everything joined or captured afterwards.
     func choose(_ settings: DeviceSettings) {
         calls.wantsPush = settings.isNotified
         engine?.choose(settings)
@@ -39,7 +39,7 @@ import Foundation
 
     func send(_ event: AppEvent) { onEvent?(event) }
 
-    /// Carries a request out after the ones before.
+    /// Queues a request behind the earlier ones.
     func queue(
         _ work: @escaping @MainActor (ConfabClient) async throws(ConfabError) -> Void,
         failed: @escaping @MainActor (ConfabError) -> Void = { _ in }
@@ -73,7 +73,8 @@ import Foundation
 
     // MARK: The connection
 
-    /// Connects once, which also proves that the app and the server understand each other. The connection is kept for use.
+    /// Connects once, which also checks that the app and the server support the same protocol version. The connection
+    /// stays open for use.
     private func check(_ url: URL) {
         close()
         let client = ConfabClient(server: url, media: engine)
@@ -106,7 +107,7 @@ import Foundation
 
     private func retry() {
         guard let client else { return }
-        // The states tell how it went.
+        // The result is reported by the states.
         Task { try? await client.connect() }
     }
 
@@ -144,7 +145,7 @@ import Foundation
         case .idle: send(.line(.idle))
         case .connecting: send(.line(.connecting))
         case .online:
-            // A connection that was only interrupted goes on, unless a notice says that it was replaced.
+            // A connection that was only interrupted is not new, unless a notice reports that it was replaced.
             send(.line(.online(isNew: !wasOnline)))
             wasOnline = true
             return
@@ -161,7 +162,7 @@ import Foundation
         if wasOnline { send(.line(.online(isNew: true))) }
     }
 
-    /// Goes online as a person, who can be called.
+    /// Goes online as a person who can be called.
     func appear() {
         let settings = Presence.Settings(name: name, isVisible: isVisible, doNotDisturb: doNotDisturb, ringable: nil)
         queue { client throws(ConfabError) in
@@ -180,7 +181,7 @@ import Foundation
         }
     }
 
-    /// Watches pages of the list of people nearby; a new watch replaces the one before.
+    /// Forwards the updates of one page of the people nearby. A new watch replaces the previous one.
     func watch(_ pages: Events<Nearby.Page>?) {
         watching?.cancel()
         guard let pages else { return watching = nil }

@@ -1,34 +1,35 @@
 import Confab
 
-/// Which way a camera looks.
+/// The direction a camera faces.
 public enum CameraFacing: Equatable, Sendable { case front, back }
 
-/// Media with a camera that can be changed while it is published. The engine of an app conforms to it.
+/// Media whose camera can be changed while it is published. The app's engine conforms to it.
 public protocol SwitchableCamera: LocalMedia {
-    /// Uses the next camera: front, back. Returns the one that is used then.
+    /// Switches between the front and the back camera. Returns the one in use afterwards.
     func switchCamera() async throws(ConfabError) -> CameraFacing
-    /// Captures another size or rate from now on.
+    /// Changes the size or the frame rate.
     func change(to request: CameraRequest) async throws(ConfabError)
 }
 
-/// What the system does to media of this device, although nobody here asked for it.
+/// A change of this device's media that was caused by the system.
 public enum CaptureChange: Equatable, Sendable {
-    /// The system took the camera away, for example because the app is not on the screen, or gave it back. If the person turns the
-    /// camera off meanwhile, the session keeps running, so that the end of the interruption is still reported.
+    /// The system took the camera away, for example because the app is off screen, or returned it. If the user turns
+    /// the camera off during the interruption, the session keeps running, so that the end of the interruption is still
+    /// reported.
     case interrupted(Bool)
-    /// The capture is over, for example because the system stopped recording the screen.
+    /// The capture has ended, for example because the system stopped recording the screen.
     case ended
 }
 
-/// Media that the system can interrupt or end. The engine of an app conforms to it.
+/// Media that the system can interrupt or end. The app's engine conforms to it.
 public protocol WatchedMedia: LocalMedia {
-    /// What the system does. There is one reader.
+    /// Changes caused by the system. Only one task may read them.
     var changes: AsyncStream<CaptureChange> { get }
 }
 
-/// Pictures of a shared screen with the sound of the microphone: what the other person of a call gets while a screen is shared.
+/// Video of a shared screen with audio of the microphone: the media sent in a call while the screen is shared.
 ///
-/// The engine does not know it. ``ChoosingEngine`` takes it apart.
+/// Engines do not support it. ``ChoosingEngine`` splits it into its parts.
 final class SharedScreen: LocalMedia {
     let sound: any LocalMedia
     let picture: any LocalMedia
@@ -39,7 +40,7 @@ final class SharedScreen: LocalMedia {
     var video: (any VideoSource)? { picture.video }
     var size: VideoSize? { picture.size }
     var videoKind: MediaStream.VideoKind { .screen }
-    /// A screen is sent in one size. Text has to stay sharp.
+    /// A screen is sent without simulcast layers, so that text stays sharp.
     var layers: [Layer]? { picture.layers ?? [] }
 
     func setEnabled(audio: Bool?, video: Bool?) async {
@@ -47,6 +48,6 @@ final class SharedScreen: LocalMedia {
         if let video { await picture.setEnabled(audio: nil, video: video) }
     }
 
-    /// The microphone goes on.
+    /// Stops the screen. The microphone stays on.
     func stop() async { await picture.stop() }
 }

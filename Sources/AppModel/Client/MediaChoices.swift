@@ -1,8 +1,8 @@
 import Confab
 import Foundation
 
-/// Which ways and codecs the settings of this device want. Pure: it changes configurations, descriptions and candidates, as the
-/// browser SDK does (`ice.js`, `codecs.js`).
+/// The ICE candidates, transports and codecs chosen in this device's settings. Its functions are pure: they rewrite
+/// configurations, descriptions and candidates like the browser SDK (`ice.js`, `codecs.js`).
 struct MediaChoices: Equatable, Sendable {
     var candidates = CandidateChoice.any
     var transport = ProtocolChoice.any
@@ -16,7 +16,7 @@ struct MediaChoices: Equatable, Sendable {
         (videoCodec, audioCodec) = (settings.videoCodec, settings.audioCodec)
     }
 
-    // MARK: Ways
+    // MARK: ICE
 
     func configuration(_ given: PeerConfiguration) -> PeerConfiguration {
         PeerConfiguration(servers: servers(given.servers), relayOnly: given.relayOnly || candidates == .turn)
@@ -34,15 +34,16 @@ struct MediaChoices: Equatable, Sendable {
     private func allows(server url: String) -> Bool {
         let url = url.lowercased()
         guard url.hasPrefix("turn:") || url.hasPrefix("turns:") else { return true }
-        // TLS is over TCP, unless the URL says otherwise (RFC 7065 §3.1).
+        // TURN over TLS uses TCP, unless the URL says otherwise (RFC 7065 §3.1).
         let isTCP =
             url.contains("transport=tcp") || (url.hasPrefix("turns:") && !url.contains("transport=udp"))
         return candidates != .stun && (transport == .any || isTCP == (transport == .tcp))
     }
 
-    /// Whether a candidate of either end may be used.
+    /// Returns whether a local or remote candidate may be used.
     ///
-    /// - Parameter isRelayed: whether this end uses only TURN. Then the protocol is that of the way to the TURN server.
+    /// - Parameter isRelayed: whether this end uses only TURN. Then the transport choice applies to the connection to
+    /// the TURN server.
     func allows(candidate: String, isRelayed: Bool) -> Bool {
         let parts = candidate.split(separator: " ")
         // RFC 8839 §5.1: foundation, component, transport, priority, address, port, "typ", type.
@@ -55,7 +56,7 @@ struct MediaChoices: Equatable, Sendable {
         return transport == .any || isRelayed || parts[2].lowercased() == transport.rawValue
     }
 
-    /// Leaves only the allowed candidates in a description.
+    /// Removes the candidates that are not allowed from a description.
     func description(_ sdp: String, isRelayed: Bool) -> String {
         Self.lines(sdp).filter {
             !$0.hasPrefix("a=candidate:") || allows(candidate: String($0.dropFirst(2)), isRelayed: isRelayed)
@@ -68,7 +69,7 @@ struct MediaChoices: Equatable, Sendable {
 
     // MARK: Codecs
 
-    /// The names of the codecs that come first, in lower case. Redundant audio (RFC 2198) consists of Opus.
+    /// Returns the codec names to put first, in lowercase. Redundant audio (RFC 2198) wraps Opus.
     private func preferred(_ kind: Substring) -> [String] {
         switch kind {
         case "video": videoCodec == .any ? [] : [videoCodec.rawValue]
@@ -82,8 +83,8 @@ struct MediaChoices: Equatable, Sendable {
         }
     }
 
-    /// Puts the chosen codecs first in a description of the other end: encoders use its first codec that they have. None is
-    /// removed, so that another is used if the other end does not have the chosen one.
+    /// Moves the chosen codecs to the front of a remote description: encoders use its first codec that they support.
+    /// None is removed, so another is used if the remote end lacks the chosen one.
     func codecsFirst(_ sdp: String) -> String {
         var lines = Self.lines(sdp).map(String.init)
         let sections = lines.indices.filter { lines[$0].hasPrefix("m=") }
@@ -94,7 +95,7 @@ struct MediaChoices: Equatable, Sendable {
         return lines.joined(separator: "\r\n")
     }
 
-    /// The names of the codecs of one section, by payload type.
+    /// Returns the codec names of one media section, by payload type.
     private static func names(in section: ArraySlice<String>) -> [Substring: String] {
         var names: [Substring: String] = [:]
         for line in section where line.hasPrefix("a=rtpmap:") {
@@ -107,7 +108,7 @@ struct MediaChoices: Equatable, Sendable {
 
     private func ordered(_ line: String, _ names: [Substring: String]) -> String {
         let parts = line.split(separator: " ")
-        // The kind of media, the port and the profile come before the payload types.
+        // The media type, the port and the profile come before the payload types.
         guard parts.count > 4 else { return line }
         let first = preferred(parts[0].dropFirst(2))
         let (head, types) = (parts[..<3], parts[3...])

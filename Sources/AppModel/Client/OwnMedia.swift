@@ -1,7 +1,7 @@
 import Confab
 
-/// The camera, the microphone and the screen of this device, which the roulette, calls and rooms share. The devices are open while
-/// one of these uses them.
+/// The camera, the microphone and the screen of this device, shared by the roulette, calls and rooms. The devices are
+/// open while at least one of these uses them.
 @MainActor final class OwnMedia {
     struct Uses: OptionSet, Sendable {
         let rawValue: Int
@@ -11,7 +11,7 @@ import Confab
         static let all: Uses = [.roulette, .call, .room]
     }
 
-    /// Whether the microphone and the camera are on in a use. The person may turn them off before they are open.
+    /// Whether the microphone and the camera are on in a use. Both can be turned off before they are open.
     struct Wish {
         var audio = true
         var video = true
@@ -21,22 +21,23 @@ import Confab
     private var uses: Uses = []
     private var wishes: [Uses.RawValue: Wish] = [:]
     private(set) var local: (any LocalMedia)?
-    /// Whether devices are being opened. Others that open them wait, because a device that is captured twice may fail.
+    /// Whether devices are being opened. Concurrent requests wait, because opening a device twice may fail.
     private var isOpening = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
-    /// Turns the devices on or off, after the changes before.
+    /// The last change of the devices. Each one starts after the previous one has finished.
     private var switching: Task<Void, Never>?
-    /// The size that the person has chosen.
+    /// The video size chosen by the user.
     var size = PictureSize.usual { didSet { if size != oldValue { adjustCamera() } } }
-    /// What the device and the room allow.
+    /// The limits set by the device and the room.
     var conditions = CameraConditions() { didSet { if conditions != oldValue { adjustCamera() } } }
-    /// A running screen share.
+    /// The media of a running screen share.
     private(set) var screen: (any LocalMedia)?
-    /// Counts shares, so that one that starts late is stopped.
+    /// Counts shares, so that one that starts too late is stopped.
     private var shareTurn = 0
-    /// The last operation on the screen. The system has one recorder: a stop that overtakes the next start would end that share.
+    /// The last operation on the screen. The system has one recorder: a stop that overtakes the next start would end
+    /// that share.
     private var sharing: Task<Void, Never>?
-    /// What reads the changes of each media that is in use.
+    /// The tasks that read the changes of each media in use.
     private var watching: [ObjectIdentifier: Task<Void, Never>] = [:]
     var watchedCount: Int { watching.count }
     private let clock: any AppClock
@@ -46,7 +47,7 @@ import Confab
     static let longestStop = Duration.seconds(10)
     /// Called when the pictures of a share begin or end: publishes them.
     var onShare: (@MainActor ((any LocalMedia)?) -> Void)?
-    /// Told what the system does to the devices.
+    /// Called with events of the devices.
     var onEvent: (@MainActor (CaptureEvent) -> Void)?
 
     init(_ engine: (any MediaEngine)?, clock: any AppClock = SystemClock()) {
@@ -55,7 +56,7 @@ import Confab
 
     private var request: CameraRequest { CameraRequest(size: size, conditions: conditions) }
 
-    /// Opens the devices for a use, or returns those that are open, with what the person has turned off.
+    /// Opens the devices for a use, or returns the open ones, with the user's mute states applied.
     func open(for use: Uses, video: Bool) async throws(ConfabError) -> any LocalMedia {
         uses.insert(use)
         await beginOpening()
@@ -71,7 +72,7 @@ import Confab
         reset()
         watch(media)
         await turn(wish(use), media).value
-        // A microphone alone gives way to the camera.
+        // The camera's media includes the microphone, so it replaces a microphone alone.
         if let former { await stop(former) }
         if uses.isEmpty { release(.all) }
         return media
@@ -82,7 +83,7 @@ import Confab
         await withCheckedContinuation { waiting.append($0) }
     }
 
-    /// Gives the turn to the next that waits.
+    /// Resumes the next waiting request.
     private func endOpening() {
         guard !waiting.isEmpty else { return isOpening = false }
         waiting.removeFirst().resume()
@@ -100,7 +101,7 @@ import Confab
     }
 
     func release(_ use: Uses) {
-        // Each call begins with sound. The screens of the others keep what the person has chosen.
+        // Each call starts unmuted. The roulette and rooms keep the user's choice.
         if use.contains(.call) { wishes[Uses.call.rawValue] = nil }
         uses.subtract(use)
         guard uses.isEmpty else { return }
@@ -122,7 +123,7 @@ import Confab
         await media.stop()
     }
 
-    /// Turns the microphone and the camera on or off in a use, also if they are not open yet.
+    /// Turns the microphone and the camera on or off in a use, even if they are not open yet.
     func setEnabled(_ use: Uses, audio: Bool? = nil, video: Bool? = nil) {
         var wish = wish(use)
         (wish.audio, wish.video) = (audio ?? wish.audio, video ?? wish.video)
@@ -132,7 +133,7 @@ import Confab
 
     // MARK: The camera
 
-    /// Another camera is used from now on: it works, and it is the usual one.
+    /// Reports the initial state of a newly opened camera: not interrupted, and the default one.
     private func reset() {
         onEvent?(.cameraInterrupted(false))
         onEvent?(.cameraFaces(.usual))
@@ -149,11 +150,11 @@ import Confab
 
     private func adjustCamera() {
         guard let camera = local as? any SwitchableCamera else { return }
-        // Without the new size, the camera goes on with the old one.
+        // If the change fails, the camera keeps its old size.
         Task { [request] in try? await camera.change(to: request) }
     }
 
-    /// Reads what the system does to media until ``unwatch(_:)``.
+    /// Reads the system's changes of media until ``unwatch(_:)``.
     private func watch(_ media: any LocalMedia) {
         guard let watched = media as? any WatchedMedia else { return }
         let changes = watched.changes
@@ -209,7 +210,7 @@ import Confab
         }
     }
 
-    /// Ends a share for a reason that the person is told.
+    /// Ends a share, and reports the reason to the user.
     func endShare(_ trouble: CallTrouble) {
         guard screen != nil else { return }
         onEvent?(.shareEnded(trouble))
@@ -293,5 +294,5 @@ extension CallTrouble {
 
 extension ConfabError {
     static let noEngine = ConfabError(
-        .noMediaEngine, "This app cannot use the camera or the microphone here. Chat by text.")
+        .noMediaEngine, "This app cannot use the camera or the microphone here. Use text chat.")
 }

@@ -1,18 +1,18 @@
 import Confab
 import Foundation
 
-/// Files of a room's chat that were downloaded. They are on this device until the person leaves the room.
+/// Files downloaded from a room's chat. They stay on this device until the user leaves the room.
 @MainActor final class RoomDownloads {
     private let tell: @MainActor (_ file: String, ChatFile.State) -> Void
     private var running: [Task<Void, Never>] = []
-    /// A folder of their own, because the system may keep other files of that name.
+    /// A separate folder, because the temporary directory may contain other files with these names.
     private let folder = FileManager.default.temporaryDirectory.appending(path: "confab-room-\(UUID().uuidString)")
 
     init(_ tell: @escaping @MainActor (_ file: String, ChatFile.State) -> Void) { self.tell = tell }
 
     func download(_ id: String, from room: Room?) {
         guard let room, let file = room.files.first(where: { "\($0.id)" == id }) else {
-            return tell(id, .failed("This file is no longer here."))
+            return tell(id, .failed("This file is no longer available."))
         }
         running.append(
             Task { [weak self] in
@@ -25,12 +25,12 @@ import Foundation
             })
     }
 
-    /// - Returns: where the file is; nil if the person has left.
+    /// - Returns: the URL of the saved file; nil if the user has left.
     private func save(_ file: SharedFile, from room: Room) async throws(ConfabError) -> URL? {
         guard !Task.isCancelled else { return nil }
-        // Two files may have one name, which the SDK made safe for a path.
+        // Files may share a name, which the SDK has made safe for a path.
         let place = folder.appending(path: UUID().uuidString)
-        // Without the folder, the download says what to do.
+        // If the folder cannot be created, the download reports the error.
         try? FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
         let (percents, percent) = AsyncStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1))
         let reading = Task { [weak self] in

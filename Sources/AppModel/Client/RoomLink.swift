@@ -1,9 +1,9 @@
 import Confab
 import Foundation
 
-/// A room of the SDK and the events of the room's screen.
+/// Connects a room of the SDK with the room screen.
 @MainActor final class RoomLink {
-    /// A stream whose media arrives.
+    /// A stream that is being received.
     private struct Received {
         var stream: MediaStream
         let subscriber: MediaSubscriber
@@ -15,14 +15,14 @@ import Foundation
     private unowned let server: ClientServer
     private var room: Room?
     private var listener: Task<Void, Never>?
-    /// Reads the events of the room's session, which is another one after joining again.
+    /// Reads the events of the room's session, which changes when the room is joined again.
     private var sessionListener: Task<Void, Never>?
     private var videos: [StreamID: Received] = [:]
-    /// Messages from before this person joined.
+    /// Messages sent before this person joined.
     private var earlier: Set<RoomMessage> = []
-    /// The published screen.
+    /// The publisher of the shared screen.
     private var screen: MediaPublisher?
-    /// Publishes and ends screens one after the other.
+    /// The last publish or unpublish of a screen. They run one at a time.
     private var sharing: Task<Void, Never>?
 
     private lazy var files = RoomDownloads { [weak self] in self?.tell(.file(id: $0, $1)) }
@@ -80,7 +80,7 @@ import Foundation
         }
     }
 
-    /// Lets a person in who waits, or sends them away. They may have gone meanwhile.
+    /// Admits or denies a waiting person, unless they have left.
     private func answer(
         _ text: String, _ failed: @escaping @MainActor (ConfabError) -> Void,
         _ work: @escaping @MainActor (Room, ConnectionID) async throws(ConfabError) -> Void
@@ -89,7 +89,7 @@ import Foundation
         inRoom({ room throws(ConfabError) in try await work(room, id) }, failed: failed)
     }
 
-    /// Carries out what a host does about the person or the screen of a tile, who may have gone meanwhile.
+    /// Performs a host's action on the person or the screen of a tile, unless they have left.
     private func moderate(
         _ action: RoomAction, _ tile: String, _ failed: @escaping @MainActor (ConfabError) -> Void
     ) {
@@ -123,7 +123,7 @@ import Foundation
         }
     }
 
-    /// Joining is not queued: a person who waits to be let in can cancel.
+    /// Joins a room. This is not queued, so a person waiting to be admitted can cancel.
     private func join(
         withVideo video: Bool, _ enter: @escaping @MainActor (ConfabClient) async throws(ConfabError) -> Room
     ) {
@@ -133,7 +133,7 @@ import Foundation
                 let own = try await self?.server.media.open(for: .room, video: video)
                 self?.tell(.ownVideo(own?.video))
                 let room = try await enter(client)
-                // At once, so that no event is missed.
+                // Create the iterator at once, so that no event is missed.
                 let events = room.events.makeAsyncIterator()
                 await self?.publish(in: room)
                 self?.entered(room, events)
@@ -151,7 +151,7 @@ import Foundation
     private func entered(_ room: Room, _ events: Events<Room.Event>.Iterator) {
         self.room = room
         let chat = room.chat
-        // These may be among the events too.
+        // These messages may arrive again as events.
         earlier = Set(chat)
         server.media.onShare = { [weak self] in self?.share($0) }
         tell(.joined)
@@ -178,7 +178,7 @@ import Foundation
         Task { try? await client.rooms.leave() }
     }
 
-    /// The room is over, or its connection.
+    /// Cleans up after the room or its connection has ended.
     func forget() {
         listener?.cancel()
         sessionListener?.cancel()
@@ -188,9 +188,9 @@ import Foundation
         server.media.release(.room)
     }
 
-    // MARK: Own media
+    // MARK: Local media
 
-    /// Publishes the devices as the person has set them.
+    /// Publishes the devices with the user's mute states.
     private func publish(in room: Room) async {
         let wish = server.media.wish(.room)
         await room.setSending(audio: wish.audio, video: wish.video)
@@ -211,7 +211,7 @@ import Foundation
         }
     }
 
-    /// A screen is a stream of its own, so that others see it beside the person, and hear them.
+    /// Publishes a screen as a separate stream, so that others see it beside the person and still hear them.
     private func share(_ media: (any LocalMedia)?) {
         sharing = Task { [weak self, before = sharing] in
             await before?.value
@@ -266,13 +266,13 @@ import Foundation
             tellMembers()
             tellWaiting()
             if let screen = server.media.screen { share(screen) }
-        // It is tried again if that can help.
+        // The SDK retries if that can help.
         case .failed: break
         case .ended(let ending, let error): ended(ending, error)
         }
     }
 
-    /// Joining again may have been another session, whose streams are others.
+    /// Drops the streams of the previous session, because rejoining may have created a new one.
     private func forgetFormerStreams(of room: Room) {
         let present = Set(room.session?.streams.map(\.id) ?? [])
         for (id, video) in videos where !present.contains(id) {
@@ -333,9 +333,9 @@ import Foundation
 
     private static let over = "You are no longer in this room. Join again to return."
 
-    // MARK: What is shown
+    // MARK: Reports to the screen
 
-    /// Whose media has not arrived yet.
+    /// Reports the name of a person whose media has not arrived yet.
     private func tellConnecting() {
         let missing = room?.session?.streams.first { videos[$0.id] == nil }
         tell(.connecting(name: missing.flatMap { stream in room?.people.first { $0.id == stream.connection }?.name }))
@@ -345,12 +345,12 @@ import Foundation
         tell(.waitingPeople(room?.knocks.map { WaitingPerson(id: "\($0.id)", name: $0.name) } ?? []))
     }
 
-    /// The tile of a stream: a person's, or one of its own for a screen.
+    /// Returns the tile of a stream: the person's tile, or a separate one for a screen.
     private static func tile(of stream: MediaStream) -> String {
         stream.videoKind == .screen ? "\(stream.id)" : "\(stream.connection)"
     }
 
-    /// One tile for each other person, and one for each shared screen.
+    /// Reports one tile for each other person, and one for each shared screen.
     private func tellMembers() {
         guard let room else { return }
         let own = room.connection
@@ -374,14 +374,14 @@ import Foundation
                 members.append(tile)
             }
         }
-        // Without layers, many people get a small picture each.
+        // Without layers, the camera captures a smaller video for many people.
         server.media.conditions.remotes = max(1, room.people.count - 1)
         server.media.conditions.hasLayers = room.settings?.isMesh == false
         tell(.members(members))
         tellConnecting()
     }
 
-    /// A video that is turned off has no picture. Its last frame would stay.
+    /// Shows a video in a tile. A video that is turned off is removed, because otherwise its last frame would stay.
     private func show(_ video: Received, in tile: inout RoomPerson) {
         tile.video = video.stream.hasVideo ? video.subscriber.video : nil
         tile.isPaused = video.stream.hasVideo && video.isPaused

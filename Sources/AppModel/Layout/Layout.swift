@@ -1,34 +1,35 @@
-/// The numbers of `docs/layout.md`, which are also those of the web's `layout.js`. `layout-cases.json` compares the two.
+/// The numbers of `docs/layout.md`, shared with the web's `layout.js`. `layout-cases.json` tests that both agree.
 private enum Measure {
-    /// The smallest tile: a face is still recognizable.
+    /// The smallest tile, in which a face is still recognizable.
     static let least = (width: 96, height: 72)
-    /// Tiles on a page of a grid.
+    /// The maximum number of tiles on one page of a grid.
     static let maxTiles = 25
     static let maxPinned = 4
-    /// Strips side by side. A fourth would show a third of an ordinary picture.
+    /// The maximum number of strips. With a fourth, only a third of a typical video would be visible.
     static let maxStrips = 3
     static let gap = 8.0
-    /// The share of the picture that matches the device, if the other does not.
+    /// The share of the viewport for the video whose orientation matches it, if the other one's does not.
     static let matchingShare = 0.55
-    /// The shapes at which a tile shows a face well: from upright to wide.
+    /// The range of shapes in which a tile shows a face well, from portrait to landscape.
     static let narrowest = 3.0 / 4
     static let widest = 16.0 / 9
-    /// The aspect of a picture of unknown size. Most cameras have it, so most tiles stay where they are once the size is known.
+    /// The aspect ratio assumed for a video of unknown size. Most cameras have it, so most tiles do not move once the
+    /// size is known.
     static let usualAspect = 16.0 / 9
-    /// Cropping that leaves less than this share of a picture shows all of it instead. A wide picture in an upright tile is
+    /// If cropping would leave less than this share of a video, all of it is shown. A wide video in a portrait tile is
     /// still cropped.
     static let leastVisible = narrowest / widest
-    /// The own picture may cover this share of a tile of a grid.
+    /// The largest share of a grid tile that the self-view may cover.
     static let maxCovered = 0.2
-    /// The strip beside the large picture: its share of the viewport, and its thickness at most.
+    /// The strip beside the large tiles: its share of the viewport, and its maximum thickness.
     static let stripShare = 0.2
     static let maxStrip = (width: 240, height: 180)
-    /// A larger viewport is none of a device. Keeps sums far from overflow.
+    /// Larger than any device's viewport. Keeps sums far from overflow.
     static let maxSide = 100_000.0
 }
 
 extension LayoutInput {
-    /// Computes where each picture is. Any input gives a result.
+    /// Computes the rectangle of each tile. Every input has a valid result.
     public func layOut() -> LayoutOutput {
         let (width, height) = (side(self.width), side(self.height))
         let viewport = Rectangle(x: 0, y: 0, width: Int(width), height: Int(height))
@@ -61,7 +62,7 @@ extension LayoutInput {
         return space.ownedGrid(tiles, own, placedOwn)
     }
 
-    /// Returns the indices of the tiles that are shown large, beside a strip of the others.
+    /// Returns the indices of the large tiles, which have a strip of the others beside them.
     private func largeTiles() -> [Int] {
         var chosen: [Int] = []
         for id in focus {
@@ -81,11 +82,11 @@ private struct Placed {
     var tiles: [PlacedTile]
     var page = 0
     var pages = 1
-    /// Only if the own picture is not in its corner of the viewport.
+    /// Set only if the self-view is not in its corner of the viewport.
     var own: PlacedOwnPicture?
 }
 
-/// The viewport and how it is divided.
+/// A viewport, and the algorithms that divide it.
 private struct Space {
     var viewport: Rectangle
     var gap: Int
@@ -99,13 +100,13 @@ private struct Space {
             partsIn(viewport.width, Measure.least.width, gap) * partsIn(viewport.height, Measure.least.height, gap))
     }
 
-    /// Places a grid. If its tiles are so small that the own picture would hide people, it is a tile too.
+    /// Places a grid. If the self-view would hide people, because tiles are small, it becomes a tile too.
     func ownedGrid(_ tiles: [Tile], _ own: OwnPicture?, _ placedOwn: PlacedOwnPicture?) -> Placed {
         if let own, let placedOwn, hidesPeople(of: tiles, placedOwn) { return tiled(tiles, with: own) }
         return pages(of: tiles, capacity: gridCapacity) { grid(viewport, gap, $0) }
     }
 
-    /// Returns whether the own picture, in its corner, would cover too much of a tile of a grid, or parts of several.
+    /// Returns whether the self-view in its corner would cover too much of a grid tile, or reach into several.
     func hidesPeople(of tiles: [Tile], _ own: PlacedOwnPicture) -> Bool {
         let cells = grid(viewport, gap, Array(tiles.prefix(gridCapacity)))
         guard gridCapacity > 1, let cell = cells.first?.rectangle else { return false }
@@ -116,7 +117,7 @@ private struct Space {
             || covered > Measure.maxCovered * Double(cell.width) * Double(cell.height)
     }
 
-    /// Places a grid with the own picture as a tile, on each page and as near to its corner as a tile can be.
+    /// Places a grid that includes the self-view as a tile on each page, as near to its corner as possible.
     func tiled(_ tiles: [Tile], with own: OwnPicture) -> Placed {
         var rectangle = viewport
         var placed = pages(of: tiles, capacity: gridCapacity - 1) { part in
@@ -133,13 +134,13 @@ private struct Space {
         return placed
     }
 
-    /// Returns the index of the cell in a corner: the first or last one of the first or last row.
+    /// Returns the index of the cell in a corner: the first or last cell of the first or last row.
     private func cell(in corner: Corner, columns: Int, others: Int) -> Int {
         if corner.isTop { return corner.isLeft ? 0 : min(columns - 1, others) }
         return corner.isLeft ? others / columns * columns : others
     }
 
-    /// Divides tiles among pages.
+    /// Returns the tiles of the current page.
     func pages(of tiles: [Tile], capacity: Int, arrange: ([Tile]) -> [PlacedTile]) -> Placed {
         let pages = max(1, (tiles.count + capacity - 1) / capacity)
         let page = min(max(0, page), pages - 1)
@@ -147,7 +148,7 @@ private struct Space {
         return Placed(tiles: arrange(part), page: page, pages: pages)
     }
 
-    /// Divides the long axis of the viewport.
+    /// Divides the long axis of the viewport among the tiles.
     func strips(_ tiles: [Tile]) -> [PlacedTile] {
         let matches = tiles.map { (limited($0.aspect, narrowest: 9.0 / 16) >= 1) == isWide }
         var shares = equal(tiles.count)
@@ -164,8 +165,8 @@ private struct Space {
         }
     }
 
-    /// The size of a strip: the width of one on the right, or the height of one below; and that of its tiles in the other
-    /// direction.
+    /// The size of a strip and its tiles: the width of a strip on the right, or the height of one below, and the tiles'
+    /// size in the other direction.
     private var strip: (thickness: Int, side: Int) {
         let (least, most) = (Measure.least, Measure.maxStrip)
         let (along, across) = isWide ? (least.height, least.width) : (least.width, least.height)
@@ -173,13 +174,13 @@ private struct Space {
             isWide
             ? between(across, Double(viewport.width) * Measure.stripShare, most.width)
             : between(across, Double(viewport.height) * Measure.stripShare, most.height)
-        // Thinner, if otherwise not even two tiles would fit.
+        // Make it thinner if otherwise not even two tiles would fit.
         let half = max(along, ((isWide ? viewport.height : viewport.width) - gap) / 2)
         let side = min(half, wanted * along / across)
         return (side < half ? wanted : min(wanted, half * across / along), side)
     }
 
-    /// What a strip leaves.
+    /// The part of the viewport that a strip leaves free.
     private var largePart: Rectangle {
         var part = viewport
         if isWide {
@@ -190,14 +191,14 @@ private struct Space {
         return part
     }
 
-    /// Puts the own picture into a corner of the large part, because it would hide people in the strip.
+    /// Places the self-view in a corner of the large part, because it would hide people in the strip.
     private func besideStrip(_ own: PlacedOwnPicture, _ corner: Corner) -> PlacedOwnPicture {
         let size = (width: own.rectangle.width, height: own.rectangle.height)
         return PlacedOwnPicture(rectangle: cornered(largePart, size, corner), fit: own.fit)
     }
 
-    /// Places large tiles, and a strip of others beside them: on the right of a wide viewport, below in a tall one. The own
-    /// picture is at an end of the strip if the strip has place for everyone.
+    /// Places large tiles and a strip of the others: on the right of a landscape viewport, below in a portrait one. The
+    /// self-view is at one end of the strip if the strip has room for all tiles.
     func withStrip(
         _ large: [Tile], _ others: [Tile], _ own: OwnPicture?, _ placedOwn: PlacedOwnPicture?
     ) -> Placed {
@@ -237,7 +238,7 @@ private struct Space {
 
 // MARK: Grid
 
-/// Lays tiles out with the number of columns that shows people largest. The last row is centered.
+/// Lays tiles out in the number of columns that shows people largest. The last row is centered.
 private func grid(_ area: Rectangle, _ gap: Int, _ tiles: [Tile], columns known: Int? = nil) -> [PlacedTile] {
     let columns = known ?? columnsFor(area, gap, tiles)
     let rows = (tiles.count + columns - 1) / columns
@@ -269,15 +270,15 @@ private func columnsFor(_ area: Rectangle, _ gap: Int, _ tiles: [Tile]) -> Int {
     return best.columns
 }
 
-/// Returns the useful area of a cell: the largest part of it whose shape is between 3:4 and 16:9, because the rest shows only
-/// more of the room. If the picture would not be cropped there, returns the picture's own area.
+/// Returns the useful area of a cell: the largest part of it with a shape between 3:4 and 16:9, because the rest only
+/// shows more background. If the video would not be cropped there, returns the area of the video.
 private func usefulArea(_ width: Double, _ height: Double, aspect: Double) -> Double {
     let isWhole = visibleShare(of: aspect, in: width / height) < Measure.leastVisible
     let (low, high) = isWhole ? (aspect, aspect) : (Measure.narrowest, Measure.widest)
     return min(width, height * high) * min(height, width / low)
 }
 
-// MARK: The own picture
+// MARK: The self-view
 
 private func placeOwn(_ own: OwnPicture, in viewport: Rectangle, isAlone: Bool) -> PlacedOwnPicture {
     if isAlone {
@@ -288,7 +289,7 @@ private func placeOwn(_ own: OwnPicture, in viewport: Rectangle, isAlone: Bool) 
     return PlacedOwnPicture(rectangle: cornered(viewport, (size.width, size.height), own.corner), fit: .cover)
 }
 
-/// Returns where a picture is in a corner of an area that begins at 0, 0.
+/// Returns a rectangle of the given size in a corner of an area with its origin at 0, 0.
 private func cornered(_ area: Rectangle, _ size: (width: Int, height: Int), _ corner: Corner) -> Rectangle {
     let padding = OwnPictureSize.padding
     let x = corner.isLeft ? padding : area.width - padding - size.width
@@ -296,9 +297,9 @@ private func cornered(_ area: Rectangle, _ size: (width: Int, height: Int), _ co
     return Rectangle(x: x, y: y, width: size.width, height: size.height)
 }
 
-/// The size of the own picture in a corner of a viewport.
+/// The size of the self-view in a corner of a viewport.
 private struct OwnPictureSize {
-    /// The distance of the own picture from the edges.
+    /// The distance of the self-view from the edges.
     static let padding = 10
 
     let width: Int
@@ -306,7 +307,7 @@ private struct OwnPictureSize {
 
     init(aspect: Double?, width viewportWidth: Int, height viewportHeight: Int) {
         let shorter = min(viewportWidth, viewportHeight)
-        // A phone, a large phone, a tablet.
+        // For a phone, a large phone, and a tablet.
         let small = shorter < 400 ? 90.0 : shorter < 700 ? 105 : 168
         let shape = limited(aspect, narrowest: 9.0 / 16)
         let (width, height) = shape >= 1 ? (small * shape, small) : (small, small / shape)
@@ -328,10 +329,10 @@ private func isCropped(_ tile: Tile, _ rectangle: Rectangle) -> Bool {
     return !tile.isScreen && visibleShare(of: aspect, in: there) >= Measure.leastVisible
 }
 
-/// Returns the share of a picture that is visible if it is cropped.
+/// Returns the share of a video that stays visible when it is cropped.
 private func visibleShare(of aspect: Double, in there: Double) -> Double { min(aspect / there, there / aspect) }
 
-/// Returns how many parts of a size fit in a length, one at least.
+/// Returns how many parts of a given size fit in a length, at least one.
 private func partsIn(_ length: Int, _ size: Int, _ gap: Int) -> Int { max(1, (length + gap) / (size + gap)) }
 
 /// Divides a length into parts with gaps between them. Rounds the edges, so that the parts fill the length.
@@ -339,7 +340,7 @@ private func split(_ length: Int, _ gap: Int, _ shares: [Double]) -> [(start: In
     let free = Double(length - gap * (shares.count - 1))
     var before = 0.0
     return shares.enumerated().map { index, share in
-        // Sums of shares are slightly less than the whole.
+        // Floating-point sums of shares can be slightly below the exact value.
         let start = Int((free * before + 1e-6).rounded(.down))
         before += share
         return (start + gap * index, Int((free * before + 1e-6).rounded(.down)) - start)
@@ -352,7 +353,7 @@ private func between(_ low: Int, _ value: Double, _ high: Int) -> Int {
     Int(min(Double(high), max(Double(low), value)))
 }
 
-/// Limits an aspect. For an unknown one, returns the usual one.
+/// Limits an aspect ratio to the supported range. Returns the default for an unknown one.
 private func limited(_ aspect: Double?, narrowest: Double) -> Double {
     guard let aspect, aspect > 0, aspect.isFinite else { return Measure.usualAspect }
     return min(Measure.widest, max(narrowest, aspect))

@@ -1,4 +1,4 @@
-/// How the pictures of a room are arranged (`docs/layout.md`).
+/// The arrangement of the tiles in a room (`docs/layout.md`).
 public enum RoomLayout: String, Codable, CaseIterable, Sendable {
     case auto, grid, speaker, pinned
 
@@ -12,7 +12,7 @@ public enum RoomLayout: String, Codable, CaseIterable, Sendable {
     }
 }
 
-/// Where the own picture is.
+/// A corner of the viewport, for the self-view.
 public enum Corner: String, Codable, CaseIterable, Sendable {
     case topLeft, topRight, bottomLeft, bottomRight
 
@@ -24,7 +24,7 @@ public enum Corner: String, Codable, CaseIterable, Sendable {
     }
 }
 
-/// How a picture fills its rectangle: `cover` crops it, `contain` shows all of it.
+/// How a video fills its rectangle: `cover` crops it, `contain` shows all of it.
 public enum Fit: String, Codable, Sendable {
     case cover, contain
 
@@ -43,7 +43,7 @@ public struct Rectangle: Equatable, Sendable {
     }
 }
 
-/// Another person's picture, before it has a place.
+/// A tile to be placed: another person's video, or a shared screen.
 public struct Tile: Equatable, Sendable {
     public var id: String
     /// The width divided by the height; nil while it is unknown.
@@ -55,7 +55,7 @@ public struct Tile: Equatable, Sendable {
     }
 }
 
-/// The own picture, before it has a place.
+/// The self-view to be placed.
 public struct OwnPicture: Equatable, Sendable {
     /// The width divided by the height; nil while it is unknown.
     public var aspect: Double?
@@ -66,34 +66,34 @@ public struct OwnPicture: Equatable, Sendable {
     }
 }
 
-/// Another person's picture and its place.
+/// A tile with its rectangle.
 public struct PlacedTile: Equatable, Sendable {
     public var id: String
     public var rectangle: Rectangle
     public var fit: Fit
 }
 
-/// The own picture's place.
+/// The rectangle of the self-view.
 public struct PlacedOwnPicture: Equatable, Sendable {
     public var rectangle: Rectangle
     public var fit: Fit
 }
 
-/// What a layout is computed from.
+/// The viewport and the tiles from which a layout is computed.
 public struct LayoutInput: Equatable, Sendable {
     /// The size of the viewport.
     public var width: Double
     public var height: Double
-    /// Everyone else's pictures, in the order in which they are shown.
+    /// The tiles of all others, in display order.
     public var tiles: [Tile]
     public var layout = RoomLayout.auto
     /// The ids of the active speaker or of the pinned tiles.
     public var focus: [String] = []
-    /// The own picture; nil if it is not shown.
+    /// The self-view; nil if it is not shown.
     public var own: OwnPicture?
-    /// The space between tiles; nil for the usual one.
+    /// The space between tiles; nil for the default.
     public var gap: Double?
-    /// The page, from 0. A page that does not exist is the last.
+    /// The page, from 0. Larger numbers mean the last page.
     public var page = 0
 
     public init(width: Double, height: Double, tiles: [Tile]) {
@@ -101,7 +101,7 @@ public struct LayoutInput: Equatable, Sendable {
     }
 }
 
-/// Where the pictures are.
+/// The result of a layout.
 public struct LayoutOutput: Equatable, Sendable {
     public var tiles: [PlacedTile]
     public var own: PlacedOwnPicture?

@@ -1,4 +1,4 @@
-/// A finger on the own picture: a tap mutes, a drag moves the picture to another corner.
+/// A touch on the self-view: a tap mutes, a drag moves it to another corner.
 ///
 /// Distances are in points, from where the finger touched the screen.
 public struct OwnPictureGesture: Equatable, Sendable {
@@ -12,14 +12,14 @@ public struct OwnPictureGesture: Equatable, Sendable {
         public var y: Double
     }
 
-    /// A finger that moves less than this taps. The web's `self-view.js` has the same number.
+    /// A touch that moves less than this is a tap. The web's `self-view.js` has the same number.
     public static let tapDistance = 8.0
 
-    /// Where the picture lies while no finger is on it.
+    /// The position of the self-view when it is not being dragged.
     public let home: Rectangle
-    /// The size of the viewport that the picture stays in.
+    /// The viewport, which the self-view cannot leave.
     public let viewport: Rectangle
-    /// How far the picture is from its home now.
+    /// The current distance of the self-view from its home.
     public private(set) var offset = Offset(x: 0, y: 0)
     public private(set) var isDrag = false
 
@@ -27,7 +27,7 @@ public struct OwnPictureGesture: Equatable, Sendable {
         (self.home, self.viewport) = (home, viewport)
     }
 
-    /// The finger moved. The picture follows it, but not out of the viewport.
+    /// Moves the self-view with the finger, inside the viewport.
     public mutating func move(x: Double, y: Double) {
         guard x.isFinite, y.isFinite else { return }
         if (x * x + y * y).squareRoot() > Self.tapDistance { isDrag = true }
@@ -36,7 +36,7 @@ public struct OwnPictureGesture: Equatable, Sendable {
         offset.y = limit(y, from: home.y, size: home.height, in: viewport.y, viewport.height)
     }
 
-    /// The finger left the screen. After a drag, the picture goes to the corner of the quarter that its center is in.
+    /// Ends the touch. After a drag, the self-view moves to the corner nearest to its center.
     public func end() -> Outcome {
         guard isDrag else { return .tap }
         let x = Double(home.x) + offset.x + Double(home.width) / 2
@@ -53,7 +53,7 @@ public struct OwnPictureGesture: Equatable, Sendable {
 }
 
 extension Corner {
-    /// A direction of a key or of an action of VoiceOver.
+    /// The direction of an arrow key or of a VoiceOver action.
     public enum Direction: CaseIterable, Sendable { case left, right, up, down }
 
     /// Returns the next corner in a direction, or the same one at the edge.

@@ -1,30 +1,31 @@
 import Confab
 
-/// Rules of a media engine on WebRTC, without its types.
+/// Rules of a WebRTC media engine, independent of its types.
 public enum EngineRules {
-    /// Events of a connection that wait to be read. More than any negotiation produces: a connection that is not read must not
-    /// fill the memory.
+    /// The maximum number of unread events of a connection. It exceeds what any negotiation produces, and limits the
+    /// memory of a connection whose events are not read.
     public static let maxUnreadEvents = 4096
-    /// The most unread changes of one capture. Older ones are dropped: the newest say what holds now.
+    /// The maximum number of unread changes of one capture. Older ones are dropped, because the newest contain the
+    /// current state.
     public static let maxUnreadChanges = 16
-    /// How many decoded pictures of one view may be in use at a time. Further frames are dropped.
+    /// The maximum number of decoded frames of one view in use at a time. Further frames are dropped.
     public static let maxDecodedPictures = 6
 
-    /// The most unread interruptions of one camera. Only the newest says whether the camera is there.
+    /// The maximum number of unread interruptions of one camera. Only the newest matters.
     public static let maxUnreadInterruptions = 1
 
-    /// Chooses the codec that is offered first. Only VP8 is encoded in several layers.
+    /// Chooses the codec to offer first. Only VP8 is encoded in several layers.
     ///
-    /// - Returns: its index in the list of names; nil if the engine has no VP8. Then the engine's own order holds.
+    /// - Returns: its index in `names`; nil if the engine has no VP8. Then the engine's order is kept.
     public static func preferredCodec(among names: [String]) -> Int? { names.firstIndex(of: "VP8") }
 
-    /// Returns the volume of a received track. WebRTC's scale ends at 10, and 1 leaves the volume as it is.
+    /// Returns the valid volume nearest to `wanted`. WebRTC's scale ends at 10, and 1 leaves the volume unchanged.
     public static func volume(_ wanted: Double) -> Double { wanted.isNaN ? 1 : min(1, max(0, wanted)) }
 
-    /// Returns by how much the width and height of a layer are divided. WebRTC refuses to enlarge pictures.
+    /// Returns the valid factor by which a layer's width and height are divided. WebRTC refuses to enlarge video.
     public static func scale(_ wanted: Double) -> Double { wanted.isFinite ? max(1, wanted) : 1 }
 
-    /// Returns whether an encoding is sent.
+    /// Returns whether to send an encoding.
     ///
     /// - Parameters:
     ///   - rid: its RID; nil if the video has no layers.
@@ -32,14 +33,14 @@ public enum EngineRules {
     public static func sends(rid: String?, of wanted: [String]?) -> Bool { wanted?.contains(rid ?? "") ?? true }
 }
 
-/// A candidate of the other end as WebRTC takes it.
+/// A remote candidate in the form that WebRTC accepts.
 public struct RemoteCandidate: Equatable, Sendable {
     public var text: String
     public var mid: String?
-    /// The index of the media section, from 0. WebRTC uses it if it does not know the `mid`.
+    /// The index of the media section, from 0. WebRTC uses it if the `mid` is unknown.
     public var lineIndex: Int32
 
-    /// Nil for the end of candidates, which WebRTC does not need to know.
+    /// Creates the candidate; nil for the end-of-candidates indication, which WebRTC does not need.
     public init?(_ candidate: PeerCandidate?) {
         guard let candidate, !candidate.candidate.isEmpty else { return nil }
         (text, mid) = (candidate.candidate, candidate.mid)
@@ -58,25 +59,25 @@ extension EngineRules {
     }
 }
 
-/// What a media engine on WebRTC tells people when something cannot be done.
+/// The errors of a WebRTC media engine.
 extension ConfabError {
-    /// Media of another engine was to be sent.
-    public static let foreignMedia = Self(.mediaFailed, "This engine sends only what it captured itself.")
-    /// WebRTC made no peer connection.
+    /// The media to send belongs to another engine.
+    public static let foreignMedia = Self(.mediaFailed, "This engine can only send media that it captured itself.")
+    /// WebRTC created no peer connection.
     public static let tooManyConnections = Self(
-        .mediaFailed, "There can be no more connections. Close the app and open it again.")
-    /// WebRTC made no transceiver.
+        .mediaFailed, "Too many connections. Close the app and open it again.")
+    /// WebRTC created no transceiver.
     public static let tooManyTracks = Self(
-        .mediaFailed, "The connection takes no more audio or video. Leave and join again.")
-    /// Something was asked of a connection after it was closed.
+        .mediaFailed, "No more audio or video can be added. Leave and join again.")
+    /// The connection was closed before this request.
     public static let connectionClosed = Self(.mediaFailed, "The connection is closed. Join again.")
-    /// This engine reads no files.
-    public static let noFiles = Self(.mediaFailed, "This app sends the camera or the screen, but no files.")
+    /// This engine cannot read files.
+    public static let noFiles = Self(.mediaFailed, "This app can send the camera or the screen, but not a file.")
 
     static let noCamera = Self(.mediaFailed, "This device has no camera. You can join with sound only.")
-    static let noCameraFormat = Self(.mediaFailed, "The camera offers no format. You can join with sound only.")
+    static let noCameraFormat = Self(.mediaFailed, "The camera has no usable format. You can join with sound only.")
 
-    /// A description was not made or not accepted.
+    /// A description was not created or not accepted.
     public static func notNegotiated(_ cause: (any Error)?) -> Self {
         Self(.mediaFailed, "The connection could not be set up. Try again.", isRetryable: true, cause: cause)
     }
@@ -88,8 +89,8 @@ extension ConfabError {
             cause: cause)
     }
 
-    /// The system did not record the screen, or the person did not allow it.
+    /// The system did not record the screen, or the user did not allow it.
     public static func screenNotShared(_ cause: any Error) -> Self {
-        Self(.mediaFailed, "The screen is not shared. Press Share screen again to allow it.", cause: cause)
+        Self(.mediaFailed, "The screen could not be shared. Press Share screen again and allow it.", cause: cause)
     }
 }

@@ -1,27 +1,29 @@
-/// What a peer connection receives: which transceiver belongs to a `mid`, and when the arrival of a track is complete.
+/// The tracks that a peer connection receives: maps each `mid` to its transceiver, and reports a track when its arrival
+/// is complete.
 ///
-/// An engine tells that a transceiver receives and that a receiver has a stream, in any order, and perhaps before the `mid` is
-/// known. An arrival is told once both are known. ``described(_:)`` tells those that had to wait for their `mid`.
+/// An engine reports that a transceiver receives and that a receiver has a stream, in any order, and perhaps before the
+/// `mid` is known. An arrival is reported once both are known. ``described(_:)`` reports those that had to wait for
+/// their `mid`.
 ///
-/// Each event of WebRTC brings new wrapper objects. When the wrapper of a receiver is released, first packets are no longer
-/// reported for any wrapper of that receiver. So a track keeps its wrappers until a first packet was reported. Two wrappers of one
-/// receiver are equal.
+/// Each event of WebRTC creates new wrapper objects. When the wrapper of a receiver is released, first packets are no
+/// longer reported for any wrapper of that receiver. So a track keeps its wrappers until a first packet was reported.
+/// Two wrappers of one receiver are equal.
 ///
 /// Invariant: a `mid` belongs to one track, the newest that has it.
 public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
     public enum News {
-        /// A track arrived. `isNew` is false if the same transceiver received before, so that it has its watcher.
+        /// A track arrived. `isNew` is false if the same transceiver received before and already has a watcher.
         case track(mid: String, Transceiver, streamID: String?, isNew: Bool)
         case firstPacket(mid: String)
     }
 
-    /// More tracks than any room sends. A description must not fill the memory.
+    /// The maximum number of tracks, more than any room sends. A malicious description must not fill the memory.
     static var maxTracks: Int { 256 }
-    /// Wrappers of one track. Each negotiation that restarts receiving adds one. If the oldest is dropped, a first packet may go
-    /// unreported. The track itself is never lost.
+    /// The maximum number of wrappers of one track. Each negotiation that restarts receiving adds one. If the oldest is
+    /// dropped, a first packet may go unreported, but the track itself is never lost.
     static var maxWrappers: Int { 16 }
 
-    /// What is known about an arrival. Next: `started` or `added`, then `complete`, then `none` when it was told.
+    /// The progress of an arrival. Next: `started` or `added`, then `complete`, then `none` once it is reported.
     private enum Arrival {
         case none, started
         case added(streamID: String?)
@@ -45,18 +47,18 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
 
     private struct Track {
         var transceivers: [Transceiver] = []
-        /// At least one.
+        /// Contains at least one wrapper.
         var receivers: [Receiver]
         var mid: String?
         var arrival = Arrival.none
         var isAnnounced = false
-        /// Whether a first packet arrived that was not told yet.
+        /// Whether a first packet has arrived that is not reported yet.
         var hasPacket = false
-        /// Whether this end made it. It is found by its `mid` before anything arrives.
+        /// Whether this end created it. Such a track is found by its `mid` before anything arrives.
         var isOwn = false
         var watcher: Watcher?
 
-        /// Whether it only waits for something that may never come.
+        /// Whether the track waits for an event that may never come.
         var isPending: Bool { !isAnnounced && !isOwn }
     }
 
@@ -66,19 +68,19 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
 
     /// The number of tracks, for tests.
     var count: Int { tracks.count }
-    /// The wrappers of the track with this `mid`, for tests.
+    /// Returns the number of wrappers of the track with this `mid`, for tests.
     func wrapperCount(of mid: String) -> Int { tracks.first { $0.mid == mid }?.receivers.count ?? 0 }
 
     // MARK: Events
 
-    /// This end has added a transceiver.
+    /// Records a transceiver that this end has added.
     public mutating func own(_ transceiver: Transceiver, receiver: Receiver) {
         guard let index = track(of: receiver) else { return }
         tracks[index].isOwn = true
         tracks[index].transceivers.append(transceiver)
     }
 
-    /// A transceiver receives from now on.
+    /// Records that a transceiver has started receiving.
     ///
     /// - Parameter mid: nil if it is not known yet.
     public mutating func start(_ transceiver: Transceiver, receiver: Receiver, mid: String?) -> [News] {
@@ -90,21 +92,22 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
         return news(of: index)
     }
 
-    /// A receiver has a stream from now on; nil if its description names none.
+    /// Records that a receiver has a stream; `streamID` is nil if its description names none.
     public mutating func add(_ receiver: Receiver, streamID: String?) -> [News] {
         guard let index = track(of: receiver) else { return [] }
         tracks[index].arrival.add(streamID)
         return news(of: index)
     }
 
-    /// The first packet arrived since the last negotiation. It is told after its track.
+    /// Records the first packet since the last negotiation. It is reported after its track.
     public mutating func firstPacket(on receiver: Receiver) -> [News] {
         guard let index = tracks.firstIndex(where: { $0.receivers.contains(receiver) }) else { return [] }
         tracks[index].hasPacket = true
         return news(of: index)
     }
 
-    /// A description was set: transceivers may have a `mid` now, or be stopped for good.
+    /// Updates all tracks after a description was set: transceivers may have received a `mid`, or been stopped for
+    /// good.
     public mutating func described(_ state: (Transceiver) -> (mid: String?, isStopped: Bool)) -> [News] {
         tracks.removeAll { track in track.transceivers.last.map { state($0).isStopped } ?? false }
         for index in tracks.indices {
@@ -113,12 +116,12 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
         return tracks.indices.flatMap { news(of: $0) }
     }
 
-    // MARK: What is known
+    // MARK: Lookup
 
-    /// The transceiver of a `mid`; nil if there is none.
+    /// Returns the transceiver of a `mid`; nil if there is none.
     public func transceiver(of mid: String) -> Transceiver? { tracks.last { $0.mid == mid }?.transceivers.last }
 
-    /// Keeps what watches the track of a `mid`, for as long as the track exists.
+    /// Stores the watcher of the track of a `mid` for the lifetime of the track.
     public mutating func watch(_ mid: String, with watcher: Watcher) {
         if let index = tracks.lastIndex(where: { $0.mid == mid }) { tracks[index].watcher = watcher }
     }
@@ -127,7 +130,8 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
 
     // MARK: Rules
 
-    /// The track of a receiver, which keeps this wrapper of it, or a new one; nil if there is no place for more.
+    /// Returns the index of the receiver's track, which keeps this wrapper, or of a new track; nil if the maximum is
+    /// reached.
     private mutating func track(of receiver: Receiver) -> Int? {
         if let index = tracks.firstIndex(where: { $0.receivers.contains(receiver) }) {
             tracks[index].receivers.append(receiver)
@@ -142,9 +146,10 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
         return tracks.count - 1
     }
 
-    /// Gives a track its `mid`. Another one that had it is over: a media section was used again.
+    /// Sets the `mid` of a track. If another track has the same one, its media section was reused, so that track is
+    /// removed.
     ///
-    /// - Returns: the track's index afterwards.
+    /// - Returns: the index of the track afterwards.
     private mutating func name(_ index: Int, _ mid: String) -> Int {
         tracks[index].mid = mid
         guard let former = tracks.indices.first(where: { $0 != index && tracks[$0].mid == mid }) else { return index }
@@ -152,7 +157,7 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
         return former < index ? index - 1 : index
     }
 
-    /// What can be told about a track now.
+    /// Returns the events of a track that can be reported now.
     private mutating func news(of index: Int) -> [News] {
         guard let mid = tracks[index].mid else { return [] }
         var news: [News] = []
@@ -168,8 +173,8 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
         return news
     }
 
-    /// Drops all wrappers but the newest, now that none of them has anything to report. Only once there are many, because a new
-    /// negotiation may be under way, whose report would be missing.
+    /// Drops all wrappers but the newest, now that none of them has anything to report. Does so only once there are
+    /// many, because a new negotiation may be under way, whose report would be lost.
     private mutating func forgetWrappers(of index: Int) {
         guard tracks[index].receivers.count > Self.maxWrappers / 2 else { return }
         tracks[index].receivers.removeFirst(tracks[index].receivers.count - 1)

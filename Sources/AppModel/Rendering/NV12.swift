@@ -1,4 +1,4 @@
-/// A plane of a picture: rows of bytes, each `stride` bytes after the previous one.
+/// A plane of an image: rows of bytes, each `stride` bytes after the previous one.
 public struct Plane {
     public var bytes: UnsafeRawBufferPointer
     public var stride: Int
@@ -6,7 +6,7 @@ public struct Plane {
     public init(bytes: UnsafeRawBufferPointer, stride: Int) { (self.bytes, self.stride) = (bytes, stride) }
 }
 
-/// A plane to write to.
+/// A writable plane.
 public struct MutablePlane {
     public var bytes: UnsafeMutableRawBufferPointer
     public var stride: Int
@@ -14,7 +14,7 @@ public struct MutablePlane {
     public init(bytes: UnsafeMutableRawBufferPointer, stride: Int) { (self.bytes, self.stride) = (bytes, stride) }
 }
 
-/// A decoded picture in three planes, as decoders write it: the chroma planes have half of the width and height, rounded up.
+/// A decoded frame in three planes: the chroma planes have half of the width and height, rounded up.
 public struct I420Picture {
     public var width: Int
     public var height: Int
@@ -29,9 +29,9 @@ public struct I420Picture {
     var chromaWidth: Int { (width + 1) / 2 }
     var chromaHeight: Int { (height + 1) / 2 }
 
-    /// Writes the picture in two planes, as the system's displays take it: luma, and chroma with U and V in turn.
+    /// Writes the frame in two planes, as the system's displays expect it: luma, and chroma with interleaved U and V.
     ///
-    /// Returns false, and writes nothing, if a plane is too small for the size: the sizes come from a network.
+    /// Returns false, and writes nothing, if a plane is too small for the size: the sizes come from the network.
     public func write(luma: MutablePlane, chroma: MutablePlane) -> Bool {
         guard width > 0, height > 0, width <= 1 << 16, height <= 1 << 16,
             holds(y.bytes.count, y.stride, rows: height, row: width),
@@ -45,7 +45,7 @@ public struct I420Picture {
             let start = row * luma.stride
             UnsafeMutableRawBufferPointer(rebasing: luma.bytes[start..<start + width]).copyMemory(from: source)
         }
-        // Pointers without bounds, which are checked above: this loop runs for each frame.
+        // Use unchecked pointers, whose bounds are verified above: this loop runs for each frame.
         guard let us = u.bytes.baseAddress, let vs = v.bytes.baseAddress, let out = chroma.bytes.baseAddress else {
             return false
         }
@@ -62,7 +62,7 @@ public struct I420Picture {
         return true
     }
 
-    /// The last row needs no padding.
+    /// Returns whether a buffer holds all rows. The last row needs no padding.
     private func holds(_ count: Int, _ stride: Int, rows: Int, row: Int) -> Bool {
         stride >= row && stride <= 1 << 20 && count >= stride * (rows - 1) + row
     }

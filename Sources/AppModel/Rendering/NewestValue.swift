@@ -1,11 +1,12 @@
-/// Hands values from one thread to another, one at a time. Of the values that arrive meanwhile, only the newest is kept.
+/// Hands values from one thread to another, one at a time. Of the values that arrive in between, only the newest is
+/// kept.
 public struct NewestValue<Value> {
     private var newest: Value?
     private var isTaken = true
 
     public init() {}
 
-    /// Returns whether the other thread has to be told to take a value.
+    /// Stores a value. Returns whether the other thread has to be notified to take it.
     public mutating func put(_ value: Value) -> Bool {
         newest = value
         defer { isTaken = false }

@@ -1,4 +1,4 @@
-/// A picture in one plane, with four bytes for each pixel.
+/// The layout of a frame in one plane, with four bytes for each pixel.
 public struct PackedPicture: Equatable, Sendable {
     private static let pixel = 4
     private static let maxSide = 1 << 16
@@ -6,10 +6,10 @@ public struct PackedPicture: Equatable, Sendable {
 
     public let width: Int
     public let height: Int
-    /// The bytes from one row to the next.
+    /// The number of bytes from one row to the next.
     public let stride: Int
 
-    /// Nil if the rows do not have place for the pixels, or if there are none.
+    /// Creates a layout; nil if the size is empty or the stride is too small for the width.
     public init?(width: Int, height: Int, stride: Int) {
         guard (1...Self.maxSide).contains(width), (1...Self.maxSide).contains(height),
             (width * Self.pixel...Self.maxStride).contains(stride)
@@ -17,22 +17,23 @@ public struct PackedPicture: Equatable, Sendable {
         (self.width, self.height, self.stride) = (width, height, stride)
     }
 
-    /// Takes a frame of an application; nil if it is not packed in one plane. Frames of other formats have more planes.
+    /// Creates the layout of an application's frame; nil if it is not packed in one plane. Other formats have more
+    /// planes.
     ///
     /// - Parameters:
     ///   - isPacked: whether its format has four bytes for each pixel.
-    ///   - strides: the bytes from one row to the next, of each plane; nil for a plane that does not say.
+    ///   - strides: the bytes from one row to the next, of each plane; nil for a plane without that information.
     public init?(isPacked: Bool, width: Int, height: Int, strides: [Int?], planes: Int) {
         guard isPacked, planes == 1, let stride = strides.first ?? nil else { return nil }
         self.init(width: width, height: height, stride: stride)
     }
 
-    /// The bytes that the picture has. The last row needs no padding.
+    /// The size of the frame in bytes. The last row needs no padding.
     public var byteCount: Int { byteCount(stride: stride) }
 
     private func byteCount(stride: Int) -> Int { stride * (height - 1) + width * Self.pixel }
 
-    /// Copies the rows, without their padding.
+    /// Copies the rows without their padding.
     ///
     /// - Returns: false, and writes nothing, if one of the planes is too small.
     public func copy(_ bytes: UnsafeRawBufferPointer, to plane: MutablePlane) -> Bool {

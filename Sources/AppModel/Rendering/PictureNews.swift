@@ -1,8 +1,8 @@
-/// What is new about the pictures of a track: the first one, and each new size. Views and the SDK are told only that.
+/// Detects the first frame of a track and each change of its size, the only changes that views and the SDK need.
 public struct PictureNews: Equatable, Sendable {
-    /// What a picture changes.
+    /// The changes that a frame brings.
     public struct Change: Equatable, Sendable {
-        /// The size, if it is another one than before.
+        /// The new size; nil if it is unchanged.
         public var size: PixelSize?
         public var isFirst: Bool
 
@@ -14,12 +14,12 @@ public struct PictureNews: Equatable, Sendable {
 
     public init() {}
 
-    /// A picture is shown.
+    /// Records a frame that is shown.
     public mutating func shown(_ size: PixelSize) -> Change {
         defer { (self.size, hasPicture) = (size, true) }
         return Change(size: size == self.size ? nil : size, isFirst: !hasPicture)
     }
 
-    /// Another stream arrives over the same track: the next picture is its first.
+    /// Expects a first frame again, because another stream uses the same track.
     public mutating func expectFirst() { (size, hasPicture) = (nil, false) }
 }

@@ -1,28 +1,28 @@
-/// The small window that shows a picture outside of the app: there is one for each source.
+/// The small window that shows a video outside of the app. There is one for each source.
 public struct PictureWindow: Equatable, Sendable {
     public enum Effect: Equatable, Sendable {
         /// Resizes the open window, in pixels.
         case resize(PixelSize)
-        /// Shows another source in the open window, in this size. A new window would not be shown while the app is in the
-        /// background.
+        /// Shows another source in the open window, in this size. A new window would not be shown while the app is in
+        /// the background.
         case exchange(PixelSize)
         /// Closes the open window for good.
         case close
-        /// Prepares a window of this size, which the system shows when the app is left.
+        /// Prepares a window of this size, which the system shows when the app leaves the foreground.
         case open(PixelSize)
-        /// Tells whether the system shows the window.
+        /// Reports whether the system shows the window.
         case tell(Bool)
     }
 
-    /// What the newest window shows; nil for nothing. Also remembered on devices without small windows, so that not every update
-    /// of a view tries to open one.
+    /// The source of the newest window; nil for none. It is also stored on devices without small windows, so that not
+    /// every update of a view tries to open one.
     private var source: ObjectIdentifier?
     private var isOpen = false
     private var isShown = false
 
     public init() {}
 
-    /// A view shows this source in this size; nil for none.
+    /// Shows a source in this size; nil for none.
     ///
     /// - Parameter isSupported: whether the device has small windows.
     public mutating func show(_ source: ObjectIdentifier?, _ size: PixelSize, isSupported: Bool) -> [Effect] {
@@ -35,14 +35,14 @@ public struct PictureWindow: Equatable, Sendable {
         return [.open(size)]
     }
 
-    /// The view is gone.
+    /// Closes the window, because the view is gone.
     public mutating func close() -> [Effect] {
         let telling = shown(false)
         defer { (source, isOpen) = (nil, false) }
         return (isOpen ? [.close] : []) + telling
     }
 
-    /// The system shows the open window, or no longer.
+    /// Records whether the system shows the open window.
     public mutating func shown(_ isShown: Bool) -> [Effect] {
         guard isOpen, isShown != self.isShown else { return [] }
         self.isShown = isShown

@@ -1,6 +1,6 @@
-/// The size of a picture, in pixels.
+/// The size of a frame, in pixels.
 public struct PixelSize: Equatable, Sendable {
-    /// The size of a picture that is not known yet.
+    /// The size assumed until the real one is known.
     public static let usual = PixelSize(width: PictureSize.usual.width, height: PictureSize.usual.height)
 
     public var width: Int
@@ -8,10 +8,10 @@ public struct PixelSize: Equatable, Sendable {
 
     public init(width: Int, height: Int) { (self.width, self.height) = (width, height) }
 
-    /// The width divided by the height; nil for an empty picture.
+    /// The width divided by the height; nil for an empty size.
     public var aspect: Double? { width > 0 && height > 0 ? Double(width) / Double(height) : nil }
 
-    /// The size after a turn by a multiple of 90 degrees.
+    /// Returns the size after a rotation by a multiple of 90 degrees.
     public func turned(by degrees: Int) -> PixelSize {
         degrees % 180 == 0 ? self : PixelSize(width: height, height: width)
     }

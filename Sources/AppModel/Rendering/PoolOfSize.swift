@@ -1,11 +1,11 @@
-/// A pool of buffers of one size. Pictures of another size get another pool, and the former one is released first.
+/// A pool of buffers of one size. A change of the size releases the old pool before it creates the new one.
 public struct PoolOfSize<Pool> {
     private var pool: Pool?
     private var size: PixelSize?
 
     public init() {}
 
-    /// Returns the pool for a size, which `make` creates if there is none; nil if it cannot. Then it is tried again the next time.
+    /// Returns the pool for a size, created by `make` if necessary; nil if that fails. The next call tries again.
     public mutating func pool(for size: PixelSize, make: (PixelSize) -> Pool?) -> Pool? {
         if let pool, size == self.size { return pool }
         pool = nil

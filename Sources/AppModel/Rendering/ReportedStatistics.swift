@@ -1,6 +1,7 @@
 import Confab
 
-/// One entry of a report of WebRTC, without its types. The names are those of the W3C's WebRTC statistics.
+/// One entry of a WebRTC statistics report, independent of its types. The names are those of the W3C's WebRTC
+/// statistics.
 public struct ReportedStatistics: Equatable, Sendable {
     public var type: String
     public var numbers: [String: Double]
@@ -15,7 +16,7 @@ public struct ReportedStatistics: Equatable, Sendable {
         numbers[name].flatMap { $0.isFinite && abs($0) < 1_000_000 ? .seconds($0) : nil }
     }
 
-    /// Returns the counters of all RTP streams of a report, by the ids of its entries.
+    /// Returns the counters of all RTP streams in a report, which maps ids to entries.
     public static func streams(of report: [String: ReportedStatistics]) -> [Statistic] {
         report.values.compactMap { $0.stream(in: report) }
     }
@@ -34,7 +35,7 @@ public struct ReportedStatistics: Equatable, Sendable {
         {
             statistic.size = VideoSize(width: width, height: height)
         }
-        // What the other end says about a stream that is sent here.
+        // For a sent stream, the remote end reports the loss.
         let reporter = isReceived ? self : texts["remoteId"].flatMap { report[$0] }
         statistic.packetsLost = reporter?.numbers["packetsLost"].flatMap { Int64(exactly: $0.rounded()) } ?? 0
         statistic.jitter = reporter?.seconds("jitter")
@@ -52,7 +53,7 @@ public struct ReportedStatistics: Equatable, Sendable {
         return statistic
     }
 
-    /// What the pair of candidates in use carries.
+    /// Returns the available bitrate of the selected candidate pair.
     private static func bitrate(in report: [String: ReportedStatistics], _ name: String) -> Int? {
         let pairs = report.values.filter { $0.type == "transport" }.compactMap { $0.texts["selectedCandidatePairId"] }
         return pairs.compactMap { report[$0]?.numbers[name] }.compactMap { Int(exactly: $0.rounded()) }.max()

@@ -1,6 +1,6 @@
 import Observation
 
-/// Name, age and rules. They are asked once, and can be changed later.
+/// The screen with the name, the age confirmation and the rules. It is shown once, and can be opened again later.
 @MainActor @Observable public final class AboutYouModel: Screen {
     public struct Answers: Codable, Equatable, Sendable {
         public var name = ""
@@ -11,9 +11,9 @@ import Observation
 
     public var name: String
     public var isRulesAgreed: Bool
-    /// Whether the person agreed before, and now edits the answers.
+    /// Whether the user agreed before and is now editing the answers.
     public let isEdit: Bool
-    /// What the server said about the name; nil if it accepted it.
+    /// The server's objection to the name; nil if it accepted the name.
     public private(set) var nameTrouble: String?
     private let done: @MainActor (Answers) -> Void
     private let goBack: @MainActor () -> Void
@@ -36,7 +36,7 @@ import Observation
     public let agreementText = "I am 18 or older and agree to the rules"
     public let rulesEnd =
         "Press “Report” to send the last messages of a chat to the operators of this server. "
-        + "They look at reports within 24 hours, and can ban people who break the rules."
+        + "They review reports within 24 hours and can ban people who break the rules."
     public var title: String { isEdit ? "About you" : "Before you start" }
     public var buttonText: String { isEdit ? "Save" : "Continue" }
     public var canContinue: Bool { isRulesAgreed }
@@ -49,10 +49,10 @@ import Observation
         done(answers)
     }
 
-    /// Leaves the former answers as they are.
+    /// Closes the screen without changing the previous answers.
     public func cancel() { if isEdit { goBack() } }
 
-    /// The server refused the name.
+    /// Handles the server's refusal of the name.
     func refusedName() {
         nameTrouble = "This name cannot be used. Choose another name with at most 40 characters."
     }

@@ -1,4 +1,4 @@
-/// The texts of calls, as on the web page.
+/// The texts of calls, equal to those of the web page.
 extension CallsModel {
     private var name: String { isolated(coordinator.current?.person?.name ?? CallPerson.unknownName) }
 
@@ -12,12 +12,12 @@ extension CallsModel {
         case .placing: return placingText(call)
         case .answering, .connecting: return "Connecting with \(name)…"
         case .rejoining: return "Connection lost. Reconnecting…"
-        case .held: return "On hold. \(name) does not hear or see you."
+        case .held: return "On hold. \(name) cannot hear or see you."
         case .ending: return "Ending the call…"
         case .active:
-            if call.isPartnerAway { return "\(name) lost the connection and may come back." }
+            if call.isPartnerAway { return "\(name) lost the connection and may reconnect." }
             if isPartnerPaused {
-                return "The video of \(name) is paused because the network is slow. You still hear them."
+                return "The video of \(name) is paused because the network is slow. You can still hear them."
             }
             return "You are talking with \(name)."
         }
@@ -93,7 +93,7 @@ extension CallsModel {
         }
     }
 
-    /// Whether there is nothing to see of the other person.
+    /// Whether there is no video of the other person.
     public var lacksPicture: Bool { partnerVideo == nil }
 
     public var partnerPicture: String {
@@ -101,7 +101,7 @@ extension CallsModel {
         return hasPicture && partnerSendsVideo && !isPartnerPaused ? "video of \(name)" : "\(name), no video"
     }
 
-    /// What is seen of this device.
+    /// The text for this device's self-view.
     public var ownText: String { camera.text(isOff: isCameraOff) }
 
     public var lines: [ScreenLine] {
@@ -129,7 +129,7 @@ extension CallsModel {
         if showsControls {
             lines += [
                 .toggle("Mute", isOn: isMuted), .toggle("Camera off", isOn: isCameraOff),
-                // The system's list of speakers and headsets, which knows what is connected.
+                // Opens the system's list of audio outputs, which shows the connected devices.
                 .button("Sound"), .button("Switch camera", isEnabled: canSwitchCamera),
                 .toggle("Share screen", isOn: isSharingScreen), .toggle("Hold", isOn: isHeld),
             ]

@@ -2,28 +2,28 @@ import Confab
 import Foundation
 import Observation
 
-/// What the SDK says about a call besides ``CallServerEvent``.
+/// An event of a call's media, which ``CallServerEvent`` does not cover.
 public enum CallMediaEvent: Sendable {
     case partnerVideo((any VideoSource)?)
     case ownVideo((any VideoSource)?)
     case firstFrame
     /// The other person turned their video on or off.
     case partnerSendsVideo(Bool)
-    /// Their video is paused because the network does not carry it.
+    /// The server paused the other person's video for lack of bandwidth.
     case partnerPaused(Bool)
     /// The camera could not be opened during the call.
     case cameraFailed(CallTrouble)
 }
 
-/// What the person asks of the own media during a call.
+/// A request of the user about this device's media during a call.
 public enum CallMediaRequest: Equatable, Sendable {
     case switchCamera
     case shareScreen(Bool)
 }
 
-/// Calls on the screen: outgoing, incoming, in a call, and how it ended. ``CallCoordinator`` decides what happens.
+/// The call screens: outgoing, incoming, active and ended calls. ``CallCoordinator`` makes the decisions.
 @MainActor @Observable public final class CallsModel: Screen {
-    /// The end of a call that is still shown.
+    /// An ended call that is still shown.
     public struct Over: Equatable, Sendable {
         public var ending: EndedCall
         public var direction: CoordinatedCall.Direction
@@ -47,7 +47,7 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     public private(set) var isSharingScreen = false
     public private(set) var camera = CameraState()
-    /// The wishes to keep in touch, by call: those of the last calls.
+    /// The state of keeping in touch for each of the last calls.
     private var keepings: [(call: String, keeping: Keeping)] = []
     static let maxKeepings = 4
     private let platform: Platform
@@ -56,7 +56,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     private let keep: @MainActor (_ call: String) -> Void
     private let perform: @MainActor (CallEffect) -> Void
     private let request: @MainActor (CallMediaRequest) -> Void
-    /// Called when the calls changed, before the effects.
+    /// Called after the calls have changed, before the effects are performed.
     var onChange: (@MainActor () -> Void)?
     private var timers: [CallTimer: @MainActor () -> Void] = [:]
     private var cancelOver: (@MainActor () -> Void)?
@@ -64,8 +64,8 @@ public enum CallMediaRequest: Equatable, Sendable {
     private var announcedIncoming: SystemCallID?
 
     /// - Parameters:
-    ///   - isTalking: Whether there is a conversation besides calls: a chat or a room.
-    ///   - perform: Sends what is for the server, the media and the person: everything but the system's part.
+    ///   - isTalking: whether a chat or a room is under way.
+    ///   - perform: performs effects on the server and the media. The system's effects are performed by `platform`.
     init(
         platform: Platform, isTalking: @escaping @MainActor () -> Bool = { false },
         isContact: @escaping @MainActor (_ person: String) -> Bool = { _ in false },
@@ -84,7 +84,7 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     // MARK: Events
 
-    /// Applies an event at once, because the system requires some effects before its callback returns.
+    /// Applies an event synchronously, because the system requires some effects before its callback returns.
     public func handle(_ event: CallEvent) {
         switch event {
         case .push, .system(.answer), .app(.answer): refreshEnvironment()
@@ -113,8 +113,8 @@ public enum CallMediaRequest: Equatable, Sendable {
         }
     }
 
-    /// What the system does to the camera and the screen. The coordinator tells the other person whether there is something to
-    /// see, so that a camera that the system stops does not leave a frozen picture.
+    /// Handles events of the camera and the screen. The coordinator notifies the other person whether there is video,
+    /// so that a camera stopped by the system does not leave a frozen image.
     func handle(_ event: CaptureEvent) {
         switch event {
         case .cameraInterrupted(let isInterrupted):
@@ -151,20 +151,20 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     private func keeping(of call: String) -> Keeping { keepings.first { $0.call == call }?.keeping ?? .none }
 
-    /// Media that was opened for a call does what the buttons say, whatever the previous use did with it.
+    /// Applies the state of the buttons to media opened for a call, which may still have the state of its previous use.
     private func applyToMedia() {
         guard let call = coordinator.current else { return }
         perform(.setMuted(call.id, call.isMuted || call.phase == .held))
         perform(.setVideo(call.id, coordinator.usesCamera(call)))
     }
 
-    /// The screen is locked or unlocked.
+    /// Whether the device is locked.
     public var isLocked = false { didSet { if isLocked != oldValue { refreshEnvironment() } } }
 
     private func refreshEnvironment() {
         let microphone: CallEnvironment.Microphone =
             switch platform.permissions.status(of: .microphone) {
-            // Without a microphone, one can still listen.
+            // Without a microphone, the user can still listen.
             case .allowed, .missing: .allowed
             case .notAsked: .undetermined
             case .refused, .restricted: .refused
@@ -175,7 +175,7 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     private var canShow: Bool { platform.permissions.mayShow }
 
-    /// Keeps what is shown beside the coordinator's state in step with it.
+    /// Updates the properties that are derived from the coordinator's changes.
     private func follow(_ before: CoordinatedCall?) {
         let current = coordinator.current
         if current?.id != before?.id {
@@ -226,7 +226,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     private func tell(_ advice: CallAdvice) {
         self.advice = advice
         announce(adviceText)
-        // A locked phone shows only notifications. This advice stays until the person has read it.
+        // A locked phone shows only notifications. This advice stays until the user dismisses it.
         if case .allowMicrophone = advice { return platform.announcer.notify(adviceText) }
         showForAWhile()
     }
@@ -241,9 +241,9 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     private func show(_ ending: EndedCall, _ before: CoordinatedCall?) {
         defer { handle(.app(.shown(callID: ending.callID))) }
-        // Not over a call that goes on. The call history has it.
+        // Do not cover a call that continues. The call history contains the ended one.
         guard coordinator.current == nil else { return }
-        // A call that this person has ended is gone before the server says so.
+        // A call that this user ended was removed before the server confirms its end.
         let call = [before, former].compactMap(\.self).first { $0.callID == ending.callID }
         var shown = ending
         shown.person = ending.person ?? call?.person
@@ -272,9 +272,9 @@ public enum CallMediaRequest: Equatable, Sendable {
         cancelTick = platform.clock.schedule(after: .seconds(1)) { [weak self] in self?.tick() }
     }
 
-    // MARK: What the person does
+    // MARK: User actions
 
-    /// Calls somebody. Without the microphone there is no call, and without the camera it is one by voice.
+    /// Calls a person. Requires the microphone; without the camera, it is a voice call.
     public func call(_ person: CallPerson, video: Bool) {
         platform.permissions.settle(video ? [.microphone, .camera] : [.microphone]) { [weak self] in
             guard let self else { return }
@@ -304,7 +304,7 @@ public enum CallMediaRequest: Equatable, Sendable {
         guard let over, let person = over.ending.person else { return }
         call(person, video: over.video)
     }
-    /// Becomes a contact of the other person, if they want it too.
+    /// Asks to keep in touch. Both become contacts if the other person asks too.
     public func keepInTouch() {
         guard canKeep, let call = metIn?.call else { return }
         setKeeping(.wanted, of: call)
@@ -315,9 +315,9 @@ public enum CallMediaRequest: Equatable, Sendable {
         cancelOver?()
     }
 
-    /// The view shows the first frame of the other person.
+    /// Handles the first frame of the other person's video.
     public func pictureShown() { handle(.firstFrame) }
-    /// The size of the other person's pictures, in pixels.
+    /// The size of the other person's video, in pixels.
     public private(set) var partnerSize: PixelSize?
     public func pictureSize(_ size: PixelSize) { partnerSize = size }
     public var smallWindow: SmallWindow? { SmallWindow(partnerVideo, partnerSize) }
@@ -325,14 +325,14 @@ public enum CallMediaRequest: Equatable, Sendable {
     public func toggleScreen() {
         guard isInCall, showsControls else { return }
         isSharingScreen.toggle()
-        // The end is told before the camera takes the place of the screen.
+        // Report the end before the camera replaces the screen.
         if !isSharingScreen { handle(.app(.sharing(false))) }
         request(.shareScreen(isSharingScreen))
     }
 
-    // MARK: What is shown
+    // MARK: Display state
 
-    /// The call in which the two people talk, or talked, and the other person.
+    /// The call that connects, or connected, the two people, and the other person.
     private var metIn: (call: String, person: CallPerson)? {
         if let call = coordinator.current {
             guard call.phase == .active || call.phase == .held, let id = call.callID else { return nil }
@@ -347,13 +347,13 @@ public enum CallMediaRequest: Equatable, Sendable {
         let name = isolated(metIn?.person.name ?? CallPerson.unknownName)
         return met.text(name, name)
     }
-    /// The call that rings here, in its own screen or as a banner during another call.
+    /// The ringing call, shown on its own screen or as a banner during another call.
     public var incoming: CoordinatedCall? {
         [coordinator.waiting, coordinator.current].compactMap(\.self).first(where: rings)
     }
     /// Whether the app has to show the ringing call itself.
     public var showsIncoming: Bool { incoming != nil }
-    /// Whether a call fills the screen. One that rings here, or is being declined, does not.
+    /// Whether a call fills the screen. A call that rings here or is being declined does not.
     public var isInCall: Bool {
         guard let call = coordinator.current, !rings(call) else { return false }
         return call.endedIn != .reported && call.endedIn != .ringing
@@ -363,7 +363,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     }
     /// Whether there is a call in any state.
     public var hasCall: Bool { coordinator.current != nil || coordinator.queued != nil }
-    /// Whether there are more buttons than the one that ends the call.
+    /// Whether to show more controls than the button that ends the call.
     public var showsControls: Bool {
         switch coordinator.current?.phase {
         case .connecting, .active, .held, .rejoining, .ending: true
@@ -372,9 +372,9 @@ public enum CallMediaRequest: Equatable, Sendable {
     }
     public var canEnd: Bool { coordinator.current.map { $0.phase != .ending } ?? false }
     public var canSwitchCamera: Bool { !isCameraOff && !isHeld && !camera.isInterrupted }
-    /// The own picture, while others see it.
+    /// The self-view, while others can see the video.
     public var ownPicture: (any VideoSource)? { isCameraOff || camera.isInterrupted ? nil : own }
-    /// The other person's picture. One whose video is off has none: the last frame would stay.
+    /// The other person's video; nil while it is off, because the last frame would stay.
     public var partnerVideo: (any VideoSource)? { partnerSendsVideo ? partner : nil }
     /// Whether the end of a call or an advice is shown above the other screens.
     public var showsEnd: Bool { !isInCall && (over != nil || advice != nil) }
@@ -382,7 +382,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     public var isHeld: Bool { coordinator.current?.phase == .held }
     public var isCameraOff: Bool { !(coordinator.current?.sendsVideo ?? true) }
     public var isScreenAwake: Bool { isInCall && (coordinator.current?.sendsVideo == true || partnerSendsVideo) }
-    /// Whether the phone may be at the ear: in a call without pictures.
+    /// Whether the phone may be at the ear, which is so in calls without video.
     var isAtEar: Bool { isInCall && !coordinator.audio.usesSpeaker && !partnerSendsVideo }
     public var duration: Duration? {
         activeSince.map { .seconds(max(0, now.timeIntervalSince($0).rounded(.down))) }

@@ -1,13 +1,13 @@
 import Foundation
 
-/// A line of a chat.
+/// An entry of a chat: a message or a file.
 public struct ChatEntry: Equatable, Identifiable, Sendable {
     public var id: Int
     public var isOwn: Bool
-    /// What was written, or the name of the file.
+    /// The text of the message, or the name of the file.
     public var text: String
     public var isSent = true
-    /// Who wrote it, if not this person.
+    /// The sender's name, for messages of others.
     public var name: String
     public var file: ChatFile?
 
@@ -19,12 +19,12 @@ public struct ChatEntry: Equatable, Identifiable, Sendable {
     }
 
     public var sender: String { isOwn ? "You:" : "\(name):" }
-    /// What VoiceOver says about a message that could not be sent.
+    /// The VoiceOver announcement for a message that could not be sent.
     var notSentText: String { "Not sent: \(text)" }
-    /// What VoiceOver says about a message that arrived.
+    /// The VoiceOver announcement for a received message.
     var arrivedText: String { file.map { "\(sender) file \(text), \($0.sizeText)" } ?? "\(sender) \(text)" }
 
-    /// The line and the buttons for it.
+    /// The entry and its buttons.
     var screenLines: [ScreenLine] {
         let detail = isSent ? file?.detailText ?? "" : "not sent"
         return [.row("\(sender) \(text)", detail: detail)] + (isSent ? [] : [.button("Send again")])
@@ -35,22 +35,22 @@ public struct ChatEntry: Equatable, Identifiable, Sendable {
 /// A file in the chat of a room.
 public struct ChatFile: Equatable, Identifiable, Sendable {
     public enum State: Equatable, Sendable {
-        /// It is on the server.
+        /// Available on the server.
         case offered
         case downloading(percent: Int)
-        /// It is on this device, until the person leaves the room.
+        /// Stored on this device until the user leaves the room.
         case saved(URL)
         case failed(String)
     }
 
     public var id: String
-    /// In bytes.
+    /// The size in bytes.
     public var size: Int
     public var state = State.offered
 
     public init(id: String, size: Int) { (self.id, self.size) = (id, size) }
 
-    /// The size, as on the web page.
+    /// The size as text, equal to that of the web page.
     var sizeText: String {
         let size = max(0, size)
         guard size >= 1_000_000 else { return "\(size / 1000 + (size % 1000 == 0 ? 0 : 1)) kB" }
@@ -58,7 +58,7 @@ public struct ChatFile: Equatable, Identifiable, Sendable {
         return "\(tenths / 10).\(tenths % 10) MB"
     }
 
-    /// The size, and what became of a download.
+    /// The size, and the state of the download.
     public var detailText: String {
         switch state {
         case .offered, .saved: sizeText
@@ -73,11 +73,11 @@ public struct ChatFile: Equatable, Identifiable, Sendable {
         case .downloading, .saved: false
         }
     }
-    /// Where it is on this device, to share it or to save it.
+    /// The downloaded file, which can be shared or saved.
     public var savedFile: URL? { if case .saved(let url) = state { url } else { nil } }
 
     fileprivate var screenLines: [ScreenLine] {
-        // The system writes the label of the button that shares.
+        // The system provides the label of the share button.
         savedFile == nil ? canDownload ? [.button("Download")] : [] : [.button("Share…")]
     }
 }

@@ -1,15 +1,16 @@
-/// Whether two people who met want to keep in touch. They become contacts if both do.
+/// The state of keeping in touch after two people met. They become contacts if both ask for it.
 public enum Keeping: Equatable, Sendable {
     case none
-    /// The other person wants to.
+    /// The other person has asked.
     case asked
-    /// This person wants to.
+    /// This user has asked.
     case wanted
     case agreed
 
     var isOpen: Bool { self == .none || self == .asked }
 
-    /// What to read, with the other person's name at the beginning and inside of a sentence.
+    /// Returns the text for a state, with the other person's name in the forms for the beginning and the middle of a
+    /// sentence.
     func text(_ who: String, _ whom: String) -> String {
         switch self {
         case .none: ""
@@ -20,7 +21,7 @@ public enum Keeping: Equatable, Sendable {
     }
 }
 
-/// What happens to the wish to keep in touch with the other person of a call.
+/// A change of the request to keep in touch with the other person of a call.
 public enum KeepEvent: Equatable, Sendable {
     case asked(call: String)
     case agreed(call: String)

@@ -1,4 +1,4 @@
-/// The licenses of what the app contains. Those who distribute it have to show them.
+/// The licenses of the app and its dependencies, which must be shown in every distributed copy.
 enum Licenses {
     static let all = [
         "Confab, Apache License 2.0: https://www.apache.org/licenses/LICENSE-2.0",

@@ -5,7 +5,7 @@ public enum LengthUnit: String, CaseIterable, Codable, Sendable {
     case miles = "mi"
     case kilometers = "km"
 
-    /// The upper edges of the buckets (`protocol/people.md` §11), which are also the radii to choose from.
+    /// The upper bounds of the distance ranges (`protocol/people.md` §11), which are also the selectable radii.
     public var edges: [Int] {
         switch self {
         case .miles: [2, 5, 10, 25, 50, 100, 200]
@@ -16,7 +16,7 @@ public enum LengthUnit: String, CaseIterable, Codable, Sendable {
     public func text(_ edge: Int) -> String { self == .miles ? counted(edge, "mile", "miles") : "\(edge) km" }
 }
 
-/// A person in the list.
+/// A person in the list of people nearby.
 public struct NearbyPerson: Equatable, Sendable {
     public var id: String
     public var name: String
@@ -45,20 +45,20 @@ public enum NearbyEvent: Sendable {
 /// The list of people nearby, with a call button in each row.
 @MainActor @Observable public final class NearbyModel: Screen {
     public enum Status: Equatable, Sendable {
-        /// The position is not shared: never asked, or turned off.
+        /// The location is not shared: either never requested, or turned off.
         case off
         case refused(PermissionStatus)
         case locating
-        /// The device cannot tell its position.
+        /// The device cannot determine its location.
         case noPosition
         case loading
         case list
-        /// The list is from before the connection was lost.
+        /// The list was loaded before the connection was lost.
         case stale
         case failed(CallTrouble)
     }
 
-    /// A row, ready to be shown.
+    /// A row of the list.
     public struct Row: Equatable, Identifiable, Sendable {
         public var id: String
         public var title: String
@@ -67,7 +67,7 @@ public enum NearbyEvent: Sendable {
         public var accessibilityText: String { "\(title), \(detail)" }
     }
 
-    /// The distance that LiveSessions used.
+    /// The radius used by LiveSessions.
     static let usualRadius = 200
     public private(set) var status = Status.off
     public private(set) var people: [NearbyPerson] = []
@@ -91,9 +91,9 @@ public enum NearbyEvent: Sendable {
         radius = unit.edges.last ?? Self.usualRadius
     }
 
-    // MARK: What the person does
+    // MARK: User actions
 
-    /// Shares the position, and asks for the permission first.
+    /// Shares the location, after requesting permission if necessary.
     public func share() {
         switch permissions.status(of: .location) {
         case .allowed: locate()
@@ -112,7 +112,7 @@ public enum NearbyEvent: Sendable {
         reset()
     }
 
-    /// Forgets what belongs to an account on one server.
+    /// Clears the data of the account on one server.
     func reset() {
         location.stop()
         (status, people, next, hasMore, isLaterPage) = (.off, [], nil, false, false)
@@ -126,7 +126,7 @@ public enum NearbyEvent: Sendable {
         }
     }
 
-    /// Returns to the first page, which has those who are closest.
+    /// Returns to the first page, which lists the closest people.
     public func showClosest() { refresh() }
 
     public func showFarther() {
@@ -140,7 +140,7 @@ public enum NearbyEvent: Sendable {
         request(.call(CallPerson(id: person.id, name: person.name), video: video))
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     private func locate() {
         status = .locating
@@ -154,7 +154,7 @@ public enum NearbyEvent: Sendable {
             if status == .locating || status == .noPosition { watch() }
         case .unavailable: if status == .locating { status = .noPosition }
         case .forbidden(let permission):
-            // The person has withdrawn it in Settings, so the server forgets the location too.
+            // The user withdrew the permission in Settings, so delete the location on the server too.
             stopSharing()
             if permission != .notAsked { status = .refused(permission) }
         }
@@ -171,7 +171,7 @@ public enum NearbyEvent: Sendable {
     }
 
     private func changedUnit() {
-        // The same edge in the other unit.
+        // Keep the same step in the other unit.
         let old = unit == .miles ? LengthUnit.kilometers : .miles
         let index = old.edges.firstIndex(of: radius) ?? unit.edges.count - 1
         people = []
@@ -196,7 +196,7 @@ public enum NearbyEvent: Sendable {
     func connection(isUp: Bool) {
         switch status {
         case .list where !isUp: status = .stale
-        // A request of the former connection is not answered any more.
+        // A request sent over the previous connection gets no answer.
         case .stale where isUp, .loading where isUp, .failed where isUp: watch()
         case .off, .refused, .locating, .noPosition, .loading, .list, .stale, .failed: break
         }
@@ -215,7 +215,7 @@ public enum NearbyEvent: Sendable {
         case .loading: "Looking for people nearby…"
         case .list where people.isEmpty: "No one else is here yet. People appear here when they come online."
         case .list: ""
-        case .stale: "This list may be out of date. It is updated when you are connected again."
+        case .stale: "This list may be out of date. It will be updated when you are connected again."
         case .failed(let trouble): trouble.message
         }
     }
@@ -225,14 +225,14 @@ public enum NearbyEvent: Sendable {
     public var offersSettings: Bool { if case .refused(.refused) = status { true } else { false } }
     public var offersShare: Bool { status == .off }
     public var offersRetry: Bool { status == .noPosition }
-    /// Whether the position is shared, or about to be.
+    /// Whether the location is shared or about to be.
     public var isSharing: Bool {
         switch status {
         case .off, .refused: false
         case .locating, .noPosition, .loading, .list, .stale, .failed: true
         }
     }
-    /// Whether there is a list, even if it is empty or old.
+    /// Whether there is a list, even an empty or outdated one.
     public var showsList: Bool { isSharing && status != .locating && status != .noPosition }
     public var radiusText: String { text(of: radius) }
     public func text(of radius: Int) -> String { "Within \(unit.text(radius))" }

@@ -1,7 +1,7 @@
 import Foundation
 import Observation
 
-/// Somebody whom this person has agreed to keep in touch with, as the list shows them.
+/// A contact: a person whom this user has agreed to keep in touch with.
 public struct Contact: Equatable, Identifiable, Sendable {
     public var id: String
     public var name: String
@@ -15,7 +15,7 @@ public struct PastCall: Equatable, Identifiable, Sendable {
     public var id: String
     public var direction: CoordinatedCall.Direction
     public var outcome: CallEndReason
-    /// Nil if the person was deleted.
+    /// Nil if the person's account was deleted.
     public var person: CallPerson?
     public var video: Bool
     public var at: Date
@@ -39,7 +39,7 @@ public enum PeopleRequest: Equatable, Sendable {
     case block(String), unblock(String)
     case forget(String?)
     case seen(String)
-    /// Wants to keep in touch with the other person of a call.
+    /// Requests to keep in touch with the other person of a call.
     case keep(call: String)
 }
 
@@ -53,12 +53,12 @@ public enum PeopleEvent: Sendable {
     case failed(CallTrouble)
 }
 
-/// People one knows: contacts, past calls, and the page of one person.
+/// The people screen: contacts, past calls, and the page of one person.
 @MainActor @Observable public final class PeopleModel: Screen {
     public enum Page: Equatable, Sendable { case contacts, log, person }
     public enum Search: Equatable, Sendable { case none, searching, nobody, bad }
 
-    /// A row, ready to be shown.
+    /// A row of a list.
     public struct Row: Equatable, Identifiable, Sendable {
         public var id: String
         public var title: String
@@ -67,7 +67,7 @@ public enum PeopleEvent: Sendable {
         public var accessibilityText: String { detail.isEmpty ? title : "\(title), \(detail)" }
     }
 
-    /// The most that the server stores.
+    /// The maximum that the server stores.
     static let maxContacts = 500
     static let maxLogged = 500
     public var page = Page.contacts { didSet { if page == .log { seeMissed() } } }
@@ -79,7 +79,7 @@ public enum PeopleEvent: Sendable {
     public private(set) var blocked: Set<String> = []
     public private(set) var search = Search.none
     public private(set) var trouble: CallTrouble?
-    /// What the person is asked before something that cannot be undone.
+    /// The confirmation shown before an action that cannot be undone.
     public internal(set) var question: PeopleQuestion?
     public var findText = "" { didSet { search = .none } }
     private var nextLog: String?
@@ -90,10 +90,10 @@ public enum PeopleEvent: Sendable {
         (self.clock, self.request) = (clock, request)
     }
 
-    /// The number beside the tab.
+    /// The number of missed calls, shown on the tab.
     public var missedCount: Int { log?.count { $0.isMissed && !$0.isSeen } ?? 0 }
 
-    // MARK: What the person does
+    // MARK: User actions
 
     public func load() {
         request(.contacts)
@@ -109,7 +109,7 @@ public enum PeopleEvent: Sendable {
         (person, page, trouble) = (found, .person, nil)
     }
 
-    /// Finds a person by the id or the link in the field.
+    /// Finds the person whose id or link is in the field.
     public func find() {
         guard let id = PersonLink.id(in: findText) else { return search = .bad }
         find(id)
@@ -153,15 +153,15 @@ public enum PeopleEvent: Sendable {
         }
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// The lists belong to an account on one server.
+    /// Clears the lists, which belong to an account on one server.
     func reset() {
         (contacts, log, person, trouble, nextLog, hasMoreLog) = (nil, nil, nil, nil, nil, false)
         (blocked, busyPeople, search, findText, page, question) = ([], [], .none, "", .contacts, nil)
     }
 
-    /// The name of somebody in the lists.
+    /// Returns the name of a person in the lists.
     func name(of id: String) -> String? {
         contacts?.first { $0.id == id }?.name ?? log?.first { $0.person?.id == id }?.person?.name
     }
@@ -204,25 +204,25 @@ public enum PeopleEvent: Sendable {
         if question == .removeContact(id) { question = nil }
     }
 
-    /// The people on the shown page of the list of people nearby, which says who is in a call.
+    /// Updates the people in a call, from the current page of the nearby list.
     func nearby(_ people: [NearbyPerson]) { busyPeople = Set(people.filter(\.isBusy).map(\.id)) }
 
     // MARK: Texts
 
     public var troubleText: String { trouble?.message ?? "" }
-    /// Why the list of contacts is empty.
+    /// The text shown instead of an empty list of contacts.
     public var contactsText: String {
         guard let contacts else { return trouble == nil ? "Loading…" : "" }
         guard contacts.isEmpty else { return "" }
         return
             "No contacts yet. After a chat or a call, press “Keep in touch”. When both of you do, you become contacts."
     }
-    /// Why the list of calls is empty.
+    /// The text shown instead of an empty list of calls.
     public var logText: String {
         guard let log else { return trouble == nil ? "Loading…" : "" }
         return log.isEmpty ? "No calls yet." : ""
     }
-    /// Whether the server did not answer, so that a list is missing.
+    /// Whether a list is missing because the server did not answer.
     public var offersRetry: Bool {
         guard trouble != nil else { return false }
         return page == .contacts && contacts == nil || page == .log && log == nil
@@ -237,7 +237,7 @@ public enum PeopleEvent: Sendable {
 
     public var isContact: Bool { contacts?.contains { $0.id == person?.id } ?? false }
     public var isBlocked: Bool { person.map { blocked.contains($0.id) } ?? false }
-    /// Whether there is a page of a person.
+    /// Whether the page of a person is available.
     public var hasPerson: Bool { person != nil }
     public var canCall: Bool { person.map { !busyPeople.contains($0.id) } ?? false && !isBlocked }
 
@@ -317,7 +317,7 @@ public enum PeopleEvent: Sendable {
 extension PastCall {
     var isMissed: Bool { direction == .incoming && (outcome == .missed || outcome == .busy) }
 
-    /// How the call ended, as the web's call history says it.
+    /// The outcome of the call, as in the web's call history.
     public var outcomeText: String {
         switch (direction, outcome) {
         case (.outgoing, .hungUp), (.outgoing, .ended), (.outgoing, .answeredElsewhere): "You called"

@@ -1,4 +1,4 @@
-/// Asks before something that cannot be undone.
+/// A confirmation before an action that cannot be undone.
 public enum PeopleQuestion: Equatable, Sendable {
     case deleteAllCalls
     case removeContact(String)
@@ -6,7 +6,7 @@ public enum PeopleQuestion: Equatable, Sendable {
     public var text: String {
         switch self {
         case .deleteAllCalls: "Delete all calls from this list?"
-        case .removeContact: "After this, you can call each other only if you meet again."
+        case .removeContact: "Afterwards, you can call each other only if you meet again."
         }
     }
 
@@ -26,12 +26,12 @@ extension PeopleModel {
         self.question = nil
         switch question {
         case .deleteAllCalls: forgetAll()
-        // The other person may have removed the contact meanwhile.
+        // The other person may have removed the contact in the meantime.
         case .removeContact(let id): if knows(contact: id) { request(.removeContact(id)) }
         }
     }
 
-    /// Whether the question is shown. The dialog can only take it back.
+    /// Whether the confirmation is shown. The dialog only ever sets this to false.
     public var asks: Bool {
         get { question != nil }
         set { if !newValue { question = nil } }

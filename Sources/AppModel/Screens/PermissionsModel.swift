@@ -1,8 +1,8 @@
 import Observation
 
-/// Asks for the camera and the microphone at first need. The person can always go on without.
+/// Requests the camera and the microphone when they are first needed. The user can always continue without them.
 @MainActor @Observable public final class PermissionsModel: Screen {
-    /// What the person goes on with.
+    /// The kind of chat with which the user continues.
     public enum Outcome: Equatable, Sendable { case video, voice, text }
 
     public private(set) var camera: PermissionStatus
@@ -17,7 +17,7 @@ import Observation
         microphone = permissions.status(of: .microphone)
     }
 
-    /// What is possible now.
+    /// The kind of chat that the current permissions allow.
     public var outcome: Outcome {
         guard microphone == .allowed else { return .text }
         return camera == .allowed ? .video : .voice
@@ -28,16 +28,18 @@ import Observation
 
     public var statusText: String {
         if isAsking { return "Allow the camera and the microphone." }
-        if isUndecided { return "Others see and hear you only while you talk with them. iOS asks you next." }
+        if isUndecided {
+            return "Others see and hear you only while you are talking with them. Next, iOS asks for your permission."
+        }
         switch (camera, microphone) {
         case (.allowed, .allowed): return "The camera and the microphone are ready."
-        case (_, .restricted): return "This device does not allow the microphone. You can still chat by text."
-        case (_, .missing): return "No microphone was found. Connect one and try again, or chat by text."
-        case (.missing, .allowed): return "No camera was found. Others can hear you."
-        case (.restricted, .allowed): return "This device does not allow the camera. Others can hear you."
+        case (_, .restricted): return "This device does not allow the microphone. You can still use text chat."
+        case (_, .missing): return "No microphone was found. Connect one and try again, or use text chat."
+        case (.missing, .allowed): return "No camera was found. Others can still hear you."
+        case (.restricted, .allowed): return "This device does not allow the camera. Others can still hear you."
         case (.refused, .allowed):
             return "The camera is blocked. Others can hear you. Allow the camera in Settings to be seen."
-        default: return "The microphone is blocked. Allow it in Settings to talk, or chat by text."
+        default: return "The microphone is blocked. Allow it in Settings to talk, or use text chat."
         }
     }
 
@@ -49,7 +51,7 @@ import Observation
         }
     }
 
-    /// Asks for what was not asked yet: the camera first.
+    /// Requests the undecided permissions, the camera first.
     public func ask() {
         guard !isAsking else { return }
         askNext()
@@ -62,12 +64,12 @@ import Observation
         permissions.request(next) { [weak self] status in
             guard let self else { return }
             if next == .camera { camera = status } else { microphone = status }
-            // The system may not decide, for example when the app goes to the background.
+            // The system may return without a decision, for example when the app goes to the background.
             if status == .notAsked { isAsking = false } else { askNext() }
         }
     }
 
-    /// The app returned, perhaps from Settings.
+    /// Updates the permissions when the app becomes active again, perhaps after a visit to Settings.
     func refresh() {
         guard !isAsking else { return }
         camera = permissions.status(of: .camera)

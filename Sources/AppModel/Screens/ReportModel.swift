@@ -1,6 +1,6 @@
 import Observation
 
-/// Why a chat is reported. The raw values are the protocol's.
+/// The reason of a report. The raw values are those of the protocol.
 public enum ReportReason: String, CaseIterable, Identifiable, Sendable {
     case sexual, minor, harassment, violence, spam, other
 
@@ -17,14 +17,14 @@ public enum ReportReason: String, CaseIterable, Identifiable, Sendable {
     }
 }
 
-/// The sheet that reports a stranger.
+/// The sheet for reporting a stranger.
 @MainActor @Observable public final class ReportModel: Screen {
     public enum Status: Equatable, Sendable { case choosing, sending, sent, failed(String) }
 
-    /// The server takes this many lines.
+    /// The number of chat messages that the server accepts.
     static let maxLines = 20
     public let partnerName: String
-    /// The last lines of the chat, which are sent.
+    /// The last messages of the chat, which are sent with the report.
     public let chat: [ChatEntry]
     public var reason: ReportReason?
     public var alsoBlocks = true
@@ -37,7 +37,7 @@ public enum ReportReason: String, CaseIterable, Identifiable, Sendable {
 
     public var isSent: Bool { status == .sent }
     public var title: String { "Report \(isolated(partnerName))" }
-    /// A report that is on its way is not canceled.
+    /// A report that is being sent cannot be canceled.
     public var closeText: String { isSent || status == .sending ? "Close" : "Cancel" }
     public var canSend: Bool { reason != nil && status != .sending && status != .sent }
     public let attachedText =

@@ -1,6 +1,6 @@
 import Confab
 
-/// A member of a room, with the picture that is shown.
+/// A tile of a room: a member with their video, or a shared screen.
 public struct RoomPerson: Sendable {
     public var id: String
     public var name: String
@@ -13,15 +13,15 @@ public struct RoomPerson: Sendable {
     public var isAway = false
     public var role = RoomMember.Role.guest
     public var isHost: Bool { role == .host }
-    /// How well their pictures and sound reach the server.
+    /// The quality of the member's connection to the server.
     public var quality = Session.Quality.good
-    /// Whether the server sends no video, because the network does not carry it.
+    /// Whether the server paused the video for lack of bandwidth.
     public var isPaused = false
 
     public init(id: String, name: String) { (self.id, self.name) = (id, name) }
 }
 
-/// A person who waits to be let in.
+/// A person waiting to be admitted.
 public struct WaitingPerson: Equatable, Identifiable, Sendable {
     public var id: String
     public var name: String
@@ -30,26 +30,26 @@ public struct WaitingPerson: Equatable, Identifiable, Sendable {
 }
 
 public enum RoomRequest: Equatable, Sendable {
-    /// `video` is false if the camera stays closed until it is turned on. `routedOnly` is false if the person accepts that the
-    /// members of the room see each other's addresses.
+    /// Joins a room. `video` is false if the camera stays closed until it is turned on. `routedOnly` is false if the
+    /// user accepts that members can see each other's addresses.
     case join(String, name: String, password: String?, video: Bool, routedOnly: Bool = true)
     case cancel, leave
     case mute(Bool), camera(Bool), hand(Bool), shareScreen(Bool)
     case switchCamera
     case react(String)
-    /// Answered by `sent` with the same id.
+    /// Sends a message. Answered by `sent` with the same id.
     case say(String, id: Int)
-    /// Answered by `file` with the same id.
+    /// Downloads a file. Answered by `file` with the same id.
     case download(String)
     case admit(String), deny(String)
-    /// About the person or the screen of a tile.
+    /// Performs a host's action on the person or the screen of a tile.
     case moderate(RoomAction, String)
-    /// Opens the devices before joining. Without `video`, only the microphone.
+    /// Opens the devices before joining. Without `video`, opens only the microphone.
     case preview(video: Bool)
     case closePreview
 }
 
-/// Why a room was not joined.
+/// Why joining a room failed.
 public enum RoomRefusal: Equatable, Sendable {
     case full
     case password(CallTrouble)
@@ -74,30 +74,30 @@ public enum RoomRefusal: Equatable, Sendable {
 public enum RoomEvent: Sendable {
     case waitingForHost
     case joined
-    /// The connection is lost, or it is back.
+    /// The connection was lost, or restored.
     case reconnecting(Bool)
     case refused(RoomRefusal)
-    /// Connecting media with a member; nil if all have arrived.
+    /// Media of a member is being connected; nil once all have arrived.
     case connecting(name: String?)
     case members([RoomPerson])
-    /// People who wait, if this person may let them in.
+    /// The people waiting in the lobby, if this user may admit them.
     case waitingPeople([WaitingPerson])
-    /// What this person may do.
+    /// This user's role, which determines the allowed actions.
     case role(RoomMember.Role)
     case speaker(String?)
     case firstFrame(String)
-    /// Not new: it was written before this person joined.
+    /// A chat message. `isNew` is false if it was sent before this user joined.
     case message(sender: String, text: String, isOwn: Bool, file: ChatFile? = nil, isNew: Bool = true)
-    /// The download of a file began, goes on, or is over.
+    /// The state of a file's download changed.
     case file(id: String, ChatFile.State)
     case fileRemoved(id: String)
     case sent(id: Int, Bool)
-    /// `id` is nil for this person's own reaction.
+    /// A reaction; `id` is nil for this user's own.
     case reacted(id: String?, String)
     case mutedByHost
     case ownVideo((any VideoSource)?)
     case cameraFailed(CallTrouble)
-    /// Something that the person asked for did not work. The room goes on.
+    /// A request of the user failed. The room continues.
     case trouble(CallTrouble)
     case removed
     /// The room ended while the connection was lost, and another room has its name now.
@@ -105,10 +105,10 @@ public enum RoomEvent: Sendable {
     case failed(CallTrouble)
 }
 
-/// A reaction that is shown for a moment.
+/// A reaction that is shown for a few seconds.
 struct RoomReaction: Equatable, Sendable {
     var number: Int
-    /// Nil for this person's own.
+    /// Nil for this user's own reaction.
     var member: String?
     var text: String
 }

@@ -1,4 +1,4 @@
-/// How the person arranges the pictures of a room, and what views tell about them.
+/// The arrangement of the tiles in a room, and the reports of the views that show them.
 extension RoomModel {
     public func togglePin(_ id: String) {
         if let index = pinned.firstIndex(of: id) { pinned.remove(at: index) } else { pinned.append(id) }
@@ -6,30 +6,31 @@ extension RoomModel {
     }
     public func doubleTap(_ id: String) { tiles.doubleTap(on: id) }
     public func move(to corner: Corner) { self.corner = corner }
-    /// Moves the own picture to the next corner in a direction, as VoiceOver does.
+    /// Moves the self-view to the next corner in a direction, as a VoiceOver action.
     public func move(_ direction: Corner.Direction) { move(to: corner.moved(direction)) }
     public func showPage(_ page: Int) { self.page = max(0, page) }
 
-    // MARK: A finger on the own picture
+    // MARK: Touches on the self-view
 
-    /// The finger touches the own picture, or moved.
+    /// Starts or continues a touch on the self-view.
     ///
     /// - Parameters:
-    ///   - x: how far it moved to the right since it touched the screen, in points; `y` is how far down.
-    ///   - home: where the picture lies. The place at the first touch holds, even if the room moves the picture meanwhile.
-    ///   - viewport: where the picture stays.
+    ///   - x: the distance to the right of where the touch began, in points; `y` is the distance downward.
+    ///   - home: the position of the self-view. The one at the start of the touch is used, even if the layout changes
+    ///     afterwards.
+    ///   - viewport: the area that the self-view cannot leave.
     public func drag(x: Double, y: Double, home: Rectangle, viewport: Rectangle) {
         var moved = drag ?? OwnPictureGesture(home: home, viewport: viewport)
         moved.move(x: x, y: y)
         drag = moved
     }
 
-    /// How far the own picture is from where it lies.
+    /// The distance of the self-view from its home.
     public var dragOffset: OwnPictureGesture.Offset { drag?.offset ?? OwnPictureGesture.Offset(x: 0, y: 0) }
 
-    /// The finger left the own picture: a tap mutes, a drag moves it to another corner.
+    /// Ends a touch on the self-view: a tap mutes, a drag moves it to another corner.
     ///
-    /// - Returns: whether the picture answers the tap with a movement.
+    /// - Returns: whether the self-view animates in response to the tap.
     public func endDrag() -> Bool {
         defer { drag = nil }
         switch drag?.end() {
@@ -42,10 +43,10 @@ extension RoomModel {
         return false
     }
 
-    /// The system took the touch away, for example for a gesture of its own. The picture returns.
+    /// Cancels a touch that the system took over, for example for a system gesture. The self-view returns to its home.
     public func cancelDrag() { drag = nil }
 
-    // MARK: What views see
+    // MARK: Reports of the views
 
     public func firstFrame(of id: String) { handle(.firstFrame(id)) }
     public func pictureSize(of id: String, _ size: PixelSize) {
@@ -55,7 +56,8 @@ extension RoomModel {
     }
     public func ownPictureSize(_ size: PixelSize) { ownAspect = size.aspect }
 
-    /// What goes on after the app is left: what was pinned, a shared screen, who spoke last, or else the first picture.
+    /// The source for the small window outside of the app: a pinned tile, a shared screen, the last speaker, or else
+    /// the first video.
     public var smallWindow: SmallWindow? {
         let seen = members.filter { $0.video != nil }
         let shown =
@@ -66,12 +68,12 @@ extension RoomModel {
         return SmallWindow(shown?.video, PixelSize(aspect: shown?.aspect))
     }
 
-    /// The small window is shown now, or no longer.
+    /// Records whether the small window is shown.
     public func smallWindow(isShown: Bool) {
         isInSmallWindow = isShown
         onSmallWindow?()
     }
 
-    /// Whether others see nothing of this person.
+    /// Whether others receive no video of this user.
     public var lacksOwnPicture: Bool { shownOwn == nil }
 }

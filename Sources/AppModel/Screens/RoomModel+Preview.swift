@@ -1,17 +1,17 @@
-/// The own picture before joining.
+/// The preview of the camera before joining.
 extension RoomModel {
-    /// Shows the own picture, which nobody else sees yet.
+    /// Shows the self-view, which no one else can see yet.
     public func preview() {
         guard canPreview else { return }
         isPreviewing = true
         permissions.settle([.camera, .microphone]) { [weak self] in
-            // The person may have left the screen while the system asked.
+            // The user may have left the screen while the system showed its prompts.
             guard let self, isPreviewing, !isBusy else { return }
             request(.preview(video: !isCameraOff && permissions.mayShow))
         }
     }
 
-    /// The camera's light goes out, unless the room is joined.
+    /// Closes the preview, and with it the camera, unless the room is being joined.
     public func closePreview() {
         guard isPreviewing else { return }
         isPreviewing = false

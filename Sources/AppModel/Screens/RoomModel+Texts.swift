@@ -1,9 +1,9 @@
 import Confab
 import Foundation
 
-/// What the screen of a room shows.
+/// The texts and the display state of the room screen.
 extension RoomModel {
-    /// What one can react with, as on the web page.
+    /// The reactions to choose from, equal to those of the web page.
     public static let reactions = ["👍", "👏", "❤️", "😂", "😮", "🎉"]
     public func react(_ text: String) { if isInRoom { request(.react(text)) } }
     static let reactionTime = Duration.seconds(4)
@@ -21,7 +21,7 @@ extension RoomModel {
     }
     public var canPreview: Bool { !isBusy && !isPreviewing }
     public var isInRoom: Bool { status == .inRoom }
-    /// Whether the pictures are shown. They stay while the connection is lost: the SDK joins again by itself.
+    /// Whether the tiles are shown. They stay while the connection is lost, because the SDK rejoins automatically.
     public var showsRoom: Bool { isInRoom || status == .notConnected }
     var isJoining: Bool { status == .joining || status == .lobby }
     public var offersCancel: Bool { isJoining || joinsAnyway || joinsWithoutPassword }
@@ -30,33 +30,33 @@ extension RoomModel {
     /// Whether the person was told that this room has no password.
     var joinsWithoutPassword: Bool { status == .noPassword(wantedRoom) }
     public var isScreenAwake: Bool { showsRoom || status == .lobby }
-    /// Whether the person is in a room, or about to be.
+    /// Whether the user is in a room or joining one.
     var isBusy: Bool { showsRoom || isJoining }
-    /// Sound goes on while only the connection to the server is lost.
+    /// Audio continues while only the connection to the server is lost.
     var wantsSound: Bool { showsRoom }
     public var canSend: Bool { isInRoom && !draft.allSatisfy(\.isWhitespace) }
     public var canSwitchCamera: Bool { !isCameraOff && own != nil && camera.works }
-    /// The own picture, while others see it.
+    /// The self-view, while others can see the video.
     public var shownOwn: (any VideoSource)? { isCameraOff || !camera.works ? nil : own }
-    /// Opens the room in a browser or in this app.
+    /// The link to the room, for a browser or this app.
     public var link: URL? {
         roomName.isEmpty ? nil : server?.appending(component: "room").appending(component: roomName)
     }
-    /// Bars are hidden while somebody's picture runs.
+    /// Whether to hide the bars, which is so while a member's video is shown.
     public var hidesBars: Bool { showsRoom && members.contains { tiles.isShown($0.id) } }
-    /// Whether the settings of the system can help.
+    /// Whether opening the system's settings can help.
     public var offersSettings: Bool { trouble == .cameraNeeded || trouble == .microphoneNeeded }
 
     public func video(of id: String) -> (any VideoSource)? { members.first { $0.id == id }?.video }
-    /// What is read on a tile; empty if the person has just left.
+    /// Returns the texts of a tile; empty if the person has just left.
     public func row(of id: String) -> PeopleModel.Row {
         rows.first { $0.id == id } ?? PeopleModel.Row(id: id, title: "", detail: "")
     }
     public func isSpeaking(_ id: String) -> Bool { speaker == id }
-    /// The reactions on a tile; of this person, for nil.
+    /// Returns the reactions shown on a tile, or this user's own for nil.
     public func reactionText(of id: String?) -> String { reactions.filter { $0.member == id }.map(\.text).joined() }
 
-    /// Where the pictures are in a viewport.
+    /// Computes the layout of the tiles in a viewport.
     public func arrangement(width: Double, height: Double) -> LayoutOutput {
         let all = members.map { Tile(id: $0.id, aspect: $0.aspect, isScreen: $0.isScreen) }
         var input = LayoutInput(width: width, height: height, tiles: all)
@@ -99,7 +99,7 @@ extension RoomModel {
 
     public var noticeText: String {
         if let trouble { return trouble.message }
-        return isMutedByHost ? "A host muted you. Turn off Mute to be heard again." : ""
+        return isMutedByHost ? "A host muted you. You can unmute yourself." : ""
     }
 
     public var joinText: String {
@@ -112,16 +112,16 @@ extension RoomModel {
         }
     }
 
-    public static func text(of person: WaitingPerson) -> String { "\(isolated(person.name)) would like to come in." }
+    public static func text(of person: WaitingPerson) -> String { "\(isolated(person.name)) would like to join." }
 
-    /// What is seen of this device before joining.
+    /// The text for the self-view before joining.
     public var previewText: String { camera.text(isOff: isCameraOff) }
 
-    /// What VoiceOver says about the own picture.
+    /// The VoiceOver text of the self-view.
     public var ownText: String {
         let marks = [
             isMuted ? "Muted" : nil, isCameraOff ? "No video" : camera.isInterrupted ? "Camera paused" : nil,
-            hasHandUp ? "Raised hand" : nil,
+            hasHandUp ? "Hand raised" : nil,
         ]
         return (["You"] + marks.compactMap(\.self)).joined(separator: ", ")
     }
@@ -131,7 +131,7 @@ extension RoomModel {
             let hasPicture = member.video != nil && tiles.isShown(member.id)
             let marks = [
                 member.roleText, member.id == speaker ? "Speaking" : nil, member.isMuted ? "Muted" : nil,
-                member.hasHandUp ? "Raised hand" : nil, member.isAway ? "Reconnecting…" : nil,
+                member.hasHandUp ? "Hand raised" : nil, member.isAway ? "Reconnecting…" : nil,
                 pinned.contains(member.id) ? "Pinned" : nil, hasPicture ? nil : "No video",
                 member.quality == .good ? nil : "Connection: \(member.quality.rawValue)",
                 member.isPaused ? "Video paused: the network is slow" : nil,
@@ -175,7 +175,7 @@ extension RoomModel {
     /// The sheet with the chat.
     private var chatLines: [ScreenLine] {
         [.title("Chat")] + chat.flatMap(\.screenLines) + [
-            .field("Message", value: draft, hint: "Write to everyone…"), .button("Send", isEnabled: canSend),
+            .field("Message", value: draft, hint: "Message everyone…"), .button("Send", isEnabled: canSend),
         ]
     }
 

@@ -2,16 +2,16 @@ import Confab
 import Foundation
 import Observation
 
-/// A room: before joining, in it, and after it.
+/// The room screen: before joining, inside, and afterwards.
 @MainActor @Observable public final class RoomModel: Screen {
     public enum Status: Equatable, Sendable {
         case ready, joining, lobby
-        /// Members of the room with this name see each other's addresses. The person may join anyway.
+        /// Members of the room with this name can see each other's addresses. The user may join anyway.
         case addressesAreSeen(String)
         /// A password was given, and the room with this name has none, so it may be another room. The person may join anyway.
         case noPassword(String)
         case full
-        /// No connection; the room is joined again when there is one.
+        /// The connection was lost. The SDK rejoins the room once it is restored.
         case notConnected
         case inRoom
         case removed
@@ -23,32 +23,33 @@ import Observation
     }
 
     static let maxChat = 200
-    /// The most bytes of a message (`protocol/rooms.md`).
+    /// The maximum size of a message in bytes (`protocol/rooms.md`).
     static let maxMessage = 4096
     nonisolated static let maxName = 64
     public var roomName = ""
     public var yourName = ""
     public var password = ""
     public var draft = ""
-    /// Whether the sheet with the chat is shown.
+    /// Whether the chat sheet is shown.
     public var showsChat = false
     public internal(set) var status = Status.ready
     public private(set) var needsPassword = false
     public internal(set) var members: [RoomPerson] = []
-    /// The shapes of pictures that were seen, which declared sizes may not have: a phone turns.
+    /// The measured aspect ratios of videos. They can differ from the declared sizes, for example when a phone is
+    /// rotated.
     var measured: [String: Double] = [:]
-    /// A finger on the own picture.
+    /// The current touch on the self-view.
     public internal(set) var drag: OwnPictureGesture?
     public private(set) var waitingPeople: [WaitingPerson] = []
-    /// What this person may do in the room.
+    /// This user's role, which determines the allowed actions.
     public internal(set) var role = RoomMember.Role.guest
-    /// What the person is asked before an action that cannot be undone.
+    /// The confirmation shown before an action that cannot be undone.
     public internal(set) var question: RoomQuestion?
-    /// Whether the own picture is shown before joining.
+    /// Whether the self-view is shown before joining.
     public internal(set) var isPreviewing = false
     public private(set) var connectingTo: String?
     public private(set) var speaker: String?
-    /// Who spoke last, so that the small window does not change with each silence.
+    /// The last speaker, so that the small window does not change with each silence.
     private(set) var lastSpeaker: String?
     public internal(set) var own: (any VideoSource)?
     public internal(set) var ownAspect: Double?
@@ -59,7 +60,7 @@ import Observation
     public private(set) var isCameraOff = false
     public private(set) var hasHandUp = false
     public private(set) var isSharingScreen = false
-    /// What did not work, for a while or until the person does something about it.
+    /// The last error, shown for a while or until the user reacts to it.
     public private(set) var trouble: CallTrouble?
     public internal(set) var tiles = TileStates()
     public internal(set) var page = 0
@@ -68,17 +69,17 @@ import Observation
     public var layout = RoomLayout.auto { didSet { page = 0 } }
     private(set) var reactions: [RoomReaction] = []
     private(set) var isConnected = true
-    /// The server of the room, for its link.
+    /// The server of the room, used in its link.
     var server: URL?
-    /// The room that is being joined. Its field can be edited meanwhile.
+    /// The room being joined. The text field can be edited in the meantime.
     private var joinedRoom = ""
-    /// The room whose members may see this person's address.
+    /// The room for which the user accepted that members can see each other's addresses.
     private var acceptedRoom: String?
     private var nextLine = 1
     private var nextReaction = 1
-    /// Messages that the server has not answered.
+    /// Messages that the server has not confirmed.
     private var sending: [ChatEntry] = []
-    /// The name that was filled in, and not typed.
+    /// The name that was filled in automatically.
     private var suggestedName = ""
     private var cancelTrouble: (@MainActor () -> Void)?
     private let clock: any AppClock
@@ -96,7 +97,7 @@ import Observation
         (self.clock, self.permissions, self.announce, self.request) = (clock, permissions, announce, request)
     }
 
-    // MARK: What the person does
+    // MARK: User actions
 
     public func join() {
         guard canJoin else { return }
@@ -108,7 +109,7 @@ import Observation
     }
 
     private func sendJoin() {
-        // The person may have canceled while the system asked.
+        // The user may have canceled while the system showed its prompts.
         guard status == .joining else { return }
         let video = !isCameraOff && permissions.mayShow
         joinedRoom = wantedRoom
@@ -119,17 +120,17 @@ import Observation
     }
 
     public func leave() {
-        // The next time, the room may have other members.
+        // The room may have other members next time, so ask again.
         acceptedRoom = nil
         closePreview()
         guard isBusy else { return reset(to: .ready) }
         let ending: RoomRequest = showsRoom ? .leave : .cancel
-        // First, because the request makes the app look at what goes on.
+        // Reset before sending: the request makes the app re-evaluate which conversation is active.
         reset(to: .ready)
         request(ending)
     }
 
-    /// A call or a chat begins.
+    /// Leaves the room because a call or a chat begins.
     func leaveForOther() {
         guard isBusy else { return closePreview() }
         leave()
@@ -152,7 +153,7 @@ import Observation
     private func setCamera(isOff: Bool) {
         isCameraOff = isOff
         if trouble == .cameraNeeded { trouble = nil }
-        // Without the camera, only the microphone was opened.
+        // Without the camera, only the microphone has been opened.
         if isPreviewing, !isBusy, !isOff, own == nil { return request(.preview(video: true)) }
         request(.camera(!isOff && camera.works))
     }
@@ -175,12 +176,12 @@ import Observation
         say(ChatEntry(id: nextLine, isOwn: true, text: text))
         nextLine += 1
     }
-    /// Sends a message again that could not be sent.
+    /// Sends a failed message again.
     public func sendAgain(_ id: Int) {
         guard isInRoom, let index = chat.firstIndex(where: { $0.id == id && !$0.isSent }) else { return }
         say(chat.remove(at: index))
     }
-    /// What was sent arrives from the server like the messages of others. Until then it is not shown.
+    /// Sends a message. It is shown once the server returns it, like the messages of others.
     private func say(_ line: ChatEntry) {
         sending.append(line)
         if sending.count > Self.maxChat { sending.removeFirst() }
@@ -196,18 +197,18 @@ import Observation
         request(.download(id))
     }
 
-    /// Fills the name in, unless the person has typed another one.
+    /// Fills in the name, unless the user has typed another one.
     func suggest(name: String) {
         if yourName == suggestedName { yourName = name }
         suggestedName = name
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     func handle(_ event: RoomEvent) {
         switch event {
         case .waitingForHost: if status == .joining { change(to: .lobby) }
-        // The SDK joins the room again by itself.
+        // The SDK rejoins the room automatically.
         case .reconnecting(let isLost): if showsRoom { change(to: isLost ? .notConnected : .inRoom) }
         case .joined:
             guard isJoining else { return }
@@ -229,7 +230,7 @@ import Observation
         case .reacted(let id, let text): if showsRoom { reacted(id, text) }
         case .mutedByHost: if showsRoom { muteForHost() }
         case .ownVideo(let source):
-            // The preview may have been closed while the camera opened.
+            // The preview may have been closed while the camera was opening.
             guard isBusy || isPreviewing else { return }
             own = source
             if own != nil { applyToMedia() }
@@ -262,7 +263,7 @@ import Observation
         }
     }
 
-    /// What the system does to the camera and the screen. Others see that the camera is off instead of a frozen picture.
+    /// Handles events of the camera and the screen. Others see that the camera is off, instead of a frozen image.
     func handle(_ event: CaptureEvent) {
         switch event {
         case .cameraInterrupted(let isInterrupted): changeCamera { $0.isInterrupted = isInterrupted }
@@ -275,7 +276,7 @@ import Observation
         }
     }
 
-    /// The system stops the camera, or lets it run, because the app has left the screen or is back.
+    /// Records whether the camera may run. The system stops it while the app is off screen.
     func showsCamera(_ isRunning: Bool) { changeCamera { $0.isStopped = !isRunning } }
 
     private func changeCamera(_ change: (inout CameraState) -> Void) {
@@ -287,7 +288,7 @@ import Observation
 
     func connection(isUp: Bool) { isConnected = isUp }
 
-    /// The buttons could be pressed before the camera and the microphone were open.
+    /// Applies the state of the buttons, which may have changed before the devices were open.
     private func applyToMedia() {
         request(.mute(isMuted))
         request(.camera(!isCameraOff && camera.works))
@@ -296,7 +297,7 @@ import Observation
     private func muteForHost() {
         guard !isMuted || !isMutedByHost else { return }
         (isMuted, isMutedByHost) = (true, true)
-        // It stays muted when the media is published again.
+        // Keep it muted when the media is published again.
         request(.mute(true))
         announce(noticeText)
     }
@@ -310,7 +311,7 @@ import Observation
 
     private func replace(_ all: [RoomPerson]) {
         let former = Dictionary(members.map { ($0.id, $0) }) { first, _ in first }
-        // Another source is measured again. One that was only turned off keeps its shape.
+        // Measure a new source again. One that was only turned off keeps its aspect ratio.
         measured = measured.filter { id, _ in
             guard let member = all.first(where: { $0.id == id }) else { return false }
             guard let new = member.video, let old = former[id]?.video else { return true }
@@ -321,7 +322,7 @@ import Observation
             member.aspect = measured[$0.id] ?? $0.aspect ?? former[$0.id]?.aspect
             return member
         }
-        // A picture that was turned off appears again with a first frame.
+        // A video that was turned off appears again with its first frame.
         tiles.keep(only: all.map(\.id), shown: all.filter { $0.video != nil }.map(\.id))
         if let asked = question?.person, !all.contains(where: { $0.id == asked }) { question = nil }
         pinned.removeAll { id in !all.contains { $0.id == id } }
@@ -342,13 +343,13 @@ import Observation
 
     private func fileChanged(_ id: String, _ state: ChatFile.State) {
         guard let index = chat.firstIndex(where: { $0.file?.id == id }), let file = chat[index].file,
-            // A report of progress may be late.
+            // A progress report may arrive late.
             case .downloading = file.state
         else { return }
         chat[index].file?.state = state
         switch state {
         case .offered, .downloading: break
-        case .saved: announce("\(chat[index].text) is downloaded.")
+        case .saved: announce("\(chat[index].text) has been downloaded.")
         case .failed(let message): announce(message)
         }
     }
@@ -370,7 +371,7 @@ import Observation
     private func reacted(_ id: String?, _ text: String) {
         let reaction = RoomReaction(number: nextReaction, member: id, text: text)
         nextReaction += 1
-        // The newest of each person.
+        // Keep only the newest reactions of each person.
         let former = reactions.filter { $0.member == id }.dropLast(Self.maxReactions - 1).map(\.number)
         reactions.removeAll { former.contains($0.number) }
         reactions.append(reaction)

@@ -1,6 +1,6 @@
 import Confab
 
-/// What a host or a cohost does about another person in a room.
+/// An action of a host or cohost on another person in a room.
 public enum RoomAction: Hashable, Sendable {
     case mute, stopSharing, makeHost, makeCohost, makeGuest, remove
 
@@ -15,7 +15,7 @@ public enum RoomAction: Hashable, Sendable {
         }
     }
 
-    /// What the server lets somebody do about another person (`protocol/rooms.md`).
+    /// Returns the actions that the server allows a role to perform on another person (`protocol/rooms.md`).
     static func allowed(for role: RoomMember.Role, about person: RoomPerson) -> [RoomAction] {
         guard role != .guest else { return [] }
         if person.isScreen { return [.stopSharing] }
@@ -28,20 +28,21 @@ public enum RoomAction: Hashable, Sendable {
     }
 }
 
-/// Asks before something that cannot be undone.
+/// A confirmation before an action that cannot be undone.
 public struct RoomQuestion: Equatable, Sendable {
     public let action: RoomAction
     let person: String
     public let text: String
 
-    /// Nil for an action that can be undone.
+    /// Creates the confirmation; nil for an action that can be undone.
     init?(_ action: RoomAction, about person: RoomPerson) {
         switch action {
         case .mute, .stopSharing, .makeCohost, .makeGuest: return nil
         case .remove: text = "Remove \(isolated(person.name)) from the room?"
         case .makeHost:
             text =
-                "Make \(isolated(person.name)) a host? You cannot undo this: a host can change everyone's role, including yours."
+                "Make \(isolated(person.name)) a host? Hosts can change everyone’s role, including yours, so you cannot "
+                + "undo this."
         }
         (self.action, self.person) = (action, person.id)
     }
@@ -65,13 +66,13 @@ extension RoomModel {
 
     public func confirm(_ question: RoomQuestion) {
         self.question = nil
-        // The other person may have left, or this one may be no host any more.
+        // The other person may have left, or this user may have lost the host role.
         if actions(on: question.person).contains(question.action) {
             request(.moderate(question.action, question.person))
         }
     }
 
-    /// Whether the question is shown. The dialog can only take it back.
+    /// Whether the confirmation is shown. The dialog only ever sets this to false.
     public var asks: Bool {
         get { question != nil }
         set { if !newValue { question = nil } }
@@ -85,9 +86,9 @@ extension RoomModel {
         // The room's owner may have come, and this person is no longer host.
         if let question, !actions(on: question.person).contains(question.action) { self.question = nil }
         switch new {
-        case .host: announce("You are a host of this room now.")
-        case .cohost: announce("You are a cohost of this room now.")
-        case .guest: announce("You are a guest of this room now.")
+        case .host: announce("You are now a host of this room.")
+        case .cohost: announce("You are now a cohost of this room.")
+        case .guest: announce("You are now a guest in this room.")
         }
     }
 }

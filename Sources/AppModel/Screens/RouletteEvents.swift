@@ -1,43 +1,43 @@
 import Confab
 
-/// How to chat with a stranger.
+/// The kind of chat with a stranger.
 public enum RouletteMode: String, CaseIterable, Sendable { case video, text }
 
-/// What the roulette asks of the SDK.
+/// A request from the roulette screen to the SDK.
 public enum RouletteRequest: Equatable, Sendable {
-    /// Without `video`, only the microphone is opened.
+    /// Opens the devices. Without `video`, opens only the microphone.
     case preview(video: Bool)
     case closePreview
     case start(RouletteMode, interests: [String], video: Bool)
     case next, stop, keep
     case block(match: String?)
-    /// Answered by `sent` with the same id if it failed.
+    /// Sends a message. Answered by `sent` with the same id if it fails.
     case say(String, id: Int)
     case typing(Bool)
     case mute(Bool)
     case camera(Bool)
     case switchCamera
-    /// `match` is the chat in which it happened, which may be over.
+    /// Reports a chat. `match` identifies the chat, which may have ended.
     case report(ReportReason, match: String?)
-    /// How many people are there.
+    /// Requests the number of people online.
     case count
 }
 
-/// What the SDK says about the roulette.
+/// An event of the roulette from the SDK.
 public enum RouletteEvent: Sendable {
-    /// The devices are open. Nil without the camera.
+    /// The devices are open. The source is nil without the camera.
     case preview((any VideoSource)?)
-    /// They are closed.
+    /// The devices are closed.
     case released
     case cameraFailed(CallTrouble)
-    /// Searching. With a pause after several quick skips.
+    /// The search has started, with a pause after several quick skips.
     case waiting(pause: Duration?)
     case matched(name: String, interests: [String], hasChat: Bool, match: String? = nil)
     case video(any VideoSource)
     case firstFrame
-    /// The partner's sound is here, and the partner sends no picture now.
+    /// The partner's audio has arrived, and the partner currently sends no video.
     case audioOnly
-    /// No picture and sound arrived in time.
+    /// No audio or video arrived in time.
     case noStream
     case partner(isAway: Bool)
     case message(String)
@@ -51,13 +51,13 @@ public enum RouletteEvent: Sendable {
     case stopped(CallTrouble?)
 }
 
-/// How a chat ended.
+/// The reason for the end of a chat.
 public enum RouletteEnding: Equatable, Sendable {
     case partnerLeft, partnerNext, next, blocked, connectionLost
-    /// This person stopped, here or on another device.
+    /// This user stopped, here or on another device.
     case stopped
-    /// This person left the app.
+    /// This user left the app.
     case leftApp
-    /// The operators of the server ended it.
+    /// The server's operators ended the chat.
     case operators
 }

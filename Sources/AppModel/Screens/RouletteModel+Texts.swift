@@ -1,9 +1,9 @@
 import Foundation
 
-/// The texts of the roulette, as on the web page.
+/// The texts of the roulette, equal to those of the web page.
 extension RouletteModel {
     var name: String { partnerName.isEmpty ? "your partner" : partnerName }
-    /// The name at the beginning of a sentence.
+    /// The partner's name for the beginning of a sentence.
     private var who: String { partnerName.isEmpty ? "Your partner" : isolated(partnerName) }
     private var whom: String { partnerName.isEmpty ? "your partner" : isolated(partnerName) }
 
@@ -18,7 +18,7 @@ extension RouletteModel {
         case .matched: "You are connected with \(whom). Waiting for video…"
         case .talking:
             mode == .text ? "You are chatting with \(whom). Have fun!" : "You are talking with \(whom). Have fun!"
-        case .partnerAway: "\(who) lost the connection and may come back. Wait a moment, or press Next."
+        case .partnerAway: "\(who) lost the connection and may reconnect. Wait a moment, or press Next."
         case .noStream: "No audio or video from \(whom) yet. Wait a moment, or press Next."
         }
     }
@@ -28,7 +28,7 @@ extension RouletteModel {
         if !isConnected { return "Not connected to the server." }
         switch lastEnding {
         case .operators: return "The operators of this server ended this chat."
-        case .stopped: return "The chat ended because you continue elsewhere."
+        case .stopped: return "The chat ended because you continued elsewhere."
         case .leftApp: return "The \(canReport ? "chat" : "search") ended because you left the app."
         case nil, .partnerLeft, .partnerNext, .next, .blocked, .connectionLost: break
         }
@@ -36,9 +36,9 @@ extension RouletteModel {
             ? "Check your camera first. Nothing is sent until you press Start." : "Ready when you are."
     }
 
-    /// What did not work during the chat or the search.
+    /// The error shown during a search or a chat.
     public var noticeText: String { isIdle ? "" : trouble?.message ?? "" }
-    /// Whether the settings of the system can help.
+    /// Whether opening the system's settings can help.
     public var offersSettings: Bool { trouble == .cameraNeeded }
 
     private var searchText: String {
@@ -63,7 +63,7 @@ extension RouletteModel {
         sharedInterests.isEmpty ? "" : "You both like \(sharedInterests.map(isolated).joined(separator: ", "))"
     }
 
-    /// What to know about the chat, until there are messages.
+    /// A hint about the chat, shown until there are messages.
     public var chatHint: String {
         guard hasChat else { return "\(who) uses an app without text chat. You can still talk." }
         return chat.isEmpty ? "Say hello. Messages are not stored unless one of you reports the chat." : ""
@@ -72,9 +72,9 @@ extension RouletteModel {
     public var typingText: String { isPartnerTyping ? "\(who) is typing…" : "" }
     public var addressText: String { "In video chats your partner can see your IP address. Text chats hide it." }
 
-    /// Whether the own picture is shown before a chat.
+    /// Whether the self-view is shown before a chat.
     public var showsPreview: Bool { !asksForDevices && own != nil }
-    /// Whether the last partner is being reported.
+    /// Whether the report sheet is open.
     public var isReporting: Bool { report != nil }
 
     public var partnerPicture: String {

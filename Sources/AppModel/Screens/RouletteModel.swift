@@ -2,19 +2,19 @@ import Confab
 import Foundation
 import Observation
 
-/// The chat with strangers: the partner on top, oneself below, and Next.
+/// The screen for chats with strangers: the partner on top, the self-view below, and the Next button.
 @MainActor @Observable public final class RouletteModel: Screen {
     public enum Status: Equatable, Sendable {
         case idle
         case waiting(until: Date?)
-        /// Without a picture yet.
+        /// Connected to a partner whose media has not arrived yet.
         case matched
         case talking
         case partnerAway
         case noStream
     }
 
-    /// Messages kept on the screen.
+    /// The maximum number of messages kept on the screen.
     static let maxLines = 200
     static let maxMessage = 2000
     static let maxInterests = 10
@@ -32,11 +32,11 @@ import Observation
     /// Whether the devices are open.
     public private(set) var isPrepared = false
     public private(set) var lastEnding: RouletteEnding?
-    /// The chat that goes on, or the last one since the search began.
+    /// The current chat, or the last one since the search began.
     private var match: String?
-    /// Whether the partner was seen or heard.
+    /// Whether the partner's audio or video has arrived.
     private var hasArrived = false
-    /// Whether there was a partner since the search began.
+    /// Whether there has been a partner since the search began.
     private var hadPartner = false
     public private(set) var trouble: CallTrouble?
     public private(set) var peopleOnline: Int?
@@ -66,7 +66,7 @@ import Observation
         now = clock.now
     }
 
-    // MARK: What is enabled
+    // MARK: Enabled controls
 
     public var isInChat: Bool {
         switch status {
@@ -86,35 +86,35 @@ import Observation
     public var isScreenAwake: Bool { !isIdle }
     public var canSwitchCamera: Bool { !isCameraOff && own != nil && camera.works }
     public var showsPictures: Bool { mode == .video }
-    /// Whether the camera and the microphone have to be opened before a chat. One by text needs neither.
+    /// Whether the camera and the microphone must be opened before a chat. Text chats need neither.
     public var asksForDevices: Bool { mode == .video && !isPrepared }
-    /// The own picture, while others see it.
+    /// The self-view, while others can see the video.
     public var shownOwn: (any VideoSource)? { isCameraOff || !camera.works ? nil : own }
     public private(set) var partnerSize: PixelSize?
     public func pictureSize(_ size: PixelSize) { partnerSize = size }
     public var smallWindow: SmallWindow? { SmallWindow(partner, partnerSize) }
-    /// Whether the partner is seen in the small window. Then the chat goes on although the app is not on the screen.
+    /// Whether the small window shows the partner. If so, the chat continues while the app is off screen.
     public private(set) var isInSmallWindow = false
     var onSmallWindow: (@MainActor () -> Void)?
-    /// Below the messages: what the chat is for, and that the partner writes.
+    /// The notes below the messages: a hint about the chat, and whether the partner is typing.
     public var notes: [String] { [chatHint, typingText].filter { !$0.isEmpty } }
-    /// Whether there is a partner without a picture.
+    /// Whether there is a partner without video.
     public var lacksPicture: Bool { isInChat && partner == nil }
-    /// Whether sound may flow.
+    /// Whether a chat needs audio.
     var wantsSound: Bool { isInChat && mode == .video }
 
-    // MARK: What the person does
+    // MARK: User actions
 
     public func preview() { request(.preview(video: permissions.mayShow)) }
 
-    /// The screen is shown. Only then the number of people is asked for.
+    /// Handles the appearance of the screen. The number of people online is requested only while it is visible.
     public func appear() {
         isShown = true
         if isConnected { request(.count) }
     }
     public func disappear() { isShown = false }
 
-    /// A text chat needs no camera, and its light would tell otherwise.
+    /// Closes the camera for a text chat, which does not need it. Its light would suggest otherwise.
     private func changedMode() { if mode == .text, isPrepared { request(.closePreview) } }
 
     public func addInterest() {
@@ -140,7 +140,7 @@ import Observation
     }
 
     private func sendStart() {
-        // The person may have stopped while the system asked.
+        // The user may have stopped while the system showed its prompts.
         guard !isIdle else { return }
         request(.start(mode, interests: interests, video: !isCameraOff && permissions.mayShow))
     }
@@ -158,7 +158,7 @@ import Observation
         request(.stop)
     }
 
-    /// The app was left for a while, which ends a chat.
+    /// Ends the chat or the search because the user left the app.
     func stopUnseen() {
         guard canStop else { return }
         stop()
@@ -186,7 +186,7 @@ import Observation
         request(.say(line.text, id: line.id))
     }
 
-    /// Sends a message again that could not be sent.
+    /// Sends a failed message again.
     public func sendAgain(_ id: Int) {
         guard isInChat, let index = chat.firstIndex(where: { $0.id == id && !$0.isSent }) else { return }
         chat[index].isSent = true
@@ -221,7 +221,7 @@ import Observation
 
     public func openReport() {
         guard canReport else { return }
-        // The search goes on behind the sheet, and may find the next partner.
+        // The search continues behind the sheet, and may find the next partner, so remember the reported chat.
         report = ReportModel(partnerName: name, chat: chat) { [weak self, match] reason, blocks in
             self?.request(.report(reason, match: match))
             if blocks { self?.block(match) }
@@ -239,16 +239,16 @@ import Observation
         request(.typing(!draft.isEmpty))
     }
 
-    /// The view shows the first frame of the partner.
+    /// Handles the first frame of the partner's video.
     public func pictureShown() { handle(.firstFrame) }
 
-    /// The small window is shown now, or no longer.
+    /// Records whether the small window is shown.
     public func smallWindow(isShown: Bool) {
         isInSmallWindow = isShown
         onSmallWindow?()
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     func connection(isUp: Bool) {
         let isBack = isUp && !isConnected
@@ -256,17 +256,17 @@ import Observation
         if isBack, isShown { request(.count) }
     }
 
-    /// What the system does to the camera. Others see that it is off instead of a frozen picture.
+    /// Handles events of the camera. Others see that it is off, instead of a frozen image.
     func handle(_ event: CaptureEvent) {
         switch event {
         case .cameraInterrupted(let isInterrupted): changeCamera { $0.isInterrupted = isInterrupted }
         case .cameraFaces(let facing): camera.facing = facing
-        // There is no screen share here.
+        // The roulette has no screen sharing.
         case .shareStarted, .shareEnded: break
         }
     }
 
-    /// The system stops the camera, or lets it run, because the app has left the screen or is back.
+    /// Records whether the camera may run. The system stops it while the app is off screen.
     func showsCamera(_ isRunning: Bool) { changeCamera { $0.isStopped = !isRunning } }
 
     private func changeCamera(_ change: (inout CameraState) -> Void) {
@@ -276,7 +276,7 @@ import Observation
         request(.camera(camera.works))
     }
 
-    /// Media that was opened again does what the buttons say.
+    /// Applies the state of the buttons to newly opened media.
     private func applyToMedia() {
         request(.mute(isMuted))
         if own != nil { request(.camera(!isCameraOff && camera.works)) }
@@ -294,7 +294,7 @@ import Observation
             tell(trouble)
         case .waiting(let pause): wait(pause)
         case .matched(let name, let interests, let hasChat, let match):
-            // It may arrive after Stop, and then it ends at once.
+            // A match may arrive after Stop, and then ends at once.
             guard !isIdle else { return }
             (self.match, hadPartner) = (match, true)
             (partnerName, sharedInterests, self.hasChat) = (name, interests, hasChat)
@@ -303,7 +303,7 @@ import Observation
         case .video(let source): if isInChat { partner = source }
         case .firstFrame: arrived()
         case .audioOnly:
-            // The last frame would stay.
+            // Otherwise, the last frame would stay.
             partner = nil
             arrived()
         case .noStream: if status == .matched { change(to: .noStream) }
@@ -330,7 +330,7 @@ import Observation
         case .reported(let trouble): report?.finished(trouble)
         case .online(let count): peopleOnline = count
         case .stopped(nil):
-            // Confirms a stop. If the person has started again meanwhile, it is late.
+            // This confirms a stop. If the user has started again in the meantime, ignore it.
             break
         case .stopped(let trouble):
             leavePartner(nil)
@@ -353,7 +353,7 @@ import Observation
         tick()
     }
 
-    /// Counts a pause down.
+    /// Counts down a pause.
     private func tick() {
         cancelTick?()
         now = clock.now
@@ -364,7 +364,7 @@ import Observation
     private func ended(_ ending: RouletteEnding) {
         guard isInChat else { return }
         leavePartner(ending)
-        // The server searches on by itself, unless the search is over too.
+        // The server continues the search automatically, unless it ended too.
         change(to: ending == .operators || ending == .stopped ? .idle : .waiting(until: nil))
     }
 

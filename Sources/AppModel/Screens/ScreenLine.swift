@@ -1,8 +1,8 @@
-/// One thing that a person reads or hears on a screen, from top to bottom.
+/// One element of a screen, in the order in which it is read or spoken by VoiceOver.
 public enum ScreenLine: Equatable, Sendable {
     case title(String)
     case text(String)
-    /// A picture of somebody, or what is shown instead.
+    /// A video, or the placeholder shown instead.
     case picture(String)
     case field(String, value: String, hint: String = "")
     case toggle(String, isOn: Bool)
@@ -10,7 +10,7 @@ public enum ScreenLine: Equatable, Sendable {
     case row(String, detail: String = "")
     case button(String, isEnabled: Bool = true)
 
-    /// The line in a file that people review.
+    /// The line in the reviewed text file of a screen.
     public var description: String {
         switch self {
         case .title(let text): "# \(text)"
@@ -25,18 +25,18 @@ public enum ScreenLine: Equatable, Sendable {
     }
 }
 
-/// A screen that can be read as text.
+/// A screen that can be rendered as text.
 @MainActor public protocol Screen: AnyObject {
     var lines: [ScreenLine] { get }
 }
 
-/// Isolates a name inside a sentence. Otherwise right-to-left text in a name would change the order of the sentence.
+/// Isolates a name inside a sentence. Otherwise, right-to-left text in a name would change the order of the sentence.
 func isolated(_ name: String) -> String { "\u{2068}\(name)\u{2069}" }
 
 func counted(_ count: Int, _ one: String, _ other: String) -> String { "\(count) \(count == 1 ? one : other)" }
 
 extension String {
-    /// As many whole characters as fit into a number of bytes.
+    /// Returns as many whole characters as fit into the given number of bytes.
     func prefix(bytes: Int) -> String {
         guard utf8.count > bytes else { return self }
         var (end, size) = (startIndex, 0)
@@ -50,7 +50,7 @@ extension String {
 }
 
 extension Duration {
-    /// Such as 0:07, 12:30, 1:02:03.
+    /// The duration as text, such as 0:07, 12:30 or 1:02:03.
     var clockText: String {
         let seconds = max(0, components.seconds)
         let two: (Int64) -> String = { $0 < 10 ? "0\($0)" : "\($0)" }

@@ -1,10 +1,10 @@
-/// How pictures are drawn.
+/// The renderer of videos.
 public enum RendererChoice: String, Codable, CaseIterable, Sendable {
     case sampleBuffer, metal
 
     public var text: String { self == .metal ? "Metal" : "Standard" }
 
-    /// How a picture is drawn in one place. Metal draws nothing in the background, where the small window is.
+    /// Returns the renderer for one surface. Metal cannot render in the background, where the small window is shown.
     public func forSurface(inBackground: Bool) -> RendererChoice { inBackground ? .sampleBuffer : self }
 }
 
@@ -27,12 +27,12 @@ public enum AudioCodecChoice: String, Codable, CaseIterable, Sendable {
         switch self {
         case .any: "Any"
         case .opus: "Opus"
-        case .opusRed: "Opus, sent twice"
+        case .opusRed: "Opus with redundancy"
         }
     }
 }
 
-/// How media may travel, as on the web page.
+/// The ICE candidates to use, with the same choices as the web page.
 public enum CandidateChoice: String, Codable, CaseIterable, Sendable {
     case local, stun, turn, any
 
@@ -41,7 +41,7 @@ public enum CandidateChoice: String, Codable, CaseIterable, Sendable {
         case .local: "Direct connections only"
         case .stun: "Direct connections and STUN"
         case .turn: "TURN servers only"
-        case .any: "Any way"
+        case .any: "Automatic"
         }
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Observation
 
-/// Settings of this device. They apply when something is joined the next time.
+/// The settings of this device. They apply to the next call, chat or room.
 public struct DeviceSettings: Codable, Equatable, Sendable {
     public var renderer = RendererChoice.sampleBuffer
     public var videoCodec = VideoCodecChoice.any
@@ -16,7 +16,7 @@ public struct DeviceSettings: Codable, Equatable, Sendable {
     public init() {}
 }
 
-/// A device of the person.
+/// A device linked to this account.
 public struct LinkedDevice: Equatable, Identifiable, Sendable {
     public var id: String
     public var name: String
@@ -39,7 +39,7 @@ public enum SettingsRequest: Equatable, Sendable {
 public enum SettingsEvent: Sendable {
     case devices([LinkedDevice])
     case code(String, validFor: Duration)
-    /// This device belongs to the account of the other device now.
+    /// This device now belongs to the other device's account.
     case linked
     case blocked([CallPerson])
     case push(SettingsModel.Push)
@@ -66,10 +66,10 @@ public enum SettingsEvent: Sendable {
     public private(set) var account = Account.none
     public private(set) var trouble: CallTrouble?
     public var codeDraft = ""
-    /// Numbers for people who look for a fault.
+    /// The state of the app, for people who debug it.
     public var diagnostics: [String] { diagnose() }
     @ObservationIgnored var diagnose: @MainActor () -> [String] = { [] }
-    /// The licenses of what the app contains.
+    /// The licenses of the app and its dependencies.
     public let licenses = Licenses.all
     private let clock: any AppClock
     private let request: @MainActor (SettingsRequest) -> Void
@@ -81,7 +81,7 @@ public enum SettingsEvent: Sendable {
         (self.settings, self.server, self.clock, self.request) = (settings, server, clock, request)
     }
 
-    // MARK: What the person does
+    // MARK: User actions
 
     public func load() {
         if linking == .done { linking = .none }
@@ -93,7 +93,7 @@ public enum SettingsEvent: Sendable {
     public func makeCode() { request(.makeCode) }
     public var canLink: Bool { canUseCode && linking != .busy }
     public var canUseCode: Bool { codeDraft.filter { $0.isLetter || $0.isNumber }.count == 8 }
-    /// Linking replaces what this device has, so it is asked for first.
+    /// Asks for confirmation first, because linking replaces the data of this device.
     public func askToLink() { if canUseCode { linking = .asking } }
     public func cancelLink() { linking = .none }
     public func useCode() {
@@ -148,7 +148,7 @@ public enum SettingsEvent: Sendable {
         }
     }
 
-    /// Writes the data to a file, which the person can share.
+    /// Writes the data to a file, which the user can share.
     private func exported(_ data: Data) {
         let file = FileManager.default.temporaryDirectory.appending(path: "confab-data.json")
         do {
@@ -161,7 +161,7 @@ public enum SettingsEvent: Sendable {
         }
     }
 
-    // MARK: What is enabled
+    // MARK: Enabled controls
 
     public var canTogglePush: Bool { push == .on || push == .off }
     public var canExport: Bool { account != .exporting }
@@ -173,8 +173,8 @@ public enum SettingsEvent: Sendable {
 
     // MARK: Texts
 
-    public let choicesText = "The renderer, the codecs and the way to connect apply from the next call or room."
-    /// The people to unblock; empty while they are not known.
+    public let choicesText = "Changes to the renderer, codecs and connection type apply to the next call or room."
+    /// The people who can be unblocked; empty until they are loaded.
     public var blockedPeople: [CallPerson] { blocked ?? [] }
     public var codeText: String {
         guard let code else { return "" }
@@ -248,13 +248,13 @@ public enum SettingsEvent: Sendable {
 
     private var choiceLines: [ScreenLine] {
         [
-            .choice("Picture size", value: settings.size.text),
+            .choice("Camera resolution", value: settings.size.text),
             .choice("Renderer", value: settings.renderer.text),
             .choice("Video codec", value: settings.videoCodec.text),
             .choice("Audio codec", value: settings.audioCodec.text),
-            .choice("Connect by", value: settings.candidates.text),
+            .choice("Connection type", value: settings.candidates.text),
             .choice("Protocol", value: settings.transport.text),
-            .choice("Distances", value: settings.unit.text),
+            .choice("Distance unit", value: settings.unit.text),
         ]
     }
 

@@ -1,12 +1,12 @@
 import Confab
 
-/// What the small window shows after the app is left (Picture in Picture).
+/// The content of the Picture in Picture window, which is shown after the app leaves the foreground.
 public struct SmallWindow: Sendable {
     public var source: any VideoSource
-    /// In pixels.
+    /// The size in pixels.
     public var size: PixelSize
 
-    /// Nil without a picture.
+    /// Creates the content; nil without video.
     init?(_ source: (any VideoSource)?, _ size: PixelSize?) {
         guard let source else { return nil }
         (self.source, self.size) = (source, size ?? .usual)
@@ -14,10 +14,10 @@ public struct SmallWindow: Sendable {
 }
 
 extension PixelSize {
-    /// The shapes that a small window has. Others are narrowed or widened.
+    /// The aspect ratios supported by the window. Others are clamped.
     private static let aspects = 0.25...4.0
 
-    /// A size with this width divided by the height.
+    /// Creates a size with the given ratio of width to height.
     init?(aspect: Double?) {
         guard let aspect, aspect.isFinite else { return nil }
         let height = PictureSize.usual.height

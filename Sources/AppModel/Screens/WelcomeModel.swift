@@ -1,52 +1,53 @@
 import Foundation
 import Observation
 
-/// What a server's `/health` said.
+/// The result of checking a server.
 public enum ServerHealth: Equatable, Sendable {
     case ok
-    /// It answered, but it is no Confab server.
+    /// The server answered, but it is not a Confab server.
     case other
     case unreachable
-    /// The server needs a newer app.
+    /// The server requires a newer app.
     case appTooOld
     /// The server is older than the app supports.
     case serverTooOld
 }
 
-/// The first screen: which server to use.
+/// The first screen, for choosing a server.
 @MainActor @Observable public final class WelcomeModel: Screen {
     public enum Status: Equatable, Sendable {
         case empty
         case checking(URL)
         case wrong(String)
-        /// A server in the own network did not answer. Without permission, connections there time out without an error.
+        /// A server on the local network did not answer. Without permission, connections there time out without an
+        /// error.
         case localNetwork
-        /// The camera may not be used to read a QR code.
+        /// The permission to use the camera for QR codes is missing.
         case noCamera
         case tooOld(String)
         case ready(URL)
     }
 
-    /// The address that the person types.
+    /// The address typed by the user.
     public var address = "" {
         didSet { if address != oldValue, status != .empty { status = .empty } }
     }
     public private(set) var status = Status.empty
-    /// The servers that were used last, the newest first.
+    /// The recently used servers, newest first.
     public private(set) var recent: [URL]
 
     static let appTooOldText = "This app is too old for the server. Update the app."
-    /// The most servers to remember.
+    /// The maximum number of servers to remember.
     static let maxRecent = 5
-    /// Whether the camera reads QR codes.
+    /// Whether this device can scan QR codes with its camera.
     public let canScan: Bool
-    /// Whether the camera looks for a QR code now.
+    /// Whether the camera is currently scanning for a QR code.
     public var isScanning = false
     private let permissions: any Permissions
     private let check: @MainActor (URL) -> Void
     private let use: @MainActor (URL) -> Void
     private let back: @MainActor () -> Void
-    /// Whether there is a server to return to.
+    /// Whether there is a previous server to return to.
     public private(set) var canGoBack = false
 
     init(
@@ -59,7 +60,7 @@ public enum ServerHealth: Equatable, Sendable {
         (self.check, self.use, back) = (check, use, goBack)
     }
 
-    /// The screen is shown again.
+    /// Resets the screen when it is shown again.
     func show(canGoBack: Bool) {
         (address, status) = ("", .empty)
         self.canGoBack = canGoBack
@@ -71,7 +72,7 @@ public enum ServerHealth: Equatable, Sendable {
         case .checking(let url): "Checking \(url.host() ?? "")…"
         case .wrong(let text): text
         case .localNetwork:
-            "This server did not answer. It is in your own network: allow Local Network for Confab in Settings, "
+            "This server did not answer. It is on your local network: allow Local Network for Confab in Settings, "
                 + "and check that the server is running."
         case .noCamera: "Confab is not allowed to use the camera. Allow it in Settings, or type the address."
         case .tooOld(let text): text
@@ -85,21 +86,21 @@ public enum ServerHealth: Equatable, Sendable {
     public var canStartScan: Bool { canScan && !isChecking }
     public let sloganText = "Talk face to face."
     public let privacyText =
-        "The server connects you with others. It knows your IP address and the name you choose. It stores chats only if "
+        "The server connects you with others. It sees your IP address and the name you choose. It stores chats only if "
         + "they are reported, and your call history until you delete it."
 
-    /// Checks the address that was typed or scanned.
+    /// Checks the typed or scanned address.
     public func submit() {
         guard !isChecking else { return }
         guard let url = ServerAddress.url(from: address) else {
-            status = .wrong("This is not a server address. Use one such as https://chat.example.org.")
+            status = .wrong("This is not a server address. Enter one like https://chat.example.org.")
             return
         }
         status = .checking(url)
         check(url)
     }
 
-    /// Looks for a QR code.
+    /// Starts scanning for a QR code.
     public func scan() {
         guard canStartScan else { return }
         permissions.settle([.camera]) { [weak self] in
@@ -108,7 +109,7 @@ public enum ServerHealth: Equatable, Sendable {
         }
     }
 
-    /// The camera does not look for codes, although it is asked to.
+    /// Handles a scanner that failed to start.
     public func scanFailed() {
         guard isScanning else { return }
         isScanning = false
@@ -116,13 +117,13 @@ public enum ServerHealth: Equatable, Sendable {
             permissions.mayShow ? .wrong("The camera could not be started. Type the address.") : .noCamera
     }
 
-    /// The camera sees QR codes. One with an address is the one that is meant.
+    /// Handles visible QR codes. A code with an address takes precedence.
     public func scanned(oneOf codes: [String]) {
         let isAddress: (String) -> Bool = { ServerAddress.link($0) != nil || ServerAddress.url(from: $0) != nil }
         if let code = codes.first(where: isAddress) ?? codes.first { scanned(code) }
     }
 
-    /// The camera has read a QR code.
+    /// Handles the text of a scanned QR code.
     public func scanned(_ text: String) {
         isScanning = false
         guard !isChecking else { return }
@@ -130,10 +131,10 @@ public enum ServerHealth: Equatable, Sendable {
         submit()
     }
 
-    /// Shows an address, for the person to decide.
+    /// Fills in an address, which the user has to confirm.
     func offer(_ url: URL) { address = url.absoluteString }
 
-    /// Returns to the server that was used before.
+    /// Returns to the previous server.
     public func goBack() {
         guard canGoBack else { return }
         status = .empty
@@ -148,7 +149,7 @@ public enum ServerHealth: Equatable, Sendable {
 
     public func forget(_ url: URL) { recent.removeAll { $0 == url } }
 
-    /// The answer to a check. An answer about another address is late and ignored.
+    /// Handles the result of a check. A late result for another address is ignored.
     func checked(_ url: URL, _ health: ServerHealth) {
         guard status == .checking(url) else { return }
         switch health {
@@ -173,15 +174,15 @@ public enum ServerHealth: Equatable, Sendable {
         if offersSettings { lines.append(.button("Open Settings")) }
         lines.append(.button("Continue", isEnabled: canContinue))
         if canGoBack { lines.append(.button("Cancel")) }
-        if !recent.isEmpty { lines.append(.title("Last servers")) }
+        if !recent.isEmpty { lines.append(.title("Recent servers")) }
         lines += recent.map { .row($0.absoluteString) }
         return lines + [.text(privacyText)]
     }
 }
 
-/// Addresses of servers, as people type and scan them.
+/// Parses server addresses that people type or scan.
 public enum ServerAddress {
-    /// Returns the URL of a typed address: `https` is assumed, and `http` only for addresses in the own network.
+    /// Returns the URL of a typed address. Assumes `https`, or `http` for addresses on the local network.
     public static func url(from text: String) -> URL? {
         let text = text.trimmingCharacters(in: .whitespacesAndNewlines)
         guard !text.isEmpty, text.utf8.count <= 512, !text.contains(where: \.isWhitespace) else { return nil }
@@ -208,7 +209,7 @@ public enum ServerAddress {
         (parts.scheme, parts.query, parts.fragment) = (scheme, nil, nil)
         parts.percentEncodedPath = serverPath(parts.percentEncodedPath)
         guard let url = parts.url else { return nil }
-        // Without encryption, everybody on the way could listen.
+        // Without encryption, anyone on the path could eavesdrop.
         return scheme == "https" || isLocal(url) ? url : nil
     }
 

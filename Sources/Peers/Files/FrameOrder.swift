@@ -19,7 +19,7 @@ public struct FrameOrder {
     /// The longest time between two frames, in seconds. A longer one comes from an invalid timestamp or another stream in the
     /// same section, and counts as one frame.
     private static let maxPause: Int64 = 3_600
-    /// The time that a frame takes if its timestamp does not say it, in parts of a second.
+    /// The duration of a frame without a usable timestamp, as a fraction of a second.
     private static let framesPerSecond: Int64 = 30
 
     private let isVideo: Bool
@@ -47,7 +47,7 @@ public struct FrameOrder {
         return drain(now: now)
     }
 
-    /// Returns the frames of the packets that still wait. Called at the end.
+    /// Returns the frames of the packets that are still waiting. Called at the end.
     public mutating func finish(at now: MediaTime) -> [Frame] {
         order.giveUp()
         return drain(now: now)
@@ -84,7 +84,7 @@ public struct FrameOrder {
             time &+= isUsual ? step : clockRate / Self.framesPerSecond
         }
         lastTimestamp = timestamp
-        // Divided before it is multiplied, because a sender can reach any time with many long pauses.
+        // Divide before multiplying, because a sender can reach any time with many long pauses.
         return .seconds(time / clockRate) + .microseconds(time % clockRate * 1_000_000 / clockRate)
     }
 }

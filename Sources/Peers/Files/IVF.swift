@@ -1,16 +1,16 @@
 import RTC
 
-/// The header of an IVF file: codec, picture size and time unit. No standard defines the format. Confab reads and writes the 32
-/// little-endian bytes that libvpx and ffmpeg write.
+/// The header of an IVF file: codec, video size and time unit. No standard defines the format. Confab reads and writes
+/// the 32 little-endian bytes that libvpx and ffmpeg write.
 public struct IVFHeader: Equatable, Sendable {
     public static let length = 32
     static let signature = Array("DKIF".utf8)
 
     /// The FourCC of the codec, `VP80` for VP8.
     public var codec: String
-    /// The width of the picture in pixels.
+    /// The width of the video in pixels.
     public var width: UInt16
-    /// The height of the picture in pixels.
+    /// The height of the video in pixels.
     public var height: UInt16
     /// The numerator of the time unit. Frame times count units of `unitNumerator / unitDenominator` seconds.
     public var unitNumerator: UInt32

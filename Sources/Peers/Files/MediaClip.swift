@@ -31,8 +31,8 @@ public struct MediaClip: Sendable {
     public static let maxFile = 512 << 20
     /// The maximum frame size in bytes. A frame is sent in one burst, and a larger one would flood any connection.
     package static let maxFrame = 1 << 20
-    /// The maximum interval between two frames. Longer pauses in a file are shortened to this, so that a new viewer sees a
-    /// picture within this time.
+    /// The maximum interval between two frames. Longer pauses in a file are shortened to this, so that a new viewer
+    /// gets a frame within this time.
     static let longestPause = MediaInterval.seconds(10)
     /// The minimum interval between two frames. If two frames had the same RTP timestamp, receivers would treat them as one
     /// frame.
@@ -82,7 +82,8 @@ public struct MediaClip: Sendable {
 
     /// Adds a file and detects its format.
     ///
-    /// - Throws: `MediaFileError` if the format is not supported, or if the clip already has three videos or a sound.
+    /// - Throws: `MediaFileError` if the format is not supported, or if the clip already has three videos or an audio
+    ///   track.
     public mutating func add(_ file: [UInt8]) throws(MediaFileError) {
         if file.starts(with: IVFHeader.signature) {
             try add(video: file)
@@ -122,7 +123,7 @@ public struct MediaClip: Sendable {
                     throw MediaFileError(
                         .tooLarge, "has a frame of \(frame.range.count) bytes; \(maxFrame) are allowed")
                 }
-                // Nothing can be decoded before the first keyframe.
+                // No frame before the first keyframe can be decoded.
                 if items.isEmpty, !header.isKeyframe { continue }
                 if let before {
                     step = interval(from: before, to: frame.time, file.header)

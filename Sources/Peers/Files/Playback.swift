@@ -14,11 +14,12 @@ struct Playback {
         var at: MediaTime
     }
 
-    /// The maximum time by which a requested keyframe is sent early. The picture then freezes until the keyframe's regular
-    /// time, so the video stays in sync with the audio.
+    /// The maximum time by which a requested keyframe is sent early. The video then freezes until the keyframe's
+    /// regular time, so it stays in sync with the audio.
     static let maxHold = MediaInterval.seconds(2)
     /// The minimum interval between two requested keyframes. If several subscribers request a keyframe at the same time, they
-    /// share one. A keyframe of the file delays none: the first subscriber often comes just after the beginning.
+    /// share one. Regular keyframes of the file do not start this interval, because the first subscriber often joins just
+    /// after the beginning.
     static let keyframeInterval = MediaInterval.milliseconds(300)
     /// The maximum difference between the lengths of video and audio that start each round together.
     static let maxDifference = MediaInterval.seconds(1)
@@ -56,8 +57,8 @@ struct Playback {
     private let isFilm: Bool
     private let maxHold: MediaInterval
 
-    /// - Parameter maxHold: The maximum time for which the picture freezes after a requested keyframe. It must be zero for a
-    ///   simulcast layer: a server takes a layer that pauses for one that has ended, and requests a keyframe of another.
+    /// - Parameter maxHold: the maximum time for which the video freezes after a requested keyframe. It must be zero
+    ///   for a simulcast layer: a server treats a layer that pauses as ended, and requests a keyframe of another.
     init(_ clip: MediaClip, beginning now: MediaTime, maxHold: MediaInterval = Self.maxHold) {
         self.maxHold = maxHold
         let lengths = [clip.video?.length, clip.audio?.length].compactMap(\.self)
@@ -126,7 +127,7 @@ struct Playback {
         return Due(kind: .video, item: position.track.items[index], at: now)
     }
 
-    /// Skips ahead to the keyframe. In a clip with video and audio that belong together, skips the audio by the same interval.
+    /// Skips ahead to the keyframe. If video and audio belong together, skips the audio by the same interval.
     private mutating func seek(_ position: inout Position, by ahead: MediaInterval) {
         position.began = position.began - ahead
         guard isFilm, var sound = audio else { return }

@@ -174,7 +174,7 @@ public final class Bot: Sendable {
 
     /// Enters the queue once no other bot of the group is in it.
     ///
-    /// - Parameter isInQueue: true if the server has already queued this bot again after a match.
+    /// - Parameter isInQueue: true if the server has already requeued this bot after a match.
     private func wait(isInQueue: Bool = false) async throws {
         let isTurn = await turns.tryTaking(number)
         if !isTurn {

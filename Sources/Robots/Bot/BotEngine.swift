@@ -4,9 +4,9 @@ import Peers
 import RTC
 import Synchronization
 
-/// The media engine of one bot. It publishes the bot's clip, and says why there is no media.
+/// The media engine of one bot. It publishes the bot's clip, and prints the reason if there is no media.
 final class BotEngine: MediaEngine {
-    /// What the bot publishes.
+    /// The media that the bot publishes.
     let media: FileMedia
     /// The engine of all bots of the process.
     private let shared: FileEngine

@@ -3,18 +3,18 @@ import Peers
 
 /// The configuration of a bot.
 public struct BotPlan: Sendable {
-    /// The place the bot joins.
+    /// The destination that the bot joins.
     public enum Place: Sendable {
         /// A session, with a token for it.
         case session(SessionID, token: String)
-        /// The roulette, where it meets one stranger after the other.
+        /// The roulette, where it meets one stranger after another.
         case roulette
     }
 
     /// The server's address, `http://host:port` or `https://host`.
     public var server: String
     public var place: Place
-    /// What the bot publishes, in a loop.
+    /// The media that the bot publishes, in a loop.
     public var clip: MediaClip
     /// The directory for recordings; nil for none.
     public var directory: String?

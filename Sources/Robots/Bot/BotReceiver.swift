@@ -1,13 +1,13 @@
 import Confab
 import ConfabRobots
 
-/// Reads what a subscriber receives, until the stream ends. Then it tells how much that was.
+/// Reads the media of a subscriber until the stream ends, and then prints how much was received.
 final class BotReceiver: Sendable {
-    /// The stream that is received.
+    /// The stream being received.
     let stream: StreamID
     private let task: Task<Void, Never>
 
-    /// - Parameter directory: where to record; nil to count only.
+    /// - Parameter directory: the directory for recordings; nil to only count frames.
     init(_ subscriber: MediaSubscriber, directory: String?, tell: @escaping @Sendable (String) -> Void) {
         stream = subscriber.stream.id
         let recorder = StreamRecorder("\(stream)", directory: directory, tell: tell)
@@ -16,7 +16,7 @@ final class BotReceiver: Sendable {
 
     deinit { task.cancel() }
 
-    /// Ends the reading, and completes the files.
+    /// Stops reading, and completes the files.
     func end() async {
         task.cancel()
         await task.value
@@ -32,7 +32,7 @@ final class BotReceiver: Sendable {
                 let why = reason == .codec ? "its codec is not VP8" : "the connection is too slow"
                 tell("Video is not recorded: \(why)")
             }
-            // Any event may mean that media arrives from another source.
+            // Any event may mean that media now arrives from another source.
             await video.follow(subscriber.video as? EncodedSource, into: recorder, .vp8)
             await audio.follow((subscriber.audio as? EncodedTrack)?.source, into: recorder, .opus)
         }
@@ -43,7 +43,7 @@ final class BotReceiver: Sendable {
     }
 }
 
-/// Reads the frames of one source after the other.
+/// Reads the frames of one source after another.
 private struct TrackReader {
     private var source: EncodedSource?
     private var task: Task<Void, Never>?
@@ -59,7 +59,7 @@ private struct TrackReader {
         task = Task { for await frame in frames { await recorder.take(frame) } }
     }
 
-    /// Frames that wait are still read: the end of a stream's subscription does not drop them.
+    /// Reads the frames that are still buffered, because the end of a subscription does not drop them.
     mutating func end() async {
         task?.cancel()
         await task?.value

@@ -2,10 +2,10 @@ import Peers
 import RTC
 import Wire
 
-/// Produces a bot's chat messages. Each begins with a sign. The bot does not reply to messages with this sign, because
-/// otherwise two bots would answer each other endlessly.
+/// Produces a bot's chat messages. Each starts with a prefix. The bot does not reply to messages with this prefix,
+/// because otherwise two bots would answer each other endlessly.
 struct Conversation {
-    /// The sign at the start of every message of a bot.
+    /// The prefix of every message from a bot.
     static let sign = "[bot] "
     /// The maximum length of the echoed text, in characters.
     static let maxEchoLength = 300

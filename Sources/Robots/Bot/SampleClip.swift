@@ -1,7 +1,7 @@
 import Peers
 
 extension MediaClip {
-    /// The built-in sample: a teal picture with bars at its edges, and a soft tone.
+    /// The built-in sample: a teal video with bars at its edges, and a soft tone.
     public static let sample: MediaClip = {
         var clip = MediaClip()
         // Both files are compiled in and tested. If one of them cannot be parsed, the clip contains only the other.

@@ -3,7 +3,7 @@ import Peers
 
 /// Counts the frames of a stream, and writes them to files, one for the video and one for the audio.
 actor StreamRecorder {
-    /// A file, which is created when there is data to write.
+    /// A file that is created once there is data to write.
     private struct Output {
         let suffix: String
         var file: RecordingFile?
@@ -20,17 +20,17 @@ actor StreamRecorder {
     private var audioOutput = Output(suffix: "ogg")
     private var (frames, packets) = (0, 0)
 
-    /// - Parameter directory: where to record; nil to count only.
+    /// - Parameter directory: the directory for recordings; nil to only count frames.
     init(_ stream: String, directory: String?, tell: @escaping @Sendable (String) -> Void) {
         (self.stream, self.directory, self.tell) = (stream, directory, tell)
     }
 
     nonisolated var isRecording: Bool { directory != nil }
 
-    /// What has arrived, in one line.
+    /// The received totals, in one line.
     var summary: String { "Received \(frames) video frames and \(packets) audio packets" }
 
-    /// Begins another file, because the times of another source are unrelated to those before.
+    /// Starts another file, because the timestamps of a new source are unrelated to the previous ones.
     func begin(_ codec: EncodedFrame.Codec) {
         switch codec {
         case .vp8: (video, videoOutput.file) = (VideoRecording(), nil)

@@ -1,20 +1,22 @@
 import RTC
 
-/// How long a room of two waited, alone and beside a room whose keyframes go to a crowd.
+/// The packet delays in a room of two, measured alone and next to a room whose keyframes go to a crowd.
 public struct KeyframeReport: Codable, Sendable {
-    /// What one of the two windows showed.
+    /// The measurements of one of the two windows.
     public struct Delays: Codable, Sendable {
         /// The number of packets that the room's subscriber received, and of those that it missed.
         public var packets: Int64 = 0
         public var lost: Int64 = 0
-        /// From sending a packet to its arrival at the subscriber's socket, in milliseconds.
+        /// The time from sending a packet to its arrival at the subscriber's socket, in milliseconds.
         public var median = 0.0
         public var late = 0.0
         public var most = 0.0
-        /// The number of packets in each band: below this one of `bounds`, and not below the one before. The last count has no bound.
+        /// The number of packets in each band: below this element of `bounds` and not below the previous one. The last band
+        /// has no bound.
         public var counts: [Int64] = []
-        /// The server's own measurements, from its metrics: how often the oldest packet that it sent on had waited no longer
-        /// than each of `serverBounds`, but longer than the previous one, and at last all others. Empty without metrics.
+        /// The server's own measurements, from its metrics: how often the oldest forwarded packet had waited no longer than
+        /// each of `serverBounds` but longer than the previous one; the last element counts all others. Empty without
+        /// metrics.
         public var serverCounts: [Int64] = []
         /// The CPU usage of the server; 1 is one core.
         public var serverLoad = 0.0
@@ -22,22 +24,22 @@ public struct KeyframeReport: Codable, Sendable {
         public init() {}
     }
 
-    /// What was tested, such as Confab or Janus.
+    /// The server under test, such as Confab or Janus.
     public var target = ""
     /// The number of subscribers to the keyframes, and of packets in each.
     public var crowd = 0
     public var keyframePackets = 0
-    /// The length of the second window in seconds, and the number of keyframes that were sent in it.
+    /// The length of the second window in seconds, and the number of keyframes sent in it.
     public var seconds = 0.0
     public var keyframes = 0
-    /// The number of packets that the crowd should have received in the second window, and did receive. What is missing had no
-    /// influence on the other room.
+    /// The number of packets that the crowd should have received in the second window, and did receive. Missing packets
+    /// had no influence on the other room.
     public var expected: Int64 = 0
     public var received: Int64 = 0
     /// The upper bounds of `counts`, in milliseconds, and of `serverCounts`, in seconds.
     public var bounds: [Int64] = DelayHistogram.bandBounds
     public var serverBounds: [Double] = []
-    /// The room of two alone, and beside the crowd.
+    /// The delays in the room of two: alone, and next to the crowd.
     public var alone = Delays()
     public var beside = Delays()
     /// The number of connections that failed.
@@ -47,14 +49,14 @@ public struct KeyframeReport: Codable, Sendable {
 }
 
 extension KeyframeReport {
-    /// The values of all counters at one moment. Those of the server are in `pair`.
+    /// The values of all counters at one moment. The server's are in `pair`.
     struct Sample: Sendable {
         var publisher = LoadSample()
         var crowd = LoadSample()
         var pair = LoadSample()
     }
 
-    /// The begin and the end of a measurement.
+    /// The start and the end of a measurement.
     struct Window: Sendable {
         var start: Sample
         var end = Sample()

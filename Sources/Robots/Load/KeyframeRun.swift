@@ -3,15 +3,15 @@ import Peers
 import RTC
 import Wire
 
-/// Measures how long a room of two waits while the keyframes of another room go to a crowd: first the room of two alone, then
-/// both.
+/// Measures the delays in a room of two while the keyframes of another room go to a crowd: first with the room of two
+/// alone, then with both.
 ///
-/// Three threads run the clients, so that neither sending a keyframe nor receiving it hundreds of times delays the packets that
-/// are measured. The crowd's thread gives way to the server. The delay ends when the kernel has a packet for the subscriber, so
-/// it does not contain the time until a busy computer lets the subscriber read it.
+/// Three threads run the clients, so that neither sending a keyframe nor receiving it hundreds of times delays the
+/// measured packets. The crowd's thread yields to the server. The delay ends when the kernel has a packet for the
+/// subscriber, so it excludes the time until a busy computer lets the subscriber read it.
 public struct KeyframeRun: Sendable {
-    /// The numbers of packets that a keyframe may have: from those of an ordinary frame to the most that the robots can send
-    /// again and that the server holds for one stream.
+    /// The allowed numbers of packets in a keyframe: from those of an ordinary frame to the most that the robots can
+    /// retransmit and that the server stores for one stream.
     public static let keyframeSizes = LoadSource.packetsPerFrame...200
 
     /// The number of subscribers to the publisher of the keyframes.
@@ -29,9 +29,9 @@ public struct KeyframeRun: Sendable {
     /// Receives progress text for the terminal.
     public var progress: @Sendable (String) -> Void = { _ in }
 
-    /// The rooms: that of the keyframes, and the room of two.
+    /// The number of rooms: one with the keyframes, and the room of two.
     public static let rooms = 2
-    /// All clients: two publishers, the crowd, and the other room's subscriber.
+    /// Returns the number of clients: two publishers, the crowd, and the other room's subscriber.
     public static func clients(crowd: Int) -> Int { crowd + 3 }
 
     private static let maxAtOnce = 8
@@ -102,7 +102,7 @@ public struct KeyframeRun: Sendable {
 }
 
 extension KeyframeRun {
-    /// The clients, by the thread that runs them.
+    /// The clients, grouped by the thread that runs them.
     private struct Clients {
         let pair: LoadCrowd
         let publisher: LoadCrowd
@@ -134,7 +134,7 @@ extension KeyframeRun {
             try await crowd.watch(atOnce: atOnce)
             try await crowd.connected(count)
             try await crowd.flowing(count)
-            // Only now, because every newcomer requests a keyframe.
+            // Start only now, because every new subscriber requests a keyframe.
             try await publisher.sendKeyframes(of: keyframePackets)
         }
 

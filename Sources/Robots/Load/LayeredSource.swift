@@ -1,15 +1,15 @@
 import Peers
 import RTC
 
-/// A synthetic camera with three simulcast layers, and a microphone. The layers look like VP8 in 640 × 360, 320 × 180 and
-/// 160 × 90, at 24 frames a second. Each packet contains the time at which it was sent, where `LoadSource` writes it, and its
-/// layer.
+/// A synthetic camera with three simulcast layers, and a microphone. The layers look like VP8 in 640 × 360, 320 × 180
+/// and 160 × 90, at 24 frames a second. Each packet contains its send time, at the same offset as in `LoadSource`, and
+/// its layer.
 final class LayeredSource: RobotSource {
     struct Layer {
         let rid: String
         let width: UInt16
         let height: UInt16
-        /// The bytes of a frame that is no keyframe: 800, 300 and 100 kbit/s.
+        /// The bytes of a frame that is not a keyframe: 800, 300 and 100 kbit/s.
         let frame: Int
     }
 
@@ -19,7 +19,7 @@ final class LayeredSource: RobotSource {
     ]
     private static let frameInterval = MediaInterval(nanoseconds: 1_000_000_000 / 24)
     private static let packet = 1150
-    /// How much larger a keyframe is.
+    /// The factor by which a keyframe is larger.
     private static let keyframe = 4
     private static let layerMark = 22
 

@@ -3,22 +3,22 @@ import Peers
 import RTC
 import Wire
 
-/// One robot in a session, for measurements over shaped network links: it publishes in three layers, or watches everyone and
-/// prints what arrives.
+/// Runs one robot in a session, for measurements over shaped network links: it publishes three layers, or subscribes to
+/// everyone and prints what it receives.
 public struct LineRun: Sendable {
-    /// What a watcher received in one second.
+    /// The measurements of a subscriber in one second.
     public struct Second: Sendable {
-        /// Bytes with RTP headers, in kilobits.
+        /// The received bytes including RTP headers, in kilobits.
         public var kilobits = 0.0
-        /// The RID of each stream's layer; "-" for a video that stood still.
+        /// The RID of each stream's layer; "-" for a frozen video.
         public var layers: [String] = []
-        /// The part of the audio that was missing or came too late to be played, in percent.
+        /// The share of the audio that was missing or arrived too late to be played, in percent.
         public var concealed = 0.0
-        /// The largest delay of the audio above the smallest so far, in milliseconds.
+        /// The largest delay of the audio relative to the smallest so far, in milliseconds.
         public var delay = 0.0
     }
 
-    /// How much later than the fastest packet audio may arrive. Browsers adapt up to about this.
+    /// How much later than the fastest packet audio may arrive. The jitter buffers of browsers adapt up to about this.
     private static let playoutDelay = MediaInterval.milliseconds(200)
 
     /// The server's URL.
@@ -27,7 +27,7 @@ public struct LineRun: Sendable {
     public var session: SessionID
     /// A token for the session, with the role of a publisher.
     public var token: String
-    /// How long to stay, in seconds.
+    /// The time to stay, in seconds.
     public var seconds: Int
 
     public init(server: String, session: SessionID, token: String, seconds: Int) {
@@ -42,7 +42,7 @@ public struct LineRun: Sendable {
         return (client, joined.streams)
     }
 
-    /// Publishes in three layers until the time is over.
+    /// Publishes three layers until the time is over.
     public func publish() async throws {
         let (client, _) = try await enter()
         let loop = try RobotLoop()
@@ -61,7 +61,7 @@ public struct LineRun: Sendable {
         loop.stop()
     }
 
-    /// Watches all streams that are in the session now.
+    /// Subscribes to all streams that are in the session now.
     /// - Parameter report: called after each second.
     public func watch(_ report: @escaping @Sendable (Int, Second) -> Void) async throws {
         let (client, streams) = try await enter()
@@ -89,7 +89,7 @@ public struct LineRun: Sendable {
     }
 }
 
-/// Carries the meter to the robots' thread, the only one that uses it.
+/// Carries the meter to the robots' thread, the only thread that uses it.
 private final class LineMeterBox: @unchecked Sendable {
     let meter: LineMeter
     init(count: Int) { meter = LineMeter(count: count) }
@@ -101,7 +101,7 @@ private final class LineMeter: RobotHandler {
     private var layers: [String: Int] = [:]
     private var delays: [MediaInterval] = []
     private var fastest: MediaInterval?
-    /// The sections that receive audio, and how many packets of each were lost before this second.
+    /// The sections that receive audio, and the number of their packets lost before this second.
     private var sounds: [String: RobotReception] = [:]
     private var lostBefore: Int64 = 0
 
@@ -129,11 +129,11 @@ private final class LineMeter: RobotHandler {
         }
         let least = fastest ?? .zero
         let late = delays.count { $0 - least > playoutDelay }
-        // A packet that has waited does not count as missing in the second in which it was expected.
+        // A delayed packet does not count as missing in the second in which it was expected.
         let lost = sounds.values.reduce(0) { $0 + $1.lost }
         let missing = sounds.isEmpty ? 50 * count : max(0, Int(lost - lostBefore))
         lostBefore = lost
-        // 50 packets a second for each stream.
+        // Each stream has 50 packets a second.
         second.concealed = 100 * Double(late + missing) / Double(max(1, 50 * count))
         second.delay = Double((delays.max() ?? least).nanoseconds - least.nanoseconds) / 1e6
         (bytes, layers, delays) = (0, [:], [])

@@ -6,14 +6,14 @@ struct LoadCounters: Sendable {
     /// The number of packets the server could not use, and of datagrams that its kernel did not accept for sending.
     var dropped: Int64 = 0
     var unsent: Int64 = 0
-    /// How long media waited in the server: the upper bounds of the histogram's buckets in seconds, ascending, and the counts up
-    /// to each of them.
+    /// How long media waited in the server: the upper bounds of the histogram's buckets in seconds, ascending, and the
+    /// cumulative counts.
     var waits: [(bound: Double, count: Int64)] = []
 
     init() {}
 
-    /// - Parameter text: the metrics in the Prometheus text format. Each line that does not begin with `#` contains a name, a
-    ///   space and a number.
+    /// - Parameter text: the metrics in the Prometheus text format. Each line that does not begin with `#` contains a
+    ///   name, a space and a number.
     init(exposition text: String) {
         for line in text.split(separator: "\n") where !line.hasPrefix("#") {
             let fields = line.split(separator: " ")
@@ -35,7 +35,7 @@ struct LoadCounters: Sendable {
         }
     }
 
-    /// Returns how many waits there were in each bucket since earlier counters. The last bucket has no bound.
+    /// Returns the number of waits in each bucket since earlier counters. The last bucket has no bound.
     func waits(since earlier: LoadCounters) -> [(bound: Double, count: Int64)] {
         var below: Int64 = 0
         return waits.enumerated().map { index, bucket in

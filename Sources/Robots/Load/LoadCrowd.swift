@@ -33,7 +33,7 @@ final class LoadCrowd: @unchecked Sendable {
         (self.loop, self.firstRoom, self.firstNumber) = (loop, firstRoom, firstNumber)
     }
 
-    // MARK: Coming and going
+    // MARK: Joining and leaving
 
     func fill(_ shape: LoadShape, by target: some LoadTarget, atOnce: Int) async throws {
         var wanted: [(room: Int, publishes: Bool, watches: Bool)] = []
@@ -85,7 +85,7 @@ final class LoadCrowd: @unchecked Sendable {
         }
     }
 
-    /// Lets clients join the first room one after the other, and returns how long each took to see everyone.
+    /// Lets clients join the first room one at a time, and returns how long each took to receive a first frame of everyone.
     func visits(_ count: Int, to target: some LoadTarget) async throws -> [MediaInterval] {
         var times: [MediaInterval] = []
         let streams = (streams[0] ?? []).map(\.stream)

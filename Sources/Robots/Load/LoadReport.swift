@@ -2,7 +2,7 @@ import RTC
 
 /// The result of a load test.
 public struct LoadReport: Codable, Sendable {
-    /// What was tested, such as Confab or Janus.
+    /// The server under test, such as Confab or Janus.
     public var target = ""
     public var publishers = 0
     public var subscribers = 0
@@ -14,8 +14,8 @@ public struct LoadReport: Codable, Sendable {
     public var expected: Int64 = 0
     public var received: Int64 = 0
     public var lost: Int64 = 0
-    /// How `lost` is explained: by the server's counters and socket drops, by the host's queues or this load test, or not at
-    /// all.
+    /// The causes of `lost`: the server's counters and socket drops, the host's queues or this load test, and losses
+    /// without an explanation.
     public var lostByServer: Int64 = 0
     public var lostByMachine: Int64 = 0
     public var unexplained: Int64 = 0
@@ -36,10 +36,10 @@ public struct LoadReport: Codable, Sendable {
     /// The growth of the server's resident memory per subscriber, in kB of 1000 bytes, measured from before the subscribers
     /// joined until the end.
     public var memoryPerSubscriber = 0.0
-    /// The same per client, from before the first one joined. It contains what the server allocates only once.
+    /// The same per client, from before the first one joined. It includes the server's one-time allocations.
     public var memoryPerClient = 0.0
-    /// The number of clients that joined the first room after the measurement, and the time until each had a first frame of
-    /// everyone, in milliseconds.
+    /// The number of clients that joined the first room after the measurement, and the time until each received a first
+    /// frame of everyone, in milliseconds.
     public var visits = 0
     public var firstFramesMedian = 0.0
     public var firstFrames95 = 0.0

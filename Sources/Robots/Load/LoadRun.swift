@@ -15,13 +15,13 @@ public struct LoadRun: Sendable {
     /// The pause between the last client's joining and the start of the measured window, so that the cost of connecting is
     /// not measured.
     public var settling: Duration = .seconds(3)
-    /// The number of clients that join after the measurement, one after the other.
+    /// The number of clients that join after the measurement, one at a time.
     public var visits = 40
     /// Receives progress text for the terminal.
     public var progress: @Sendable (String) -> Void = { _ in }
 
-    /// The number of clients that connect at the same time. More would only wait, because the server handles one after the
-    /// other.
+    /// The number of clients that connect at the same time. More would only wait, because the server handles them one
+    /// at a time.
     private static let maxAtOnce = 8
 
     public init(shape: LoadShape, seconds: Int, process: Int32?) {
@@ -36,7 +36,7 @@ public struct LoadRun: Sendable {
         try await run(ConfabLoad(server: server, admit: admit), name: "confab")
     }
 
-    /// Measures rooms of a Confab server that everyone joins by name.
+    /// Measures rooms of a Confab server that all clients join by name.
     public func run(rooms server: String) async throws -> LoadReport {
         try await run(RoomLoad(server: server, size: shape.members), name: "confab rooms")
     }

@@ -22,8 +22,8 @@ final class LoadSource: RobotSource {
     private static let videoMark = 14
     private static let audioMark = 1
 
-    /// The time that regular keyframes are later than once a second. Otherwise each of them would meet the packets of other
-    /// sources at the same moment.
+    /// The additional delay of regular keyframes, which otherwise come once a second. Without it, each of them would
+    /// coincide with the packets of the same other sources.
     private static let keyframeDrift = MediaInterval.milliseconds(7)
 
     /// The number of packets of a keyframe.
@@ -54,7 +54,7 @@ final class LoadSource: RobotSource {
 
     deinit { memory.deallocate() }
 
-    /// Sends a keyframe of this many packets now, and then one about every second.
+    /// Sends a keyframe of this many packets now, and then about one per second.
     func sendKeyframes(of packets: Int) {
         (keyframePackets, hasRegularKeyframes, wantsKeyframe) = (packets, true, true)
     }

@@ -5,7 +5,7 @@ import RTC
 protocol LoadTarget: Sendable {
     /// Adds a client to a room. `number` is the client's index among all clients.
     func enter(room: Int, number: Int) async throws -> any LoadSeat
-    /// Adds a client that only watches, and removes it when it has seen everyone.
+    /// Adds a client that only subscribes, and removes it once it has received a first frame of all streams.
     /// - Returns: the time from joining to the first frame of all streams; nil if this target does not measure it.
     func visit(room: Int, number: Int, _ streams: [LoadStream], on loop: RobotLoop) async throws -> MediaInterval?
     /// Ends everything that this load test started on the server.
@@ -21,7 +21,7 @@ extension LoadTarget {
 /// One client in a room.
 protocol LoadSeat: Sendable {
     /// Starts sending audio and video.
-    /// - Returns: the connection, and the id by which subscribers find the stream.
+    /// - Returns: the connection, and the id by which subscribers can subscribe to the stream.
     func publish(on loop: RobotLoop, phase: MediaInterval) async throws -> (RobotConnection, LoadStream)
     /// Receives these streams over one connection.
     func watch(_ streams: [LoadStream], on loop: RobotLoop, meter: LoadMeterBox) async throws -> RobotConnection

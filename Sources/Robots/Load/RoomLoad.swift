@@ -3,11 +3,11 @@ import Peers
 import RTC
 import Wire
 
-/// Rooms of a Confab server as the target of a load test. Everyone joins by name, as people do, and publishes in three simulcast
-/// layers.
+/// Rooms of a Confab server as the target of a load test. All clients join by name, as people do, and publish three
+/// simulcast layers.
 struct RoomLoad: LoadTarget {
     let server: String
-    /// The rooms' capacity: everyone, and one visitor.
+    /// The rooms' capacity: all clients, and one visitor.
     let capacity: Int
     /// Makes the names of the rooms different from those of other load tests on the same server.
     let prefix: String
@@ -80,19 +80,19 @@ private struct RoomSeat: LoadSeat {
     func leave() async { await base.leave() }
 }
 
-/// Notes when a first whole frame of every video has arrived.
+/// Records when a first complete frame of every video has arrived.
 ///
 /// The class is `@unchecked Sendable` because only the loop's thread uses its state.
 final class FirstFrames: RobotHandler, @unchecked Sendable {
     private var missing: Int
     private var seen: Set<String> = []
-    /// When the last of the first frames was complete; nil before.
+    /// When the last of the first frames was complete; nil before that.
     private(set) var completeAt: MediaTime?
 
     init(count: Int) { missing = count }
 
     func received(_ packet: RobotPacket, of reception: RobotReception, over connection: RobotConnection) {
-        // The last packet of a frame has the marker (RFC 7741 §4.1). What arrives first is a keyframe.
+        // The last packet of a frame has the marker bit (RFC 7741 §4.1). The first frame to arrive is a keyframe.
         guard completeAt == nil, reception.kind == .video, packet.header.marker,
             seen.insert(reception.mid).inserted
         else { return }

@@ -3,34 +3,37 @@ import ConfabRobots
 import Foundation
 import Peers
 
-/// Measures what clients of the SDK cost, which all run in this process, and how soon two of them see each other.
+/// Measures the resource usage of SDK clients, which all run in this process, and how quickly two of them receive each
+/// other's video.
 public struct SDKRun: Sendable {
-    /// The results. Times of the processor are those of this process, without the server's.
+    /// The results. CPU times are those of this process, without the server.
     public struct Report: Codable, Sendable {
-        /// Clients that were connected and idle.
+        /// The number of connected, idle clients.
         public var clients = 0
-        /// Growth of the resident set per idle client, in kB.
+        /// The growth of the resident memory per idle client, in kB.
         public var memoryPerClient = 0.0
-        /// CPU time per idle client and second, in microseconds.
+        /// The CPU time per idle client and second, in microseconds.
         public var processorPerClient = 0.0
-        /// Signals that one client sent and another received.
+        /// The number of signals that one client sent and another received.
         public var signals = 0
-        /// Signals per second of CPU time, with the sending and the receiving client.
+        /// The number of signals per second of CPU time, of the sending and the receiving client together.
         public var signalsPerSecond = 0.0
-        /// Matches of two new clients, each of which saw the other.
+        /// The number of matches in which two new clients received each other's video.
         public var matches = 0
-        /// From `matched` to the first frame, in milliseconds.
+        /// The time from `matched` to the first frame, in milliseconds.
         public var firstFrameMedian = 0.0
         public var firstFrame95 = 0.0
 
         public init() {}
     }
 
-    /// Clients that connect before memory is measured, so that what the process allocates once is not counted.
+    /// The number of clients that connect before memory is measured, so that one-time allocations of the process are
+    /// not counted.
     private static let warmUp = 20
-    /// How many clients connect at the same time.
+    /// The number of clients that connect at the same time.
     private static let atOnce = 20
-    /// Pairs that send signals at the same time. Each has one under way, as in a conversation.
+    /// The number of pairs that send signals at the same time. Each pair has one signal in transit, as in a
+    /// conversation.
     private static let pairs = 16
     /// The data of a signal.
     private static let data = String(repeating: "x", count: 200)
@@ -38,13 +41,13 @@ public struct SDKRun: Sendable {
 
     /// The server's address.
     public var server: URL
-    /// Idle clients.
+    /// The number of idle clients.
     public var clients: Int
-    /// How long the CPU time of idle clients is measured, in seconds.
+    /// The period in which the CPU time of idle clients is measured, in seconds.
     public var seconds: Int
-    /// Signals to send.
+    /// The number of signals to send.
     public var signals: Int
-    /// Matches to measure.
+    /// The number of matches to measure.
     public var matches: Int
     /// Receives one line of progress text.
     public var progress: @Sendable (String) -> Void = { _ in }
@@ -54,7 +57,7 @@ public struct SDKRun: Sendable {
         (self.signals, self.matches) = (signals, matches)
     }
 
-    /// - Parameter session: a session, and a token for it that its members may share.
+    /// - Parameter session: a session, and a token for it that all its members may use.
     public func run(in session: SessionID, _ token: String) async throws -> Report {
         var report = Report()
         progress("Connecting \(clients) clients")
@@ -112,7 +115,7 @@ public struct SDKRun: Sendable {
             pairs.append((try await client().join(id, token: token), try await client().join(id, token: token)))
         }
         let each = max(1, signals / Self.pairs)
-        // A tenth for warming up.
+        // Send a tenth of the signals first, to warm up.
         try await exchange(each / 10 + 1, between: pairs)
         let used = process.processorSeconds()
         try await exchange(each, between: pairs)
@@ -168,7 +171,7 @@ public struct SDKRun: Sendable {
         report.firstFrame95 = times[min(times.count - 1, times.count * 95 / 100)]
     }
 
-    /// The time from `matched` to the first frame, in milliseconds.
+    /// Returns the time from `matched` to the first frame, in milliseconds.
     private static func firstFrame(of roulette: Roulette) async throws -> Double {
         try await withThrowingTaskGroup(of: Double.self) { tasks in
             tasks.addTask {

@@ -1,69 +1,73 @@
 import RTC
 
-/// One way to send a subscriber a video: a layer, and up to which of its temporal layers.
+/// One option for sending a video to a subscriber: a layer, with its temporal layers up to a limit.
 struct VideoStep: Equatable, Sendable {
     /// The layer's index in the track's `layers`.
     var layer: Int
-    /// `PendingPacket.noLayer` if all temporal layers are sent.
+    /// The highest temporal layer to send; `PendingPacket.noLayer` for all.
     var temporalLayer: UInt8
     var bitrate: Bitrate
 }
 
-/// One video that a subscriber wants to show.
+/// A subscriber's request for one video, and the allocation's choice for it.
 struct VideoDemand: Equatable, Sendable {
-    /// The place of the transceiver in the peer's `outgoing`.
+    /// The index of the transceiver in the peer's `outgoing`.
     var slot = 0
-    /// The steps from the smallest to the one that the subscriber would get on an unlimited line, as a range of the list that
-    /// is passed to `Allocation.distribute`. Each takes more than the one before.
+    /// The options from the smallest to the one that the subscriber would get without a bandwidth limit, as a range of
+    /// the list passed to `Allocation.distribute`. Each has a higher bitrate than the one before.
     var steps: Range<Int>
-    /// The step that is sent now; nil if none is.
+    /// The option being sent now; nil if none is.
     var current: Int?
-    /// Who comes first.
+    /// The order among the subscriber's videos.
     var rank = Rank()
-    /// The step to send; nil to pause the video.
+    /// The option to send; nil to pause the video.
     var choice: Int?
 
     struct Rank: Comparable, Sendable {
         var priority = 0
         var isSpeaking = false
-        /// The area of the box in which the picture is shown, in pixels.
+        /// The area of the box in which the video is shown, in pixels.
         var area = 0
 
-        /// Whether the video is in focus, so that it becomes sharp before the others.
+        /// Whether the video is in focus, so that its quality is raised before that of the others.
         var isInFocus: Bool { priority > 0 || isSpeaking }
 
-        /// Whether the video moves rather than another one if not both can: the pinned one, then the clearly larger picture,
-        /// then the active speaker's. If the large picture stands still, everyone sees it; the speaker is at least heard.
+        /// Whether this video keeps running rather than another one if not both fit: the pinned video first, then a
+        /// clearly larger one, then the active speaker's. A large video that freezes is noticed by everyone, while the
+        /// speaker can still be heard.
         func isKept(before other: Rank) -> Bool {
             (priority, magnitude, isSpeaking ? 1 : 0, area)
                 > (other.priority, other.magnitude, other.isSpeaking ? 1 : 0, other.area)
         }
 
-        /// Grows by one when the area doubles: boxes of a gallery differ by a pixel.
+        /// Grows by one when the area doubles, so that boxes of a gallery that differ by a pixel count as equal.
         private var magnitude: Int { Int.bitWidth - area.leadingZeroBitCount }
 
-        /// Whether the video becomes sharp after another one: the pinned one comes first, then the active speaker, then the
-        /// larger picture.
+        /// Whether the quality of this video is raised after that of another one: the pinned video comes first, then
+        /// the active speaker's, then the larger one.
         static func < (left: Rank, right: Rank) -> Bool {
             (left.priority, left.isSpeaking ? 1 : 0, left.area) < (right.priority, right.isSpeaking ? 1 : 0, right.area)
         }
     }
 }
 
-/// How much more videos may take than what is sent now, and than the budget. The path then shows whether it carries that.
+/// Limits how much the videos may grow, relative to the current bitrate and the budget, before feedback shows whether
+/// the path can carry it.
 struct VideoGrowth: Equatable, Sendable {
-    /// The limit for all videos together; nil if nothing limits them. One step of one video is allowed even if it takes more,
-    /// unless the limit is zero.
+    /// The limit for the growth of all videos together; nil for none. One video may always grow by one option even if
+    /// that exceeds the limit, unless the limit is zero.
     var limit: Bitrate?
-    /// Whether only paused videos may grow, to their smallest step.
+    /// Whether only paused videos may grow, to their smallest option.
     var resumesOnly = false
-    /// Whether one paused video may be resumed within the floor, even if nothing may grow.
+    /// Whether one paused video may be resumed within the floor, even if no other growth is allowed.
     var resumesOne = true
-    /// How much more than the budget what is sent now may take, so that choices do not flap.
+    /// The factor by which the current videos may exceed the budget before they are lowered, so that choices do not
+    /// flap.
     var tolerance = VideoGrowth.usualTolerance
 
     static let usualTolerance = 1.05
-    /// While the path shows no trouble, one small fall of the estimate lowers nothing. A real bottleneck soon causes another.
+    /// The tolerance while the path shows no congestion: one small drop of the estimate lowers nothing. A real
+    /// bottleneck soon causes another drop.
     static let calmTolerance = 1.2
 
     fileprivate func allows(_ step: Int, _ demand: VideoDemand, more: Double, after grown: Double) -> Bool {
@@ -74,24 +78,24 @@ struct VideoGrowth: Equatable, Sendable {
     }
 }
 
-/// Divides a subscriber's bitrate among the videos it wants. It is a pure function of its arguments.
+/// Divides a subscriber's bitrate among the videos it requests. It is a pure function of its arguments.
 enum Allocation {
-    /// How much more than a step takes must be free before a subscriber gets it, so that choices do not flap.
+    /// The factor by which the free bitrate must exceed an option before it is chosen, so that choices do not flap.
     private static let headroom = 1.1
-    /// How much more than the budget a video without layers may take: it could only be paused, for which one fall of the
-    /// estimate is too little.
+    /// The tolerance for videos without layers. They could only be paused, and one drop of the estimate is too little
+    /// reason for that.
     private static let toleranceWithoutLayers = 1.33
 
-    /// Chooses a step for each demand.
+    /// Chooses an option for each demand.
     ///
-    /// A moving picture of everyone is worth more than a sharp one of somebody. So every demand first gets its smallest step,
-    /// the large pictures first, and what does not fit is paused. Then the videos in focus get the best step that fits, and the
-    /// rest is given to the others, step by step in turn.
+    /// Moving video of everyone matters more than sharp video of one person. So every demand first gets its smallest
+    /// option, clearly larger videos first, and those that do not fit are paused. Then the videos in focus get the best
+    /// option that fits. The rest is divided among all videos, one option at a time.
     ///
     /// - Parameters:
-    ///   - budget: the bitrate for all videos; audio has been deducted already.
-    ///   - floor: the bitrate that one video's smallest step may take if it does not fit into the budget.
-    ///   - growth: which videos may get more than they have now.
+    ///   - budget: the bitrate for all videos, after audio has been deducted.
+    ///   - floor: the bitrate that one video's smallest option may use if it does not fit into the budget.
+    ///   - growth: the limits for raising videos above their current options.
     static func distribute(
         _ budget: Bitrate, among demands: inout [VideoDemand], _ steps: [VideoStep], floor: Bitrate = .zero,
         growth: VideoGrowth = VideoGrowth()
@@ -99,7 +103,7 @@ enum Allocation {
         demands.sort { $0.rank.isKept(before: $1.rank) }
         let budget = Double(budget.bitsPerSecond)
         var (spent, grown) = (0.0, 0.0)
-        /// Moves a demand to a step if the difference fits.
+        /// Moves a demand to an option if the difference fits.
         func take(_ step: Int, _ demand: inout VideoDemand) -> Bool {
             let isRaise = demand.current.map { step > $0 } ?? true
             let former = demand.choice.map { Double(steps[$0].bitrate.bitsPerSecond) } ?? 0
@@ -114,7 +118,7 @@ enum Allocation {
             demand.choice = step
             return true
         }
-        /// Gives the first video that fits into the floor its smallest step, if no other has got any.
+        /// Gives a video its smallest option within the floor, if no video has been allocated yet.
         func keep(_ step: Int, _ demand: inout VideoDemand) {
             let more = Double(steps[step].bitrate.bitsPerSecond)
             let isPaused = demand.current == nil

@@ -3,67 +3,72 @@ import RTC
 /// The state of congestion control and allocation for one subscriber. Created only if the client's description has feedback
 /// from which a bitrate can be estimated.
 final class Downlink {
-    // First, because every packet needs it.
+    // Stored first, because every packet needs it.
     var control = CongestionControl()
-    /// Whether bursts of video are spread over time, and whether any packets wait for that.
+    /// Whether bursts of video are paced, and whether any paced packets are waiting.
     var isPacing = false
     var hasWaiting = false
-    /// The bitrates of what is sent to the subscriber now.
+    /// Bytes sent since `measuredAt`, and the bitrates computed from them.
     var sentBytes = 0
     var audioBytes = 0
     var media = Bitrate.zero
     var audio = Bitrate.zero
     var measuredAt: MediaTime?
     var allocatedAt: MediaTime?
-    /// Whether the allocation limits anything.
+    /// Whether the allocation currently limits any video.
     var isLimited = false
-    /// Whether audio is sent with its redundancy, if the publisher adds any. On a full line that loses nothing, it would only take
-    /// the place of the videos.
+    /// Whether audio is sent with its redundancy, if the publisher adds any. On a path that is full but loses nothing,
+    /// redundancy would only take bitrate from the videos.
     var takesRedundantAudio = true
-    /// The part of the packets whose loss makes redundancy worth its bitrate, and below which it is not.
+    /// The loss ratios above which redundancy is worth its bitrate, and below which it is not.
     private static let losses = (many: 0.01, few: 0.005)
     private static let longQueue = MediaInterval.milliseconds(60)
-    /// What would be sent on an unlimited line, and the mean bitrate of what was chosen.
+    /// The bitrate without a bandwidth limit, and the mean bitrate of the chosen options.
     var wanted = Bitrate.zero
     var chosen = Bitrate.zero
-    /// When videos were raised and lowered, and how long to wait before they are raised again.
+    /// When videos were last raised and lowered, and how long to wait before they are raised again.
     var raisedAt: MediaTime?
     var loweredAt: MediaTime?
     var raiseDelay = Downlink.shortestRaiseDelay
-    /// When a paused video was resumed, the budget at the last fall, and how long to wait before videos are resumed again.
+    /// When a paused video was last resumed, the budget at the last reduction, and how long to wait before videos are
+    /// resumed again.
     private var resumedAt: MediaTime?
     private var loweredBudget = Bitrate.zero
     private(set) var resumeDelay = Downlink.shortestResumeDelay
 
-    /// The time between two allocations, and over how much time bitrates are measured.
+    /// The time between two allocations, and the period over which bitrates are measured.
     static let interval = MediaInterval.milliseconds(100)
     static let measurement = MediaInterval.milliseconds(300)
     static let shortestRaiseDelay = MediaInterval.seconds(1)
     static let longestRaiseDelay = MediaInterval.seconds(4)
-    /// How much of the budget videos may grow by at once, and the time after that in which feedback shows whether the path
+    /// The share of the budget by which videos may grow at once, and the time until feedback shows whether the path
     /// carries it.
     static let growth = 0.2
     static let raiseInterval = MediaInterval.milliseconds(300)
-    /// How long paused videos wait after a fall before they are resumed. The first of them, which the floor carries, waits for the
-    /// shortest time. The others wait longer each time they were paused again soon, because each comes with a keyframe.
+    /// How long paused videos wait after a reduction before they are resumed. The first one, which fits in the floor,
+    /// waits for the shortest time. The others wait longer each time they were paused again soon, because each resume
+    /// needs a keyframe.
     static let shortestResumeDelay = MediaInterval.milliseconds(500)
     static let longestResumeDelay = MediaInterval.seconds(16)
-    /// How many times the budget of the last fall, or what is sent, the budget must be for the others not to wait.
+    /// How many times the budget of the last reduction, or the current bitrate, the budget must be for the others not
+    /// to wait.
     static let recovery = 2.0
-    /// The time between two allocations that resume videos. Each resume comes with a keyframe, and only after it the path shows
-    /// what it carries.
+    /// The time between two allocations that resume videos. Each resume sends a keyframe, and only afterwards does the
+    /// path show how much it carries.
     static let resumeInterval = MediaInterval.seconds(1)
-    /// How long after a raise no probe starts: until the raised bitrate has been measured.
+    /// How long no probe starts after a raise: until the raised bitrate has been measured.
     static let trial = MediaInterval.milliseconds(400)
-    /// Bytes of each packet that the link carries in addition to the RTP packet: the SRTP tag and the headers of UDP and IP.
+    /// The bytes that each packet adds on the link in addition to the RTP packet: the SRTP tag and the headers of UDP
+    /// and IP.
     static let overhead = 44
 
-    /// How many packet statuses of a subscriber's reports are handled in 100 ms. A report of a few bytes can claim thousands.
+    /// The maximum number of packet statuses of a subscriber's reports handled in 100 ms. A report of a few bytes can
+    /// claim thousands.
     private static let statuses = 4096
     private var handledStatuses = 0
     private var handledSince: MediaTime?
 
-    /// Counts the packets that a report claims to tell about.
+    /// Counts the packets that a report claims to cover.
     /// - Returns: false if the report must be ignored.
     func mayHandle(_ count: Int, now: MediaTime) -> Bool {
         if handledSince.map({ now - $0 >= Self.interval }) ?? true { (handledStatuses, handledSince) = (0, now) }
@@ -71,7 +76,7 @@ final class Downlink {
         return handledStatuses <= Self.statuses
     }
 
-    /// Touches the memory that sending uses, to load it into the cache; see `Router.warm`.
+    /// Reads the memory that sending needs, to load it into the cache; see `Router.warm`.
     @inline(__always)
     func warm() -> UInt64 { control.warm() }
 
@@ -82,7 +87,7 @@ final class Downlink {
 
     func updateRedundancy(_ status: CongestionControl.Status) {
         if status.isUnsettled || status.queueDelay > Self.longQueue {
-            // What a full queue drops, it drops because too much is sent.
+            // Packets dropped by a full queue are lost because of the bitrate, which redundancy would only raise.
             takesRedundantAudio = false
         } else if status.estimate == nil || status.inherentLossRatio > Self.losses.many {
             takesRedundantAudio = true
@@ -91,12 +96,13 @@ final class Downlink {
         }
     }
 
-    /// Records that videos were lowered. If they were raised or resumed only recently, that was too soon.
+    /// Records that videos were lowered. If they were raised or resumed only recently, the next raise or resume waits
+    /// longer.
     func lowered(to budget: Bitrate, now: MediaTime) {
         let wasTooSoon = raisedAt.map { now - $0 < .seconds(5) } ?? false
         raiseDelay = wasTooSoon ? min(raiseDelay * 2, Self.longestRaiseDelay) : Self.shortestRaiseDelay
         if let resumedAt {
-            // Several falls after a resume are one failure.
+            // Several reductions after a resume count as one failure.
             self.resumedAt = nil
             let failed = now - resumedAt < .seconds(5)
             resumeDelay = failed ? min(resumeDelay * 2, Self.longestResumeDelay) : Self.shortestResumeDelay
@@ -107,18 +113,19 @@ final class Downlink {
     /// Records that a video was resumed.
     func resumed(now: MediaTime) { resumedAt = now }
 
-    /// Whether a video was raised so recently that its bitrate is not measured yet. A probe would come on top of it.
+    /// Whether a video was raised so recently that its bitrate has not been measured yet. A probe would add to it.
     func isTrying(now: MediaTime) -> Bool {
         raisedAt.map { now - $0 < Self.trial } ?? false
     }
 
-    /// How videos may grow within a budget.
+    /// Returns how much videos may grow within a budget.
     /// - Parameter hasVideo: whether any video is sent now. If not, one that could be resumed does not wait.
     func growth(of budget: Bitrate, hasVideo: Bool = true, now: MediaTime) -> VideoGrowth {
         let tolerance = control.isCalm ? VideoGrowth.calmTolerance : VideoGrowth.usualTolerance
         let sinceRaise = raisedAt.map { now - $0 } ?? Self.longestRaiseDelay
         let sinceFall = loweredAt.map { now - $0 } ?? Self.longestRaiseDelay
-        // A raise would end a probe without a result: what is sent would change, and no padding is added after a raise.
+        // A raise would end a probe without a result: it changes the bitrate sent, and no padding is added after a
+        // raise.
         guard !control.isDraining(now: now), !control.isProbing, sinceRaise >= Self.raiseInterval,
             sinceFall >= Self.shortestResumeDelay
         else {
@@ -129,7 +136,7 @@ final class Downlink {
             hasVideo
             && (sinceFall < resumeDelay && budget < loweredBudget * Self.recovery
                 || hasJustResumed && budget < (chosen - audio) * Self.recovery)
-        // What a probe has found is not used before it is verified. What was carried before may be.
+        // Do not use the result of a probe before it is verified. The bitrate carried before may be used.
         if mustWait || control.isVerifying || hasVideo && control.isFilled(now: now) {
             return VideoGrowth(limit: .zero, tolerance: tolerance)
         }

@@ -1,8 +1,8 @@
 import RTC
 
-/// Divides a subscriber's bitrate among its videos; `Allocation` decides how.
+/// Divides a subscriber's bitrate among its videos, as chosen by `Allocation`.
 extension Router {
-    /// - Parameter budget: the bitrate for everything that the subscriber receives; nil if nothing limits it.
+    /// - Parameter budget: the bitrate for everything the subscriber receives; nil for no limit.
     func allocate(_ budget: Bitrate?, to peer: Peer, now: MediaTime) {
         guard let budget else { return release(peer, now: now) }
         collectDemands(of: peer, now: now)
@@ -14,7 +14,7 @@ extension Router {
         let hasVideo = demands.contains { $0.current != nil }
         let growth = peer.downlink?.growth(of: video, hasVideo: hasVideo, now: now) ?? VideoGrowth()
         let floor: Bitrate = peer.isBehind ? .zero : max(.zero, (peer.downlink?.control.floor ?? .zero) - audio)
-        // Find the videos that would be paused at 70 % of the budget.
+        // Find the videos that would be paused if the budget were 30 % smaller.
         var atRisk = demands
         Allocation.distribute(video * 0.7, among: &atRisk, steps, growth: growth)
         Allocation.distribute(video, among: &demands, steps, floor: floor, growth: growth)
@@ -26,7 +26,7 @@ extension Router {
         apply(demands, to: peer, video, now: now)
     }
 
-    /// Ends all limits.
+    /// Removes all limits.
     private func release(_ peer: Peer, now: MediaTime) {
         peer.isLimited = false
         for track in peer.outgoing where track.kind == .video {
@@ -36,8 +36,8 @@ extension Router {
     }
 
     private func apply(_ demands: [VideoDemand], to peer: Peer, _ budget: Bitrate, now: MediaTime) {
-        // While a subscriber waits for the keyframe of a smaller layer, the larger one continues, unless that would be far too
-        // much: then the queue would delay the audio, too.
+        // While a subscriber waits for the keyframe of a smaller layer, the larger one continues, unless its bitrate is
+        // far too high: then the queue would delay the audio, too.
         let video = peer.downlink.map { $0.media - $0.audio } ?? .zero
         let isFlooded = video > budget * 1.25
         var (lowers, raises, resumes) = (false, false, false)
@@ -61,7 +61,7 @@ extension Router {
             }
         }
         if lowers, let downlink = peer.downlink {
-            // Not the budget of this moment, which is far smaller while a queue is drained.
+            // Do not use the current budget, which is far smaller while a queue drains.
             let carried = downlink.control.estimate.map { max(.zero, $0 - downlink.audio) } ?? budget
             downlink.lowered(to: carried, now: now)
         }
@@ -71,7 +71,7 @@ extension Router {
 
     // MARK: Demands
 
-    /// Collects what the subscriber wants to show in `demands`, and the ways to send it in `steps`.
+    /// Collects the subscriber's demands in `demands`, and their options in `steps`.
     private func collectDemands(of peer: Peer, now: MediaTime) {
         demands.removeAll(keepingCapacity: true)
         steps.removeAll(keepingCapacity: true)
@@ -89,7 +89,8 @@ extension Router {
         }
     }
 
-    /// The step of the previous allocation. It may still wait for its layer, but the bitrate is reserved.
+    /// Returns the option of the previous allocation. The subscriber may still be waiting for its layer, but the
+    /// bitrate is reserved.
     private func current(of track: OutgoingTrack, in range: Range<Int>) -> Int? {
         guard !track.isPaused else { return nil }
         return range.last {
@@ -98,8 +99,8 @@ extension Router {
         } ?? range.first
     }
 
-    /// Adds the layers up to the one that the subscriber would get on an unlimited line, from the smallest, and for the
-    /// smallest also its temporal layers.
+    /// Adds the layers from the smallest to the one that the subscriber would get without a bandwidth limit. For the
+    /// smallest, also adds its temporal layers.
     private func addSteps(of track: OutgoingTrack, _ source: IncomingTrack, now: MediaTime) {
         let available = source.availableLayers(now: now)
         guard
@@ -122,14 +123,14 @@ extension Router {
 
     private func addStep(_ layer: Int, _ temporal: UInt8, _ source: IncomingTrack, after first: Int) {
         let bitrate = source.bitrate(layer, upTo: temporal)
-        // What takes more and shows less is never chosen.
+        // Remove options that need more bitrate for a smaller video. They are never chosen.
         while steps.count > first, let last = steps.last, last.bitrate >= bitrate { steps.removeLast() }
         steps.append(VideoStep(layer: layer, temporalLayer: temporal, bitrate: bitrate))
     }
 }
 
 extension VideoPreference {
-    /// The area of the box in which the picture is shown, in pixels; a full screen if the subscriber has stated none.
+    /// The area of the box in which the video is shown, in pixels; a full screen if the subscriber has stated none.
     var area: Int {
         switch (width, height) {
         case (let width?, let height?): clamped(width) * clamped(height)
@@ -145,7 +146,7 @@ extension VideoPreference {
 extension IncomingTrack {
     func area(_ layer: Int) -> Int { Int((layers[layer].size ?? Layer.guess(layer, among: layers)).area) }
 
-    /// One bit for each layer that the publisher sends, or would send if asked; all layers if it sends none.
+    /// Returns one bit for each layer that the publisher sends, or would send on request; all layers if it sends none.
     func availableLayers(now: MediaTime) -> UInt8 {
         var mask: UInt8 = 0
         for index in layers.indices where layers[index].isMissingUntil.map({ $0 <= now }) ?? true {
@@ -154,7 +155,7 @@ extension IncomingTrack {
         return mask == 0 ? .max : mask
     }
 
-    /// One bit for each layer that is no larger than this one.
+    /// Returns one bit for each layer that is no larger than this one.
     func layers(upTo layer: Int) -> UInt8 {
         guard layers.indices.contains(layer) else { return .max }
         var mask: UInt8 = 0
@@ -172,12 +173,12 @@ extension IncomingTrack {
         return best
     }
 
-    /// The bitrate of a layer up to a temporal layer, as measured when it was last received.
+    /// Returns the bitrate of a layer up to a temporal layer, as measured when it was last received.
     func bitrate(_ layer: Int, upTo temporal: UInt8) -> Bitrate {
         if let bytes = layers[layer].rates.bytesPerSecond {
             return Bitrate(bitsPerSecond: Int64(bytes[Int(min(temporal, 3))]) * 8)
         }
-        // What browsers use for a picture of this size: 500 kbit/s for 640 × 360.
+        // Browsers use about this bitrate for a video of this size: 500 kbit/s for 640 × 360.
         return Bitrate(bitsPerSecond: Int64(area(layer)) * 2 + 40_000)
     }
 }

@@ -1,6 +1,6 @@
 import RTC
 
-/// Tells subscribers what they get and why.
+/// Reports to subscribers which video they get, and why.
 extension Router {
     /// The minimum time between two events for a subscription, in case a publisher changes its codec with every packet.
     private static let eventInterval = MediaInterval.seconds(1)
@@ -15,7 +15,7 @@ extension Router {
             else { continue }
             let former = subscription.reported
             subscription.reported = state
-            // Everyone starts with some layer. That is not a change, unless a better one did not fit.
+            // A first layer is not a change, unless a better one did not fit.
             if former.layer == nil, state.pause == former.pause, !state.isWarned, !state.isLimited,
                 track.reason != .bandwidth
             {
@@ -31,7 +31,7 @@ extension Router {
         var state = former
         state.pause = track.pause
         state.isWarned = track.isAtRisk && track.pause == nil
-        // While another layer is forwarded than the one for which there is room again, the limit lasts.
+        // Until the layer has been switched after bandwidth became available again, the limit is still reported.
         let isSwitching = track.encoding != nil && track.encoding !== track.target
         state.isLimited = track.isLimited || former.isLimited && isSwitching
         guard track.pause == nil, let encoding = track.encoding else { return state }

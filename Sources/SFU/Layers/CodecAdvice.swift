@@ -1,50 +1,50 @@
 import RTC
 
-/// Decides which codec a publisher should send because some of its subscribers cannot decode the one that it sends by itself.
+/// Decides which codec a publisher should send if some of its subscribers cannot decode the one that it chose.
 ///
-/// The advice is the offered codec that most subscribers decode, which usually are all. It lasts after the publisher has followed
-/// it, because otherwise the publisher would return to its own codec and be refused again. It ends when its own codec has suited
-/// as many subscribers for some seconds.
+/// The advice is the offered codec that the most subscribers can decode, usually all. It stays in effect after the
+/// publisher has followed it, because otherwise the publisher would return to its own codec and be refused again. It
+/// ends once the publisher's own codec has suited as many subscribers for some seconds.
 struct CodecAdvice: Sendable {
     /// How long the publisher's own codec must suit the subscribers before the advice ends. People hide and show videos, and
     /// each change costs a keyframe.
     static let releaseDelay = MediaInterval.seconds(10)
     /// How long a publisher may take to return to its own codec.
     static let returnTime = MediaInterval.seconds(5)
-    /// The shortest time between two changes after the first, whatever subscribers do: each is a negotiation and a keyframe.
+    /// The minimum time between two changes after the first, because each causes a negotiation and a keyframe.
     static let changeInterval = MediaInterval.seconds(2)
 
-    /// The payload type of the codec to send; nil if the publisher's own choice is right.
+    /// The payload type of the codec to send; nil if the publisher's own codec is fine.
     private(set) var payloadType: UInt8?
     /// The payload type that the publisher sent before the advice.
     private var own: UInt8?
     private var suitsSince: MediaTime?
-    /// The payload type of the advice that ended, and when; nil once the publisher has followed.
+    /// The payload type of the advice that has ended, and when it ended; nil once the publisher has followed.
     private var ended: UInt8?
     private var endedAt: MediaTime?
     private var changedAt: MediaTime?
-    /// Whether a change waits because the previous one was just before.
+    /// Whether a change is delayed because the previous one was too recent.
     private var isHeld = false
 
-    /// Whether time alone may change something.
+    /// Whether the advice may change merely because time passes.
     var isEnding: Bool { suitsSince != nil || ended != nil || isHeld }
 
     /// - Parameters:
-    ///   - sent: the payload type that arrives now.
-    ///   - codecs: the codecs that the publisher offers, the best first.
-    ///   - decoders: returns how many subscribers decode the codec with this index.
+    ///   - sent: the payload type currently received.
+    ///   - codecs: the codecs that the publisher offers, the preferred one first.
+    ///   - decoders: returns how many subscribers can decode the codec with this index.
     mutating func update(sent: UInt8, of codecs: [Codec], now: MediaTime, decoders: (Int) -> Int) {
         if payloadType == nil, sent != ended || endedAt.map({ now - $0 >= Self.returnTime }) ?? true {
             (own, ended) = (sent, nil)
         }
         isHeld = false
         guard let ownIndex = codecs.firstIndex(where: { $0.payloadType == own }) else {
-            // The offer has changed.
+            // The offer no longer contains the publisher's codec, so start over.
             self = CodecAdvice()
             return
         }
         let ownDecoders = decoders(ownIndex)
-        // Of equal ones, prefer the publisher's own kind of codec, such as another profile of H.264.
+        // If several are equal, prefer the publisher's own kind of codec, such as another profile of H.264.
         var best = (index: ownIndex, decoders: ownDecoders)
         for prefersOwnKind in [true, false] {
             for index in codecs.indices where codecs[index].isRelated(to: codecs[ownIndex]) == prefersOwnKind {
@@ -65,7 +65,7 @@ struct CodecAdvice: Sendable {
         return !isHeld
     }
 
-    /// - Parameter isUrgent: whether some subscribers decode only the publisher's own codec.
+    /// - Parameter isUrgent: whether some subscribers can decode only the publisher's own codec.
     private mutating func end(now: MediaTime, isUrgent: Bool) {
         guard payloadType != nil else { return }
         let since = suitsSince ?? now
@@ -77,7 +77,7 @@ struct CodecAdvice: Sendable {
 }
 
 extension Codec {
-    /// Whether both are the same codec, perhaps with other parameters.
+    /// Returns whether both are the same codec, possibly with different parameters.
     fileprivate func isRelated(to other: Codec) -> Bool {
         switch (kind, other.kind) {
         case (.h264, .h264), (.vp9, .vp9), (.av1, .av1): true
@@ -91,7 +91,7 @@ extension MediaTime {
 }
 
 extension IncomingTrack {
-    /// Advises another codec if subscribers refuse the present one.
+    /// Advises another codec if subscribers cannot decode the current one.
     func updateAdvice(now: MediaTime) {
         needsAdvice = false
         let newest = encodings.filter { $0.codec != nil }.max { one, other in

@@ -1,13 +1,13 @@
-/// Records which packets of the current source were dropped on purpose, and which of those started a picture. Later packets are
-/// numbered as if the dropped ones had never existed. The record covers the most recent 512 sequence numbers, as many as
-/// `PacketHistory`.
+/// Records which packets of the current source were dropped on purpose, and which of those started a frame. Later
+/// packets are numbered as if the dropped ones had never existed. The record covers the most recent 512 sequence
+/// numbers, as many as `PacketHistory`.
 struct DroppedPackets: Sendable {
     /// The number of recent sequence numbers that the record covers.
     static let window: Int64 = 512
 
     /// One bit per recent sequence number, indexed by the number's low bits. Set if the packet was dropped.
     private var packets = SIMD8<UInt64>()
-    /// One bit per recent sequence number. Set if the packet was dropped and started a picture.
+    /// One bit per recent sequence number. Set if the packet was dropped and started a frame.
     private var pictures = SIMD8<UInt64>()
     /// The sequence number of the most recently dropped packet; `Int64.min` if none was dropped.
     private(set) var last = Int64.min
@@ -30,7 +30,7 @@ struct DroppedPackets: Sendable {
 
     private static func word(_ number: Int64) -> Int { Int(number >> 6) & 7 }
 
-    /// Whether the packet is recent enough to tell if it was dropped.
+    /// Returns whether the packet is recent enough for the record to show if it was dropped.
     func remembers(_ sequence: Int64) -> Bool { sequence > last || last - sequence < Self.window }
 
     func contains(_ sequence: Int64) -> Bool {
@@ -38,7 +38,7 @@ struct DroppedPackets: Sendable {
             && packets[Self.word(sequence)] >> UInt64(sequence & 63) & 1 == 1
     }
 
-    /// Returns how many dropped packets came after this packet, and how many of those started a picture.
+    /// Returns how many dropped packets came after this packet, and how many of those started a frame.
     func counts(after sequence: Int64) -> (packets: Int64, pictures: Int64) {
         var (packets, pictures): (Int64, Int64) = (0, 0)
         guard sequence < last, last - sequence < Self.window else { return (0, 0) }

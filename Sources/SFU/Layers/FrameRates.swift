@@ -14,7 +14,7 @@ struct FrameRates: Equatable, Sendable {
     private var bytes = SIMD4<UInt32>()
     /// The bytes in a second up to and including each temporal layer, smoothed; nil before the first measurement.
     private(set) var bytesPerSecond: SIMD4<UInt32>?
-    /// Whether the frames are in temporal layers.
+    /// Whether the encoding uses temporal layers.
     var hasTemporalLayers: Bool { hasLayers }
 
     /// Counts a frame. Called when the last packet of the frame arrives.
@@ -23,14 +23,14 @@ struct FrameRates: Equatable, Sendable {
         counts[Int(temporalLayer & 3) * (hasLayers ? 1 : 0)] &+= 1
     }
 
-    /// Counts the bytes of a packet. Called for each.
+    /// Counts the bytes of a packet. Called for each packet.
     @inline(__always)
     mutating func count(bytes count: Int, _ temporalLayer: UInt8) {
         let layer = temporalLayer == PendingPacket.noLayer ? 0 : Int(temporalLayer & 3)
         bytes[layer] &+= UInt32(truncatingIfNeeded: count)
     }
 
-    /// Smooths the bitrate: a keyframe alone is not a high bitrate.
+    /// Updates the smoothed bitrates, so that one keyframe does not count as a high bitrate.
     private mutating func measureBytes(_ elapsed: Int64) {
         var sums = SIMD4<UInt32>()
         for layer in 0..<4 {

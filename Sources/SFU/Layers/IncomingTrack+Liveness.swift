@@ -24,11 +24,11 @@ extension IncomingTrack {
         for encoding in encodings { layers[encoding.index].isAlive = isAlive(encoding, newest) }
     }
 
-    /// How long a layer may take to arrive after subscribers began to need it, and how long it is given up after that.
+    /// How long a needed layer may take to arrive, and how long it is then considered missing.
     private static let (arrivalTimeout, absence) = (MediaInterval.seconds(3), MediaInterval.seconds(10))
 
-    /// Notes which layers the publisher does not send although subscribers need them, for example because its own connection
-    /// is slow. A subscriber's bitrate must not be kept for these.
+    /// Marks layers that the publisher does not send although subscribers need them, for example because its connection
+    /// is slow. The allocation must not reserve bitrate for these.
     func noteMissingLayers(now: MediaTime) {
         guard encodings.count > 1 else { return }
         for index in layers.indices {

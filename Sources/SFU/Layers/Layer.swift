@@ -2,21 +2,21 @@ import RTC
 
 /// The size and frame rate that a subscriber prefers. A subscriber without a preference gets the best layer.
 public struct VideoPreference: Equatable, Sendable {
-    /// The size in pixels of the box in which the picture is shown. The picture should fill the box without being enlarged. One
-    /// dimension is enough.
+    /// The size in pixels of the box in which the video is shown. The video should fill the box without being enlarged.
+    /// One dimension is enough.
     public var width: Int?
     public var height: Int?
     /// The maximum frame rate. It has an effect only if the publisher's encodings differ in frame rate.
     public var frameRate: Int?
-    /// Videos of a higher priority become sharp before the others when the subscriber's network cannot carry all. 0 by default;
-    /// above 0 the video is pinned.
+    /// The priority when the subscriber's connection cannot carry all videos: the quality of videos with a higher
+    /// priority is raised first. 0 by default; above 0 the video is pinned.
     public var priority = 0
 
     public init(width: Int? = nil, height: Int? = nil, frameRate: Int? = nil, priority: Int = 0) {
         (self.width, self.height, self.frameRate, self.priority) = (width, height, frameRate, priority)
     }
 
-    /// Whether a picture of this size fills the box. If the preference contains no box, no picture is large enough.
+    /// Returns whether a video of this size fills the box. If the preference contains no box, no video is large enough.
     func isMet(by size: PictureSize) -> Bool {
         (width.map { Int(size.width) >= $0 } ?? false) || (height.map { Int(size.height) >= $0 } ?? false)
     }
@@ -28,9 +28,10 @@ struct Layer: Equatable, Sendable {
     var size: PictureSize?
     var isAlive = false
     var rates = FrameRates()
-    /// When subscribers began to need the layer; nil while none do.
+    /// Since when subscribers have needed the layer; nil while none do.
     var wantedSince: MediaTime?
-    /// Until this time the layer is not expected, because the publisher does not send it although it is needed.
+    /// The time until which the layer is considered missing, because the publisher does not send it although it is
+    /// needed.
     var isMissingUntil: MediaTime?
 }
 

@@ -1,13 +1,13 @@
 import RTC
 
-/// Decides when to tell a publisher which encodings subscribers need. A newly needed encoding is announced immediately. An
-/// encoding that is no longer needed is announced after a delay, so that a subscriber who returns soon does not wait for a
-/// keyframe. The delay also bounds the number of messages about encodings, whatever subscribers do.
+/// Decides when to notify a publisher which encodings subscribers need. A newly needed encoding is announced
+/// immediately. One that is no longer needed is announced after a delay, so that a subscriber that returns soon does
+/// not wait for a keyframe. The delay also bounds the number of messages about encodings, whatever subscribers do.
 struct LayerAnnouncement: Sendable {
     /// How long an encoding must have no subscribers before the publisher may stop sending it.
     static let layerReleaseDelay = MediaInterval.seconds(2)
 
-    /// What a publisher is told.
+    /// An announcement to a publisher.
     struct News: Equatable, Sendable {
         /// The encodings to send, one bit each.
         var layers: UInt8
@@ -21,16 +21,17 @@ struct LayerAnnouncement: Sendable {
     var refused: UInt8 = 0
     private var stream: Key?
     private var announced: News?
-    /// Whether the publisher was never told anything about this track.
+    /// Whether nothing about this track was ever announced to the publisher.
     private var isUntold = true
     private var begunAt: MediaTime?
     private var wantedAt = [MediaTime?](repeating: nil, count: IncomingTrack.maxEncodings)
 
     /// - Parameters:
     ///   - codec: the payload type of the codec that the publisher should send instead of its own choice.
-    ///   - isLayered: whether the publisher sends layers. Otherwise it sends its video until it is told not to.
-    ///   - wasTold: whether the publisher was told something about this stream, perhaps on an earlier connection.
-    /// - Returns: what to announce; nil if it has not changed.
+    ///   - isLayered: whether the publisher sends layers. Otherwise it sends its video until an announcement says that
+    ///     no subscriber needs it.
+    ///   - wasTold: whether this stream was announced before, perhaps on an earlier connection.
+    /// - Returns: the announcement to send; nil if it has not changed.
     mutating func next(
         for stream: Key, codec: UInt8? = nil, isLayered: Bool = true, wasTold: Bool = false, now: MediaTime
     ) -> News? {

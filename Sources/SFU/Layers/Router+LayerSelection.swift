@@ -1,10 +1,11 @@
 import RTC
 
-/// Selects which of a publisher's encodings each subscriber gets, and which encodings the publisher must send.
+/// Selects the encoding that each subscriber gets, and the encodings that the publisher must send.
 ///
-/// The selection runs when a preference, a size, the codec or the liveness of an encoding changes, or whether a subscriber can
-/// take video. Subscribers that cannot take it need no layer. A subscriber switches at the next
-/// keyframe of the new encoding. Until then the former encoding is forwarded, so the video does not freeze.
+/// The selection runs when a preference, a size, the codec or the liveness of an encoding changes, and when a
+/// subscriber becomes able or unable to receive video. Subscribers that cannot receive it need no layer. A subscriber
+/// switches at the next keyframe of the new encoding. Until then the previous encoding is forwarded, so the video does
+/// not freeze.
 extension Router {
     /// Selects a layer for each subscriber of a track, without allocating memory.
     func select(_ track: IncomingTrack) {
@@ -19,7 +20,7 @@ extension Router {
     private func select(for subscriber: OutgoingTrack, of track: IncomingTrack) {
         let current = subscriber.target?.index
         let preference = subscriber.preference
-        // The allocation says which layers the subscriber's connection carries.
+        // The allocation limits the layers to those that the subscriber's connection carries.
         let allowed = subscriber.allowedLayers == 0 ? .max : subscriber.allowedLayers
         let ideal = Layer.best(
             of: track.layers, for: preference, current: current, aliveOnly: false, allowed: allowed)
@@ -70,7 +71,8 @@ extension Router {
     }
 
     private func announce(_ track: IncomingTrack, now: MediaTime) {
-        // A video that the publisher has turned off has no subscribers, but is not unwanted: it must begin at once again.
+        // A video that the publisher has turned off has no subscribers either, but must not be announced as unneeded:
+        // it has to start again at once when it is turned on.
         guard let publication = track.publication, publication.forwardsVideo, !track.encodings.isEmpty,
             let news = track.announcement.next(
                 for: publication.stream, codec: track.advice.payloadType, isLayered: track.hasRIDs,

@@ -18,7 +18,7 @@ struct TemporalLayerFilter: Sendable {
             if pending.startsKeyframe || wanted < passing {
                 passing = wanted
             } else if pending.isLayerSync, layer <= wanted, layer == passing &+ 1 {
-                // This picture, and later pictures in its layer, do not refer to any picture that was dropped.
+                // This frame, and later frames in its layer, do not refer to any frame that was dropped.
                 passing = layer
             }
         }

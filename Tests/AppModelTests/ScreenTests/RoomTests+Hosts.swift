@@ -16,7 +16,7 @@ extension RoomTests {
         let model = model(.joined, .members([person("Ada"), bob, screen]))
         #expect(model.actions(on: "ada").isEmpty, "guests")
         model.handle(.role(.cohost))
-        #expect(device.announcer.texts.last == "You are a cohost of this room now.")
+        #expect(device.announcer.texts.last == "You are now a cohost of this room.")
         #expect(model.actions(on: "ada") == [.mute, .remove])
         #expect(model.actions(on: "bob").isEmpty, "a cohost cannot remove another one")
         #expect(model.actions(on: "screen") == [.stopSharing])

@@ -278,7 +278,7 @@ import Testing
     }
     @Test func aChatThatThisPersonEndedElsewhereIsOver() {
         let model = model(matched, .ended(.stopped))
-        #expect(model.isIdle && model.statusText == "The chat ended because you continue elsewhere.")
+        #expect(model.isIdle && model.statusText == "The chat ended because you continued elsewhere.")
     }
     @Test func aSearchThatEndedUnseenSaysWhy() {
         let model = model(.waiting(pause: nil))

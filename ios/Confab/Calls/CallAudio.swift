@@ -13,7 +13,7 @@ import WebRTC
         let session = RTCAudioSession.sharedInstance()
         session.useManualAudio = true
         session.isAudioEnabled = AudioMachine.isEnabledAtLaunch
-        // Otherwise a call during a conversation would not ring, where the app itself rings.
+        // Otherwise, the app's own ringtone would stay silent for a call that arrives during a conversation.
         try? AVAudioSession.sharedInstance().setAllowHapticsAndSystemSoundsDuringRecording(true)
         Self.use(AudioMode(speaker: AudioMachine.usesSpeakerAtLaunch))
     }

@@ -13,10 +13,10 @@ import UIKit
     private var actions = PendingValues<CXAction>()
     private var pushes = PendingValues<() -> Void>()
 
-    /// Call it while the app launches: a push may have started the app.
+    /// Creates the provider. Must be called while the app launches, because a push may have started the app.
     func prepare() { if isAllowed { _ = provider } }
 
-    /// A push has arrived. The coordinator reports the call before this returns, as the system requires.
+    /// Handles a push. The coordinator reports the call before this method returns, as the system requires.
     func received(_ payload: [AnyHashable: Any], completion: @escaping () -> Void) {
         let (push, expired) = pushes.keep(completion)
         onEvent?(.push(payload: payload, push: push))
@@ -35,7 +35,8 @@ import UIKit
         case .request(let request): send(request)
         case .fulfil(let action): actions.take(action)?.fulfill()
         case .fail(let action): actions.take(action)?.fail()
-        // These are not for the system. They are listed so that the compiler complains when an effect is added.
+        // These effects do not concern the system. They are listed so that the compiler reports an error when an effect
+        // is added.
         case .ring, .stopRinging, .openSocket, .appear, .send, .registerPush, .unregisterPush, .join, .publish, .leave,
             .setMuted, .setVideo, .audio, .startTimer, .stopTimer, .show, .tell:
             break

@@ -2,7 +2,7 @@ import AppModel
 import AudioToolbox
 import Foundation
 
-/// Plays the tones of incoming calls, where CallKit is not allowed. `Ringer` says when.
+/// Plays the ringtones of incoming calls where CallKit is not allowed. `Ringer` decides when.
 @MainActor final class CallRing: RingSpeaker {
     private var sounds: [RingTone: SystemSoundID] = [:]
 
@@ -10,13 +10,13 @@ import Foundation
         if let sound = sounds[tone] ?? load(tone) { AudioServicesPlayAlertSound(sound) }
     }
 
-    /// Disposing of a sound should end it (see the doubts in the README).
+    /// Disposing of a sound should stop it; see the open questions in the README.
     func stop() {
         for sound in sounds.values { _ = AudioServicesDisposeSystemSoundID(sound) }
         sounds = [:]
     }
 
-    /// The system takes sounds only from files.
+    /// Writes the tone to a file, because the system plays sounds only from files.
     private func load(_ tone: RingTone) -> SystemSoundID? {
         let file = URL.temporaryDirectory.appending(path: "\(tone).wav")
         guard (try? tone.wav.write(to: file)) != nil else { return nil }

@@ -6,10 +6,11 @@ import Foundation
 import SwiftUI
 import UIKit
 
-/// Shows a picture in a small window when the app is left. Place it behind the picture: the window grows out of it.
+/// Shows a video in a small window when the app leaves the foreground. Place it behind the video, from which the window
+/// grows.
 struct PictureInPicture: UIViewRepresentable {
     let window: SmallWindow?
-    /// The window is shown, or no longer.
+    /// Called when the window was shown or hidden.
     var shown: @MainActor (Bool) -> Void = { _ in }
 
     func makeUIView(context: Context) -> UIView { UIView(frame: .zero) }
@@ -23,11 +24,11 @@ struct PictureInPicture: UIViewRepresentable {
 
     func makeCoordinator() -> Window { Window() }
 
-    /// The window of one picture.
+    /// The window of one video.
     @MainActor final class Window: NSObject {
         var tell: @MainActor (Bool) -> Void = { _ in }
         private var window = PictureWindow()
-        /// Retained: otherwise another source could get the same address and be taken for this one.
+        /// Retained, because otherwise a new source could get the same address and be mistaken for this one.
         private var source: (any SurfaceSource)?
         private var surface: (any VideoSurface)?
         private var content: AVPictureInPictureVideoCallViewController?
@@ -52,7 +53,7 @@ struct PictureInPicture: UIViewRepresentable {
                 case .exchange(let size): if let source { fill(source, CGSize(size)) }
                 case .close: closeWindow()
                 case .open(let size): if let source, let view { openWindow(source, CGSize(size), from: view) }
-                // Later, because a view that is being updated must not change the model.
+                // Report it asynchronously, because a view that is being updated must not change the model.
                 case .tell(let isShown): Task { [tell] in tell(isShown) }
                 }
             }
@@ -75,7 +76,7 @@ struct PictureInPicture: UIViewRepresentable {
             (source, surface, content, controller) = (nil, nil, nil, nil)
         }
 
-        /// Shows a source in the window, in place of another one.
+        /// Replaces the source shown in the window.
         private func fill(_ source: any SurfaceSource, _ size: CGSize) {
             guard let content else { return }
             surface?.close()
@@ -100,7 +101,8 @@ extension PictureInPicture.Window: @preconcurrency AVPictureInPictureControllerD
         isShown(false)
     }
 
-    /// The window goes back into the app. The view that it came from is still there: without it, the window is closed.
+    /// Confirms that the window can return into the app. The view that it came from still exists; otherwise the window
+    /// is closed.
     func pictureInPictureController(
         _ pictureInPictureController: AVPictureInPictureController,
         restoreUserInterfaceForPictureInPictureStopWithCompletionHandler completionHandler: @escaping (Bool) -> Void

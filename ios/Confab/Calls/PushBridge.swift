@@ -3,7 +3,7 @@ import AppModel
 import Foundation
 import PushKit
 
-/// Receives the pushes that ring the app while it is closed. PushKit calls it on the main thread.
+/// Receives call pushes, which arrive even while the app is closed. PushKit calls it on the main thread.
 @MainActor final class PushBridge: NSObject {
     private let registry = PKPushRegistry(queue: .main)
     private let calls: CallKitBridge

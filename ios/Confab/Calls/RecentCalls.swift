@@ -4,10 +4,10 @@ import Intents
 import UIKit
 
 extension ApplicationModel {
-    /// The activity with which the system's list of recent calls opens the app.
+    /// The type of the activity with which the system's list of recent calls opens the app.
     static let recentCallActivity = "INStartCallIntent"
 
-    /// The person chose a call in that list.
+    /// Places the call that the user chose in that list.
     func callBack(_ activity: NSUserActivity) {
         guard let intent = activity.interaction?.intent as? INStartCallIntent else { return }
         let contacts = (intent.contacts ?? []).map { (id: $0.personHandle?.value, name: $0.displayName) }
@@ -16,7 +16,7 @@ extension ApplicationModel {
 }
 
 extension INCallCapability {
-    /// Nil if it is not known.
+    /// Whether the call is a video call; nil if unknown.
     fileprivate var isVideo: Bool? {
         switch self {
         case .unknown: nil

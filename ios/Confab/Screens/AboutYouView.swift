@@ -2,7 +2,7 @@ import AppModel
 import Foundation
 import SwiftUI
 
-/// Name, age and rules.
+/// The screen with the name, the age confirmation and the rules.
 struct AboutYouView: View {
     @Bindable var model: AboutYouModel
 
@@ -31,7 +31,7 @@ struct AboutYouView: View {
     }
 }
 
-/// Asks for the camera and the microphone.
+/// Requests the camera and the microphone.
 struct PermissionsView: View {
     let model: PermissionsModel
 

@@ -5,7 +5,7 @@ import Foundation
 import SwiftUI
 import UIKit
 
-/// A call that rings here, above whatever is on the screen.
+/// A call ringing on this device, shown above the current screen.
 struct IncomingCallView: View {
     let calls: CallsModel
 
@@ -29,7 +29,7 @@ struct IncomingCallView: View {
     }
 }
 
-/// How the last call ended, and what to do about it.
+/// The end of the last call, with the available actions.
 struct EndedCallView: View {
     let calls: CallsModel
 
@@ -59,10 +59,10 @@ struct EndedCallView: View {
     }
 }
 
-/// In a call: the partner fills the screen, the own picture is in a corner.
+/// An active call: the partner's video fills the screen, with the self-view in a corner.
 struct CallView: View {
     let calls: CallsModel
-    /// The side of the own picture.
+    /// The width and height of the self-view.
     private static let ownSide: CGFloat = 120
 
     var body: some View {
@@ -103,7 +103,7 @@ struct CallView: View {
     }
 }
 
-/// The buttons of a call. The one that ends it stays where it is while the others scroll.
+/// The buttons of a call. The button that ends it stays in place while the others scroll.
 private struct CallButtons: View {
     let calls: CallsModel
 
@@ -129,7 +129,7 @@ private struct CallButtons: View {
     }
 }
 
-/// The system's list of speakers and headsets.
+/// The system's list of audio outputs.
 private struct RoutePicker: UIViewRepresentable {
     func makeUIView(context: Context) -> AVRoutePickerView { AVRoutePickerView(frame: .zero) }
     func updateUIView(_ view: AVRoutePickerView, context: Context) {}

@@ -13,7 +13,7 @@ extension PixelSize {
     init(_ size: CGSize) { self.init(width: Int(size.width), height: Int(size.height)) }
 }
 
-/// A text of the model; nothing if it is empty.
+/// A text of the model, hidden if it is empty.
 struct ModelText: View {
     let text: String
 
@@ -24,7 +24,7 @@ struct ModelText: View {
     }
 }
 
-/// Texts that scroll if there is no place for them, as with the largest text.
+/// Texts that scroll if they do not fit, for example with the largest text size.
 struct ScrollingTexts<Content: View>: View {
     @ViewBuilder let content: () -> Content
 
@@ -48,7 +48,7 @@ struct SettingsButton: View {
 }
 
 extension View {
-    /// A round button over a picture. Its text is for VoiceOver.
+    /// Styles a round button over a video. VoiceOver reads its text.
     func round(_ color: Color = .white) -> some View {
         labelStyle(.iconOnly)
             .frame(width: 52, height: 52)
@@ -56,13 +56,14 @@ extension View {
             .foregroundStyle(color)
     }
 
-    /// A round button that turns something on or off.
+    /// Styles a round button that toggles a setting.
     func round(isOn: Bool) -> some View {
         round(isOn ? .red : .white).accessibilityAddTraits(isOn ? .isSelected : AccessibilityTraits())
     }
 }
 
-// The buttons that calls, rooms and the roulette share. Their symbols tell the state too, because colors alone do not.
+// The buttons shared by calls, rooms and the roulette. Their symbols change with the state, because colors alone are
+// not accessible.
 
 struct MuteButton: View {
     let isOn: Bool
@@ -103,7 +104,7 @@ struct ShareScreenButton: View {
     }
 }
 
-/// The lines of a chat and the field to write in.
+/// The messages of a chat, and the input field.
 struct ChatView: View {
     let lines: [ChatEntry]
     var notes: [String] = []
@@ -131,7 +132,7 @@ struct ChatView: View {
                     ForEach(notes, id: \.self) { ModelText($0).foregroundStyle(.secondary) }
                 }
             }
-            // The newest message is seen.
+            // Keeps the newest message visible.
             .defaultScrollAnchor(.bottom)
             if canWrite {
                 HStack {
@@ -147,7 +148,7 @@ struct ChatView: View {
     }
 }
 
-/// Below a message that could not be sent.
+/// The note and the button below a message that could not be sent.
 private struct NotSent: View {
     let sendAgain: @MainActor () -> Void
 
@@ -165,7 +166,7 @@ private struct NotSent: View {
     }
 }
 
-/// Below the name of a file.
+/// The state and the actions below a file's name.
 private struct FileRow: View {
     let file: ChatFile
     let download: @MainActor () -> Void
@@ -185,7 +186,7 @@ private struct FileRow: View {
     }
 }
 
-/// What is shown of somebody without a picture.
+/// The placeholder for a person without video.
 struct NoPicture: View {
     var body: some View {
         Image(systemName: "person.crop.circle.fill")
@@ -196,13 +197,13 @@ struct NoPicture: View {
 }
 
 extension View {
-    /// Keeps texts over pictures readable.
+    /// Adds a background that keeps text readable over video.
     func scrim() -> some View {
         padding(8).background(Color.black.opacity(0.55), in: RoundedRectangle(cornerRadius: 8))
     }
 }
 
 extension AppModel.Fit {
-    /// How ``VideoView`` says it.
+    /// The value for ``VideoView``.
     var video: VideoFit { self == .cover ? .fill : .fit }
 }

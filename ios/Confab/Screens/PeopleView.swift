@@ -3,7 +3,7 @@ import Foundation
 import SwiftUI
 import UIKit
 
-/// People one knows: contacts, past calls, and the page of one person.
+/// The people screen: contacts, past calls, and the page of one person.
 struct PeopleView: View {
     @Bindable var model: PeopleModel
 
@@ -32,7 +32,7 @@ struct PeopleView: View {
     }
 }
 
-/// What the server did not do.
+/// The error of the last request, with a retry button.
 private struct PeopleTrouble: View {
     let model: PeopleModel
 

@@ -3,7 +3,7 @@ import ConfabUI
 import Foundation
 import SwiftUI
 
-/// A room: before joining, in it, and after it.
+/// The room screen: before joining, inside, and afterwards.
 struct RoomView: View {
     @Bindable var model: RoomModel
 
@@ -41,7 +41,7 @@ struct RoomView: View {
     }
 }
 
-/// In a room: the pictures, and the buttons below them.
+/// The inside of a room: the tiles, and the buttons below them.
 private struct RoomStage: View {
     @Bindable var model: RoomModel
 
@@ -107,7 +107,7 @@ private struct RoomStage: View {
     }
 }
 
-/// Somebody who waits to be let in.
+/// A person waiting to be admitted.
 private struct WaitingRow: View {
     let model: RoomModel
     let person: WaitingPerson
@@ -129,7 +129,7 @@ private struct WaitingRow: View {
     }
 }
 
-/// The pictures, where the model places them.
+/// The tiles, at the positions chosen by the model.
 private struct RoomPictures: View {
     let model: RoomModel
     @Environment(\.accessibilityReduceMotion) private var reduceMotion
@@ -152,7 +152,7 @@ private struct RoomPictures: View {
     }
 }
 
-/// For rooms with more people than the screen has places.
+/// The page buttons of a room with more people than fit on the screen.
 private struct PageButtons: View {
     let model: RoomModel
     let placed: LayoutOutput
@@ -196,12 +196,12 @@ private struct RoomTile: View {
         .accessibilityLabel(row.accessibilityText)
         .accessibilityAction(named: "Pin or unpin") { model.togglePin(tile.id) }
         .accessibilityAction(named: "Fit or fill") { model.doubleTap(tile.id) }
-        // After the rest, so that VoiceOver reads it as an element of its own.
+        // Added last, so that VoiceOver reads it as a separate element.
         .overlay(alignment: .topTrailing) { HostMenu(model: model, id: tile.id) }
     }
 }
 
-/// What a host can do about the person of a tile.
+/// The actions of a host on the person of a tile.
 private struct HostMenu: View {
     let model: RoomModel
     let id: String
@@ -221,12 +221,12 @@ private struct HostMenu: View {
     }
 }
 
-/// The own picture: a tap mutes, a drag moves it to another corner.
+/// The self-view: a tap mutes, a drag moves it to another corner.
 private struct OwnTile: View {
     let model: RoomModel
     let placed: PlacedOwnPicture
     let viewport: CGSize
-    /// False at the end of a touch, also of one that the system takes away.
+    /// Becomes false at the end of a touch, even if the system canceled it.
     @GestureState private var isTouched = false
     @State private var scale = 1.0
     @Environment(\.accessibilityReduceMotion) private var reduceMotion
@@ -253,7 +253,7 @@ private struct OwnTile: View {
                 .onChanged { move($0.translation) }
                 .onEnded { _ in if model.endDrag() { pop() } }
         )
-        // After `onEnded`, which is not called for a touch that is taken away.
+        // Runs after `onEnded`, which is not called for canceled touches.
         .onChange(of: isTouched) { _, isTouched in if !isTouched { model.cancelDrag() } }
         .onDisappear { model.cancelDrag() }
         .accessibilityElement()
@@ -270,7 +270,7 @@ private struct OwnTile: View {
         model.drag(x: translation.width, y: translation.height, home: placed.rectangle, viewport: viewport)
     }
 
-    /// Answers a tap.
+    /// Animates the self-view in response to a tap.
     private func pop() {
         guard let pop = Motion.pop(reduceMotion: reduceMotion) else { return }
         withAnimation(.easeInOut(duration: pop.growing)) {
@@ -289,19 +289,19 @@ extension View {
 }
 
 extension Animation {
-    /// How a tile appears and moves.
+    /// Returns the animation of tiles that appear or move.
     fileprivate static func tile(reduceMotion: Bool) -> Animation? {
         switch Motion.tile(reduceMotion: reduceMotion) {
         case .spring(let duration, let bounce, let velocity):
             .interpolatingSpring(duration: duration, bounce: bounce, initialVelocity: velocity)
-        // An animation of the positions would move the tiles.
+        // Animating the positions would move the tiles.
         case .crossFade: nil
         }
     }
 }
 
 extension AnyTransition {
-    /// How a tile that comes or goes is shown.
+    /// Returns the transition of tiles that appear or disappear.
     fileprivate static func tile(reduceMotion: Bool) -> AnyTransition {
         switch Motion.tile(reduceMotion: reduceMotion) {
         case .spring: .opacity

@@ -2,7 +2,7 @@ import AppModel
 import Foundation
 import SwiftUI
 
-/// The whole app: the state of the connection, calls, and the screen below them.
+/// The root view: the connection bar, calls, and the current screen below them.
 struct RootView: View {
     let app: ApplicationModel
     @Environment(\.scenePhase) private var phase
@@ -32,7 +32,7 @@ extension AppPhase {
     }
 }
 
-/// What is wrong with the connection. Invisible while all is well.
+/// The state of the connection, shown only if there is a problem.
 struct ConnectionBar: View {
     let app: ApplicationModel
 
@@ -51,7 +51,7 @@ struct ConnectionBar: View {
     }
 }
 
-/// What fills the screen.
+/// The screen that fills the display.
 struct StageView: View {
     let app: ApplicationModel
 
@@ -65,7 +65,7 @@ struct StageView: View {
     }
 }
 
-/// The tabs.
+/// The tab bar and its screens.
 struct HomeView: View {
     @Bindable var app: ApplicationModel
 
@@ -90,7 +90,7 @@ private struct TabContent: View {
         #if ROULETTE
         case .roulette: RouletteScreen(model: app.roulette, permissions: app.permissions)
         #else
-        // There is no such tab.
+        // This variant of the app has no roulette tab.
         case .roulette: EmptyView()
         #endif
         case .nearby: NearbyView(model: app.nearby)

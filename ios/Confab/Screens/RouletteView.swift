@@ -4,7 +4,7 @@ import ConfabUI
 import Foundation
 import SwiftUI
 
-/// The chat with strangers: permissions and setup, then the partner on top, oneself below.
+/// The screen for chats with strangers: permissions and setup, then the partner on top and the self-view below.
 struct RouletteScreen: View {
     let model: RouletteModel
     let permissions: PermissionsModel
@@ -46,7 +46,7 @@ private struct RouletteSetup: View {
                 ModelText(model.peopleText)
             }
             Section {
-                Picker("Chat by", selection: $model.mode) {
+                Picker("Chat mode", selection: $model.mode) {
                     Text("Video").tag(RouletteMode.video)
                     Text("Text only").tag(RouletteMode.text)
                 }
@@ -132,7 +132,7 @@ private struct RouletteChat: View {
     }
 }
 
-/// What can be done about the last partner, during the chat and after it.
+/// The actions on the last partner, during the chat and afterwards.
 private struct RouletteAfterwards: View {
     let model: RouletteModel
 
@@ -143,7 +143,7 @@ private struct RouletteAfterwards: View {
     }
 }
 
-/// The sheet that reports a stranger.
+/// The sheet for reporting a stranger.
 struct ReportView: View {
     @Bindable var model: ReportModel
     let close: @MainActor () -> Void

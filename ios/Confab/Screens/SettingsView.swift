@@ -34,7 +34,7 @@ private struct MediaSettings: View {
 
     var body: some View {
         Section {
-            Picker("Picture size", selection: $model.settings.size) {
+            Picker("Camera resolution", selection: $model.settings.size) {
                 ForEach(PictureSize.allCases, id: \.self) { Text($0.text).tag($0) }
             }
             Picker("Renderer", selection: $model.settings.renderer) {
@@ -46,13 +46,13 @@ private struct MediaSettings: View {
             Picker("Audio codec", selection: $model.settings.audioCodec) {
                 ForEach(AudioCodecChoice.allCases, id: \.self) { Text($0.text).tag($0) }
             }
-            Picker("Connect by", selection: $model.settings.candidates) {
+            Picker("Connection type", selection: $model.settings.candidates) {
                 ForEach(CandidateChoice.allCases, id: \.self) { Text($0.text).tag($0) }
             }
             Picker("Protocol", selection: $model.settings.transport) {
                 ForEach(ProtocolChoice.allCases, id: \.self) { Text($0.text).tag($0) }
             }
-            Picker("Distances", selection: $model.settings.unit) {
+            Picker("Distance unit", selection: $model.settings.unit) {
                 ForEach(LengthUnit.allCases, id: \.self) { Text($0.text).tag($0) }
             }
         } header: {
@@ -122,7 +122,7 @@ private struct DataSection: View {
     }
 }
 
-/// Made when it is opened, and not with each change of the settings.
+/// A separate view, so that diagnostics are collected only when it opens, and not with each change of the settings.
 private struct DiagnosticsView: View {
     let model: SettingsModel
 

@@ -3,7 +3,7 @@ import Foundation
 import SwiftUI
 import UIKit
 
-/// The first screen: which server to use.
+/// The first screen, for choosing a server.
 struct WelcomeView: View {
     @Bindable var model: WelcomeModel
 
@@ -31,7 +31,7 @@ struct WelcomeView: View {
                     Text(model.privacyText)
                 }
                 if !model.recent.isEmpty {
-                    Section("Last servers") {
+                    Section("Recent servers") {
                         ForEach(model.recent, id: \.self) { url in
                             Button(url.absoluteString) { model.choose(url) }
                                 .swipeActions { Button("Forget", role: .destructive) { model.forget(url) } }

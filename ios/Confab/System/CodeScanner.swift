@@ -7,7 +7,7 @@ import VisionKit
 /// Reads a QR code with the camera.
 struct CodeScanner: UIViewControllerRepresentable {
     let found: @MainActor ([String]) -> Void
-    /// The scanner cannot start.
+    /// Called when the scanner cannot start.
     let failed: @MainActor () -> Void
 
     func makeUIViewController(context: Context) -> DataScannerViewController {
@@ -21,7 +21,7 @@ struct CodeScanner: UIViewControllerRepresentable {
         do {
             try scanner.startScanning()
         } catch {
-            // Later, because a view that is being updated must not change the model.
+            // Report it asynchronously, because a view that is being updated must not change the model.
             Task { [failed] in failed() }
         }
     }
@@ -32,7 +32,7 @@ struct CodeScanner: UIViewControllerRepresentable {
 
     func makeCoordinator() -> Reader { Reader(found) }
 
-    /// Hears which codes the camera sees.
+    /// Receives the codes that the camera recognizes.
     @MainActor final class Reader {
         fileprivate let found: @MainActor ([String]) -> Void
 
@@ -49,6 +49,6 @@ extension CodeScanner.Reader: DataScannerViewControllerDelegate {
 }
 
 extension RecognizedItem {
-    /// What a code says; nil for other things.
+    /// The text of a QR code; nil for other items.
     fileprivate var codeText: String? { if case .barcode(let code) = self { code.payloadStringValue } else { nil } }
 }

@@ -2,7 +2,7 @@ import AppModel
 import Foundation
 import UIKit
 
-/// The system's time in the background, in which the model ends a chat after the app is left.
+/// The system's background time, in which the model ends a chat after the app leaves the foreground.
 @MainActor final class DeviceBackground: BackgroundControl {
     var onExpired: (@MainActor () -> Void)?
     private var task = UIBackgroundTaskIdentifier.invalid

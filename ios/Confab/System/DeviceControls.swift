@@ -4,7 +4,7 @@ import SwiftUI
 import UIKit
 import UserNotifications
 
-/// Speaks to people who use VoiceOver, and notifies people whose device is locked.
+/// Posts VoiceOver announcements, and notifications for people whose device is locked.
 @MainActor final class DeviceAnnouncer: Announcer {
     func announce(_ text: String) { AccessibilityNotification.Announcement(text).post() }
 
@@ -30,7 +30,7 @@ import UserNotifications
     }
 }
 
-/// Settings of this device. Secrets are in the keychain instead, where Confab keeps them.
+/// Stores settings on this device. Confab stores secrets in the keychain instead.
 @MainActor final class DeviceSettingsStore: SettingsStore {
     func data(for key: String) -> Data? { UserDefaults.standard.data(forKey: key) }
     func set(_ data: Data?, for key: String) { UserDefaults.standard.set(data, forKey: key) }

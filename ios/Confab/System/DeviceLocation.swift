@@ -2,8 +2,8 @@ import AppModel
 import CoreLocation
 import Foundation
 
-/// The location of the device, as roughly as the server keeps it. ``LocationMachine`` decides what is asked of the system. It is
-/// created on the main thread, which Core Location then calls.
+/// Provides the device's location, only as precisely as the server needs it. ``LocationMachine`` decides what to
+/// request from the system. It must be created on the main thread, on which Core Location then calls it.
 @MainActor final class DeviceLocation: NSObject, Locating {
     private let manager = CLLocationManager()
     private var machine = LocationMachine()

@@ -1,7 +1,7 @@
 import AVFoundation
 import AppModel
 
-/// Asks the system for the camera, the microphone and the location.
+/// Requests access to the camera, the microphone and the location.
 @MainActor final class DevicePermissions: Permissions {
     private let location: DeviceLocation
 

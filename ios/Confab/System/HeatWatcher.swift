@@ -2,7 +2,7 @@ import AppModel
 import Foundation
 import UIKit
 
-/// Tells the model when the device becomes hot or saves power.
+/// Notifies the model when the device becomes hot or saves power.
 @MainActor final class HeatWatcher {
     init(app: ApplicationModel) {
         let tell: @Sendable () -> Void = { [weak app] in
@@ -11,7 +11,7 @@ import UIKit
                 app?.deviceChanged(ThermalState(process.thermalState), isLowPower: process.isLowPowerModeEnabled)
             }
         }
-        // Read once now: the system reports changes only after the first read.
+        // Read the state once now, because the system reports changes only after the first read.
         tell()
         for name in [ProcessInfo.thermalStateDidChangeNotification, .NSProcessInfoPowerStateDidChange] {
             _ = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { @Sendable _ in tell() }

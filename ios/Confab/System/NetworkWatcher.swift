@@ -2,7 +2,7 @@ import AppModel
 import Dispatch
 import Network
 
-/// Tells the model about each change of the network, so that it does not wait for the next attempt.
+/// Notifies the model of each network change, so that it reconnects without waiting for the next attempt.
 @MainActor final class NetworkWatcher {
     private let monitor = NWPathMonitor()
 

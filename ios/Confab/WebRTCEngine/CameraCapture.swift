@@ -6,7 +6,7 @@ import CoreVideo
 import Foundation
 import WebRTC
 
-/// The camera as a source of media. `AppModel` decides what it does, in ``CameraDriver``.
+/// The camera as a media source. ``CameraDriver`` in `AppModel` decides what it does.
 actor CameraCapture: VideoCapture {
     nonisolated private let current: Locked<VideoSize?>
     private let interruptions: AsyncStream<Bool>
@@ -34,7 +34,7 @@ actor CameraCapture: VideoCapture {
     func stop() async { await driver.stop() }
 }
 
-/// The cameras of the device, with WebRTC's capturer.
+/// The cameras of the device, captured with WebRTC.
 private actor SystemCamera: CameraDevice {
     private let capturer: RTCCameraVideoCapturer
     /// WebRTC holds its delegate weakly.
@@ -46,7 +46,7 @@ private actor SystemCamera: CameraDevice {
         capturer = RTCCameraVideoCapturer(delegate: limiter)
         interruptions = Interruptions(of: capturer.captureSession)
         let session = capturer.captureSession
-        // Has to be set before the session starts.
+        // This must be set before the session starts.
         if session.isMultitaskingCameraAccessSupported { session.isMultitaskingCameraAccessEnabled = true }
     }
 
@@ -84,7 +84,7 @@ private actor SystemCamera: CameraDevice {
 }
 
 extension AVCaptureDevice.Position {
-    /// Nil for a camera that is not a part of the device.
+    /// The direction the camera faces; nil for a camera that is not built into the device.
     var facing: CameraFacing? {
         switch self {
         case .front: .front
@@ -95,7 +95,7 @@ extension AVCaptureDevice.Position {
     }
 }
 
-/// When the system takes the camera away and gives it back. The notifications come on any thread.
+/// Reports when the system takes the camera away and returns it. The notifications arrive on any thread.
 private final class Interruptions: @unchecked Sendable {
     let changes: AsyncStream<Bool>
     private let observers: [any NSObjectProtocol]
@@ -119,7 +119,7 @@ private final class Interruptions: @unchecked Sendable {
 }
 
 extension AVCaptureDevice.Format {
-    /// The format without the system's types.
+    /// The format as a type that is independent of the system.
     fileprivate var described: CameraFormat {
         let size = CMVideoFormatDescriptionGetDimensions(formatDescription)
         return CameraFormat(
@@ -130,7 +130,7 @@ extension AVCaptureDevice.Format {
     }
 }
 
-/// Passes on the frames that ``FrameLimiter`` accepts. WebRTC calls it on the queue of the camera.
+/// Forwards the frames that ``FrameLimiter`` accepts. WebRTC calls it on the camera's queue.
 private final class LimitedSource: NSObject, Sendable {
     private let source: RTCVideoSource
     private let limiter = Locked(FrameLimiter())

@@ -4,20 +4,20 @@ import CoreVideo
 import Foundation
 import WebRTC
 
-/// A frame that can be shown.
+/// A frame that is ready to be shown.
 struct Picture: @unchecked Sendable {
     let sample: CMSampleBuffer
-    /// How far to turn it clockwise.
+    /// The clockwise rotation in degrees.
     let degrees: Int
-    /// The size after turning.
+    /// The size after the rotation.
     let uprightSize: PixelSize
 }
 
-/// Receives frames on a decoder's thread and shows them on the main thread, one at a time. Of the frames that arrive meanwhile,
-/// only the newest is shown.
+/// Receives frames on a decoder's thread and shows them on the main thread, one at a time. Of the frames that arrive in
+/// between, only the newest is shown.
 final class FrameReceiver: NSObject, Sendable {
     private let newest = Locked(NewestValue<Picture>())
-    /// Has a lock of its own, so that the main thread does not wait for conversions.
+    /// Has a separate lock, so that the main thread does not wait for conversions.
     private let pool = Locked(PixelBufferPool())
     private let show: @MainActor @Sendable (Picture) -> Void
 
@@ -44,7 +44,7 @@ extension FrameReceiver: RTCVideoRenderer {
 }
 
 extension Picture {
-    /// Nil if there is no memory for it, or if its buffer is broken.
+    /// Creates a frame; nil if there is no memory for it, or if its buffer is invalid.
     fileprivate init?(_ frame: RTCVideoFrame, _ pool: inout PixelBufferPool) {
         guard let pixels = frame.buffer.wholePixels ?? pool.nv12(frame.buffer.toI420()),
             let sample = CMSampleBuffer.shownAtOnce(pixels)
@@ -54,7 +54,7 @@ extension Picture {
 }
 
 extension RTCVideoFrameBuffer {
-    /// The pixels, if they can be shown without a copy: a buffer of the system that is shown as a whole.
+    /// The pixel buffer, if it can be shown without a copy: a system buffer that needs no cropping.
     fileprivate var wholePixels: CVPixelBuffer? {
         guard let native = self as? RTCCVPixelBuffer, !native.requiresCropping() else { return nil }
         return native.pixelBuffer
@@ -62,7 +62,7 @@ extension RTCVideoFrameBuffer {
 }
 
 extension RTCVideoFrame {
-    /// How far to turn it clockwise.
+    /// The clockwise rotation in degrees.
     fileprivate var degrees: Int {
         switch rotation {
         case ._0: 0
@@ -73,12 +73,12 @@ extension RTCVideoFrame {
         }
     }
 
-    /// The size after turning.
+    /// The size after the rotation.
     var uprightSize: PixelSize { PixelSize(width: Int(width), height: Int(height)).turned(by: degrees) }
 }
 
 extension CMSampleBuffer {
-    /// Without a time: pictures of a call are shown when they arrive.
+    /// Creates a sample without a presentation time, because the frames of a call are shown when they arrive.
     fileprivate static func shownAtOnce(_ pixels: CVPixelBuffer) -> CMSampleBuffer? {
         var format: CMVideoFormatDescription?
         _ = CMVideoFormatDescriptionCreateForImageBuffer(

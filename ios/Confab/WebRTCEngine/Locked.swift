@@ -1,6 +1,6 @@
 import Foundation
 
-/// A value behind a lock, for callbacks on threads of WebRTC.
+/// A value protected by a lock, for callbacks on WebRTC's threads.
 final class Locked<Value: Sendable>: @unchecked Sendable {
     private let lock = NSLock()
     private var stored: Value

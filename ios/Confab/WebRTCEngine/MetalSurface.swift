@@ -5,7 +5,7 @@ import Foundation
 import UIKit
 import WebRTC
 
-/// Shows a track in WebRTC's view for Metal, which turns the pictures itself. It draws nothing in the background.
+/// Shows a track in WebRTC's Metal view, which also applies the rotation. It renders nothing in the background.
 @MainActor final class MetalSurface: VideoSurface {
     private let track: RTCVideoTrack
     private let display = RTCMTLVideoView(frame: .zero)
@@ -40,7 +40,7 @@ import WebRTC
     }
 }
 
-/// Tells what is new about the pictures, on the main thread. WebRTC calls it on a decoder's thread.
+/// Reports the first frame and size changes on the main thread. WebRTC calls it on a decoder's thread.
 private final class PictureWatcher: NSObject, Sendable {
     private let news = Locked(PictureNews())
     private let changed: @MainActor @Sendable (PictureNews.Change) -> Void
@@ -62,7 +62,7 @@ extension PictureWatcher: RTCVideoRenderer {
 }
 
 extension VideoSurface {
-    /// Tells the view what is new.
+    /// Notifies the view of a first frame or a new size.
     func tell(_ change: PictureNews.Change) {
         if let size = change.size { onSize?(CGSize(width: size.width, height: size.height)) }
         if change.isFirst { onFirstFrame?() }

@@ -3,7 +3,8 @@ import Confab
 import Foundation
 import WebRTC
 
-/// Receives what WebRTC says about a connection, on WebRTC's threads, and passes it on in order. It calls nothing back.
+/// Receives the events of a peer connection on WebRTC's threads, and forwards them in order. It never calls back into
+/// WebRTC.
 final class PeerObserver: NSObject, Sendable {
     enum Observation: Sendable {
         case state(RTCPeerConnectionState)
@@ -49,7 +50,8 @@ extension PeerObserver: RTCPeerConnectionDelegate {
     func peerConnection(
         _ peerConnection: RTCPeerConnection, didAdd rtpReceiver: RTCRtpReceiver, streams mediaStreams: [RTCMediaStream]
     ) {
-        // Set here, before any packet can arrive. The peer keeps the receiver, because releasing it would end the reports.
+        // Set it here, before any packet can arrive. The peer retains the receiver, because releasing it would stop the
+        // reports.
         rtpReceiver.delegate = self
         observe(.added(rtpReceiver, streamID: mediaStreams.first?.streamId))
     }
@@ -61,7 +63,8 @@ extension PeerObserver: RTCRtpReceiverDelegate {
     }
 }
 
-/// Reports the first frame of a track. It stays attached afterwards, because removing it would be a call from a decoder's thread.
+/// Reports the first frame of a track. It stays attached afterwards, because detaching it would call WebRTC from a
+/// decoder's thread.
 final class FirstFrame: NSObject, Sendable {
     private let mid: String
     private let observer: PeerObserver
@@ -72,7 +75,7 @@ final class FirstFrame: NSObject, Sendable {
         super.init()
     }
 
-    /// Reports the next frame as the first.
+    /// Makes the next frame count as the first.
     func expectFrame() { news.withValue { $0.expectFirst() } }
 }
 

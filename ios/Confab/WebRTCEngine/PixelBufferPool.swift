@@ -3,11 +3,11 @@ import CoreVideo
 import Foundation
 import WebRTC
 
-/// Pixel buffers for frames that a decoder in software made.
+/// Provides pixel buffers for frames of software decoders.
 struct PixelBufferPool: @unchecked Sendable {
     private var pools = PoolOfSize<CVPixelBufferPool>()
 
-    /// Converts a frame to the format of the display; nil if there is no buffer for it.
+    /// Converts a frame to the display's format; nil if no buffer is available.
     mutating func nv12(_ frame: any RTCI420Buffer) -> CVPixelBuffer? {
         guard let pixels = buffer(PixelSize(width: Int(frame.width), height: Int(frame.height))) else { return nil }
         guard CVPixelBufferLockBaseAddress(pixels, []) == kCVReturnSuccess else { return nil }

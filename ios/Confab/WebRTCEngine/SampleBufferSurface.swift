@@ -8,7 +8,8 @@ import QuartzCore
 import UIKit
 import WebRTC
 
-/// Shows a track in a sample-buffer layer. Metal layers draw nothing in the background, so Picture in Picture needs this one.
+/// Shows a track in a sample-buffer layer. Metal layers render nothing in the background, so Picture in Picture needs
+/// this one.
 @MainActor final class SampleBufferSurface: VideoSurface {
     private let track: RTCVideoTrack
     private let display = SampleBufferView(frame: .zero)
@@ -46,7 +47,7 @@ import WebRTC
     }
 }
 
-/// A view with a layer for sample buffers, which it turns and mirrors.
+/// A view with a sample-buffer layer, which it rotates and mirrors.
 final class SampleBufferView: UIView {
     private let display = AVSampleBufferDisplayLayer()
     private var degrees = 0 { didSet { if degrees != oldValue { setNeedsLayout() } } }
@@ -64,7 +65,7 @@ final class SampleBufferView: UIView {
     fileprivate func show(_ picture: Picture) {
         degrees = picture.degrees
         let renderer = display.sampleBufferRenderer
-        // After the app was in the background.
+        // This is necessary after the app was in the background.
         if renderer.requiresFlushToResumeDecoding || renderer.status == .failed { renderer.flush() }
         renderer.enqueue(picture.sample)
     }

@@ -6,7 +6,7 @@ import Foundation
 import ReplayKit
 import WebRTC
 
-/// The screen of this app. The system asks the person once per run.
+/// Captures the screen of this app. The system asks the user for permission once per run.
 actor ScreenCapture: VideoCapture {
     nonisolated let changes: AsyncStream<CaptureChange>
     nonisolated private let frames: ScreenFrames
@@ -21,7 +21,7 @@ actor ScreenCapture: VideoCapture {
         watcher = RecorderWatcher(change)
     }
 
-    /// The frames have the size of the screen, which can turn.
+    /// Nil, because the frames have the size of the screen, which can rotate.
     nonisolated var size: VideoSize? { nil }
 
     func start() async throws(ConfabError) {
@@ -30,7 +30,8 @@ actor ScreenCapture: VideoCapture {
 
     func setEnabled(_ enabled: Bool) async { frames.setPaused(!enabled) }
 
-    /// All captures share the system's one recorder. `OwnMedia` runs its operations one after the other.
+    /// Stops the recording. All captures share the system's one recorder, so `OwnMedia` runs their operations one at a
+    /// time.
     func stop() async {
         await Self.stopRecording()
         watcher.finish()
@@ -41,7 +42,7 @@ actor ScreenCapture: VideoCapture {
     ) async -> (any Error)? {
         let recorder = RPScreenRecorder.shared()
         recorder.delegate = watcher
-        // The microphone is a track of its own.
+        // The microphone has a separate track.
         recorder.isMicrophoneEnabled = false
         return await withCheckedContinuation { continuation in
             recorder.startCapture { @Sendable sample, kind, failure in
@@ -59,7 +60,8 @@ actor ScreenCapture: VideoCapture {
     }
 }
 
-/// Hears that the system has stopped the recording: for a call, another recording, or because the person did it elsewhere.
+/// Observes the end of the recording by the system: for a call, for another recording, or because the user stopped it
+/// elsewhere.
 private final class RecorderWatcher: NSObject, Sendable {
     private let change: AsyncStream<CaptureChange>.Continuation
 
@@ -81,7 +83,7 @@ extension RecorderWatcher: RPScreenRecorderDelegate {
     }
 }
 
-/// Hands the frames of the screen to WebRTC, on the thread of the recorder.
+/// Passes the frames of the screen to WebRTC, on the recorder's thread.
 private final class ScreenFrames: Sendable {
     private let recording = Locked(ScreenRecording())
     private let source: RTCVideoSource

@@ -1,6 +1,6 @@
 import WebRTC
 
-// WebRTC's objects are proxies that call its own threads, so any thread may use them.
+// WebRTC's objects are proxies that dispatch to its own threads, so they can be used from any thread.
 extension RTCMediaStreamTrack: @retroactive @unchecked Sendable {}
 extension RTCPeerConnection: @retroactive @unchecked Sendable {}
 extension RTCPeerConnectionFactory: @retroactive @unchecked Sendable {}
@@ -8,7 +8,7 @@ extension RTCRtpReceiver: @retroactive @unchecked Sendable {}
 extension RTCRtpTransceiver: @retroactive @unchecked Sendable {}
 extension RTCVideoSource: @retroactive @unchecked Sendable {}
 
-// These are never changed after their creation.
+// These objects do not change after their creation.
 extension RTCIceCandidate: @retroactive @unchecked Sendable {}
 extension RTCSessionDescription: @retroactive @unchecked Sendable {}
 extension RTCStatisticsReport: @retroactive @unchecked Sendable {}

@@ -10,7 +10,7 @@ extension RTCMediaConstraints {
 }
 
 extension RTCRtpTransceiver {
-    /// The `mid`, which WebRTC leaves empty before the first description.
+    /// The `mid`; nil before the first description, when WebRTC leaves it empty.
     var knownMid: String? { mid.isEmpty ? nil : mid }
     var kind: TrackKind { mediaType == .audio ? .audio : .video }
 }
@@ -19,12 +19,12 @@ extension PeerConfiguration {
     var native: RTCConfiguration {
         let configuration = RTCConfiguration()
         configuration.use(servers, relayOnly: relayOnly)
-        // The server takes audio, video and RTCP on one port (RFC 9143, RFC 5761).
+        // The server uses one port for audio, video and RTCP (RFC 9143, RFC 5761).
         configuration.bundlePolicy = .maxBundle
         configuration.rtcpMuxPolicy = .require
         // Some networks block UDP.
         configuration.tcpCandidatePolicy = .enabled
-        // The device may change networks during a call. WebRTC then never says that gathering is complete.
+        // The device may change networks during a call. With this policy, WebRTC never reports the end of gathering.
         configuration.continualGatheringPolicy = .gatherContinually
         configuration.sdpSemantics = .unifiedPlan
         return configuration

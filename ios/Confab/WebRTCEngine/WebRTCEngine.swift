@@ -9,9 +9,9 @@ import WebRTC
 /// let client = ConfabClient(server: url, media: WebRTCEngine())
 /// ```
 ///
-/// The folder of this file is a whole: copy it into an application of your own. It imports only Confab, ConfabUI and AppModel.
+/// This folder is self-contained: copy it into your own application. It imports only Confab, ConfabUI and AppModel.
 final class WebRTCEngine: MediaEngine {
-    /// One for the process: each has its own threads.
+    /// One factory for the process, because each has its own threads.
     static let factory: RTCPeerConnectionFactory = {
         RTCInitializeSSL()
         let encoders = RTCDefaultVideoEncoderFactory()
@@ -21,7 +21,7 @@ final class WebRTCEngine: MediaEngine {
             encoderFactory: encoders, decoderFactory: RTCDefaultVideoDecoderFactory())
     }()
 
-    /// How sources that are created from now on draw their pictures. WebRTC's threads read it.
+    /// The renderer of sources created afterwards. WebRTC's threads read it.
     static let renderer = Locked(DeviceSettings().renderer)
 
     func makePeer(_ configuration: PeerConfiguration) async throws(ConfabError) -> any MediaPeer {

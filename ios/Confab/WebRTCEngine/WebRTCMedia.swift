@@ -3,7 +3,7 @@ import Confab
 import Foundation
 import WebRTC
 
-/// The camera, the screen or the microphone, as tracks of WebRTC. ``CapturedMedia`` says what turning them off means.
+/// The camera, the screen or the microphone as WebRTC tracks. ``CapturedMedia`` defines what turning them off does.
 final class WebRTCMedia: LocalMedia {
     let captured: CapturedMedia<RTCMediaStreamTrack>
     let video: (any VideoSource)?
@@ -30,7 +30,7 @@ extension WebRTCMedia: SwitchableCamera {
     func change(to request: CameraRequest) async throws(ConfabError) { try await captured.change(to: request) }
 }
 
-/// The audio or video that a peer connection receives.
+/// The audio or video received over a peer connection.
 final class WebRTCRemoteMedia: RemoteMedia {
     let kind: TrackKind
     let video: (any VideoSource)?

@@ -3,7 +3,7 @@ import Confab
 import Foundation
 import WebRTC
 
-/// A peer connection of WebRTC. Only translates: when to negotiate is decided in Confab.
+/// A WebRTC peer connection. It only translates calls and events: Confab decides when to negotiate.
 actor WebRTCPeer: MediaPeer {
     nonisolated let events: AsyncStream<PeerEvent>
     private let continuation: AsyncStream<PeerEvent>.Continuation
@@ -52,7 +52,7 @@ actor WebRTCPeer: MediaPeer {
         return media?.captured.track(kind)
     }
 
-    /// Nil after the connection was closed: WebRTC must not be told anything then.
+    /// Returns the transceiver; nil after the connection was closed, because WebRTC must not be called then.
     private func open(_ transceiver: TransceiverHandle) -> RTCRtpTransceiver? {
         isClosed ? nil : transceivers[transceiver]
     }
@@ -68,7 +68,7 @@ actor WebRTCPeer: MediaPeer {
 
     func activate(_ rids: [String]?, on transceiver: TransceiverHandle) async {
         guard let sender = open(transceiver)?.sender else { return }
-        // A copy, which takes effect when it is assigned back.
+        // A copy, which takes effect only when it is assigned back.
         let parameters = sender.parameters
         for encoding in parameters.encodings { encoding.isActive = EngineRules.sends(rid: encoding.rid, of: rids) }
         sender.parameters = parameters
@@ -111,7 +111,7 @@ actor WebRTCPeer: MediaPeer {
 
     private func setLocal(_ made: Made, _ kind: PeerDescription.Kind) async throws(ConfabError) -> PeerDescription {
         guard let description = made.description else { throw .notNegotiated(made.failure) }
-        // The connection may have been closed while the description was made.
+        // The connection may have been closed while the description was being created.
         try checkOpen()
         try check(await setLocal(description))
         return PeerDescription(kind, sdp: description.sdp)
@@ -123,7 +123,7 @@ actor WebRTCPeer: MediaPeer {
         }
     }
 
-    /// A description was set, or not. Tracks whose `mid` was missing may have it now.
+    /// Checks the result of setting a description. Tracks without a `mid` may have one afterwards.
     private func check(_ failure: (any Error)?) throws(ConfabError) {
         if let failure { throw .notNegotiated(failure) }
         try checkOpen()
@@ -147,7 +147,7 @@ actor WebRTCPeer: MediaPeer {
         _ = connection.setConfiguration(configuration)
     }
 
-    // MARK: What arrives
+    // MARK: Received media
 
     func remote(_ mid: String) async -> (any RemoteMedia)? {
         guard let transceiver = tracks.transceiver(of: mid), let track = transceiver.receiver.track else { return nil }
@@ -166,7 +166,8 @@ actor WebRTCPeer: MediaPeer {
 
     private func checkOpen() throws(ConfabError) { if isClosed { throw .connectionClosed } }
 
-    /// WebRTC must not be closed twice, and has crashed when it was released before it was closed.
+    /// Closes the connection once. WebRTC must not be closed twice, and has crashed when it was released without being
+    /// closed.
     func close() async {
         guard !isClosed else { return }
         isClosed = true
@@ -206,7 +207,8 @@ actor WebRTCPeer: MediaPeer {
     }
 }
 
-/// A track and what waits for its first frame. Keeps the track's wrapper: if it were released, WebRTC would stop reporting frames.
+/// A track and the observer of its first frame. It retains the track's wrapper, because WebRTC would stop reporting
+/// frames if it were released.
 private struct WatchedTrack {
     let track: RTCVideoTrack
     let firstFrame: FirstFrame
@@ -217,7 +219,7 @@ private struct WatchedTrack {
     }
 }
 
-/// What WebRTC answers to the wish for a description.
+/// WebRTC's answer to the request for a description.
 private struct Made: Sendable {
     let description: RTCSessionDescription?
     let failure: (any Error)?

@@ -2,7 +2,7 @@ import Foundation
 import OpenTokShapes
 import UIKit
 
-/// A conversation of two: publishes the camera, and shows the other person above the own picture.
+/// A call of two people: publishes the camera, and shows the other person's video above the self-view.
 final class BasicVideoChat: UIViewController {
     private let apiKey = "100"
     private let sessionId = "the id that your server created"

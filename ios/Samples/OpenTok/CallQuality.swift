@@ -2,7 +2,7 @@ import Foundation
 import OpenTokShapes
 import UIKit
 
-/// A call with its numbers: what is sent and received, how loud it is, captions, and whether it is recorded.
+/// A call with statistics: the traffic in both directions, audio levels, captions, and whether it is being recorded.
 final class CallQuality: UIViewController {
     private var session: OTSession?
     private var publisher: OTPublisher?
@@ -21,7 +21,8 @@ final class CallQuality: UIViewController {
         show(error)
     }
 
-    /// For people who are told to keep their talks to themselves.
+    /// Requests end-to-end encryption. Confab does not offer it, so this reports an error, and the session stops
+    /// publishing and subscribing.
     func encrypt(with secret: String) {
         var error: OTError?
         session?.setEncryptionSecret(secret, error: &error)
@@ -131,7 +132,7 @@ extension CallQuality: OTSubscriberKitNetworkStatsDelegate, OTSubscriberKitAudio
         _ subscriber: OTSubscriberKit, videoNetworkStatsUpdated stats: OTSubscriberKitVideoNetworkStats
     ) {
         let seconds = (stats.timestamp - bytes.time) / 1000
-        // Another subscriber counts from 0.
+        // The counter of a new subscriber starts at 0.
         if bytes.count > 0, seconds > 0, stats.videoBytesReceived >= bytes.count {
             numbers.text += "\(Double(stats.videoBytesReceived - bytes.count) * 8 / seconds) bit/s\n"
         }

@@ -7,7 +7,7 @@ import Foundation
 import OpenTokShapes
 import WebRTC
 
-// What OpenTok's classes need of the media engine in ios/Confab/WebRTCEngine. Copy this file too.
+// The parts of the media engine in ios/Confab/WebRTCEngine that only OpenTok's classes need. Copy this file too.
 
 extension WebRTCMedia: OTSwitchableCamera {
     func use(_ position: AVCaptureDevice.Position) async throws(ConfabError) {
@@ -32,7 +32,7 @@ extension WebRTCMedia: OTFrameMedia {
     }
 }
 
-/// Hands the frames of a capturer to WebRTC, on the thread of the capturer.
+/// Passes the frames of a capturer to WebRTC, on the capturer's thread.
 private actor FrameCapture: VideoCapture {
     private struct Native: @unchecked Sendable {
         let source: RTCVideoSource
@@ -42,7 +42,7 @@ private actor FrameCapture: VideoCapture {
     nonisolated let changes: AsyncStream<CaptureChange>
     nonisolated private let native: Locked<Native>
     nonisolated private let frames = Locked(GivenFrames())
-    /// The frames have any size.
+    /// Nil, because the frames may have any size.
     nonisolated var size: VideoSize? { nil }
 
     init(_ source: RTCVideoSource) {
@@ -70,7 +70,7 @@ private actor FrameCapture: VideoCapture {
 }
 
 extension OTVideoOrientation {
-    /// How far to turn the picture clockwise.
+    /// The clockwise rotation of the video.
     fileprivate var rotation: RTCVideoRotation {
         switch self {
         case .up: ._0
@@ -82,7 +82,7 @@ extension OTVideoOrientation {
 }
 
 extension OTVideoFrame {
-    /// A copy of an ARGB frame; nil for other formats. Give those as image buffers.
+    /// A copy of an ARGB frame; nil for other formats, which must be passed as image buffers.
     fileprivate var image: CVImageBuffer? {
         guard let format, let planes else { return nil }
         let (width, height) = (Int(format.imageWidth), Int(format.imageHeight))
@@ -96,7 +96,7 @@ extension OTVideoFrame {
         defer { _ = CVPixelBufferUnlockBaseAddress(image, []) }
         guard let to = CVPixelBufferGetBaseAddress(image) else { return nil }
         let rowBytes = CVPixelBufferGetBytesPerRow(image)
-        // Frames do not say how long their planes are. The format does.
+        // Frames do not contain the length of their planes, so compute it from the format.
         let bytes = UnsafeRawBufferPointer(start: from, count: picture.byteCount)
         let plane = MutablePlane(
             bytes: UnsafeMutableRawBufferPointer(start: to, count: rowBytes * height), stride: rowBytes)

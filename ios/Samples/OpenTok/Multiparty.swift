@@ -3,8 +3,8 @@ import Foundation
 import OpenTokShapes
 import UIKit
 
-/// A conversation of several: everyone in one row, with buttons to mute the own microphone and everyone else, and to use the
-/// other camera.
+/// A call of several people: everyone in one row, with buttons to mute the local microphone, to mute everyone else, and
+/// to switch the camera.
 final class Multiparty: UIViewController {
     private var session: OTSession?
     private var publisher: OTPublisher?

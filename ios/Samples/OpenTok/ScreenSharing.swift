@@ -4,7 +4,7 @@ import Foundation
 import OpenTokShapes
 import UIKit
 
-/// Shares a drawing of this application, as a screen, in a session that is connected elsewhere.
+/// Shares a drawing of this application as a screen, in a session that is connected elsewhere.
 final class ScreenSharing: UIViewController {
     private var session: OTSession?
     private var publisher: OTPublisher?
@@ -27,7 +27,7 @@ final class ScreenSharing: UIViewController {
         if let error { print(error.localizedDescription) }
     }
 
-    /// The drawing has changed.
+    /// Sends the changed drawing.
     func draw(_ pixels: [UInt32], width: Int) { capturer?.show(pixels, width: width) }
 
     override func viewWillDisappear(_ animated: Bool) {
@@ -48,7 +48,7 @@ extension ScreenSharing: OTPublisherKitDelegate {
     }
 }
 
-/// Gives the pixels of a drawing as frames.
+/// Supplies the pixels of a drawing as frames.
 final class DrawingCapturer: NSObject, OTVideoCapture {
     var videoCaptureConsumer: (any OTVideoCaptureConsumer)?
     var videoContentHint = OTVideoContentHint.none

@@ -2,7 +2,7 @@ import Foundation
 import OpenTokShapes
 import UIKit
 
-/// Text only: sends signals to everyone, and welcomes each newcomer alone.
+/// Text only: sends signals to everyone, and welcomes each new participant with a private signal.
 final class Signaling: UIViewController {
     private var session: OTSession?
     private let input = UITextField(frame: .zero)

@@ -3,7 +3,7 @@ import Foundation
 import OpenTokShapes
 import UIKit
 
-/// A call without video, with an audio device that this application brings.
+/// A call without video, with a custom audio device supplied by this application.
 final class VoiceCall: UIViewController {
     private let device = Silence()
     private var session: OTSession?
@@ -46,7 +46,7 @@ final class Microphone: OTPublisherKit {
     }
 }
 
-/// Plays nothing and captures nothing.
+/// An audio device that plays and captures nothing.
 private final class Silence: NSObject {
     private var bus: (any OTAudioBus)?
     private var (renders, captures) = (false, false)
