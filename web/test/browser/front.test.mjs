@@ -55,7 +55,7 @@ test('a guest reaches each way in from the front page, and stays a guest; that p
       assert.deepEqual(await inspectRooms(page), []);
       await makeRoom(page, '?guest=1');
       await page.goto(`${server.url}/rooms?guest=1`);
-      await page.click('checkbox', 'Direct between devices (for a few people)');
+      await page.click('checkbox', 'Peer-to-peer (small groups)');
       await makeRoom(page, '?guest=1&media=mesh');
     }
     await page.goto(`${server.url}/?guest=1`);
