@@ -1,10 +1,10 @@
-// What the page's address says: the room, and how the user comes in. Pure.
+// Parses the page's address: the room, and how the user arrives. Pure.
 
 /**
  * @param {{pathname: string, search: string, hash: string}} location
- * @param {any} [kept] the state of the history's entry, which outlives a reload
- * @returns {{name: string, guest: boolean, mesh: boolean, token: string | null}} name: empty if the address cannot be read. token: an
- *   application's, in the fragment, which browsers do not send to servers
+ * @param {any} [kept] the state of the history entry, which survives a reload
+ * @returns {{name: string, guest: boolean, mesh: boolean, token: string | null}} name: empty if the address is invalid. token:
+ *   issued by an application, and read from the fragment, which browsers do not send to servers
  */
 export function arrivalIn({ pathname, search, hash }, kept) {
   const query = new URLSearchParams(search);
@@ -18,7 +18,7 @@ export function arrivalIn({ pathname, search, hash }, kept) {
 }
 
 /**
- * Returns whether a token sets its holder's name. Only for what the page asks: the server verifies the token.
+ * Returns whether a token sets its holder's name. Decides only whether the page asks for a name: the server verifies the token.
  * @param {string | null} token
  */
 export function namesItsHolder(token) {
@@ -26,7 +26,7 @@ export function namesItsHolder(token) {
     const claims = (token ?? '').split('.')[1].replaceAll('-', '+').replaceAll('_', '/');
     return Boolean(JSON.parse(atob(claims)).name);
   } catch {
-    return false; // The server says what is wrong with it.
+    return false; // The server reports what is wrong with it.
   }
 }
 

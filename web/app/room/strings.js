@@ -214,7 +214,7 @@ const en = {
     copied: 'Link copied.',
   },
 
-  // What cannot be sent or received, and what to do
+  // What cannot be sent or received, and what the user can do
   faults: {
     camera: 'Others cannot see or hear you yet. This page keeps trying. If it takes too long, leave the room and join again.',
     cameraFull: 'Others cannot see or hear you yet, because the server has reached its bandwidth limit. This page keeps trying. Turn your camera off so that others can at least hear you.',
@@ -230,7 +230,7 @@ const en = {
     screensFinal: /** @param {string} name */ (name) => `You cannot see ${name ? `the screen of ${isolated(name)}` : 'some of the shared screens'}. Leave the room and join again.`,
   },
 
-  // How a visit ends, each with what to do next
+  // How a visit ends: a title, and what to do next
   over: {
     left: ['You left the room', 'You can come back at any time.'],
     removed: ['A host removed you from the room', 'You can try to join again.'],

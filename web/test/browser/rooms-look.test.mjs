@@ -163,7 +163,7 @@ test('a room can be used with the keyboard alone', async (t) => {
   await focusIsOn(page, 'more');
   await tabTo(page, 'button', 'Raise hand');
   await page.press('Enter');
-  await other.waitForStatus(/Ann.* raised a hand/);
+  await other.waitForStatus(/Ann.* raised their hand/);
   await tabTo(page, 'button', 'Leave');
   await page.press('Enter');
   await ended(page, endings.left);

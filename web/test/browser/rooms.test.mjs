@@ -224,7 +224,7 @@ test('a locked room lets nobody in, and one with a password those who know it', 
   await setPassword(host, 'open sesame');
   await guest.click('button', 'Join again');
   await press(guest, { password: 'open barley' });
-  await guest.until('it says that the password is wrong', async () => /not the password/.test(await guest.alerts()));
+  await guest.until('it says that the password is wrong', async () => /Wrong password/.test(await guest.alerts()));
   await press(guest, { password: 'open sesame' });
   await Promise.all([seesAll(host, { Bob: 'green' }), seesAll(guest, { Ann: 'red' })]);
 });
