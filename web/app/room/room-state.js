@@ -44,7 +44,7 @@ export const handlers = {
   // Events of the room.
   changed: inside((state, { options }) => changed(state, options)),
   person: inside((state, { person, me }) => personNews(state, person, me)),
-  // All media is sent and received anew after rejoining, so earlier faults are over.
+  // After rejoining, all media is published and subscribed again, so clear the earlier faults.
   roomAway: inside((state) => [{ ...state, room: { ...state.room, away: true }, faults: [], faultsRead: false }, []]),
   role: inside((state, { role }) => roleChanged(state, role)),
   said: inside((state, { line }) => said(state, line)),

@@ -179,12 +179,12 @@ export class Client extends Emitter {
     const { message: most, description: maxWithDescription } = this.#welcome?.limits ?? { message: 65536, description: 262144 };
     // Reserve 64 bytes for the numbering that is added on sending.
     if (bytesOf(body) + 64 > (body.description || body.sdp ? maxWithDescription : most)) {
-      return { code: 'message_too_large', message: 'This message is too long. Shorten it.' };
+      return { code: 'message_too_large', message: 'The message is too long. Shorten it.' };
     }
     if (this.#state !== 'connected' && !this.#link.hasRoom(body)) {
       return {
         code: 'offline_queue_full', retryable: true,
-        message: 'Too many messages are waiting for the connection. Try again after it is restored.',
+        message: 'Too many requests are waiting for the connection. Try again when it is restored.',
       };
     }
     return null;
@@ -287,7 +287,7 @@ export class Client extends Emitter {
     this.#restarting ||= this.#welcome !== null;
     this.#rejectAll(new ConfabError({
       code: 'connection_restarted', retryable: true,
-      message: 'The connection was lost for too long and a new one was started. Try again.',
+      message: 'The connection was replaced before the server answered. Check the state, and try again.',
     }));
     if (hadPlace) this.emit('expired');
   }

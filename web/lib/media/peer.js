@@ -129,7 +129,7 @@ export class Peer {
     });
   }
 
-  /** @param {() => Promise<void>} work what must not run at the same time as other such work */
+  /** @param {() => Promise<void>} work work that must not run concurrently with other work passed here */
   #inTurn(work) {
     this.#incoming = this.#incoming.then(() => (this.#closed ? undefined : work())).catch((error) => this.#failed(error));
   }

@@ -258,7 +258,7 @@ export class SessionCore {
   /** @param {number} epoch */
   #stillIn(epoch) {
     if (epoch === this.#epoch && this.#state !== 'disconnected') return;
-    throw otFailure('OT_NOT_CONNECTED', 1010, 'The session was disconnected in the meantime. Connect again.');
+    throw otFailure('OT_NOT_CONNECTED', 1010, 'The session was disconnected before the request finished. Connect again.');
   }
 
   /**
