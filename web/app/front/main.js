@@ -1,4 +1,4 @@
-// The front page: the ways in that are on, each one press away.
+// The front page: a card for each enabled feature.
 import { box, button, show } from '../shared/dom.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
 import { randomRoomName, roomPath, setUpWays, waysIn } from '../shared/ways.js';
@@ -14,7 +14,7 @@ button('new-room').addEventListener('click', () => {
   location.assign(roomPath(randomRoomName(), guest));
 });
 
-// Links to people and devices belong to another page. With one way in, this address can have been that page.
+// Links to people and devices belong to the nearby page. If that was once the only feature, it had this address.
 const parts = new URLSearchParams(location.hash.slice(1));
 const isNearby = ['person', 'link', 'call'].some((name) => parts.has(name));
 if (isNearby && waysIn().includes('nearby')) location.replace(`/nearby${location.search}${location.hash}`);

@@ -15,7 +15,7 @@ export async function showQr(place, text, label) {
   wanted.set(place, text);
   place.replaceChildren();
   const svg = text ? await drawn(text) : null;
-  // In the meantime, the element may be supposed to show another text.
+  // By now, the element may have to show the code of another text.
   if (svg === null || wanted.get(place) !== text) return;
   const image = document.createElement('img');
   image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;

@@ -1,10 +1,10 @@
-// The last rooms of this device, newest first. A guest's are kept in the guest's tab.
+// The recent rooms on this device, newest first. A guest's rooms are stored in the guest's tab.
 import { shelf } from './memory.js';
 
-/** Enough to find the usual ones, on one screen of a phone. */
+/** Maximum rooms: enough for the usual ones, and fits on one screen of a phone. */
 const maxRooms = 6;
 
-/** @typedef {{name: string, mesh: boolean}} RecentRoom `mesh`: as it was; a room that has ended is made so again */
+/** @typedef {{name: string, mesh: boolean}} RecentRoom `mesh`: whether it was a mesh room; if it has ended, it is created with the same mode */
 
 /** @param {boolean} guest */
 export function recentRooms(guest) {
@@ -16,7 +16,7 @@ export function recentRooms(guest) {
     const known = Array.isArray(names) ? names.filter((name) => typeof name === 'string' && name !== '').slice(0, maxRooms) : [];
     return known.map((name) => ({ name, mesh: direct.includes(name) }));
   };
-  // Names that differ only in case name the same room.
+  // Room names are case-insensitive.
   const others = (/** @type {string} */ name) => recall().filter((one) => one.name.toLowerCase() !== name.toLowerCase());
   const keep = (/** @type {RecentRoom[]} */ rooms) => kept.set({
     names: rooms.map(({ name }) => name), mesh: rooms.filter(({ mesh }) => mesh).map(({ name }) => name),

@@ -221,7 +221,7 @@ const en = {
   },
   tryingIn: /** @param {number} seconds */ (seconds) => `Try again in ${counted(seconds, 'second', 'seconds')}.`,
 
-  // The indicator of the network on each tile
+  // The network indicator on each tile
   network: {
     levels: { good: 'good', fair: 'fair', poor: 'poor' },
     names: {
@@ -230,7 +230,7 @@ const en = {
     },
     good: { mine: 'Your connection is good. Others see and hear you well.', theirs: 'The connection is good.' },
     unknown: 'The connection is not good. It may recover in a moment.',
-    // What you send
+    // Media that the user sends
     upload: {
       loss: 'Your connection is losing packets, so your audio and video may break up for others. Move closer to your router, or use a cable.',
       delay: 'Your connection has a long delay. Pause downloads and other calls on your network.',
@@ -238,7 +238,7 @@ const en = {
       device: 'Your device is busy, so others see you less sharply. Close other apps and tabs.',
       paused: 'Your video is off because your upload is slow. Others can still hear you, and your video resumes automatically. Pause uploads and backups.',
     },
-    // What you receive, because of your own network
+    // Media that the user receives, limited by the user's network
     download: {
       loss: 'Your connection is losing packets. Move closer to your router, or use a cable.',
       delay: 'Your connection has a long delay. Pause downloads and other calls on your network.',
@@ -247,7 +247,7 @@ const en = {
       paused: 'The video is paused because your download is slow. You can still hear them, and the video resumes automatically. Pause other downloads on your network.',
       reconnecting: 'The connection was lost and is being restored. If this takes too long, check your network.',
     },
-    // What you receive, because of the sender's network
+    // Media that the user receives, limited by the sender's network
     remote: {
       loss: 'Their connection is losing packets, so their audio and video may break up. They can move closer to their router, or use a cable.',
       delay: 'Their connection has a long delay. Give them a moment to answer.',
