@@ -130,7 +130,7 @@ function dispatchOfPreview(event) {
 }
 
 /**
- * Passes on server events. Decides what the end of a publisher means, because only this file can tell camera and screen apart.
+ * Passes on server events. Decides what the end of a publisher means, because only this file distinguishes camera and screen.
  * @param {import('./types.js').Event} event
  */
 function dispatchOfServer(event) {

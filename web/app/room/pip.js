@@ -1,5 +1,5 @@
-// Picture in Picture for the large tile or the active speaker. Browsers open it only on a click, but then let the page switch it to
-// another video.
+// Picture in Picture for the large tile or the active speaker. Browsers open it only on a click. Afterwards, the page may show
+// another video in the same window.
 
 /** @param {HTMLVideoElement | null} video */
 const mayFloat = (video) => document.pictureInPictureEnabled && video !== null && video.readyState > 0 && !video.disablePictureInPicture;

@@ -233,7 +233,7 @@ const en = {
     // Media that the user sends
     upload: {
       loss: 'Your connection is losing packets, so your audio and video may break up for others. Move closer to your router, or use a cable.',
-      delay: 'Your connection has a long delay. Pause downloads and other calls on your network.',
+      delay: 'There is a long delay on your connection. Pause downloads and other calls on your network.',
       bandwidth: 'Your upload is slow, so others see you less sharply. Pause uploads and backups, or turn your camera off.',
       device: 'Your device is busy, so others see you less sharply. Close other apps and tabs.',
       paused: 'Your video is off because your upload is slow. Others can still hear you, and your video resumes automatically. Pause uploads and backups.',
@@ -241,7 +241,7 @@ const en = {
     // Media that the user receives, limited by the user's network
     download: {
       loss: 'Your connection is losing packets. Move closer to your router, or use a cable.',
-      delay: 'Your connection has a long delay. Pause downloads and other calls on your network.',
+      delay: 'There is a long delay on your connection. Pause downloads and other calls on your network.',
       bandwidth: 'Your download is slow. If it gets slower, the video will pause. Pause other downloads on your network.',
       freezes: 'The video keeps freezing. Close other apps and tabs, or move closer to your router.',
       paused: 'The video is paused because your download is slow. You can still hear them, and the video resumes automatically. Pause other downloads on your network.',
@@ -250,7 +250,7 @@ const en = {
     // Media that the user receives, limited by the sender's network
     remote: {
       loss: 'Their connection is losing packets, so their audio and video may break up. They can move closer to their router, or use a cable.',
-      delay: 'Their connection has a long delay. Give them a moment to answer.',
+      delay: 'There is a long delay on their connection. Give them a moment to answer.',
       bandwidth: 'Their upload is slow, so you see them less sharply. If they turn their camera off, you will hear them better.',
     },
   },

@@ -25,7 +25,7 @@ const connectMs = 20_000;
 /** Acknowledge this many messages, or after this time, without waiting for an outgoing message (protocol §1). */
 const acknowledgeMessages = 32;
 const acknowledgeMs = 2000;
-/** How long to pause after close codes 4408 and 4429 if the server does not say. */
+/** How long to pause after close codes 4408 and 4429 if the server does not send a pause. */
 const politePauseMs = 10_000;
 /** Close codes after which the same hello would be rejected again (protocol §2). */
 const finalCodes = new Set([4400, 4401, 4403, 4409, 4413]);

@@ -27,7 +27,7 @@ const retryMs = 1000;
  * @typedef {object} MediaSideOptions
  * @property {import('./peer.js').Rtc} rtc
  * @property {import('../clock.js').Clock} clock
- * @property {() => Promise<RTCConfiguration>} configuration with valid credentials
+ * @property {() => Promise<RTCConfiguration>} configuration returns a configuration with valid credentials
  * @property {(sdp: string) => Promise<import('../line/messages.js').Message>} offer sends the offer to the server; resolves to its `media.answer`
  * @property {() => boolean} isOnline whether the server can be reached
  * @property {() => boolean} hasMoreWays whether there are TURN servers that are not in the configuration yet

@@ -145,7 +145,7 @@ export class Calls extends Emitter {
       this.#unrung.delete(known);
       return controlOf(known).incoming(message);
     }
-    // The call ended here, but the server does not know that yet.
+    // The call ended here, but the server was not notified yet.
     if (this.#over.has(callId)) return this.#endAfterAll(callId);
     const call = new Call(this.#host, { direction: 'incoming', person: message.person, video: message.video, id: callId });
     this.#calls.set(callId, call);

@@ -229,7 +229,7 @@ export class People extends Emitter {
   // ---- Contacts
 
   /**
-   * Sends the server that the user would like to keep in touch with the partner of a chat or call.
+   * Requests to keep in touch with the partner of a chat or call. The two become contacts when both have requested it.
    * @param {Meeting} meeting
    * @returns {Promise<void>}
    */

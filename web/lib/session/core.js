@@ -165,7 +165,7 @@ export class SessionCore {
    * Checks that the token allows an operation.
    * @param {'publish' | 'subscribe' | 'forceDisconnect' | 'forceUnpublish' | 'forceMute'} capability
    * @param {number} code
-   * @param {boolean} [isEarly] also allow this before the join was answered, when only the server knows the role
+   * @param {boolean} [isEarly] also allow this before the join was answered, when the role is not known here yet
    * @returns {{stillIn: () => void}} throws if the session ended in the meantime
    */
   demand(capability, code, isEarly = false) {

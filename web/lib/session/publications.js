@@ -59,7 +59,7 @@ export class Publications {
       await Promise.all([source.ready, core.opened]);
       stillIn();
       transport = core.transport;
-      // The server mutes the stream too, with the event, once it knows the stream. Until then, do not send audio.
+      // The server mutes the stream too, with the event, once the stream exists. Until then, do not send audio.
       if (core.startsMuted) publisher.publishAudio(false);
       const mids = transport?.mids ? await transport.mids(source) : {};
       stillIn();
