@@ -4,7 +4,7 @@
 const audible = 0.01;
 /** Once sound was detected, any level above this noise floor counts as working, because the user may only be listening. */
 const alive = 0.0005;
-/** How long there must be no sound before the user is warned (milliseconds). A working microphone always picks up some sound in this time. */
+/** How long there must be no sound before the user is warned (milliseconds). Even a quiet user makes some sound in this time. */
 const silence = 8_000;
 
 export class Hearing {

@@ -121,7 +121,7 @@ test('at the server’s bandwidth limit, the page says that others do not see th
   const third = await come(t, browser, url, cat);
   await third.until('it says why nobody sees Cat', async () => /Others cannot see or hear you yet.*bandwidth limit/.test(await third.alerts()));
   await third.waitFor('the tiles say that they show nobody yet, and not that everyone is muted', () => (
-    document.querySelectorAll('.person-tile[data-away="Not shown yet"]:not([data-muted])').length === 2));
+    document.querySelectorAll('.person-tile[data-away="No audio or video yet"]:not([data-muted])').length === 2));
   assertNoComplaints(one, other, third);
 });
 
