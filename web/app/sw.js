@@ -104,7 +104,7 @@
       const { pathname, searchParams } = new URL(url);
       return pathname === base + path && searchParams.has('guest') === guest;
     });
-    // With one way in, this page can be at / too. Other pages at / do not answer.
+    // If only one feature is enabled, its page can be at / too. Other pages at / do not answer.
     const home = at('/');
     const answers = await Promise.all(home.map(answerOf));
     return [...at('/nearby'), ...home.filter((_page, index) => answers[index] !== null)];

@@ -55,7 +55,7 @@ export function closedBy(code) {
  * @returns {ConfabError} the error for a URL or browser that cannot open a WebSocket
  */
 export function unusable(cause) {
-  return new ConfabError({ code: 'connect_failed', message: `The connection could not be opened: ${cause}. Check the url.`, cause });
+  return new ConfabError({ code: 'connect_failed', message: `The connection could not be opened: ${cause}. Check the URL.`, cause });
 }
 
 /** @typedef {'connect' | 'publish' | 'subscribe' | 'signal' | 'forceDisconnect' | 'forceUnpublish' | 'forceMute'} Call */

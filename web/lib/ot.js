@@ -1,4 +1,4 @@
-// `OT`, with OpenTok's names. Unsupported functions do not exist, so a program that uses one fails at once.
+// `OT`, with OpenTok's names. Unsupported functions do not exist, so a program that uses one fails immediately.
 
 import { sdkVersion } from './line/client.js';
 import { getDevices, getUserMedia } from './media/devices.js';

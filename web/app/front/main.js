@@ -15,7 +15,7 @@ button('new-room').addEventListener('click', () => {
   location.assign(roomPath(randomRoomName(), guest));
 });
 
-// Links to people and devices belong to another page. With one way in, this address can have been that page.
+// Links to people and devices belong to the nearby page. If that was once the only feature, it had this address.
 const parts = new URLSearchParams(location.hash.slice(1));
 const isNearby = ['person', 'link', 'call'].some((name) => parts.has(name));
 if (isNearby && waysIn().includes('nearby')) location.replace(at(`/nearby${location.search}${location.hash}`));

@@ -1,6 +1,6 @@
 // The calls part of the state machine: the ringing call, the current call, and actions that wait for the camera. Pure.
 //
-// Invariant: camera and microphone are open only while a wish needs them or there is a call other than one that only rings
+// Invariant: camera and microphone are open only while a command needs them or there is a call other than one that only rings
 // here.
 import { changeKeeping, keepingOf } from '../shared/keep.js';
 
@@ -93,7 +93,7 @@ function answer(state, line, video) {
 }
 
 /**
- * Starts to fulfill a wish. Opens the devices that it needs first.
+ * Starts to carry out a command. Opens the devices that it needs first.
  * @param {State} state @param {Wish} wish @returns {Step}
  */
 function want(state, wish) {

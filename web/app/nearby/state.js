@@ -242,7 +242,7 @@ function self(state, me) {
 }
 
 /**
- * Does what the address requested, once the user is online. Does it only once.
+ * Carries out the request in the address, once, after the user has gone online.
  * @param {State} state @returns {Step}
  */
 function arrive(state) {

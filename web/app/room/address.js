@@ -1,4 +1,4 @@
-// What the page's address says: the room, and how the user comes in. Pure.
+// Parses the page's address: the room, and how the user arrives. Pure.
 
 import { basePath } from '../shared/base.js';
 
@@ -22,7 +22,7 @@ export function arrivalIn({ pathname, search, hash }, kept, base = basePath) {
 }
 
 /**
- * Returns whether a token sets its holder's name. Only for what the page asks: the server verifies the token.
+ * Returns whether a token sets its holder's name. Decides only whether the page asks for a name: the server verifies the token.
  * @param {string | null} token
  */
 export function namesItsHolder(token) {
@@ -30,7 +30,7 @@ export function namesItsHolder(token) {
     const claims = (token ?? '').split('.')[1].replaceAll('-', '+').replaceAll('_', '/');
     return Boolean(JSON.parse(atob(claims)).name);
   } catch {
-    return false; // The server says what is wrong with it.
+    return false; // The server reports what is wrong with it.
   }
 }
 

@@ -1,4 +1,4 @@
-// The text chat: the log and the composer. Text of other people is written only with `textContent`, so links are not links.
+// The text chat: the log and the composer. Text from other people is written only with `textContent`, so links are not clickable.
 import { box, button, byId, enable, setAttribute, setText, show } from '../shared/dom.js';
 import { FileView } from './file-view.js';
 import { showsName } from './words.js';
@@ -44,7 +44,7 @@ export class ChatView {
   }
 
   /**
-   * Puts a text back that could not be sent, unless the user has begun another one.
+   * Puts text that could not be sent back into the field, unless the user has started to type other text.
    * @param {string} text
    */
   restore(text) {
@@ -90,11 +90,11 @@ export class ChatView {
     }
     const added = lines.filter(({ id }) => !this.#shown.has(id));
     for (const line of added) this.#append(line);
-    // Also of lines that were shown before: the line above them may be gone, which had the name.
+    // Update existing lines too: the line above one of them, which showed the name, may have been removed.
     for (const [index, line] of lines.entries()) {
       setAttribute(/** @type {Element} */ (this.#shown.get(line.id)?.firstElementChild), 'class', showsName(line, lines[index - 1]) ? 'who' : 'unseen');
     }
-    // Roles change while lines are shown. So does the own connection, and the server then takes older files for another person's.
+    // Roles change while lines are shown. So does the local connection, and the server then treats older files as another person's.
     const moderates = (room?.role ?? 'guest') !== 'guest';
     for (const { id, file, connectionId } of lines) {
       if (file) this.files.allow(/** @type {HTMLElement} */ (this.#shown.get(id)), moderates || connectionId === room?.me);

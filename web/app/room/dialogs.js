@@ -1,4 +1,4 @@
-// The dialogs: inviting, the settings of the room and of this device, the list of keys, and questions.
+// The dialogs: invitation, room settings, device settings, keyboard shortcuts, and confirmations.
 import { box, button, byId, input, setAttribute, setText, show } from '../shared/dom.js';
 import { showQr } from '../shared/qr.js';
 import { candidates, codecChoices, codecsToSend, protocols, rates, sizes } from './settings.js';
@@ -11,7 +11,7 @@ import { candidates, codecChoices, codecsToSend, protocols, rates, sizes } from 
 /** Limits of the server (protocol §15). */
 const maxCapacity = { routed: 100, mesh: 6 };
 const names = /** @type {const} */ (['invite', 'options', 'settings', 'keys']);
-/** Options of the room that are on or off. */
+/** Room options that are on or off. */
 const switches = /** @type {const} */ (['locked', 'lobby', 'chat', 'persistent']);
 
 export class Dialogs {
@@ -19,7 +19,7 @@ export class Dialogs {
   /** @type {State | null} */
   #state = null;
 
-  /** @param {Strings} strings @param {(event: Event) => void} dispatch @param {() => string} link returns the link of the invitation */
+  /** @param {Strings} strings @param {(event: Event) => void} dispatch @param {() => string} link returns the invitation link */
   constructor(strings, dispatch, link) {
     this.words = strings.room;
     this.dispatch = dispatch;
@@ -108,7 +108,7 @@ export class Dialogs {
     const tell = () => {
       const isReplaced = select.selectedOptions[0]?.disabled === true;
       show(box(hint), isReplaced);
-      // Screen readers read a description also while it is hidden.
+      // Screen readers read a description even while it is hidden.
       setAttribute(select, 'aria-describedby', isReplaced ? hint : null);
     };
     select.addEventListener('change', tell);
@@ -188,7 +188,7 @@ export class Dialogs {
   }
 
   /**
-   * The notice cannot be read behind the dialog.
+   * Shows device problems inside the dialog, because the dialog covers the notice.
    * @param {State} state
    */
   #renderDeviceTrouble({ trouble }) {

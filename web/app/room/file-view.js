@@ -1,9 +1,9 @@
-// Sending files from the chat: the button, files dropped on the chat, progress and cancel; and saving a file that was sent.
+// Files in the chat: choosing or dropping a file, upload progress and cancellation, and saving or removing a sent file.
 import { box, button, enable, icon, input, setAttribute, setText, show } from '../shared/dom.js';
 
 /** @typedef {import('./types.js').State} State */
 /**
- * @typedef {object} Files what the page can do with files
+ * @typedef {object} Files the file operations of the page
  * @property {(file: File, transfer: import('../../lib/rooms/room-files.js').Transfer) => Promise<void>} send
  * @property {(fileId: string) => Promise<Blob | undefined>} fetch
  * @property {(fileId: string) => Promise<void>} remove
@@ -11,7 +11,7 @@ import { box, button, enable, icon, input, setAttribute, setText, show } from '.
  */
 
 export class FileView {
-  /** @type {AbortController | null} the upload that is under way; one at a time */
+  /** @type {AbortController | null} the current upload; there is at most one */
   #upload = null;
   #limit = 0;
 
@@ -23,12 +23,12 @@ export class FileView {
     button('attach').addEventListener('click', () => picker.click());
     picker.addEventListener('change', () => {
       const files = [...picker.files ?? []];
-      // The same file can be chosen again.
+      // Clear the value, so that choosing the same file again fires `change`.
       picker.value = '';
       this.#choose(files);
     });
     button('file-cancel').addEventListener('click', () => this.#upload?.abort());
-    // Everywhere: browsers show a file that is dropped beside the chat instead of the page, which would end the visit.
+    // Listen on the whole document: outside the chat, the browser would open a dropped file instead of the page and end the visit.
     document.addEventListener('dragover', (event) => {
       if (!event.dataTransfer?.types.includes('Files')) return;
       event.preventDefault();
@@ -74,7 +74,7 @@ export class FileView {
     show(box('file-progress'), true);
     setText(box('file-name'), words);
     setText(box('file-told'), words);
-    // A button that is turned off or hidden loses the focus.
+    // A button loses the focus when it is disabled or hidden.
     if (document.activeElement === button('attach')) button('file-cancel').focus();
     enable(button('attach'), false);
     const bar = /** @type {HTMLProgressElement} */ (box('file-share'));
@@ -83,7 +83,7 @@ export class FileView {
     try {
       await this.files.send(file, { signal: upload.signal, onProgress: (share) => { bar.value = share; } });
     } catch (error) {
-      // Leaving the room cancels too, and may be noticed first as another error.
+      // Leaving the room also cancels the upload, which may first appear as a different error.
       if (upload.signal.aborted) told = this.strings.room.fileCanceled;
       else this.files.failed({ code: 'file_failed', message: /** @type {any} */ (error).message });
     }
@@ -95,7 +95,7 @@ export class FileView {
   }
 
   /**
-   * The name of a sent file, which saves it, and a button that removes it, for those who may (`allow`).
+   * Returns the elements of a sent file: its name, which saves it, and a button that removes it. `allow` shows that button.
    * @param {import('./types.js').ChatLine} line
    */
   element({ text, file }) {
@@ -130,7 +130,7 @@ export class FileView {
 
   /** @param {HTMLButtonElement} remove @param {string} fileId */
   async #remove(remove, fileId) {
-    // A second press would ask for what is already gone.
+    // A second press would request the removal of a file that is already gone.
     if (remove.hasAttribute('aria-busy')) return;
     setAttribute(remove, 'aria-busy', 'true');
     await this.files.remove(fileId);
@@ -139,7 +139,7 @@ export class FileView {
 
   /** @param {HTMLButtonElement} save @param {string} name @param {string} fileId */
   async #save(save, name, fileId) {
-    // Not disabled, because then it would lose the focus.
+    // Do not disable the button, because it would lose the focus.
     if (save.hasAttribute('aria-busy')) return;
     setAttribute(save, 'aria-busy', 'true');
     try {
@@ -155,7 +155,7 @@ export class FileView {
 /** @param {Blob} blob @param {string} name */
 function offer(blob, name) {
   const link = document.createElement('a');
-  // Never a type that a browser would show.
+  // Never use a type that a browser would open.
   link.href = URL.createObjectURL(new Blob([blob], { type: 'application/octet-stream' }));
   link.download = name;
   link.click();

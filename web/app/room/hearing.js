@@ -1,10 +1,10 @@
-// Whether the microphone hears anything. Pure: levels and the time in, a verdict out.
+// Detects whether the microphone picks up sound. Pure: takes levels and times, and returns a verdict.
 
-/** A level above this is a sound, not the noise of the device; 0 to 1, linear. */
+/** A level above this counts as sound, not as noise of the device; 0 to 1, linear. */
 const audible = 0.01;
-/** A microphone that worked is heard while it makes any noise at all, because its user may just listen. */
+/** Once sound was detected, any level above this noise floor counts as working, because the user may only be listening. */
 const alive = 0.0005;
-/** After this time without a sound (milliseconds), the user is told. People are silent while they read, but not absolutely. */
+/** How long there must be no sound before the user is warned (milliseconds). Even a quiet user makes some sound in this time. */
 const silence = 8_000;
 
 export class Hearing {
@@ -13,7 +13,7 @@ export class Hearing {
   /** @type {'unknown' | 'heard' | 'silent'} */
   verdict = 'unknown';
 
-  /** Starts over, for another microphone or after it was muted. */
+  /** Resets the detection, for another microphone or after muting. */
   reset() {
     this.#since = null;
     this.verdict = 'unknown';

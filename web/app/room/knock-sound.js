@@ -1,4 +1,4 @@
-// Two short tones when somebody knocks. Silent before the first user gesture, when browsers play no sound; a host has pressed Join.
+// Plays two short tones when someone knocks. Browsers play no sound before the first user gesture; a host has already pressed Join.
 import { mayPlay, tone } from '../shared/tone.js';
 
 /** [frequency in hertz, start, end], in seconds. */

@@ -1,8 +1,8 @@
-// The people who wait in the lobby, as a host sees them: all of them in the panel of people, and one at a time on a card above the
-// stage. Part of the state machine in `state.js`.
+// The people in the lobby, as a host sees them: all of them in the People panel, and one at a time on a card above the stage. Part
+// of the state machine in `state.js`.
 //
-// Invariant: the card shows the same person until that person no longer waits, and takes a press only for a person who has been
-// on it, in sight, for a moment. So a press that was meant for one person never admits another.
+// Invariant: the card shows the same person until that person no longer waits. It accepts a press only after that person has been
+// visible on it for a moment, so a press that was meant for one person never admits another.
 import { inside } from './room-state.js';
 
 /** @typedef {import('./types.js').State} State */
@@ -10,11 +10,11 @@ import { inside } from './room-state.js';
 /** @typedef {import('./types.js').Step} Step */
 /** @typedef {import('./types.js').Handlers} Handlers */
 
-/** A knock makes at most one sound in this time, however many people knock. */
+/** Minimum time between two knock sounds (milliseconds), however many people knock. */
 const knockRest = 4_000;
-/** Knocks that are kept, as many as a lobby has places (protocol §15). */
+/** Maximum knocks to keep: the capacity of a lobby (protocol §15). */
 const keptKnocks = 100;
-/** For this time (milliseconds) the card ignores presses after it has appeared or changed: nobody reads a name and presses sooner. */
+/** How long the card ignores presses after it appeared or changed (milliseconds). Reading a name and pressing takes longer. */
 const cardRest = 700;
 
 /** @type {Handlers} */
@@ -23,7 +23,7 @@ export const handlers = {
   admit: inside((state, { connectionId }) => answered(state, 'admit', connectionId)),
   deny: inside((state, { connectionId }) => answered(state, 'deny', connectionId)),
   answerCard: inside((state, { how, connectionId }) => cardAnswered(state, how, connectionId)),
-  // A card that has changed since then has its own time.
+  // A card that changed in the meantime has its own delay.
   cardReady: inside((state, { card }) => [state.card === card ? { ...state, card: { ...card, isReady: true } } : state, []]),
 };
 
@@ -33,7 +33,7 @@ function knocked(state, { connectionId, displayName, waiting }, now) {
   if (!waiting) return [{ ...state, knocks: others }, []];
   const isHeard = now - state.knockedAt >= knockRest;
   const knock = { connectionId, displayName };
-  // A person who is reported again keeps their place.
+  // A person who is reported again keeps their position.
   const isKnown = others.length < state.knocks.length;
   const knocks = isKnown ? state.knocks.map((one) => (one.connectionId === connectionId ? knock : one)) : [...others, knock].slice(0, keptKnocks);
   return [{ ...state, knocks, knockedAt: isHeard ? now : state.knockedAt }, isHeard ? [{ do: 'knockSound' }] : []];
@@ -42,7 +42,7 @@ function knocked(state, { connectionId, displayName, waiting }, now) {
 /** @param {State} state @param {'admit' | 'deny'} how @param {string} connectionId @returns {Step} */
 function answered(state, how, connectionId) {
   if (!state.knocks.some((one) => one.connectionId === connectionId)) return [state, []];
-  // The knock disappears when the server says so, because admitting may fail in a full room.
+  // Keep the knock until the server reports the change, because admitting fails if the room is full.
   return [state, [{ do: how, connectionId }]];
 }
 
@@ -54,7 +54,7 @@ function answered(state, how, connectionId) {
 function cardAnswered(state, how, connectionId) {
   const { card } = state;
   if (card?.connectionId !== connectionId || !card.isReady) return [state, []];
-  // A double click answers once.
+  // The second press of a double click must not answer again.
   return resting(answered(state, how, connectionId), connectionId);
 }
 
@@ -65,8 +65,8 @@ function resting([state, effects], connectionId) {
 }
 
 /**
- * Returns a step with the card for it: the same person while they wait, otherwise the one who has waited longest. The panel
- * of people covers the card, which rests again when it reappears.
+ * Returns the step with the card updated: it keeps its person while they wait, otherwise it shows the one who has waited longest.
+ * The People panel covers the card. When the card reappears, it ignores presses for a moment again.
  * @param {State} before @param {Step} step @returns {Step}
  */
 export function withCard(before, [state, effects]) {

@@ -26,9 +26,9 @@ import { roomStringsFor } from './strings.js';
 import { View } from './view.js';
 
 const arrival = arrivalIn(location, history.state);
-// The token must not stay in the address, from which users copy links. The history's entry keeps it for a reload.
+// Remove the token from the address, because users copy links from there. The history entry keeps it for a reload.
 if (arrival.token !== null) history.replaceState({ token: arrival.token }, '', location.pathname + location.search);
-// A new invitation to the same room, opened in this tab.
+// The user opened a new invitation to the same room in this tab.
 window.addEventListener('hashchange', () => { if (arrivalIn(location).token !== null) location.reload(); });
 const { guest } = arrival;
 const { language, strings } = roomStringsFor(navigator.languages);
@@ -60,7 +60,7 @@ const panel = new PanelView(strings, dispatch, {
   send: async (file, transfer) => server.room?.files.send(file, transfer),
   fetch: async (fileId) => server.room?.files.fetch(fileId),
   remove: (fileId) => server.wish((room) => room.files.remove(fileId), ({ code, message }) => {
-    // Somebody else has removed it, or its time is over: `fileRemoved` says so.
+    // The file was removed by someone else or has expired, which `fileRemoved` reports.
     if (code !== 'not_found') dispatch({ type: 'refused', code, message });
   }),
   failed: (error) => dispatch({ type: 'refused', ...error }),
@@ -124,7 +124,7 @@ const machine = run({
 
 /** @param {import('./types.js').Event} event */
 function dispatchOfPreview(event) {
-  // Another microphone has not been heard yet.
+  // No sound of the new microphone was measured yet.
   if (event.type === 'mediaBack' && event.kind !== 'video') hearing.reset();
   dispatch(event);
   if (event.type !== 'mediaOn') return;
@@ -137,11 +137,11 @@ function dispatchOfPreview(event) {
 }
 
 /**
- * Decides what the end of a publisher means: only this file knows which one it is.
+ * Passes on server events. Decides what the end of a publisher means, because only this file distinguishes camera and screen.
  * @param {import('./types.js').Event} event
  */
 function dispatchOfServer(event) {
-  // An application's user did not choose the room, and has no list of rooms.
+  // Users who arrive with an application's token did not choose this room, so do not add it to the recent rooms.
   if (event.type === 'joined' && arrival.token === null) recentRooms(guest).remember(event.room.name, event.room.options.media === 'mesh');
   if (event.type === 'mutedByHost' && event.publisher !== preview.publisher) return;
   if (event.publisher && (event.type === 'fault' || event.type === 'faultOver')) {
@@ -149,17 +149,17 @@ function dispatchOfServer(event) {
   }
   if (event.type !== 'unpublished') return dispatch(event);
   if (event.publisher === preview.publisher) {
-    // Otherwise a moderator of the session ended it, or the server refused it: the preview goes on, and nobody sees it.
+    // Otherwise a moderator ended the stream, or the server rejected it: the preview continues, but others no longer receive it.
     return dispatch(event.reason === 'mediaStopped' ? { type: 'mediaFailed', why: 'lost' } : { type: 'refused', code: 'not_sent', message: '' });
   }
-  // An earlier publisher, which was replaced. A screen that the user no longer shares tells it itself.
+  // An earlier publisher that was replaced needs no event. A screen share reports its own end.
   if (event.publisher !== screen.publisher || event.reason === 'mediaStopped') return;
   const reasons = /** @type {Record<string, string>} */ ({ forceUnpublished: 'stoppedByHost', not_permitted: 'share_hosts' });
   dispatch({ type: 'screenOff', why: reasons[event.reason] ?? 'share_failed' });
   screen.close();
 }
 
-/** @returns {string} the address to give to others: of this room, and of nothing else */
+/** @returns {string} the address to share: that of this room, without anything else of the current address */
 function inviteLink() {
   const link = new URL(location.origin + location.pathname);
   if (machine.state.mesh) link.searchParams.set('media', 'mesh');
@@ -219,7 +219,7 @@ closeMenus();
 view.setUp(machine.state);
 dialogs.setUp(machine.state);
 machine.render();
-// Without the name of a room there is nothing to join.
+// Without a room name there is nothing to join.
 if (arrival.name) {
   server.connect(machine.state.kept.settings);
   const wantsPreview = pageIsSecure() && await allowedBefore();

@@ -1,4 +1,4 @@
-// What this browser keeps for the rooms, in addition to the name shared with the other pages.
+// Data that this browser keeps for the room page, in addition to the name shared with the other pages.
 import { formMemory, shelf } from '../shared/memory.js';
 import { knownSettings } from './settings.js';
 

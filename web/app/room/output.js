@@ -1,20 +1,20 @@
-// Where the sound of the others is played, in browsers that let a page choose it.
+// Selects the speakers for incoming audio, in browsers that let a page choose them.
 import { byId, show } from '../shared/dom.js';
 
 /** @typedef {HTMLMediaElement & {sinkId?: string, setSinkId?: (deviceId: string) => Promise<void>}} Player */
 
-/** Whether the page can choose. Otherwise the system does. */
+/** Whether the page can select the speakers. Otherwise the system does. */
 const canChoose = () => 'setSinkId' in HTMLMediaElement.prototype && typeof navigator.mediaDevices?.enumerateDevices === 'function';
 
 export class Output {
   #picker = byId('speakers', HTMLSelectElement);
-  /** The device to play on; empty for the system's. It may differ from the chosen one, which may be unplugged. */
+  /** The id of the output device in use; empty for the system default. Differs from the chosen one if that is unplugged. */
   #current = '';
 
   /**
    * @param {import('./strings.js').Strings} strings
    * @param {import('../shared/memory.js').DeviceMemory} devices
-   * @param {() => Iterable<Player>} players what plays now
+   * @param {() => Iterable<Player>} players returns the elements that are playing
    */
   constructor(strings, devices, players) {
     this.strings = strings;
@@ -28,12 +28,12 @@ export class Output {
     navigator.mediaDevices.addEventListener?.('devicechange', () => this.list());
   }
 
-  /** Offers the devices. Browsers name them only after the microphone was allowed. */
+  /** Lists the devices. Browsers reveal their names only after microphone access was granted. */
   async list() {
     if (!canChoose()) return;
     const all = await navigator.mediaDevices.enumerateDevices().catch(() => []);
     const outputs = all.filter(({ kind, deviceId }) => kind === 'audiooutput' && deviceId !== '');
-    // Not every browser lists the system's choice among the devices.
+    // Not every browser lists the system default among the devices.
     const system = outputs.some(({ deviceId }) => deviceId === 'default') ? [] : [new Option(this.strings.room.systemSpeakers, '')];
     show(/** @type {HTMLElement} */ (this.#picker.parentElement), system.length + outputs.length > 1);
     const wanted = this.devices.recall().speakers;
@@ -60,9 +60,9 @@ export class Output {
     if (!player.setSinkId || player.sinkId === this.#current) return;
     const wanted = this.#current;
     player.setSinkId(wanted).catch(() => {
-      // A later choice stands. If the system's own device fails, there is no other to use.
+      // Ignore the failure if another device was chosen since. If the system default fails, there is no other device to use.
       if (this.#current !== wanted || wanted === '') return;
-      // Unplugged in this moment: the system's device plays, until the list of devices changes.
+      // The device was just unplugged: use the system default until the list of devices changes.
       this.#use('');
       this.#show();
     });

@@ -1,11 +1,11 @@
-// What a user may do with a person in the panel of people. Pure.
+// The actions that the user may take on a person in the People panel. Pure.
 
 /** @typedef {import('./types.js').Event} Event */
 /** @typedef {import('./types.js').Role} Role */
-/** @typedef {import('./types.js').Person & {isMe: boolean, myRole: Role, isMuted: boolean, shares: boolean}} Row what a row shows */
+/** @typedef {import('./types.js').Person & {isMe: boolean, myRole: Role, isMuted: boolean, shares: boolean}} Row the person in one row */
 
 /**
- * Returns the items of a person's menu: hosts may do everything, cohosts all but change roles and remove hosts.
+ * Returns the items of a person's menu. Hosts may do everything; cohosts may do everything except change roles and remove hosts.
  * @param {Row} row
  * @returns {['muteOther' | 'stopShare' | 'makeHost' | 'makeCohost' | 'makeGuest' | 'remove', Event][]}
  */

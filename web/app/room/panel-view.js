@@ -1,4 +1,4 @@
-// The panel beside the stage: the chat, or the people with what hosts can do.
+// The panel beside the stage: the chat, or the list of people with the hosts' actions.
 import { box, button, icon, setText, show } from '../shared/dom.js';
 import { avatar, menu, rowButton, showRows, wordsOf } from '../shared/rows.js';
 import { ChatView } from './chat-view.js';
@@ -52,7 +52,7 @@ export class PanelView {
     showRows(box('people'), rows, ({ connectionId }) => connectionId, (row) => this.#row(row));
     show(button('mute-all'), isHost(state) && room.people.length > 1);
     show(button('open-options'), isHost(state));
-    // The row with the focus is gone.
+    // Restore the focus, because the row that had it is gone.
     if (hadFocus && !panel.contains(document.activeElement)) (box('knocks').querySelector('button') ?? box('panel')).focus({ preventScroll: true });
   }
 
@@ -67,7 +67,7 @@ export class PanelView {
     words.id = `knock-${connectionId}`;
     const answer = (/** @type {'admit' | 'deny'} */ type, /** @type {string} */ className) => {
       const element = rowButton({ does: type, text: this.words[type], className }, () => this.dispatch({ type, connectionId }));
-      // All these buttons have the same name, so the person is their description.
+      // All these buttons have the same name, so describe each with the person's name.
       element.setAttribute('aria-describedby', words.id);
       return element;
     };

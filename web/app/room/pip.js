@@ -1,19 +1,20 @@
-// Picture in Picture of the person who is large or speaks. Browsers open it only on a click, but let it move to another video.
+// Picture in Picture for the large tile or the active speaker. Browsers open it only on a click. Afterwards, the page may show
+// another video in the same window.
 
 /** @param {HTMLVideoElement | null} video */
 const mayFloat = (video) => document.pictureInPictureEnabled && video !== null && video.readyState > 0 && !video.disablePictureInPicture;
 
-/** Whether this browser has Picture in Picture for pages. */
+/** Whether this browser lets pages use Picture in Picture. */
 export const hasPip = () => Boolean(document.pictureInPictureEnabled);
 
 /** @param {HTMLVideoElement | null} video */
 export function togglePip(video) {
   if (document.pictureInPictureElement) document.exitPictureInPicture().catch(() => {});
-  else if (mayFloat(video)) video?.requestPictureInPicture().catch(() => {}); // The user closed it at once.
+  else if (mayFloat(video)) video?.requestPictureInPicture().catch(() => {}); // The user closed it immediately.
 }
 
 /**
- * Moves an open window to another video.
+ * Switches an open Picture in Picture window to another video.
  * @param {HTMLVideoElement | null} video
  */
 export function followInPip(video) {

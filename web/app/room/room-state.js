@@ -1,5 +1,5 @@
-// What happens in the room: people, streams, chat, knocks, reactions, and what the user looks at. Part of the state machine in
-// `state.js`. Every event of the room is ignored outside of it.
+// The part of the state machine in `state.js` for a user in the room: people, streams, chat, knocks, reactions, and the view. Room
+// events are ignored while the user is not in the room.
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Room} Room */
@@ -13,11 +13,11 @@
 const keptLines = 300;
 /** How long a confirmation stays in the status line. */
 const passingTime = 5_000;
-/** How long a reaction stays on its tile, and how many there may be: on one tile, and in all. */
+/** How long a reaction stays on its tile (milliseconds), and the maximum reactions on one tile and in total. */
 const reactionTime = 4_000;
 const reactionsPerTile = 3;
 const keptReactions = 60;
-/** A screen reader hears of at most one reaction in this time. */
+/** Minimum time between two reactions that screen readers announce (milliseconds). */
 const reactionRest = 3_000;
 
 /** @param {State} state @returns {Step} */
@@ -44,7 +44,7 @@ export const handlers = {
   // Events of the room.
   changed: inside((state, { options }) => changed(state, options)),
   person: inside((state, { person, me }) => personNews(state, person, me)),
-  // Everything is sent and received again afterward.
+  // After rejoining, all media is published and subscribed again, so clear the earlier faults.
   roomAway: inside((state) => [{ ...state, room: { ...state.room, away: true }, faults: [], faultsRead: false }, []]),
   role: inside((state, { role }) => roleChanged(state, role)),
   said: inside((state, { line }) => said(state, line)),
@@ -67,7 +67,7 @@ export const handlers = {
   screenOff: (state, { why = null }) => screenOff(state, why),
   refused: inside((state, { code, message }) => [{ ...state, trouble: { code, message } }, []]),
 
-  // What hosts do.
+  // Host actions.
   muteOther: inside((state, { connectionId }) => [state, [{ do: 'muteOther', connectionId }]]),
   stopShareOf: inside((state, { connectionId }) => [state, [{ do: 'stopShareOf', connectionId }]]),
   setRole: inside((state, { connectionId, role }) => [state, [{ do: 'setRole', connectionId, role }]]),
@@ -76,7 +76,7 @@ export const handlers = {
   answer: inside((state, event) => answer(state, event)),
   options: inside((state, { change }) => (isHost(state) ? [state, [{ do: 'set', change }]] : unchanged(state))),
 
-  // What the user looks at.
+  // The view.
   panel: inside((state, { is }) => turnPanel(state, is)),
   dialog: (state, { is }) => [{ ...state, dialog: is, popup: null }, []],
   popup: inside((state, { is }) => [{ ...state, popup: state.popup === is ? null : is }, []]),
@@ -110,7 +110,7 @@ function pass(state, passing, effects = []) {
 /** @param {State & {room: Room}} state @param {import('./types.js').Options} options @returns {Step} */
 function changed(state, options) {
   const { room } = state;
-  // Only one sentence at a time, so the one that matters most.
+  // The status line shows one sentence at a time, so show the most important change.
   const news = /** @type {const} */ (['locked', 'lobby', 'chat']).find((name) => room.options[name] !== options[name]);
   const next = { ...state, room: { ...room, options } };
   return news ? pass(next, { is: `${news}${options[news] ? 'On' : 'Off'}` }) : [next, []];
@@ -118,7 +118,7 @@ function changed(state, options) {
 
 /**
  * @param {State & {room: Room}} state @param {Person} person
- * @param {string} me our own connectionId, which changes when the room was joined again
+ * @param {string} me the local connectionId, which changes when the room is joined again
  * @returns {Step}
  */
 function personNews(state, person, me) {
@@ -188,7 +188,7 @@ function said(state, { connectionId, displayName: name, text, at, file }) {
   const id = state.lineCount + 1;
   const lines = [...state.lines, { id, connectionId, name, text, at, mine, ...(file ? { file } : {}) }].slice(-keptLines);
   const next = { ...state, lines, lineCount: id };
-  // The log itself announces a line while it is shown.
+  // While the log is visible, it announces the line itself.
   if (mine || state.panel === 'chat') return [next, []];
   return pass({ ...next, unread: state.unread + 1 }, { is: 'wrote', name });
 }
@@ -205,7 +205,7 @@ function reacted(state, { connectionId, reaction }, now) {
   return [{ ...state, reactions, reactionCount: id, told }, [{ do: 'later', after: reactionTime, event: { type: 'reactionOver', id } }]];
 }
 
-// ---- What the user does
+// ---- User actions
 
 /** @param {State} state @returns {Step} */
 function share(state) {

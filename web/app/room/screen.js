@@ -1,10 +1,9 @@
-// Sharing the screen, with its sound where the browser offers it. Sends nothing itself: the room publishes the publisher that is
-// created here.
+// Screen sharing, with audio where the browser supports it. Sends nothing itself: the room publishes the publisher created here.
 import { OT } from '../../lib/index.js';
 import { box } from '../shared/dom.js';
 
 /**
- * Problems by the SDK's names. Without one, the user chose no screen.
+ * Maps the SDK's error names to problems. Null: the user chose no screen, which is not a problem.
  * @type {Record<string, string | null>}
  */
 const meanings = {
@@ -33,7 +32,7 @@ export class Screen {
       this.dispatch({ type: 'screenOn' });
     });
     this.publisher = publisher;
-    // The user pressed the browser's own button.
+    // The user stopped sharing with the browser's own button.
     publisher.on('destroyed', () => this.#ended(publisher));
   }
 
@@ -51,7 +50,7 @@ export class Screen {
 
   /** @param {any} publisher */
   #ended(publisher) {
-    // A failure destroys the publisher before it is reported.
+    // On a failure, the publisher is destroyed before the error is reported.
     if (publisher !== this.publisher || publisher.accessAllowed === false) return;
     this.publisher = null;
     this.dispatch({ type: 'screenOff' });

@@ -1,4 +1,4 @@
-// One's own picture in a corner: a click or Enter mutes, dragging or the arrow keys move it to another corner.
+// The self-view in a corner: a click or Enter mutes, and dragging or the arrow keys move it to another corner.
 import { box, initialOf, setAttribute, setText, show } from '../shared/dom.js';
 import { handIsRaised } from './room-state.js';
 import { reactionsOf } from './tiles.js';
@@ -6,7 +6,7 @@ import { reactionsOf } from './tiles.js';
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Corner} Corner */
 
-/** A pointer that moves less than this (pixels) clicks. */
+/** A pointer that moves less than this (pixels) counts as a click, not as a drag. */
 const clickDistance = 8;
 
 /** @type {Record<string, (corner: Corner) => Corner>} */
@@ -37,11 +37,11 @@ export class SelfView {
     element.addEventListener('pointermove', (event) => this.#moved(event));
     element.addEventListener('pointerup', (event) => this.#up(event));
     element.addEventListener('pointercancel', () => this.#drop());
-    // Videos tell their size with events that do not bubble.
+    // Listen in the capture phase, because the events that report a video's size do not bubble.
     box('you').addEventListener('resize', () => this.#measure(), { capture: true });
   }
 
-  /** Width by height. Null until the camera has been on. */
+  /** Width divided by height; null until the camera was on. */
   get aspect() {
     return this.#aspect;
   }
@@ -69,7 +69,7 @@ export class SelfView {
 
   /**
    * @param {import('./tiles.js').Rectangle | null | undefined} rectangle
-   * @param {{isAlone: boolean, isApart: boolean}} how `isApart`: it lies on no other picture
+   * @param {{isAlone: boolean, isApart: boolean}} how `isApart`: it overlaps no other tile
    */
   place(rectangle, { isAlone, isApart }) {
     show(this.#element, Boolean(rectangle));
@@ -98,7 +98,7 @@ export class SelfView {
   #mute() {
     this.dispatch({ type: 'mute' });
     this.#element.classList.remove('pop');
-    // Restarts the animation.
+    // Reading the width forces a layout, which restarts the animation.
     void this.#element.offsetWidth;
     this.#element.classList.add('pop');
   }

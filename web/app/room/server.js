@@ -18,17 +18,17 @@ export class Server {
   /** @type {Room | null} */
   room = null;
   #forgotIdentity = false;
-  /** Whether the server has accepted the identity: then an error of a token is about another one. */
+  /** Whether the server has accepted the identity. If so, a token error concerns the application's token. */
   #isConnected = false;
   #speaker = new ActiveSpeaker();
-  /** Sessions whose streams are followed. */
+  /** Sessions whose stream properties are observed. */
   #followed = new WeakSet();
   /** Subscribers to which media have arrived. @type {WeakSet<Subscriber>} */
   #live = new WeakSet();
   /** @type {import('./types.js').Settings | null} */
   #settings = null;
 
-  /** @param {IdentityMemory} identity @param {Dispatch} dispatch @param {string | null} token an application's, for the room */
+  /** @param {IdentityMemory} identity @param {Dispatch} dispatch @param {string | null} token an application's token for the room */
   constructor(identity, dispatch, token) {
     this.identity = identity;
     this.dispatch = dispatch;
@@ -94,14 +94,14 @@ export class Server {
   }
 
   leave() {
-    this.#rooms?.leave().catch(() => {}); // If the server does not get it, it notices the end of the connection.
+    this.#rooms?.leave().catch(() => {}); // If the message is lost, the server notices the end of the connection.
   }
 
   /** @param {Room} room */
   #enter(room) {
     this.room = room;
     this.#speaker = new ActiveSpeaker();
-    // The state machine may have left in the meantime: then it ignores all of this.
+    // The user may have left in the meantime. If so, the state machine ignores all of this.
     const tell = (/** @type {(detail: any) => import('./types.js').Event | null} */ translate) => (/** @type {any} */ detail) => {
       const event = room === this.room ? translate(detail ?? {}) : null;
       if (event) this.dispatch(event);
@@ -174,7 +174,7 @@ export class Server {
   }
 
   /**
-   * Follows the properties of a session's streams, for which subscribers have no events.
+   * Observes the properties of a session's streams, because subscribers have no events for them.
    * @param {Room} room
    */
   #follow(room) {
@@ -207,7 +207,7 @@ export class Server {
   // ---- Requests
 
   /**
-   * Does something in the room, and reports a refusal.
+   * Sends a request in the room, and reports an error if the server rejects it.
    * @param {(room: Room) => Promise<unknown> | void} act
    * @param {(error: {code: string, message: string}) => void} [refused]
    */
@@ -233,7 +233,7 @@ function snapshot(room) {
   return { name, role, options, me, people: [...room.people.values()], away: false, maxFileSize: room.files.maxSize };
 }
 
-/** @param {import('../../lib/session/roster.js').Stream | undefined} stream what cannot be received; undefined if it is ours, and cannot be sent */
+/** @param {import('../../lib/session/roster.js').Stream | undefined} stream a stream that cannot be received; undefined if a local one cannot be sent */
 function sourceOf(stream) {
   if (!stream) return {};
   const { streamId, videoType, connection: { connectionId } } = stream;

@@ -1,4 +1,4 @@
-// The settings of the media on this device, as PerchRTC had them: what they offer, and what the SDK makes of them. Pure.
+// The media settings of this device, the same as in PerchRTC: the choices, and their conversion to SDK options. Pure.
 
 /** @typedef {import('./types.js').Settings} Settings */
 
@@ -7,13 +7,13 @@ export const rates = [15, 20, 24, 30];
 export const candidates = /** @type {const} */ (['any', 'local', 'stun', 'turn']);
 export const protocols = /** @type {const} */ (['any', 'udp', 'tcp']);
 const videoCodecs = /** @type {const} */ (['any', 'vp8', 'h264']);
-/** PerchRTC's other choice was iSAC, which browsers no longer have. G.722 is the other one for wideband speech. */
+/** PerchRTC also offered iSAC, which browsers no longer support. G.722 is the remaining alternative for wideband speech. */
 const audioCodecs = /** @type {const} */ (['any', 'opus', 'g722']);
 
 /** @type {Settings} */
 export const usual = { candidates: 'any', protocol: 'any', size: '640x480', rate: 30, videoCodec: 'any', audioCodec: 'any' };
 
-/** @param {any} kept what the browser has stored, which may be anything @returns {Settings} */
+/** @param {any} kept the stored value, which may be invalid @returns {Settings} */
 export function knownSettings(kept) {
   const given = kept ?? {};
   /** @template T @param {readonly T[]} all @param {T} value @param {T} otherwise @returns {T} */
@@ -26,7 +26,7 @@ export function knownSettings(kept) {
 }
 
 /**
- * Returns the names of the codecs that this browser can send, in lower case; null if it does not say.
+ * Returns the names of the codecs that this browser can send, in lower case; null if the browser does not report them.
  * @param {'audio' | 'video'} kind
  * @param {{getCapabilities?: (kind: string) => {codecs: {mimeType: string}[]} | null}} [sender]
  * @returns {string[] | null}
@@ -37,11 +37,11 @@ export function codecsToSend(kind, sender = globalThis.RTCRtpSender) {
 }
 
 /**
- * Returns the choices of a codec. One that this browser cannot send, such as H.264 in Firefox until it has downloaded it, stays
- * in the list. If it is the chosen one, the SDK sends another.
+ * Returns the choices for a codec. A codec that this browser cannot send, such as H.264 in Firefox before its download has
+ * finished, stays in the list. If it is selected, the SDK sends another one.
  * @param {Record<string, string>} names
  * @param {string[] | null} sendable
- * @param {(name: string) => string} missing the text of a codec that is missing
+ * @param {(name: string) => string} missing returns the label of an unsupported codec
  */
 export function codecChoices(names, sendable, missing) {
   return Object.entries(names).map(([value, name]) => {

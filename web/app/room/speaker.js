@@ -1,10 +1,10 @@
-// Who is speaking, from the levels of everyone's audio. Pure: levels and the time in, the active speaker out.
+// Detects the active speaker from everyone's audio levels. Pure: takes levels and times, and returns the speaker.
 
 /** A level below this is background noise; 0 to 1, linear. */
 const quiet = 0.02;
-/** How fast a level fades: after this time (milliseconds) half of it is left. */
+/** The half-life of a level (milliseconds). */
 const halfLife = 300;
-/** Another speaker must be this much louder than the current one, and the current one is kept at least this long. */
+/** Another person must be this much louder to replace the current speaker, who stays for at least this time (milliseconds). */
 const margin = 1.5;
 const leastTime = 1500;
 
@@ -21,7 +21,7 @@ export class ActiveSpeaker {
    */
   heard(connectionId, level, now) {
     const before = this.#levelOf(connectionId, now);
-    // Words count, a click does not.
+    // Smooth the level, so that speech counts and a short click does not.
     this.#levels.set(connectionId, { level: before + (level - before) * 0.3, at: now });
     const mine = this.#levelOf(connectionId, now);
     if (connectionId === this.current || mine < quiet || now - this.#since < leastTime) return false;

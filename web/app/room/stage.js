@@ -1,5 +1,5 @@
-// The stage: one tile for each person and each shared screen, where the layout puts it, and one's own picture. Text of other
-// people is written only with `textContent`.
+// The stage: one tile for each person and each shared screen, positioned by the layout, and the self-view. Text from other people
+// is written only with `textContent`.
 import { layOut } from '../../lib/rooms/layout.js';
 import { showCondition } from '../shared/connection.js';
 import { box, button, setAttribute, setText, show } from '../shared/dom.js';
@@ -13,7 +13,7 @@ import { arrangement, coveredEdge, tilesOf } from './tiles.js';
 
 /** Space between tiles, in CSS pixels. */
 const gap = 8;
-/** The place of the buttons that turn the pages, below the tiles, in CSS pixels. `room.css` has the same height. */
+/** Height reserved below the tiles for the paging buttons, in CSS pixels. `room.css` has the same height. */
 const pagerHeight = 56;
 
 export class Stage {
@@ -24,18 +24,18 @@ export class Stage {
   #self;
   /** @type {State | null} */
   #state = null;
-  /** @type {string | null} the tile that is large, or speaks */
+  /** @type {string | null} the large tile, or that of the active speaker */
   #focus = null;
-  /** @type {string | undefined} who was on the card of knocks when it was pressed */
+  /** @type {string | undefined} the person on the knock card when the press began */
   #pressed = undefined;
-  /** Subscribers that have an indicator of the network. */
+  /** Subscribers that already have a network indicator. */
   #indicated = new WeakSet();
 
   /**
    * @param {import('./strings.js').Strings} strings @param {(event: Event) => void} dispatch
    * @param {(streamId: string | null) => import('../../lib/session/subscriber.js').Subscriber | null} subscriberOf
-   * @param {() => string} link returns the link of the invitation
-   * @param {(video: HTMLVideoElement) => void} shown a video is in its tile
+   * @param {() => string} link returns the invitation link
+   * @param {(video: HTMLVideoElement) => void} shown called when a video was added to its tile
    */
   constructor(strings, dispatch, subscriberOf, link, shown) {
     this.strings = strings;
@@ -47,18 +47,18 @@ export class Stage {
     new ResizeObserver(() => { if (this.#state) this.render(this.#state); }).observe(this.#stage);
     button('page-back').addEventListener('click', () => this.#turn(-1));
     button('page-on').addEventListener('click', () => this.#turn(1));
-    // The person may change between the beginning of a press and its end.
+    // Note the person now: the card may change between the start of a press and its end.
     const card = box('knock');
     card.addEventListener('pointerdown', () => { this.#pressed = card.dataset.connection; });
     card.addEventListener('pointercancel', () => { this.#pressed = undefined; });
-    // Other keys press no button, and would keep the person for a later press.
+    // Ignore other keys: they press no button, so the noted person would remain for a later press.
     card.addEventListener('keydown', ({ key }) => { if (key === 'Enter' || key === ' ') this.#pressed = card.dataset.connection; });
     button('knock-admit').addEventListener('click', () => this.#answer('admit'));
     button('knock-deny').addEventListener('click', () => this.#answer('deny'));
   }
 
   /**
-   * The video of the person who is large or speaks.
+   * The video of the large tile or of the active speaker.
    * @returns {HTMLVideoElement | null}
    */
   get focusVideo() {
@@ -97,7 +97,7 @@ export class Stage {
 
   /** @param {State} state @param {Tile[]} tiles @param {'auto' | 'grid' | 'speaker' | 'pinned'} is @param {string | undefined} focus */
   #place(state, tiles, is, focus) {
-    // Round up: a tile that ends a fraction of a pixel early leaves a dark line. The stage clips the excess.
+    // Round up, because a tile that ends a fraction of a pixel early leaves a dark line. The stage clips the excess.
     const { width, height } = this.#size();
     const room = {
       width, height, layout: is, focus, gap, page: state.page,
@@ -105,7 +105,7 @@ export class Stage {
       self: { aspect: this.#self.aspect, corner: state.kept.corner },
     };
     const placed = layOut(room);
-    // The buttons that turn the pages must not hide anybody.
+    // The paging buttons must not cover a tile.
     return placed.pages > 1 ? layOut({ ...room, height: height - pagerHeight }) : placed;
   }
 
@@ -172,7 +172,7 @@ export class Stage {
   }
 
   /**
-   * The panel of people has all knocks, so the card is for when it is closed.
+   * Shows the knock card while the People panel, which lists all knocks, is closed.
    * @param {State} state
    */
   #renderKnock({ knocks, card: is, panel }) {
@@ -201,7 +201,7 @@ const overlap = (one, other) => (
   one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height);
 
 /**
- * Shows a link that breaks after slashes, where it needs more than one line.
+ * Shows a link that can wrap after each slash.
  * @param {HTMLElement} element @param {string} link
  */
 function showLink(element, link) {

@@ -1,6 +1,6 @@
 // The page as a pure state machine: it takes an event and the time, and returns the next state and the effects. `main.js`
-// carries out the effects; `words.js` turns a state into text. This file has the way into the room and out of it; what happens
-// inside is in `room-state.js`.
+// carries out the effects; `words.js` turns a state into text. This file handles joining and leaving; `room-state.js`
+// handles everything inside the room.
 // Invariant: `room` is set exactly while `place` is `in`.
 
 import { handlers as knocks, withCard } from './knocks.js';
@@ -19,12 +19,12 @@ import { handlers as inRoom } from './room-state.js';
 export const limits = { name: 40, password: 128, message: 4096 };
 /** How long a confirmation stays in the status line. */
 const passingTime = 5_000;
-/** Settings that need another connection; the others need another publisher. */
+/** Settings whose change needs a new connection. All others need a new publisher. */
 const networkSettings = /** @type {const} */ (['candidates', 'protocol']);
 /** Refusals after which the same join can be tried again with other words. All others end the visit. */
 const correctable = ['room_password', 'room_no_password', 'rate_limited', 'already_joined', 'invalid_name'];
 
-/** What belongs to one stay in the room. */
+/** The initial values of everything that belongs to one visit to the room. */
 const nothing = {
   room: null, streams: [], speaker: null, pinned: null, fits: {}, page: 0, lines: [], unread: 0, knocks: [], reactions: [],
   told: null, card: null, faults: [], faultsRead: false, panel: null, dialog: null, popup: null, question: null, sharing: /** @type {'off'} */ ('off'),
@@ -95,7 +95,7 @@ const handlers = {
   retryLink: (state) => [{ ...state, link: { is: 'connecting' }, place: state.place.is === 'over' ? { is: 'before' } : state.place },
     [{ do: 'connect', settings: state.used }]],
 
-  // Answers of the room.
+  // Room answers.
   waiting: (state) => (state.place.is === 'joining' ? [{ ...state, place: { is: 'waiting' } }, [{ do: 'focus', on: 'waiting' }]] : unchanged(state)),
   joined: (state, event) => joined(state, event),
   roomIs: (state, event) => roomIs(state, event),
@@ -104,7 +104,7 @@ const handlers = {
   ended: (state, { reason }) => over(state, reason, ''),
 
   // Time.
-  // A later confirmation has its own time.
+  // A later confirmation has its own timer.
   passed: (state, { passing }) => (state.passing === passing ? [{ ...state, passing: null }, []] : unchanged(state)),
 };
 
@@ -136,7 +136,7 @@ function join(state) {
 }
 
 /**
- * The camera is opened on joining if the user was not asked yet, and again if it should capture something else.
+ * Opens the camera on joining if the user was not asked yet, and reopens it if the capture settings have changed.
  * @param {State} state @returns {Effect[]}
  */
 function opening({ media, kept: { settings }, used }) {
@@ -177,7 +177,7 @@ function joined(state, { room, chat }) {
 }
 
 /**
- * After a longer outage the SDK has joined the room again, with another connection.
+ * Handles rejoining: after a longer outage the SDK has joined the room again with a new connection.
  * @param {State} state @param {Event} event @returns {Step}
  */
 function roomIs(state, { room, knocks, streams }) {
@@ -191,7 +191,7 @@ function joinRefused(state, { code, message, retryAfterMs }, now) {
   if (state.place.is !== 'joining' && state.place.is !== 'waiting') return unchanged(state);
   // The connection was replaced by another one before the server answered.
   if (code === 'connection_restarted') return begin({ ...state, place: { is: 'joining', sent: false } });
-  // The link did not say so. The user has to read it before the next press.
+  // The link did not say that this is a mesh room. Show the note, which the user must read before pressing Join again.
   if (code === 'room_mesh') {
     return [{ ...state, place: { is: 'before' }, mesh: true, trouble: { code, message } }, [{ do: 'focus', on: 'join' }]];
   }
@@ -209,7 +209,7 @@ function joinRefused(state, { code, message, retryAfterMs }, now) {
 }
 
 /**
- * Ends the stay. Keeps the camera, so that the user can come back with one press.
+ * Ends the visit. Keeps the camera open, so that the user can rejoin with one press.
  * @param {State} state @param {string} why @param {string} message @param {Effect[]} [effects] @returns {Step}
  */
 function over(state, why, message, effects = []) {
@@ -225,7 +225,7 @@ function over(state, why, message, effects = []) {
 /** @param {State} state @returns {Step} */
 function mute(state) {
   if (state.media.is === 'asking') return unchanged(state);
-  // There is nothing to mute yet: the button turns the microphone on.
+  // The microphone is not open yet, so the button turns it on.
   if (state.media.is !== 'on') return [{ ...state, muted: false, media: { is: 'asking' } }, [{ do: 'openMedia', camera: false }]];
   const muted = !state.muted;
   const passing = state.passing?.is === 'mutedByHost' ? null : state.passing;
@@ -244,7 +244,7 @@ function cameraOff(state) {
 /** @param {State} state @param {boolean} camera @returns {Step} */
 function mediaOn(state, camera) {
   const isNew = state.media.is !== 'on';
-  // What could not be started works now.
+  // The device that failed to start works now, so clear its problem.
   const isOver = state.trouble?.code === 'microphone_failed' || (camera && state.trouble?.code === 'camera_failed');
   const [begun, effects] = begin({
     ...state, media: { is: 'on', camera }, sound: 'unknown', used: { ...state.kept.settings, ...network(state) }, trouble: isOver ? null : state.trouble,
@@ -252,7 +252,7 @@ function mediaOn(state, camera) {
   return [begun, [...(isNew && state.place.is === 'in' ? [{ do: 'publish' }] : []), ...effects]];
 }
 
-/** @param {State} state the settings of its connection */
+/** @param {State} state returns its connection settings */
 const network = ({ used: { candidates, protocol } }) => ({ candidates, protocol });
 
 /**
@@ -270,7 +270,7 @@ function mediaLost(state, kind) {
 }
 
 /**
- * There is another device, which the user chose or the SDK took.
+ * Handles a replaced device, which the user chose or the SDK selected.
  * @param {State} state @param {'audio' | 'video'} kind @returns {Step}
  */
 function mediaBack(state, kind) {
@@ -286,7 +286,7 @@ function mediaBack(state, kind) {
 /** @param {State} state @param {Partial<import('./types.js').Settings>} change @returns {Step} */
 function changeSettings(state, change) {
   const [changed, effects] = keep(state, { settings: { ...state.kept.settings, ...change } });
-  // Before the room, the preview shows at once what the camera will send.
+  // Before joining, reopen the camera so that the preview immediately shows what will be sent.
   const isCapture = 'size' in change || 'rate' in change;
   if (!isCapture || state.place.is !== 'before' || state.media.is !== 'on') return [changed, effects];
   return [{ ...changed, media: { is: 'asking' } }, [...effects, { do: 'openMedia', camera: state.media.camera }]];

@@ -1,4 +1,4 @@
-// One tile: a video or an initial, the name and what there is to know about the person, and what the user can do with the tile.
+// One tile: a video or an initial, the person's name and status, and the tile's buttons.
 import { icon, initialOf, setAttribute, setText, show } from '../shared/dom.js';
 
 /** @typedef {import('./tiles.js').Tile} Tile */
@@ -48,7 +48,7 @@ export class TileView {
     this.element = make('div', 'person-tile', figure, this.#slot, this.#reactions, caption, make('div', 'tile-tools', this.#pin, this.#fill));
     this.element.setAttribute('role', 'group');
     this.element.dataset.id = id;
-    // A tap shows the tools where there is no mouse.
+    // Without a mouse, a tap shows the tools.
     this.element.tabIndex = -1;
     this.element.addEventListener('pointerup', (event) => this.#tapped(event));
   }
@@ -119,8 +119,8 @@ export class TileView {
   }
 
   /**
-   * Moves the name away from what the own picture covers.
-   * @param {{left: number, right: number}} covered pixels of the lower edge
+   * Moves the name out from under the self-view.
+   * @param {{left: number, right: number}} covered pixels of the lower edge that the self-view covers
    */
   keepNameFree(covered) {
     for (const [side, pixels] of Object.entries(covered)) this.element.style.setProperty(`--covered-${side}`, `${pixels}px`);

@@ -1,5 +1,4 @@
-// What the stage shows: one tile for each other person, and one for each shared screen. Pure. `layout.js` of the SDK decides where
-// the tiles go.
+// The tiles of the stage: one for each other person, and one for each shared screen. Pure. The SDK's `layout.js` positions them.
 
 import { personOf } from './room-state.js';
 
@@ -12,10 +11,10 @@ import { personOf } from './room-state.js';
  * @property {string} name
  * @property {boolean} isScreen
  * @property {string | null} streamId the stream to show, if there is one
- * @property {boolean} hasVideo whether there is a video to show
+ * @property {boolean} hasVideo whether the stream has video
  * @property {boolean} isMuted
  * @property {boolean} isAway
- * @property {boolean} isUnseen whether their camera and microphone cannot be received now
+ * @property {boolean} isUnseen whether their camera and microphone currently cannot be received
  * @property {boolean} hand
  * @property {boolean} isSpeaking
  * @property {boolean} isPinned
@@ -26,12 +25,12 @@ import { personOf } from './room-state.js';
 
 /** @typedef {{x: number, y: number, width: number, height: number}} Rectangle */
 
-/** @param {State} state @returns {Tile[]} screens first, then people in the order of joining; never our own */
+/** @param {State} state @returns {Tile[]} screens first, then people in the order of joining; never the local user */
 export function tilesOf(state) {
   const { room } = state;
   if (!room) return [];
   const { faults } = state;
-  // A stream that cannot be received comes and goes with each attempt.
+  // Leave out failing streams, which would otherwise appear and disappear with each attempt to receive them.
   const streams = state.streams.filter(({ streamId }) => !faults.some(({ of }) => of === streamId));
   const others = room.people.filter(({ connectionId }) => connectionId !== room.me);
   const screens = streams.filter(({ isScreen, connectionId }) => isScreen && connectionId !== room.me);
@@ -60,11 +59,11 @@ function personTile(state, { connectionId, displayName, role, state: is, handAt 
   };
 }
 
-/** Names are in the lowest pixels of their tiles. */
+/** Height of the strip at the bottom of a tile that holds the name, in CSS pixels. */
 const nameHeight = 40;
 
 /**
- * Returns how many pixels of a tile's lower edge the own picture covers, from the left and from the right.
+ * Returns how many pixels of a tile's lower edge the self-view covers, from the left and from the right.
  * @param {Rectangle} tile @param {Rectangle | null} own
  */
 export function coveredEdge(tile, own) {

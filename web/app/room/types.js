@@ -11,22 +11,22 @@
 /** @typedef {import('../shared/media-trouble.js').MediaTrouble} MediaTrouble */
 /**
  * @typedef {{is: 'off'} | {is: 'asking'} | {is: 'on', camera: boolean, lost?: 'audio' | 'video'} | {is: 'failed', why: MediaTrouble}} Media
- *   off → asking → on | failed; failed → asking. `lost`: this device was disconnected, the other one still works
+ *   off → asking → on | failed; failed → asking. `lost`: the device that was disconnected; the other one still works
  */
 /**
  * @typedef {{is: 'before'} | {is: 'joining', sent: boolean} | {is: 'waiting'} | {is: 'in'} | {is: 'over', why: string, message: string}} Place
- *   before → joining → waiting | in; waiting → in; any → over; over → joining. `sent`: the server was asked; until then the page
+ *   before → joining → waiting | in; waiting → in; any → over; over → joining. `sent`: the request was sent; until then the page
  *   waits for the camera or the connection. `why`: a reason of the room, an error code, `left` or `connectionLost`
  */
 /**
  * @typedef {object} Room
  * @property {string} name
- * @property {string} me our own connectionId
+ * @property {string} me the local connectionId
  * @property {Role} role
  * @property {Options} options
  * @property {Person[]} people everyone, in the order of joining
- * @property {boolean} away our place is being restored
- * @property {number} maxFileSize 0: the server takes no files
+ * @property {boolean} away whether the room is being rejoined
+ * @property {number} maxFileSize 0 if files are disabled on the server
  */
 /**
  * @typedef {{streamId: string, connectionId: string, isScreen: boolean, hasAudio: boolean, hasVideo: boolean, aspect: number | null,
@@ -44,30 +44,30 @@
 /** @typedef {{is: 'remove', connectionId: string, name: string} | {is: 'host', connectionId: string, name: string}} Question */
 /** @typedef {{code: string, message: string, until?: number, seconds?: number}} Trouble */
 /**
- * @typedef {{of: string, connectionId?: string, isScreen?: boolean, code: string, isFinal: boolean}} Fault what cannot be sent (`camera`,
- *   `screen`) or received (a streamId). It is tried again unless that is final. connectionId: who sends the stream; isScreen: whether it
- *   is their screen
+ * @typedef {{of: string, connectionId?: string, isScreen?: boolean, code: string, isFinal: boolean}} Fault media that cannot be sent or
+ *   received. of: `camera`, `screen` or a streamId. It is retried unless `isFinal`. connectionId: the sender; isScreen: whether it is
+ *   the sender's screen
  */
 /**
- * @typedef {{connectionId: string, isReady: boolean}} KnockCard who is on the card. Not ready for a moment, so that a press that was
- *   meant for somebody else does nothing
+ * @typedef {{connectionId: string, isReady: boolean}} KnockCard the person on the card. It is not ready at first, so that a press
+ *   that was meant for another person does nothing
  */
 /** @typedef {{is: string, name?: string}} Passing a key of the status texts, and the person it is about */
 /**
- * @typedef {object} Settings of the media on this device, applied at the next join
+ * @typedef {object} Settings of this device's media, applied at the next join
  * @property {'any' | 'local' | 'stun' | 'turn'} candidates which ICE candidates to use
  * @property {'any' | 'udp' | 'tcp'} protocol
- * @property {string} size of the camera's video, such as `640x480`
+ * @property {string} size the camera resolution, such as `640x480`
  * @property {number} rate frames per second
- * @property {'any' | 'vp8' | 'h264'} videoCodec to send, if the others have it
- * @property {'any' | 'opus' | 'g722'} audioCodec to send in mesh rooms; routed rooms have only Opus
+ * @property {'any' | 'vp8' | 'h264'} videoCodec the codec to send, if the others support it
+ * @property {'any' | 'opus' | 'g722'} audioCodec the codec to send in mesh rooms; routed rooms use only Opus
  */
 /**
  * @typedef {object} Remembered
  * @property {string} name
  * @property {LayoutChoice} layout
  * @property {Corner} corner
- * @property {boolean} keys whether single keys are shortcuts
+ * @property {boolean} keys whether single-key shortcuts are on
  * @property {Settings} settings
  */
 /**
@@ -75,34 +75,34 @@
  * @property {Link} link
  * @property {boolean} guest
  * @property {string} address the room's name in the address
- * @property {boolean} mesh whether members see each other's addresses, as far as is known
+ * @property {boolean} mesh whether this is known to be a mesh room, where members see each other's IP addresses
  * @property {boolean} hasToken whether an application sent the user here with a token
- * @property {boolean} isNamed whether the token names the user
- * @property {boolean} isFramed whether another page shows this one
+ * @property {boolean} isNamed whether the token sets the user's name
+ * @property {boolean} isFramed whether the page is embedded in another page
  * @property {Remembered} kept
- * @property {Settings} used the settings of the connection and the camera in use
- * @property {string} password what the user typed
+ * @property {Settings} used the settings with which the connection and the camera were opened
+ * @property {string} password the password typed by the user
  * @property {boolean} asksPassword
  * @property {Media} media
  * @property {boolean} muted
  * @property {boolean} cameraOff
- * @property {'unknown' | 'heard' | 'silent'} sound whether the microphone has heard anything lately
+ * @property {'unknown' | 'heard' | 'silent'} sound whether the microphone picked up sound recently
  * @property {Place} place
  * @property {Room | null} room
  * @property {Stream[]} streams
  * @property {string | null} speaker the connectionId of the active speaker
- * @property {string | null} pinned a tile
- * @property {Record<string, 'contain' | 'cover'>} fits tiles whose fit the user has chosen
- * @property {number} page of the tiles
+ * @property {string | null} pinned the id of the pinned tile
+ * @property {Record<string, 'contain' | 'cover'>} fits the fit that the user chose, by tile id
+ * @property {number} page the current page of tiles
  * @property {ChatLine[]} lines
  * @property {number} lineCount the number of lines since the page was loaded
  * @property {number} unread
  * @property {Knock[]} knocks
  * @property {KnockCard | null} card
- * @property {number} knockedAt when a knock was last heard
+ * @property {number} knockedAt when the knock sound was last played
  * @property {Reaction[]} reactions
  * @property {number} reactionCount
- * @property {{name: string, reaction: string, at: number} | null} told the last reaction that was announced
+ * @property {{name: string, reaction: string, at: number} | null} told the last reaction announced to screen readers
  * @property {'off' | 'asking' | 'on'} sharing
  * @property {Panel | null} panel
  * @property {Dialog | null} dialog
@@ -110,7 +110,7 @@
  * @property {Question | null} question
  * @property {Trouble | null} trouble
  * @property {Fault[]} faults
- * @property {boolean} faultsRead whether the user has closed the sentence about them
+ * @property {boolean} faultsRead whether the user has dismissed the notice about the faults
  * @property {Passing | null} passing a confirmation, shown for a few seconds
  */
 /** @typedef {{type: string, [member: string]: any}} Event */

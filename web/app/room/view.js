@@ -1,4 +1,4 @@
-// Draws the page: the screen, the status line, the notice, what is before the room and after it, and the bar of buttons. The
+// Draws the page: the current screen, the status line, the notice, the screens before and after the visit, and the toolbar. The
 // stage, the panel and the dialogs have their own views. `render` may be called at any time: it writes only what changed.
 import { box, button, byId, enable, iconURL, input, moveInto, setAttribute, setText, show, showWays } from '../shared/dom.js';
 import { hasPip } from './pip.js';
@@ -13,7 +13,7 @@ const screens = /** @type {const} */ (['before', 'room', 'over']);
 const layouts = /** @type {const} */ (['auto', 'grid', 'speaker']);
 
 export class View {
-  /** @type {import('./types.js').Reaction | object | null} the reaction that was announced last */
+  /** @type {import('./types.js').Reaction | object | null} the reaction announced last */
   #told = null;
 
   /** @param {Strings} strings @param {(event: Event) => void} dispatch */
@@ -42,7 +42,7 @@ export class View {
       dispatch({ type: 'join' });
     });
     this.#makePopups();
-    // Where the words do not fit, a tooltip has them.
+    // If the labels do not fit, tooltips show them.
     for (const element of box('room').querySelectorAll('.bar .button:has(.word)')) element.setAttribute('title', element.textContent?.trim() ?? '');
     document.addEventListener('click', ({ target }) => this.#closePopup(target));
   }
@@ -73,7 +73,7 @@ export class View {
   }
 
   /**
-   * A click elsewhere closes a popup.
+   * Closes the popup on a click outside it.
    * @param {EventTarget | null} target
    */
   #closePopup(target) {
@@ -100,7 +100,7 @@ export class View {
     document.body.dataset.screen = screen;
     for (const id of screens) show(box(id), id === screen);
     moveInto(box('you'), box(screen === 'room' ? 'self-slot' : 'preview-slot'));
-    // In the room, the devices are chosen in the settings.
+    // In the room, the device pickers are in the settings.
     moveInto(box('preview-tools'), screen === 'room' ? box('settings-devices') : /** @type {HTMLElement} */ (box('before').querySelector('.preview')));
     if (screen === 'room') box('bar-toggles').append(box('toggles'));
     else moveInto(box('toggles'), box('preview-toggles'));
@@ -115,7 +115,7 @@ export class View {
     setAttribute(box('status'), 'data-tone', status.tone);
     const name = state.room?.name ?? state.address;
     setText(box('room-name'), state.room ? name : '');
-    // Where the name does not fit, a tooltip has it.
+    // If the name does not fit, a tooltip shows it.
     setAttribute(box('room-name'), 'title', state.room ? name : null);
     const notice = noticeOf(state, strings);
     setText(box('notice-text'), notice?.text ?? '');
@@ -194,7 +194,7 @@ export class View {
   #renderToggles({ media, muted, cameraOff, place }) {
     const isOn = media.is === 'on';
     const isInside = place.is === 'in';
-    // Before the room, the preview asks for the camera. In the room, the buttons do.
+    // Before joining, the preview offers to turn on the camera. In the room, these buttons do.
     show(box('toggles'), isOn || isInside);
     show(button('camera-off'), isInside || (isOn && media.camera));
     setAttribute(button('mute'), 'aria-pressed', String(muted || !isOn || media.lost === 'audio'));
@@ -231,14 +231,13 @@ export class View {
   }
 
   /**
-   * A popup that closes takes the focus with it. Moves the focus to the popup that was opened from it, or to the button that
-   * opened it.
+   * Keeps the focus when a popup closes: moves it to the popup opened from there, or to the button that opened the closed one.
    * @param {string} before the popup that closed @param {State['popup']} popup the open one
    */
   #keepFocus(before, popup) {
     if (isRendered(document.activeElement)) return;
     const opened = popup ? [...box(`popup-${popup}`).querySelectorAll('button')] : [];
-    // On a phone, the buttons of two popups are in a third one.
+    // On a phone, the buttons that open two of the popups are inside a third one.
     const next = [...opened, button(before), button('more')].find(isRendered);
     next?.focus({ preventScroll: true });
   }

@@ -8,7 +8,7 @@ import { handIsRaised } from './room-state.js';
 /** @typedef {'retryLink' | 'reload' | 'dismiss' | 'again' | 'back' | 'otherRooms' | 'openMedia' | 'openVoice' | 'turnOn' | 'unblock' | 'devices'} Way */
 /** @typedef {{text: string, ways: Way[], tone: Tone}} Notice */
 
-/** Ends after which joining again is of no use. */
+/** Endings after which joining again cannot succeed. */
 const final = ['banned', 'room_banned', 'closed', 'not_permitted', 'room_not_found', 'unreadable'];
 
 /** @param {State} state @returns {'before' | 'room' | 'over'} */
@@ -18,7 +18,7 @@ export function screenOf({ place }) {
 }
 
 /**
- * Returns whether a line of the chat shows its sender's name. A sighted reader needs it only once for several lines.
+ * Returns whether a chat line shows its sender's name, which is shown once for consecutive lines of one sender.
  * @param {import('./types.js').ChatLine} line @param {import('./types.js').ChatLine | undefined} above the line above it
  */
 export const showsName = (line, above) => !line.mine && (above === undefined || above.mine || above.connectionId !== line.connectionId);
@@ -60,7 +60,7 @@ function insideStatus(state, words) {
  */
 export function noticeOf(state, strings) {
   const { link, media, trouble, place } = state;
-  // The end of the visit says it already.
+  // The ending screen already shows it.
   if (place.is === 'over' && isOfToken(place.why)) return null;
   if (link.is === 'closed') return closedNotice(link, strings);
   if (trouble) return { text: troubleText(trouble, strings), ways: ['dismiss'], tone: 'warn' };
@@ -80,7 +80,7 @@ function lostText({ media }, strings) {
 }
 
 /**
- * Returns what cannot be sent, or else what cannot be received.
+ * Returns the notice about media that cannot be sent, or else about media that cannot be received.
  * @param {State} state @param {Strings} strings
  */
 function faultText({ faults, faultsRead, room }, strings) {
@@ -94,7 +94,7 @@ function faultText({ faults, faultsRead, room }, strings) {
   const [first] = faults;
   const person = faults.length === 1 ? room?.people.find(({ connectionId }) => connectionId === first.connectionId) : undefined;
   const what = faults.every(({ isScreen }) => isScreen) ? 'screens' : 'others';
-  // The page still tries the others, so it would be wrong to send the user away.
+  // If other streams are still being retried, do not advise the user to leave.
   const tried = faults.find(({ isFinal }) => !isFinal);
   const sentence = /** @type {const} */ (`${what}${!tried ? 'Final' : isFull(tried) ? 'Full' : ''}`);
   return words[sentence](person?.displayName ?? '');
@@ -117,7 +117,7 @@ function closedNotice({ code, message }, strings) {
   const text = tokenText(code, strings) ?? strings.troubles[/** @type {'replaced'} */ (code)];
   switch (code) {
     case 'version_unsupported': return { text, ways: ['reload'], tone: 'bad' };
-    // The server's message says when the ban ends.
+    // The server's message contains the end of the ban.
     case 'banned': return { text: message ? `${text} ${message}` : text, ways: [], tone: 'bad' };
     case 'forbidden_origin': return { text, ways: [], tone: 'bad' };
     default: return { text: text ?? (message || strings.troubles.connect_failed), ways: isOfToken(code) ? [] : ['retryLink'], tone: 'bad' };
@@ -141,7 +141,7 @@ export function endingOf(state, strings) {
 }
 
 /**
- * Returns how a visit ended that began with the token of an application, if its end is another one than without a token.
+ * Returns the ending of a visit that began with an application's token, if it differs from the ending without a token.
  * @param {State} state @param {{why: string, message: string}} place @param {Strings} strings
  */
 function invitationEnding({ hasToken }, { why, message }, strings) {
@@ -159,13 +159,14 @@ const isOfToken = (code) => code.startsWith('token_');
 const tokenText = (code, strings) => strings.room.troubles[/** @type {'token_expired'} */ (code)];
 
 /**
- * Whether to lead to the other rooms. An application's user did not choose this one, and the list cannot be shown in a frame.
+ * Whether to link to the other rooms. Users with an application's token did not choose this room, and the list cannot be shown in a
+ * frame.
  * @param {State} state
  */
 export const maySeeRooms = ({ hasToken, isFramed }) => !hasToken && !isFramed;
 
 /**
- * Returns what is wrong with the microphone or the camera in one sentence, or an empty text. Shown under the level meter.
+ * Returns one sentence about a problem with the microphone or camera, or an empty string. Shown under the level meter.
  * @param {State} state @param {Strings} strings
  */
 export function deviceHint(state, strings) {

@@ -1,4 +1,4 @@
-// Wires the page `/rooms`: opens a room by its name, or a new one.
+// Wires the page `/rooms`: opens a new room, or a room by its name.
 import { box, button, icon, input, setText, show } from '../shared/dom.js';
 import { recentRooms } from '../shared/recent-rooms.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
@@ -60,6 +60,6 @@ box('form').addEventListener('submit', (event) => {
   showError(texts[typed.error]);
   field.focus();
 });
-// The browser may show this page again without loading it.
+// The browser may restore this page from its back/forward cache without loading it.
 window.addEventListener('pageshow', drawRecent);
 drawRecent();

@@ -1,13 +1,13 @@
-// What a room can be called (protocol §15).
+// The rules for room names (protocol §15).
 
 const maxCharacters = 64;
 const maxBytes = 256;
-/** Characters that cannot be shown, except those that are parts of emoji and of some scripts. */
+/** Invisible characters, except those used in emoji and in some scripts. */
 const forbidden = /[/\p{Cc}\p{Co}\p{Cs}\p{Zl}\p{Zp}]|(?![\u200c\u200d\u{e0020}-\u{e007f}])\p{Cf}/u;
 const visible = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 /**
- * Checks the name of a room that somebody typed.
+ * Checks a room name that the user typed.
  * @param {string} text
  * @returns {{name: string} | {error: 'nameMissing' | 'nameInvalid'}}
  */

@@ -1,12 +1,12 @@
-// What the condition of a network means to people, and what they can do.
+// Explains a network condition to users, and what they can do about it.
 
 /** @typedef {import('../../lib/media/condition.js').Condition} Condition */
 
 /**
  * @param {Condition} condition
- * @param {{whose: 'mine' | 'theirs', name?: string}} tile `mine`: what I send; `theirs`: what I see and hear of someone else
+ * @param {{whose: 'mine' | 'theirs', name?: string}} tile `mine`: media that this user sends; `theirs`: media received from someone else
  * @param {import('./strings.js').Strings['network']} words
- * @returns {{name: string, why: string}} the name of the button, and the sentence that it shows
+ * @returns {{name: string, why: string}} the button's name, and the sentence that it shows
  */
 export function explain({ networkCondition: level, networkConditionReason: reason, networkDegradationSource: source }, { whose, name: person = '' }, words) {
   const name = words.names[whose](words.levels[level], person);

@@ -1,4 +1,4 @@
-// The indicator of a network's condition: three bars on each tile. Pressing it shows a sentence that says why, and what to do.
+// The network indicator: three bars on each tile. Pressing it shows a sentence with the cause, and what to do.
 import { setAttribute, setText } from './dom.js';
 import { explain } from './connection-words.js';
 
@@ -7,7 +7,7 @@ import { explain } from './connection-words.js';
 /** Space between the button and the sentence, and between the sentence and the window's edge, in CSS pixels. */
 const gap = 8;
 
-/** The one sentence that is open, outside of the tiles, which would crop it. */
+/** The open sentence, of which there is at most one. It is outside the tiles, because they would crop it. */
 class Bubble {
   /** @type {HTMLElement | null} */
   #element = null;
@@ -65,7 +65,7 @@ class Bubble {
     document.addEventListener('scroll', ({ target }) => {
       if (target instanceof Node && target.contains(this.button)) this.close();
     }, { capture: true, passive: true });
-    // Before the page's own handlers: Escape closes only the sentence.
+    // Handle Escape before the page does, so that it closes only the sentence.
     window.addEventListener('keydown', (event) => {
       if (event.key !== 'Escape' || !this.button) return;
       event.preventDefault();
@@ -78,12 +78,12 @@ class Bubble {
 const bubble = new Bubble();
 
 /**
- * Adds an indicator to the tile of a subscriber or publisher, which is removed with it.
+ * Adds an indicator to the tile of a subscriber or publisher. Removes it together with the subscriber or publisher.
  * @param {HTMLElement} tile
- * @param {any} source the SDK's subscriber, or a publisher, whose indicator shows only while it is published
+ * @param {any} source the SDK's subscriber or publisher. A publisher's indicator shows only while it is published
  * @param {'mine' | 'theirs'} whose
  * @param {import('./strings.js').Strings} strings
- * @param {() => string} [nameOf] the person's name; default: that of the stream
+ * @param {() => string} [nameOf] returns the person's name; default: the stream's name
  */
 export function showCondition(tile, source, whose, { network }, nameOf = () => source.stream?.name) {
   const button = document.createElement('button');
@@ -109,7 +109,7 @@ export function showCondition(tile, source, whose, { network }, nameOf = () => s
     button.remove();
   };
   button.addEventListener('click', (event) => {
-    // The tile may react to clicks, too.
+    // Stop the click here, because the tile may react to clicks too.
     event.stopPropagation();
     if (isOpen()) bubble.close();
     else bubble.show(button, said().why);

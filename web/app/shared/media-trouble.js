@@ -1,4 +1,4 @@
-// What the SDK's camera and microphone errors mean to the user.
+// Maps the SDK's camera and microphone errors to problems that the page can show.
 
 /** @typedef {'refused' | 'missing' | 'busy' | 'insecure' | 'lost' | 'unknown'} MediaTrouble */
 

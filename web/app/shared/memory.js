@@ -39,12 +39,12 @@ const keys = { identity: 'confab.identity', form: 'confab.form', devices: 'confa
  */
 const memoryOf = (guest) => (guest ? ofThisTab : lasting);
 
-/** The errors of an identity that is not one of this server (protocol §2, §7). Identities do not expire. */
+/** Errors that mean that this server did not issue the identity (protocol §2, §7). Identities do not expire. */
 const lostCodes = ['token_malformed', 'token_signature'];
 
 /**
- * True if a stored identity will never be valid again. Other errors of tokens can pass, such as those of a wrong clock, and a
- * person whose identity is forgotten has lost their contacts.
+ * True if a stored identity will never be valid again. Other token errors can be temporary, such as those caused by a wrong
+ * clock, and forgetting an identity loses the person's contacts.
  * @param {string} code why the server closed the connection
  */
 export const isIdentityLost = (code) => lostCodes.includes(code);

@@ -35,10 +35,10 @@ function afterGesture(run) {
 
 /**
  * @typedef {object} PreviewOptions
- * @property {() => object} [publisherOptions] more options of the SDK's publisher, such as the size of the video
- * @property {(audioLevel: number) => void} [heard] gets the level of the microphone, from 0 to 1
- * @property {boolean} [keepsLost] keep the publisher when a device was disconnected or could not be changed: the SDK takes the next
- *   microphone, and the other device goes on
+ * @property {() => object} [publisherOptions] returns more options for the SDK's publisher, such as the video resolution
+ * @property {(audioLevel: number) => void} [heard] called with the microphone level, from 0 to 1
+ * @property {boolean} [keepsLost] keep the publisher when a device was disconnected or could not be changed: the SDK switches to the
+ *   next microphone, and the other device continues
  */
 
 export class Preview {
@@ -47,7 +47,7 @@ export class Preview {
   // Counts openings and closings, so that results of earlier ones are ignored.
   #turn = 0;
   #level = box('level');
-  /** @type {import('./memory.js').Devices} the devices that the pickers showed as in use */
+  /** @type {import('./memory.js').Devices} the devices that the pickers show as in use */
   #used = {};
   #pickers = { camera: byId('camera', HTMLSelectElement), microphone: byId('microphone', HTMLSelectElement) };
 
@@ -212,7 +212,7 @@ export class Preview {
     return track?.readyState === 'live' ? track : undefined;
   }
 
-  /** @param {'camera' | 'microphone'} kind @returns {string | undefined} the id of the device, if the browser tells it */
+  /** @param {'camera' | 'microphone'} kind @returns {string | undefined} the id of the device, if the browser reports it */
   #inUse(kind) {
     return this.#liveTrack(kind)?.getSettings().deviceId;
   }
@@ -235,7 +235,7 @@ export class Preview {
   }
 
   /**
-   * Another device could not be opened. The one before goes on, unless the SDK had to stop it first.
+   * Handles a device that could not be opened. The previous one continues, unless the SDK had to stop it first.
    * @param {'camera' | 'microphone'} kind @param {any} error
    */
   #notChanged(kind, error) {

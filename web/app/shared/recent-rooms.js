@@ -1,11 +1,11 @@
-// The last rooms of this device, newest first. A guest's are kept in the guest's tab.
+// The recent rooms on this device, newest first. A guest's rooms are stored in the guest's tab.
 import { shelf } from './memory.js';
 import { isSameRoom } from './same-room.js';
 
-/** Enough to find the usual ones, on one screen of a phone. */
+/** Maximum rooms: enough for the usual ones, and fits on one screen of a phone. */
 const maxRooms = 6;
 
-/** @typedef {{name: string, mesh: boolean}} RecentRoom `mesh`: as it was; a room that has ended is made so again */
+/** @typedef {{name: string, mesh: boolean}} RecentRoom `mesh`: whether it was a mesh room; if it has ended, it is created with the same mode */
 
 /** @param {boolean} guest */
 export function recentRooms(guest) {

@@ -66,7 +66,7 @@ const en = {
     'Do not record anyone without their permission.',
     'Keep your full name, address and passwords to yourself.',
   ],
-  rulesEnd: 'Press “Next” to end a chat immediately. Press “Report” to send its last messages to the operators of this site, who can ban people who break the rules.',
+  rulesEnd: 'Press “Next” to end a chat immediately. Press “Report” to send the chat’s last messages to the operators of this site, who can ban people who break the rules.',
   agreedBefore: 'You agreed to the rules.',
   start: 'Start',
   startNeedsRules: 'Agree to the rules first.',
@@ -195,7 +195,7 @@ const en = {
     talking: /** @param {string} name */ (name) => `You are talking with ${whom(name)}. Have fun!`,
     writing: /** @param {string} name */ (name) => `You are chatting with ${whom(name)}. Have fun!`,
     noStream: /** @param {string} name */ (name) => `No audio or video from ${whom(name)} yet. Wait a moment, or press Next.`,
-    away: /** @param {string} name */ (name) => `${Who(name)} lost the connection and may come back. Wait a moment, or press Next.`,
+    away: /** @param {string} name */ (name) => `${Who(name)} lost the connection and may reconnect. Wait a moment, or press Next.`,
     back: 'You are connected again.',
     reported: 'Thank you. Your report was sent.',
     longAway: 'You were away for a while, so the search stopped. Press Start to search again.',
@@ -221,7 +221,7 @@ const en = {
   },
   tryingIn: /** @param {number} seconds */ (seconds) => `Try again in ${counted(seconds, 'second', 'seconds')}.`,
 
-  // The indicator of the network on each tile
+  // The network indicator on each tile
   network: {
     levels: { good: 'good', fair: 'fair', poor: 'poor' },
     names: {
@@ -229,29 +229,29 @@ const en = {
       theirs: /** @param {string} level @param {string} name */ (level, name) => (name ? `Connection of ${isolated(name)}: ${level}` : `Connection: ${level}`),
     },
     good: { mine: 'Your connection is good. Others see and hear you well.', theirs: 'The connection is good.' },
-    unknown: 'The connection is not good. Wait a moment; it may recover.',
-    // What you send
+    unknown: 'The connection is not good. It may recover in a moment.',
+    // Media that the user sends
     upload: {
-      loss: 'Your connection loses packets, so your audio and video may break up for others. Move closer to your router, or use a cable.',
-      delay: 'Your connection is slow to respond. Pause downloads and other calls in your network.',
+      loss: 'Your connection is losing packets, so your audio and video may break up for others. Move closer to your router, or use a cable.',
+      delay: 'There is a long delay on your connection. Pause downloads and other calls on your network.',
       bandwidth: 'Your upload is slow, so others see you less sharply. Pause uploads and backups, or turn your camera off.',
       device: 'Your device is busy, so others see you less sharply. Close other apps and tabs.',
-      paused: 'Your video is off because your upload is slow. Others still hear you, and it returns by itself. Pause uploads and backups.',
+      paused: 'Your video is off because your upload is slow. Others can still hear you, and your video resumes automatically. Pause uploads and backups.',
     },
-    // What you receive, because of your own network
+    // Media that the user receives, limited by the user's network
     download: {
-      loss: 'Your connection loses packets. Move closer to your router, or use a cable.',
-      delay: 'Your connection is slow to respond. Pause downloads and other calls in your network.',
-      bandwidth: 'Your download is slow, and the video will pause if it gets slower. Pause other downloads in your network.',
-      freezes: 'The video stops again and again. Close other apps and tabs, or move closer to your router.',
-      paused: 'The video is paused because your download is slow. You still hear them, and it returns by itself. Pause other downloads in your network.',
-      reconnecting: 'The connection is lost and is being restored. Check your network if this takes long.',
+      loss: 'Your connection is losing packets. Move closer to your router, or use a cable.',
+      delay: 'There is a long delay on your connection. Pause downloads and other calls on your network.',
+      bandwidth: 'Your download is slow. If it gets slower, the video will pause. Pause other downloads on your network.',
+      freezes: 'The video keeps freezing. Close other apps and tabs, or move closer to your router.',
+      paused: 'The video is paused because your download is slow. You can still hear them, and the video resumes automatically. Pause other downloads on your network.',
+      reconnecting: 'The connection was lost and is being restored. If this takes too long, check your network.',
     },
-    // What you receive, because of the sender's network
+    // Media that the user receives, limited by the sender's network
     remote: {
-      loss: 'Their connection loses packets, so their audio and video may break up. They can move closer to their router, or use a cable.',
-      delay: 'Their connection is slow to respond. Leave them a moment to answer.',
-      bandwidth: 'Their upload is slow, so you see them less sharply. They can turn their camera off to be heard better.',
+      loss: 'Their connection is losing packets, so their audio and video may break up. They can move closer to their router, or use a cable.',
+      delay: 'There is a long delay on their connection. Give them a moment to answer.',
+      bandwidth: 'Their upload is slow, so you see them less sharply. If they turn their camera off, you will hear them better.',
     },
   },
 
@@ -262,25 +262,25 @@ const en = {
     pitch: 'Video chat in your browser. No account, nothing to install.',
     strangers: 'Talk to one new person at a time, by video or text.',
     nearby: 'See who is close to you, and call them.',
-    rooms: 'Meet people you know. Share a link, and everyone is in.',
+    rooms: 'Meet people you know. Share a link, and everyone who opens it can join.',
   },
 
   // The page `/rooms`
   roomsPage: {
     title: 'Confab – rooms',
     headline: 'Meet in a room.',
-    pitch: 'A room is a place with a name. People who open its link see and hear each other. It exists as long as someone is there.',
+    pitch: 'Everyone who opens the link of a room can see and hear each other. A room exists as long as someone is in it.',
     create: 'New room',
-    createHint: 'Gets a name that nobody can guess. Share its link to invite people.',
+    createHint: 'Creates a room with a name that no one can guess. Share its link to invite people.',
     name: 'Room name',
     namePlaceholder: 'book club',
-    nameHint: 'Anyone who knows the name can come in.',
+    nameHint: 'Anyone who knows the name can join.',
     join: 'Join',
-    mesh: 'Direct between devices (for a few people)',
-    meshHint: 'For a room that you create: audio and video do not pass through the server, and members see each other’s IP addresses.',
+    mesh: 'Peer-to-peer (small groups)',
+    meshHint: 'Applies to a room that you create. Audio and video do not pass through the server, and members can see each other’s IP addresses.',
     nameMissing: 'Enter the name of the room.',
-    nameInvalid: 'A room name has up to 64 characters, and no “/”.',
-    recent: 'Your last rooms',
+    nameInvalid: 'A room name must not exceed 64 characters or contain “/”.',
+    recent: 'Recent rooms',
     forget: /** @param {string} name */ (name) => `Remove ${isolated(name)} from this list`,
   },
 
@@ -304,7 +304,7 @@ const en = {
     failed: /** @param {string} why */ (why) => `Could not join the session: ${why}`,
     putOut: 'A moderator removed you from this session. To join again, ask for a new token.',
     tookPlace: 'You left this session, probably because you joined it on another device or in another tab. To continue here, press Join.',
-    replaced: 'Another connection of yours took the place of this one. To continue here, press Join.',
+    replaced: 'You continued on another connection, so this one was closed. To continue here, press Join.',
     lost: 'The connection to the server was lost for too long. Press Join to try again.',
     over: 'This chat is over.',
     away: 'Connection lost. Reconnecting…',

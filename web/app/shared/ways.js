@@ -1,24 +1,24 @@
-// The ways in: pages to meet people. The server writes those that are on into each page, in their order. `style.css` hides what
-// belongs to the others.
+// The features: pages on which to meet people. The server writes the enabled ones into each page, in their order. `style.css` hides
+// the elements of the others.
 
 import { at } from './base.js';
 
 /** @typedef {'strangers' | 'nearby' | 'rooms'} WayIn */
 
-/** @returns {WayIn[]} those that are on, the first one first */
+/** @returns {WayIn[]} the enabled features, in their order */
 export const waysIn = () => /** @type {WayIn[]} */ ((document.documentElement.dataset.ways ?? '').split(' '));
 
-/** Makes names of rooms like the server's: `abc-defg-hij`. */
+/** Returns a random room name in the server's format: `abc-defg-hij`. */
 export function randomRoomName() {
   const letters = [...crypto.getRandomValues(new Uint32Array(10))].map((value) => String.fromCharCode(97 + value % 26)).join('');
   return `${letters.slice(0, 3)}-${letters.slice(3, 7)}-${letters.slice(7)}`;
 }
 
 /**
- * Returns the address of a room. A guest stays a guest there.
+ * Returns the address of a room. The link keeps a guest a guest.
  * @param {string} name
  * @param {boolean} guest
- * @param {boolean} [mesh] whether it is a mesh room if it does not exist yet
+ * @param {boolean} [mesh] whether to create a mesh room if the room does not exist yet
  */
 export function roomPath(name, guest, mesh = false) {
   const query = [guest ? 'guest=1' : '', mesh ? 'media=mesh' : ''].filter(Boolean).join('&');
@@ -26,7 +26,7 @@ export function roomPath(name, guest, mesh = false) {
 }
 
 /**
- * Puts the links between the pages in order, and passes the guest on in them, so that a guest stays the same guest.
+ * Puts the links between the pages in order, and adds the guest to them, so that a guest remains the same guest.
  * @param {boolean} guest
  * @param {string[]} [others] selectors of further links
  */

@@ -23,7 +23,7 @@ export class Report {
     });
     this.#form.addEventListener('change', () => setText(box('report-error'), ''));
     button('report-cancel').addEventListener('click', () => dispatch({ type: 'unask' }));
-    // Escape closes the dialog; tell the state machine.
+    // Escape closes the dialog; notify the state machine.
     this.#dialog.addEventListener('cancel', (event) => {
       event.preventDefault();
       dispatch({ type: 'unask' });

@@ -196,7 +196,7 @@ function described(error) {
 }
 
 /**
- * True if a partner cannot learn our address: media goes through this server, or through a TURN server.
+ * True if the partner cannot see the local IP address: media goes through this server, or through a TURN server.
  * @param {import('../../lib/line/messages.js').Welcome | null} [welcome]
  */
 function hidesAddress(welcome) {

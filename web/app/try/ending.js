@@ -1,4 +1,4 @@
-// Why a session ended, in words that say what to do next.
+// Explains why a session ended, and what to do next.
 
 /**
  * Returns the claims of a token. Does not verify the token; the server does.
@@ -16,14 +16,14 @@ export function claimsOf(token) {
 
 /**
  * @param {{reason: string, error?: {code: string | number, message: string} | null, claims: Record<string, unknown>}} end `error`:
- *   why the server closed the connection; `claims`: those of the token
+ *   why the server closed the connection; `claims`: the token's claims
  * @param {import('../shared/strings.js').Strings['session']} words
  * @returns {string} empty if the user left
  */
 export function endingWords({ reason, error, claims }, words) {
   if (reason === 'clientDisconnected') return '';
   if (reason === 'matchEnded') return words.over;
-  // In a match or call each person has one place, and joining again from elsewhere takes it.
+  // In a match or call each person has one place, and joining from elsewhere takes it over.
   if (reason === 'forceDisconnected') return 'match' in claims ? words.tookPlace : words.putOut;
   if (error?.code === 'replaced') return words.replaced;
   return error?.message ?? words.lost;

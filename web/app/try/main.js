@@ -153,8 +153,8 @@ function watch(joined, stream) {
 }
 
 /**
- * Offers a button for the sound. Browsers play no sound before the user has clicked, and nobody has clicked in a page that was
- * just opened by its link.
+ * Offers a button that turns on the sound. Browsers play no sound before the first click, and a page that was just opened by its
+ * link has had none.
  * @param {any} subscriber @param {HTMLElement} tile
  */
 function offerSound(subscriber, tile) {

@@ -1,6 +1,6 @@
-// The delay before the next attempt, which doubles from a quarter of a second to three seconds, or to another maximum. Each wait is a random time
-// between half of the delay and the whole delay, so that the clients of a restarted server do not all reconnect in the same
-// instant.
+// The delay before the next attempt, which doubles from a quarter of a second to three seconds, or to another maximum. Each wait is
+// a random time between half of the delay and the whole delay, so that the clients of a restarted server do not all reconnect in the
+// same instant.
 
 const firstMs = 250;
 /**

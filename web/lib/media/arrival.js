@@ -1,5 +1,5 @@
 // Decides when a slot shows its new stream. Slots are reused, and a slot's decoder keeps the last frame of the previous stream.
-// The former partner must not appear under the next partner's name, so media is handed out only after new frames were decoded.
+// The previous partner must not appear under the next partner's name, so media is handed out only after new frames were decoded.
 
 import { Timers } from '../clock.js';
 
@@ -8,11 +8,11 @@ const waitingMs = 20;
 /** Polling interval while audio plays and video may still arrive. */
 const listeningMs = 200;
 /**
- * How long to wait for audio if no video is expected. Of somebody who is silent, no packets may come, because in a large session
- * only the loudest are forwarded.
+ * How long to wait for audio if no video is expected. A silent sender may cause no packets at all, because in a large session only
+ * the loudest are forwarded.
  */
 const silentMs = 1000;
-/** How long to poll often after video was requested again: about the time that its first keyframe takes. */
+/** How long to poll often after video was requested again: about the time until its first keyframe arrives. */
 const soonMs = 2000;
 /** How long packets of the previous stream may still arrive or be decoded after a slot was reassigned. */
 const drainMs = 300;
@@ -34,7 +34,7 @@ export class Arrival {
   #silentAt;
   #soonUntil = -Infinity;
   #stopped = false;
-  /** @type {import('./media-link.js').Transceivers | null} the transceivers that were used before; those of a new connection have no frames */
+  /** @type {import('./media-link.js').Transceivers | null} the previously used transceivers; those of a new connection have no frames */
   #used;
   /** @type {Counts | null} */
   #past = null;
@@ -57,7 +57,7 @@ export class Arrival {
     this.#timers.clearAll();
   }
 
-  /** Looks for video more often for a while, because it was requested. */
+  /** Polls for video more often for a while, because it was requested. */
   expectSoon() {
     if (this.#stopped || !this.#options.expected().video) return;
     this.#soonUntil = this.#options.clock.now() + soonMs;

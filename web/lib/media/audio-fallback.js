@@ -1,18 +1,19 @@
-// OpenTok's audio fallback of a publisher: when it stops its video, so that its network carries the audio, and when it tries again.
+// OpenTok's audio fallback for publishers: decides when to stop the video so that a slow network still carries the audio, and when
+// to send it again.
 // Pure functions of the state and the time in milliseconds.
 
-/** How long the network must stay too slow after the warning before the video stops. Congestion control may still find a way. */
+/** How long the network must stay too slow after the warning before the video stops. Congestion control may still adapt. */
 const warningMs = 5000;
-/** How long the network must be good enough before the video returns. */
+/** How long the network must be good enough before the video resumes. */
 const shortestPauseMs = 5000;
-/** A video that stops within this time after its return came too early, so the next pause is twice as long. */
+/** If the video stops again within this time, it resumed too early, so the next pause is twice as long. */
 const trialMs = 30_000;
-/** Without this, a network that carries just the audio would be tried less and less often, and a better one found too late. */
+/** Maximum pause. Without it, a network that carries only the audio would be tried ever less often, and improve unnoticed. */
 const longestPauseMs = 60_000;
 
 /**
- * `sending` ⇄ `warned` → `stopped` → `sending`. `pauseMs`: how long the latest pause lasts at least. `resumedAt`: when the video last
- * returned. `resumeAt`: when it returns if the network stays good enough; null while it is too slow even for the audio.
+ * `sending` ⇄ `warned` → `stopped` → `sending`. `pauseMs`: minimum length of the latest pause. `resumedAt`: when the video last
+ * resumed. `resumeAt`: when it resumes if the network stays good enough; null while the network is too slow even for the audio.
  * @typedef {{pauseMs: number, resumedAt: number}} History
  * @typedef {History & ({name: 'sending'} | {name: 'warned', stopAt: number} | {name: 'stopped', resumeAt: number | null})} Fallback
  */
@@ -24,7 +25,7 @@ export const unstopped = Object.freeze({ name: 'sending', pauseMs: shortestPause
  * Returns the next state. Call it when `isTooSlow` changes, and when `dueAt` of the state is reached.
  * @param {Fallback} state
  * @param {number} now
- * @param {boolean} isTooSlow whether the network does not carry what is sent
+ * @param {boolean} isTooSlow whether the network is too slow for the media being sent
  * @returns {Fallback}
  */
 export function advance(state, now, isTooSlow) {
@@ -48,7 +49,7 @@ function pauseAfter({ pauseMs, resumedAt }, now) {
   return now - resumedAt < trialMs ? Math.min(longestPauseMs, 2 * pauseMs) : shortestPauseMs;
 }
 
-/** @param {Fallback} state @returns {number | null} when to call `advance` at the latest; null for not before `isTooSlow` changes */
+/** @param {Fallback} state @returns {number | null} the latest time to call `advance`; null: not until `isTooSlow` changes */
 export function dueAt(state) {
   if (state.name === 'warned') return state.stopAt;
   return state.name === 'stopped' ? state.resumeAt : null;

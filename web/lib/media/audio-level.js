@@ -51,7 +51,7 @@ export function listenTo(track) {
   };
 }
 
-/** The level of the track that a publisher sends, while there is one and somebody listens. */
+/** Measures the level of the track that a publisher sends, while there is a track and a listener. */
 export class SentLevel {
   #tell;
   #stop = () => {};

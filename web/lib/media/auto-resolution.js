@@ -1,6 +1,6 @@
 // OpenTok's preferred resolution 'auto': a subscriber requests the size at which its video is shown, and nothing while it is
-// hidden. A layout that moves or a user who scrolls must not cause a request for every step, so only the view that stays counts,
-// except that a hidden video which becomes visible is requested at once.
+// hidden. A changing layout or scrolling must not cause a request for every step, so a view counts only once it has lasted for
+// a while. Exception: a hidden video that becomes visible is requested immediately.
 
 import { Timers } from '../clock.js';
 import { preferredResolution } from './preference.js';
@@ -8,12 +8,12 @@ import { isSameView, unknownView, ViewObserver } from './view.js';
 
 /** @typedef {import('./view.js').View} View */
 
-/** How long a larger view must last. Shorter than the others: until then, the video is blurred. */
+/** How long a larger view must last. Shorter than the others, because the video is blurred until then. */
 const growMs = 250;
-/** How long a smaller view must last, or a hidden one. A video that comes back needs a keyframe, which is large. */
+/** How long a smaller or hidden view must last. A video that resumes needs a keyframe, which is large. */
 const shrinkMs = 1000;
 
-/** A view that changes only when a new one has lasted. */
+/** Debounces a view: it changes only after a new view has lasted. */
 export class SteadyView {
   #clock;
   #timers;
@@ -24,7 +24,7 @@ export class SteadyView {
   /** @type {View} */
   #latest;
 
-  /** @param {View} view the first one @param {import('../clock.js').Clock} clock @param {() => void} changed */
+  /** @param {View} view the initial view @param {import('../clock.js').Clock} clock @param {() => void} changed */
   constructor(view, clock, changed) {
     this.view = this.#latest = view;
     this.#clock = clock;
@@ -38,7 +38,7 @@ export class SteadyView {
     const delay = this.#delay;
     if (delay === null) return this.stop();
     const dueAt = this.#clock.now() + delay;
-    // A pending change keeps its time, so that a view which never rests is followed too.
+    // A pending change keeps its deadline, so that a view that changes constantly is followed too.
     if (dueAt >= this.#dueAt) return;
     this.#dueAt = dueAt;
     if (delay === 0) this.#settle();
@@ -50,7 +50,7 @@ export class SteadyView {
     this.#timers.clearAll();
   }
 
-  /** How long to wait before the latest view counts; null if it is the same. */
+  /** Returns how long to wait before the latest view counts; null if it has not changed. */
   get #delay() {
     const { view } = this;
     const latest = this.#latest;
@@ -73,7 +73,7 @@ const grows = (before, after) => before !== null && (after === null || after.wid
  * @typedef {object} AutoOptions
  * @property {HTMLVideoElement} video
  * @property {import('../clock.js').Clock} clock
- * @property {() => import('./preference.js').Size} picture the size of the stream's video
+ * @property {() => import('./preference.js').Size} picture returns the size of the stream's video
  * @property {'cover' | 'contain'} fitMode
  * @property {() => void} changed `isHidden` or `preference` changed
  */
@@ -100,7 +100,7 @@ export class AutoResolution {
     return preferredResolution(this.#steady.view.size);
   }
 
-  /** Measures the video again. Call this when the stream's video has another size. */
+  /** Measures the video again. Call this when the size of the stream's video has changed. */
   look() {
     this.#steady.see(this.#measured);
   }

@@ -56,7 +56,7 @@ export class Capture {
     return track !== null && this.#owned.has(track);
   }
 
-  /** @returns {boolean} whether the audio is that of a screen, for which no microphone may be taken instead */
+  /** @returns {boolean} whether the audio is that of a screen, which a microphone must not replace */
   get hasScreenSound() {
     return isScreen(this.#options.audioSource);
   }
@@ -149,5 +149,5 @@ export class Capture {
 }
 
 function gone() {
-  return otFailure('OT_MEDIA_ERR_ABORTED', 1500, 'The publisher was destroyed before its camera started. Make another one.');
+  return otFailure('OT_MEDIA_ERR_ABORTED', 1500, 'The publisher was destroyed before its camera started. Create a new one.');
 }

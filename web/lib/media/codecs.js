@@ -1,7 +1,7 @@
-// Which codec a publisher prefers. Encoders use the first codec of the other side's description that they have, so the order there
-// is what decides. What we offer is ordered too, for peers that answer in the order of the offer. Codecs are only ordered, never
-// removed: if the other side does not have the preferred one, another one is used. The server may ask for another codec than the
-// preferred one, which some subscriber does not decode. Then that one is put first.
+// A publisher's preferred codec. Encoders use the first supported codec in the other side's description, so this module reorders
+// that description. It reorders offers too, for peers that answer in the order of the offer. Codecs are never removed: if the other
+// side does not support the preferred codec, another one is used. If a subscriber cannot decode the preferred codec, the server may
+// request another one, which then comes first.
 
 /** @typedef {'vp8' | 'vp9' | 'h264' | 'av1'} VideoCodec */
 /** @typedef {'opus' | 'g722' | 'pcmu' | 'pcma'} AudioCodec */
@@ -12,7 +12,7 @@
 export const codecOf = (kind, { videoCodec, audioCodec }) => (kind === 'video' ? videoCodec : audioCodec)?.toLowerCase();
 
 /**
- * Returns the codecs with the preferred ones first. Redundant audio (RFC 2198) consists of Opus, and keeps its place beside it.
+ * Returns the codecs with the preferred ones first. Redundant audio (RFC 2198) contains Opus, so it moves together with Opus.
  * @template T
  * @param {T[]} all
  * @param {string} codec
@@ -24,23 +24,23 @@ function ordered(all, codec, nameOf) {
 }
 
 /**
- * Puts the publisher's codec first in what the transceiver offers and answers.
+ * Puts the publisher's codec first in the transceiver's offers and answers.
  * @param {RTCRtpTransceiver | undefined} transceiver
  * @param {Kind} kind
  * @param {CodecOptions} options
  */
 export function preferCodec(transceiver, kind, options) {
   const codec = codecOf(kind, options);
-  // Firefox had no such method before version 128. The order of descriptions is changed in any case.
+  // Firefox before 128 lacks this method. The order in descriptions is changed in any case.
   if (!transceiver?.setCodecPreferences) return;
   const known = globalThis.RTCRtpReceiver?.getCapabilities?.(kind)?.codecs ?? [];
   const nameOf = (/** @type {{mimeType: string}} */ { mimeType }) => mimeType.split('/')[1].toLowerCase();
-  // An empty list is the browser's own order, for a transceiver that another publisher used before.
+  // An empty list restores the browser's own order, for a transceiver that another publisher used before.
   const isKnown = codec !== undefined && known.some((one) => nameOf(one) === codec);
   try {
     transceiver.setCodecPreferences(isKnown ? ordered(known, codec, nameOf) : []);
   } catch {
-    // Some versions refuse codecs that they can only receive. Then the order of descriptions alone decides.
+    // Some versions reject codecs that they can only receive. In that case only the order in descriptions counts.
   }
 }
 

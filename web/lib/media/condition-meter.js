@@ -1,4 +1,4 @@
-// Judges a stream's media again and again while somebody listens to the result.
+// Judges the quality of a stream periodically, while the result has a listener.
 
 import { Timers } from '../clock.js';
 import { steadied, unjudged } from './condition.js';
@@ -11,7 +11,7 @@ const everyMs = 2000;
  * @template {{at: number}} Counters
  * @typedef {object} MeterOptions
  * @property {import('../clock.js').Clock} clock
- * @property {() => Promise<Counters | null>} count null: there is nothing to judge now
+ * @property {() => Promise<Counters | null>} count returns null while there is nothing to judge
  * @property {(before: Counters, after: Counters) => Judgment} judge
  * @property {() => void} changed `judgment` changed
  */
@@ -38,7 +38,7 @@ export class ConditionMeter {
     return this.#steady.shown;
   }
 
-  /** Does nothing if it runs. */
+  /** Starts judging, unless it is running already. */
   start() {
     if (this.#isRunning) return;
     this.#isRunning = true;
@@ -52,7 +52,7 @@ export class ConditionMeter {
     this.#timers.clearAll();
   }
 
-  /** Skips the time since the last look. Call this when media stopped or started on purpose, which looks like a freeze. */
+  /** Ignores the time since the last judgment. Call this when media was stopped or started on purpose, which looks like a freeze. */
   skip() {
     this.#before = null;
   }

@@ -1,18 +1,18 @@
-// How well media travels, in three levels with a reason, as people can understand it. Judges the counters of WebRTC statistics
-// at two moments; keeps nothing itself.
+// Judges the quality of media transport in three levels, each with a reason that users can understand. Compares the counters of
+// WebRTC statistics at two moments; stores nothing itself.
 
 /** @typedef {'good' | 'fair' | 'poor'} Level */
 /**
- * Why a level is not good: packets are lost; they are late; too few fit through the network; the video stood still; the device
- * cannot encode as fast as requested; no video is sent, because it does not fit; there is no connection.
+ * Why a level is not good: packets are lost; packets are late; the bandwidth is too low; the video froze; the device cannot encode
+ * as fast as requested; video is paused because of low bandwidth; there is no connection.
  * @typedef {'loss' | 'delay' | 'bandwidth' | 'freezes' | 'device' | 'paused' | 'reconnecting'} Reason
  */
 /** @typedef {{level: Level, reason: Reason | null}} Judgment */
 /**
- * @typedef {object} Condition in OpenTok's words
+ * @typedef {object} Condition a judgment in OpenTok's terms
  * @property {Level} networkCondition
- * @property {Reason | null} networkConditionReason null if it is good
- * @property {'local' | 'remote' | null} networkDegradationSource on whose side; null if it is good or unknown
+ * @property {Reason | null} networkConditionReason null if the level is good
+ * @property {'local' | 'remote' | null} networkDegradationSource on whose side; null if the level is good or unknown
  */
 
 /** @type {Judgment} */
@@ -22,26 +22,26 @@ const levels = /** @type {const} */ (['good', 'fair', 'poor']);
 /** @param {Judgment} judgment */
 const rankOf = ({ level }) => levels.indexOf(level);
 
-/** @param {Judgment[]} judgments @returns {Judgment} the first of the worst ones */
+/** @param {Judgment[]} judgments @returns {Judgment} the worst judgment; of several, the first */
 export function worst(judgments) {
   return judgments.reduce((one, other) => (rankOf(other) > rankOf(one) ? other : one), good);
 }
 
 /**
- * The values from which a level is fair, and from which it is poor.
+ * The thresholds for the levels fair and poor.
  *
- * - Loss: audio hides about 2 % well, and video without retransmission breaks from there on; from 8 % on speech is hard to follow.
- * - Round trip: people begin to interrupt each other at 300 ms; conversation becomes turn-taking at 700 ms.
+ * - Loss: audio conceals about 2 % well, and video without retransmission breaks above that; from 8 %, speech is hard to follow.
+ * - Round trip: at 300 ms people start to interrupt each other; at 700 ms they have to take turns.
  * - Jitter: half of what a jitter buffer adds as delay.
- * - Freezes: the share of the time in which the video stood still.
- * - Limited: the share of the time in which the encoder reduced the quality.
+ * - Freezes: the share of time in which the video was frozen.
+ * - Limited: the share of time in which the encoder reduced the quality.
  */
 const limits = /** @type {const} */ ({
   loss: [0.02, 0.08], concealed: [0.02, 0.1], roundTrip: [0.3, 0.7], jitter: [0.05, 0.15], freezes: [0.05, 0.25], limited: [0.5, Infinity],
 });
-/** With fewer packets than this, one loss says nothing. */
+/** Minimum packets for judging loss. With fewer, a single loss is not significant. */
 const leastPackets = 20;
-/** Below this, in bit/s, a video is no more than a slide show. */
+/** Below this bitrate (bit/s), video is no more than a slide show. */
 const leastBitrate = 150_000;
 
 /** @param {keyof typeof limits} name @param {Reason} reason @param {number | undefined} value @returns {Judgment} */
@@ -99,20 +99,20 @@ export function sentCondition(before, after) {
 }
 
 /**
- * Combines what is known about a stream that is received.
+ * Combines all judgments of a received stream.
  * @param {object} known
- * @param {Judgment} known.received our own judgment of the received media
+ * @param {Judgment} known.received the local judgment of the received media
  * @param {Judgment} known.uplink the server's judgment of the publisher's uplink
- * @param {boolean} known.isPaused the server sends no video, because our network is too slow
- * @param {boolean} known.isWarned the server will pause the video if our network gets worse
- * @param {boolean} known.isLost there is no connection
+ * @param {boolean} known.isPaused whether the server paused the video because the local network is too slow
+ * @param {boolean} known.isWarned whether the server will pause the video if the local network gets worse
+ * @param {boolean} known.isLost whether the connection is lost
  * @returns {Condition}
  */
 export function streamCondition({ received, uplink, isPaused, isWarned, isLost }) {
   if (isLost) return condition({ level: 'poor', reason: 'reconnecting' }, null);
   if (isPaused) return condition({ level: 'poor', reason: 'paused' }, 'local');
   const local = worst([received, isWarned ? { level: 'fair', reason: 'bandwidth' } : good]);
-  // What the publisher loses makes the video stand still here, too. Loss and delay are measured to the server only.
+  // Packets that the publisher loses freeze the video here too. Loss and delay are measured only up to the server.
   const isTheirs = rankOf(uplink) > rankOf(local) || (local.reason === 'freezes' && uplink.level !== 'good');
   if (isTheirs) return condition({ level: worst([uplink, local]).level, reason: uplink.reason }, 'remote');
   return condition(local, 'local');
@@ -123,11 +123,11 @@ export function condition({ level, reason }, source) {
   return { networkCondition: level, networkConditionReason: reason, networkDegradationSource: level === 'good' ? null : source };
 }
 
-/** How many judgments in a row must be worse, or better, before the shown one changes. */
+/** How many consecutive judgments must be worse, or better, before the reported one changes. */
 const inARow = { worse: 2, better: 3 };
 
 /**
- * Keeps a judgment until several others in a row differ, so that one bad second does not show.
+ * Keeps a judgment until several consecutive ones differ, so that one bad second is not reported.
  * @typedef {{shown: Judgment, worse: number, better: number}} Steadied
  */
 /** @type {Steadied} */

@@ -3,8 +3,8 @@
 /** @typedef {string | boolean | null | undefined | MediaStreamTrack} MediaSource */
 /**
  * @typedef {object} SourceOptions
- * @property {MediaSource} [audioSource] a device id, a track, or null for none. With a screen also 'screen': its own sound instead of
- *   a microphone, where the browser offers it
+ * @property {MediaSource} [audioSource] a device id, a track, or null for none. For a screen also 'screen': the screen's audio
+ *   instead of a microphone, where the browser supports it
  * @property {MediaSource} [videoSource] the same, or 'screen', 'window', 'application'
  * @property {string} [resolution] '640x480'
  * @property {{width: number, height: number}} [maxResolution] at most this size, in pixels

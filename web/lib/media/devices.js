@@ -8,10 +8,10 @@ import { audioConstraints, isScreen, videoConstraints } from './constraints.js';
 /** @type {Record<string, [string, string]>} by the browser's error name: OpenTok's name and the message */
 const refusals = {
   NotAllowedError: ['OT_USER_MEDIA_ACCESS_DENIED', 'Access to the camera or microphone was denied. Allow it in the address bar.'],
-  SecurityError: ['OT_USER_MEDIA_ACCESS_DENIED', 'This browser does not allow camera and microphone here. Check its settings.'],
+  SecurityError: ['OT_USER_MEDIA_ACCESS_DENIED', 'The browser blocks the camera and microphone on this page. Check its settings.'],
   NotFoundError: ['OT_NO_DEVICES_FOUND', 'No camera or microphone was found. Plug one in and try again.'],
-  NotReadableError: ['OT_HARDWARE_UNAVAILABLE', 'The camera or microphone is in use elsewhere. Close the other program.'],
-  AbortError: ['OT_HARDWARE_UNAVAILABLE', 'The camera or microphone could not be started. Unplug it and try again.'],
+  NotReadableError: ['OT_HARDWARE_UNAVAILABLE', 'Another program is using the camera or microphone. Close it and try again.'],
+  AbortError: ['OT_HARDWARE_UNAVAILABLE', 'The camera or microphone could not be started. Unplug it, plug it in again, and retry.'],
   OverconstrainedError: ['OT_CONSTRAINTS_NOT_SATISFIED', 'No device meets the constraints. Choose another device or resolution.'],
   TypeError: ['OT_NO_VALID_CONSTRAINTS', 'Neither audio nor video was requested. Choose at least one source.'],
 };
@@ -29,7 +29,7 @@ function mediaDevices() {
   if (devices) return devices;
   throw otFailure('OT_NOT_SUPPORTED', 1013, globalThis.isSecureContext === false
     ? 'Browsers allow cameras and microphones only on pages from https:// or localhost. Open this page over HTTPS.'
-    : 'This browser does not support cameras and microphones. Use a current browser.');
+    : 'This browser does not support camera and microphone access. Use a current browser.');
 }
 
 /** @returns {Promise<Device[]>} labels are empty until the user has granted access once */
@@ -51,7 +51,7 @@ export function getDevices(callback) {
 }
 
 /**
- * Opens the devices that a publisher's options name. The result does not include tracks passed in the options.
+ * Opens the devices named in a publisher's options. The result does not include tracks passed in the options.
  * @param {import('./constraints.js').SourceOptions} [options]
  * @returns {Promise<MediaStream>}
  */
@@ -87,12 +87,12 @@ async function request(constraints) {
 /**
  * @param {MediaTrackConstraints} video
  * @param {MediaTrackConstraints | false} audio the microphone, in addition to the screen
- * @param {boolean} wantsSound whether to capture the screen's own sound, which not every browser and screen has
+ * @param {boolean} wantsSound whether to capture the screen's audio, which not every browser and screen supports
  */
 async function captureScreen(video, audio, wantsSound) {
   const devices = mediaDevices();
   if (!devices.getDisplayMedia) {
-    throw otFailure('OT_SCREEN_SHARING_NOT_SUPPORTED', 1500, 'This browser cannot share a screen. Use one on a computer.');
+    throw otFailure('OT_SCREEN_SHARING_NOT_SUPPORTED', 1500, 'This browser does not support screen sharing. Use a browser on a computer.');
   }
   const screen = await devices.getDisplayMedia(wantsSound ? { video, audio: true } : { video });
   if (!audio) return screen;

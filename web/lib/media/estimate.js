@@ -1,6 +1,6 @@
-// The bitrate that the connection from the server carries, as the server estimates it. Browsers know only what they send.
+// The server's estimate of the bandwidth from the server to this client. Browsers estimate only the sending direction.
 
-/** How long an answer counts, so that the statistics of many subscribers cost one request. */
+/** How long an answer stays valid, so that the statistics of many subscribers need only one request. */
 const freshMs = 1000;
 /** How long statistics wait for the answer, which may take longer while the connection is interrupted. */
 const waitMs = 1000;
@@ -20,7 +20,7 @@ export class DownlinkEstimate {
     this.#clock = clock;
   }
 
-  /** @returns {Promise<number | undefined>} in bit/s; undefined while nothing limits the connection, or if the server does not say */
+  /** @returns {Promise<number | undefined>} in bit/s; undefined while nothing limits the connection, or if the server does not report it */
   async read() {
     if (this.#client.state !== 'connected') return undefined;
     const now = this.#clock.now();
@@ -32,7 +32,7 @@ export class DownlinkEstimate {
   #ask() {
     return new Promise((resolve) => {
       const timer = this.#clock.setTimeout(() => resolve(undefined), waitMs);
-      // A server that is older than this SDK refuses the request.
+      // A server older than this SDK rejects the request.
       this.#client.request('media.estimate').then(({ bitrate }) => resolve(bitrate), () => resolve(undefined))
         .finally(() => this.#clock.clearTimeout(timer));
     });

@@ -53,8 +53,8 @@ export class IceServers {
  * @property {'all' | 'custom'} [includeServers] `custom`: only the `customServers`
  * @property {'all' | 'relay'} [transportPolicy]
  * @property {RTCIceServer[]} [customServers]
- * @property {'local' | 'stun' | 'turn'} [candidates] which ways to use: `local`, no servers; `stun`, no relays; `turn`, only relays
- * @property {'udp' | 'tcp'} [protocol] only ways over this protocol. Between browsers, TCP means a relay that is reached over TCP
+ * @property {'local' | 'stun' | 'turn'} [candidates] which candidates to use. `local`: no servers; `stun`: no relays; `turn`: only relays
+ * @property {'udp' | 'tcp'} [protocol] use only candidates over this protocol. Between browsers, TCP means a relay reached over TCP
  */
 
 /**
@@ -67,7 +67,7 @@ export function iceConfiguration(info, config = {}) {
   const needsRelay = info.relayOnly || candidates === 'turn' || protocol === 'tcp';
   return {
     iceServers: chosenServers(includeServers === 'custom' ? customServers : [...customServers, ...info.servers], config),
-    // `relayOnly` keeps strangers from learning each other's address. The program can override it.
+    // `relayOnly` hides strangers' addresses from each other. The program can override it.
     iceTransportPolicy: transportPolicy ?? (needsRelay ? 'relay' : 'all'),
     // Bundle audio and video. This halves the number of candidates and prevents half-open connections.
     bundlePolicy: 'max-bundle',
@@ -75,12 +75,12 @@ export function iceConfiguration(info, config = {}) {
 }
 
 /**
- * Returns the configuration for the connections with the server, which can be reached directly. It has no STUN or TURN server
- * unless the program sets one, or the network lets nothing through to the server's media port. `relayOnly` hides addresses from
+ * Returns the configuration for the connections with the server, which can be reached directly. It contains no STUN or TURN server
+ * unless the program sets one, or the network blocks the server's media port. `relayOnly` hides addresses from
  * strangers, but here only the server learns the address.
  * @param {Pick<IceServers, 'current'>} servers
  * @param {IceConfig} [config]
- * @param {boolean} [needsRelay] whether the server could not be reached without TURN. Direct ways are still tried, and preferred.
+ * @param {boolean} [needsRelay] whether the server could not be reached without TURN. Direct candidates are still tried, and preferred.
  * @returns {Promise<RTCConfiguration>}
  */
 export async function mediaConfiguration(servers, config = {}, needsRelay = false) {
@@ -101,7 +101,7 @@ function chosenServers(servers, { candidates, protocol }) {
   if (candidates === 'local') return [];
   const isChosen = (/** @type {string} */ url) => {
     const isRelay = /^turns?:/i.test(url);
-    // TLS is over TCP, unless the URL says otherwise (RFC 7065 §3.1).
+    // TLS runs over TCP, unless the URL says otherwise (RFC 7065 §3.1).
     const isTcp = /[?&]transport=tcp/i.test(url) || (/^turns:/i.test(url) && !/[?&]transport=udp/i.test(url));
     if (candidates === 'stun' && isRelay) return false;
     return !isRelay || protocol === undefined || isTcp === (protocol === 'tcp');
@@ -113,7 +113,7 @@ function chosenServers(servers, { candidates, protocol }) {
 }
 
 /**
- * Leaves only the candidates of one protocol in the server's answer.
+ * Removes the candidates of other protocols from the server's answer.
  * @param {string} sdp @param {'udp' | 'tcp'} [protocol] default: all
  */
 export function withProtocol(sdp, protocol) {
@@ -123,8 +123,8 @@ export function withProtocol(sdp, protocol) {
 }
 
 /**
- * True if the settings allow this candidate of another browser: the configuration only limits our own. TCP is not checked, because
- * a relay that is reached over TCP has a candidate with UDP.
+ * True if the settings allow this candidate of another browser: the configuration limits only the local candidates. TCP is not checked,
+ * because a relay reached over TCP has a UDP candidate.
  * @param {string} candidate as in a description, without `a=` @param {IceConfig} [config]
  */
 export function isChosen(candidate, config = {}) {
@@ -137,7 +137,7 @@ export function isChosen(candidate, config = {}) {
 }
 
 /**
- * Leaves only those candidates in another browser's description.
+ * Removes the candidates that the settings exclude from another browser's description.
  * @param {string} sdp @param {IceConfig} [config]
  */
 export function withChosen(sdp, config) {

@@ -1,6 +1,6 @@
 // Simulcast: a publisher sends video in several sizes at once, called layers, and the server forwards the best layer to each
 // subscriber. Only the layers that the server requests are encoded. A publisher starts with the largest layer alone, which is
-// enough for a call between two people. A video without layers is encoded while somebody watches it.
+// enough for a call between two people. A video without layers is encoded while it has a viewer.
 
 import { codecOf } from './codecs.js';
 import { isScreen, isTrack } from './constraints.js';
@@ -10,7 +10,7 @@ export const maxVideoBitrate = 1_500_000;
 /** Minimum size of a video's shorter side for simulcast. */
 const leastSide = 480;
 /**
- * Minimum area for three layers. Of a smaller picture Chromium encodes only the first two layers, whatever is active: it allows
+ * Minimum area for three layers. For a smaller frame, Chromium encodes only the first two layers, whichever are active: it allows
  * three from 960 × 540, or from a tenth of the way from 640 × 360 to that.
  */
 const leastAreaOfThree = 490_000;
@@ -34,14 +34,14 @@ export const two = [
 export const single = [{ maxBitrate: maxVideoBitrate }];
 
 /**
- * What the server requests of a video.
+ * The encodings of a video that the server requests.
  * @typedef {object} Wanted
  * @property {string[]} rids the layers to encode
  * @property {boolean} [video] whether to encode a video without layers; default: yes
- * @property {number} [codec] the payload type of the codec to send, because not all subscribers decode our own choice
+ * @property {number} [codec] the payload type of the codec to send, because not all subscribers can decode the local choice
  */
 
-/** @type {Wanted} what to encode before the server requests anything */
+/** @type {Wanted} the encodings before the server requests any */
 export const wantedAtFirst = { rids: ['f'] };
 
 /** @param {Layers} layers @returns {RTCRtpEncodingParameters[]} a copy, which the browser may keep */
@@ -57,21 +57,21 @@ export const encodingsOf = (layers) => layers.map((layer) => ({ ...layer }));
 const firefoxWithLayers = 136;
 
 /**
- * Whether the browser sends several layers of a codec. If it sends one although more were negotiated, the server might ask for
- * another one and get none.
- * @param {string | undefined} codec in lower case; undefined for the usual one
+ * Returns whether the browser sends several layers of a codec. If it sends only one although more were negotiated, the server might
+ * request one that never arrives.
+ * @param {string | undefined} codec in lower case; undefined for the default codec
  * @param {string} [userAgent]
  */
 export function sendsLayers(codec, userAgent = globalThis.navigator?.userAgent ?? '') {
   if (codec === undefined || codec === 'vp8') return true;
-  // Chromium puts the layers of VP9 and AV1 into one stream, and Firefox has none.
+  // Chromium puts the layers of VP9 and AV1 into one stream, and Firefox does not support layers for them.
   if (codec !== 'h264') return false;
   const [, version] = /\bFirefox\/(\d+)/.exec(userAgent) ?? [];
   return version === undefined || Number(version) >= firefoxWithLayers;
 }
 
 /**
- * The layers of a publisher's video.
+ * Returns the layers of a publisher's video.
  * @param {ScalableOptions & import('./constraints.js').SourceOptions & import('./codecs.js').CodecOptions} options
  * @param {MediaStreamTrack | null} track the video track, if there is one
  * @returns {Layers}
@@ -88,8 +88,8 @@ export function layersOf({ scalableVideo = true, scalableScreenshare = false, vi
 }
 
 /**
- * Encodes exactly these layers. If no layers are wanted, encodes the smallest one, so that a new subscriber gets video at once. A
- * video without layers is not encoded then, because it has no small one.
+ * Encodes exactly these layers. If no layers are wanted, encodes the smallest one, so that a new subscriber gets video
+ * immediately. A video without layers is not encoded then, because it has no small layer.
  * @param {RTCRtpSender} sender
  * @param {Wanted} wanted
  */

@@ -57,7 +57,7 @@ const preparedSlots = 2;
 const maxPlaces = 100;
 
 /**
- * What the encoders read in the answer.
+ * The parameters that encoders read from the answer.
  * @param {{source: Pick<Source, 'sending'>, wanted: import('./layers.js').Wanted}} outgoing
  */
 const encodingOf = ({ source: { sending = {} }, wanted }) =>
@@ -75,7 +75,7 @@ export class MediaLink {
   /** @type {Set<LinkUser>} */
   #users = new Set();
   #made = 0;
-  /** What the receiving side carries. */
+  /** The media on the receiving side. */
   estimate;
 
   /** @param {Line} client @param {LinkOptions} options */
@@ -84,7 +84,7 @@ export class MediaLink {
     this.#clock = clock;
     this.#timers = new Timers(clock);
     this.estimate = new DownlinkEstimate(client, clock);
-    // Networks that let through only TLS on port 443 need TURN. Once one connection failed, all use it as well as direct ways.
+    // Networks that allow only TLS on port 443 need TURN. After one connection has failed, all use TURN as well as direct candidates.
     let needsRelay = false;
     const configuration = () => mediaConfiguration(client.ice, iceConfig, needsRelay);
     /** @param {Side} side */
@@ -97,7 +97,7 @@ export class MediaLink {
       receives: side === 'receive',
       opened: (connection) => this.#opened(side, connection),
       offered: (isRenewed) => this.#offered(side, isRenewed),
-      // Chromium plays one channel of audio only, unless its own offer says otherwise.
+      // Chromium plays only one audio channel, unless its own offer says otherwise.
       write: side === 'receive' ? (sdp) => withOpusParameters(sdp, () => ({ stereo: 1 })) : undefined,
       read: (sdp) => withProtocol(side === 'send' ? this.#withEncoding(sdp) : sdp, iceConfig?.protocol),
       answered: () => { if (side === 'send') this.#outgoing.forEach((outgoing) => this.#activate(outgoing)); },
@@ -188,14 +188,14 @@ export class MediaLink {
   }
 
   /**
-   * Updates what is sent. Call this when the source's tracks have changed, or whether they are sent.
+   * Updates the sent tracks. Call this when the source's tracks have changed, or when one was muted or unmuted.
    * @param {Outgoing} outgoing
    */
   refresh(outgoing) {
     const { transceivers, source, isSending, tracks } = outgoing;
     if (!transceivers) return;
     this.#activate(outgoing);
-    // Another source wants other sound or other codecs.
+    // Another source may use other audio options or codecs.
     this.#renegotiate(outgoing);
     for (const kind of /** @type {const} */ (['audio', 'video'])) {
       const track = (isSending && source.tracks().find((one) => one.kind === kind)) || null;
@@ -207,7 +207,7 @@ export class MediaLink {
   }
 
   /**
-   * Encodes what subscribers want of the source's video.
+   * Encodes the layers of the source's video that subscribers want.
    * @param {Outgoing} outgoing
    * @param {import('./layers.js').Wanted} wanted
    */
@@ -219,7 +219,7 @@ export class MediaLink {
   }
 
   /**
-   * Fetches another answer if the encoders should read other things in it than before.
+   * Negotiates again if the encoders need different parameters from the answer.
    * @param {Outgoing} outgoing
    */
   #renegotiate(outgoing) {
@@ -263,8 +263,8 @@ export class MediaLink {
   /**
    * @param {Side} side
    * @param {Place} place
-   * @returns {Promise<Mids>} the mids of the place, once requests may use them: an offer with them is on its way, or was answered
-   *   if media already comes over the connection
+   * @returns {Promise<Mids>} the mids of the place, once requests may use them: after an offer with them was sent or, if media
+   *   already arrives over the connection, answered
    */
   async mids(side, place) {
     while (place.mids === null) {
@@ -303,8 +303,8 @@ export class MediaLink {
   }
 
   /**
-   * Returns the server's answer with what each source wants of its encoders. The server lists the codec first that browsers decode
-   * most widely, so a publisher's own preference is set here, and what its present subscribers need instead of that.
+   * Returns the server's answer with the encoder parameters of each source. The server lists the most widely supported codec first, so
+   * this applies a publisher's own preference, or the codec that its current subscribers need instead.
    * @param {string} sdp
    */
   #withEncoding(sdp) {
@@ -335,7 +335,7 @@ export class MediaLink {
   /** @param {Place[]} places */
   #assertRoom({ length }) {
     if (length < maxPlaces) return;
-    const message = `One connection carries at most ${maxPlaces} streams in each direction. End some of them first.`;
+    const message = `A connection carries at most ${maxPlaces} streams in each direction. End some of them.`;
     throw new ConfabError({ code: 'too_many_streams', message });
   }
 

@@ -27,15 +27,15 @@ const retryMs = 1000;
  * @typedef {object} MediaSideOptions
  * @property {import('./peer.js').Rtc} rtc
  * @property {import('../clock.js').Clock} clock
- * @property {() => Promise<RTCConfiguration>} configuration with valid credentials
+ * @property {() => Promise<RTCConfiguration>} configuration returns a configuration with valid credentials
  * @property {(sdp: string) => Promise<import('../line/messages.js').Message>} offer sends the offer to the server; resolves to its `media.answer`
  * @property {() => boolean} isOnline whether the server can be reached
- * @property {() => boolean} hasMoreWays whether there are TURN servers that the configuration does not contain yet
- * @property {() => void} unreachable media does not get through: the configuration must contain all TURN servers from now on
+ * @property {() => boolean} hasMoreWays whether there are TURN servers that are not in the configuration yet
+ * @property {() => void} unreachable media does not get through, so the configuration must contain all TURN servers afterwards
  * @property {(connection: RTCPeerConnection) => void} opened adds the transceivers to a new connection
- * @property {boolean} receives whether media comes over this connection
+ * @property {boolean} receives whether this connection carries incoming media
  * @property {(isRenewed: boolean) => void} offered requests may use the mids of the latest offer now
- * @property {(sdp: string) => string} [write] changes the offer before it is applied; default: as the browser made it
+ * @property {(sdp: string) => string} [write] changes the offer before it is applied; default: no change
  * @property {(sdp: string) => string} read changes the server's answer before it is applied
  * @property {() => void} answered the server's answer was applied
  * @property {() => void} closed the connection and its transceivers are gone
@@ -158,7 +158,7 @@ export class MediaSide {
     if (write) await connection.setLocalDescription({ type: 'offer', sdp: write((await connection.createOffer()).sdp ?? '') });
     else await connection.setLocalDescription();
     if (connection !== this.#connection) return;
-    // Over a connection in use, media for new transceivers could come before the answer. Browsers drop its first keyframe then, and
+    // Over a connection in use, media for new transceivers could arrive before the answer. Browsers then drop its first keyframe, and
     // Firefox 153 may never show the video.
     const mayComeEarly = this.#options.receives && connection.remoteDescription !== null;
     const answered = this.#options.offer(connection.localDescription?.sdp ?? '');
@@ -252,7 +252,7 @@ export class MediaSide {
       return;
     }
     this.#isSuspect = false;
-    // A connection that was lost may come back over another network, where only TURN works.
+    // A lost connection may be restored over another network, where only TURN works.
     if (this.state !== 'connected') this.#options.unreachable();
     this.#attempts += 1;
     this.#attemptedAt = this.#options.clock.now();

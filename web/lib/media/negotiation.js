@@ -1,9 +1,9 @@
-// The order of negotiation between two ends (protocol §4): which peer connection and which offer a message belongs to, and which
-// of two crossing offers is valid. It knows nothing of `RTCPeerConnection`; `Peer` follows its decisions.
+// The order of negotiation between two ends (protocol §4): decides which peer connection and which offer a message belongs to, and
+// which of two crossing offers is valid. It does not use `RTCPeerConnection`; `Peer` carries out its decisions.
 //
-// Each peer connection has an id, which the end that makes its first offer chooses. The offers on it are numbered, over both ends.
-// An answer repeats the number of its offer. So an answer or a candidate that belongs to another peer connection, or to an offer
-// that was withdrawn, is recognized, and an offer can be sent again.
+// Each peer connection has an id, chosen by the end that makes its first offer. Both ends number their offers in one sequence. An
+// answer repeats the number of its offer. This identifies answers and candidates of another peer connection or of a withdrawn offer,
+// and allows an offer to be sent again.
 
 /** Maximum candidates that wait for their description to be set. No browser gathers this many. */
 const maxEarlyCandidates = 100;
@@ -19,33 +19,33 @@ const maxAnswerMs = 16_000;
 export const answerDelay = (repeated) => Math.min(answerMs * 2 ** repeated, maxAnswerMs);
 
 /**
- * What a message says about its negotiation. Both are missing in messages of clients that know nothing of it.
+ * The negotiation that a message belongs to. Both members are missing in messages of clients that do not support this.
  * @typedef {{negotiationId?: string, offerNumber?: number}} Label
  */
 /**
  * What to do with an offer:
- * - `accept`: apply and answer it. An own offer is withdrawn.
- * - `renew`: it begins another peer connection: replace the own one, then accept the offer.
+ * - `accept`: apply and answer it. A pending local offer is withdrawn.
+ * - `renew`: it starts another peer connection: replace the local one, then accept the offer.
  * - `repeat`: it was answered before: send the answer again.
- * - `ignore`: the own offer is the valid one, or this one is outdated.
- * - `refuse`: it continues a peer connection that no longer exists here. The other end has to begin a new one.
+ * - `ignore`: the local offer is the valid one, or this one is outdated.
+ * - `refuse`: it continues a peer connection that no longer exists here. The other end must start a new one.
  * @typedef {'accept' | 'renew' | 'repeat' | 'ignore' | 'refuse'} Decision
  */
 
-/** Chosen at random, so that it differs from all others between the same two ends. It is no secret. */
+/** Returns a random id, which differs from all others between the same two ends. It is not a secret. */
 const newId = () => Array.from({ length: 2 }, () => Math.random().toString(36).slice(2, 12)).join('');
 
 export class Negotiation {
   #polite;
   /** @type {string | undefined} */
   #id;
-  /** The highest number of an offer of either end. */
+  /** The highest offer number of either end. */
   #number = 0;
-  /** The number of the own offer that waits for its answer, or 0. */
+  /** The number of the local offer that is waiting for its answer, or 0. */
   #offered = 0;
   /** The number of the other end's offer that was answered last, or 0. */
   #answered = 0;
-  /** Whether both descriptions were ever set. */
+  /** Whether both descriptions were set at least once. */
   #isDescribed = false;
 
   /** @param {boolean} polite whether the other end's offer is valid if two cross */
@@ -61,12 +61,12 @@ export class Negotiation {
     return this.#id === undefined ? {} : { negotiationId: this.#id };
   }
 
-  /** Whether an own offer waits for its answer. */
+  /** Whether a local offer is waiting for its answer. */
   get isOffering() {
     return this.#offered > 0;
   }
 
-  /** Forgets everything: the peer connection was replaced. */
+  /** Resets the state, because the peer connection was replaced. */
   reset() {
     this.#id = undefined;
     this.#number = this.#offered = this.#answered = 0;
@@ -74,7 +74,7 @@ export class Negotiation {
   }
 
   /**
-   * Begins an offer.
+   * Starts a local offer.
    * @returns {Label}
    */
   offer() {
@@ -85,7 +85,7 @@ export class Negotiation {
   }
 
   /**
-   * Ends an own offer that could not be made.
+   * Cancels a local offer that could not be created.
    * @param {Label} label
    */
   withdraw(label) {
@@ -93,7 +93,7 @@ export class Negotiation {
   }
 
   /**
-   * Whether this own offer still waits for its answer.
+   * Returns whether this local offer is still waiting for its answer.
    * @param {Label} label
    */
   isPending({ negotiationId, offerNumber }) {
@@ -101,8 +101,8 @@ export class Negotiation {
   }
 
   /**
-   * @param {Label} label of an offer of the other end
-   * @param {boolean} isBusy whether an own offer is being made or waits for its answer
+   * @param {Label} label the label of an offer from the other end
+   * @param {boolean} isBusy whether a local offer is being created or is waiting for its answer
    * @returns {Decision}
    */
   decide({ negotiationId, offerNumber = 1 }, isBusy) {
@@ -119,7 +119,7 @@ export class Negotiation {
   }
 
   /**
-   * The other end's offer was applied.
+   * Notes that the other end's offer was applied.
    * @param {Label} label
    */
   accepted({ negotiationId, offerNumber = 1 }) {
@@ -133,7 +133,7 @@ export class Negotiation {
   }
 
   /**
-   * The label of the answer to the offer that was accepted last.
+   * Returns the label for the answer to the most recently accepted offer.
    * @returns {Label}
    */
   get answer() {
@@ -141,21 +141,21 @@ export class Negotiation {
   }
 
   /**
-   * Whether this is the answer to the own offer.
+   * Returns whether this is the answer to the local offer.
    * @param {Label} label
    */
   isAnswer(label) {
     return this.isOffering && (label.negotiationId === undefined || this.isPending(label));
   }
 
-  /** The answer to the own offer was applied. */
+  /** Notes that the answer to the local offer was applied. */
   completed() {
     this.#isDescribed = true;
     this.#offered = 0;
   }
 
   /**
-   * Whether a candidate belongs to this peer connection, as far as its label says.
+   * Returns whether a candidate's label allows it to belong to this peer connection.
    * @param {Label} label
    */
   concerns({ negotiationId }) {
@@ -163,7 +163,7 @@ export class Negotiation {
   }
 }
 
-/** Candidates that came before the description they belong to. */
+/** Holds candidates that arrived before their description. */
 export class EarlyCandidates {
   /** @type {{candidate: RTCIceCandidateInit | null, label: Label}[]} */
   #waiting = [];
@@ -171,12 +171,12 @@ export class EarlyCandidates {
   /** @param {RTCIceCandidateInit | null} candidate @param {Label} label */
   hold(candidate, { negotiationId }) {
     this.#waiting.push({ candidate, label: { negotiationId } });
-    // The oldest may belong to a peer connection that never came about.
+    // Drop the oldest, which may belong to a peer connection that was never established.
     if (this.#waiting.length > maxEarlyCandidates) this.#waiting.shift();
   }
 
   /**
-   * Takes those of the negotiation that was described. Candidates of others stay.
+   * Removes and returns the candidates of the negotiation whose description was set. Keeps the others.
    * @param {Negotiation} negotiation
    */
   take(negotiation) {

@@ -1,4 +1,4 @@
-// Sends negotiation messages, and sends those again that the server refused because they were too many.
+// Sends negotiation messages, and resends those that the server rejected because of its rate limit.
 
 /** @typedef {import('./peer.js').Payload} Payload */
 
@@ -37,7 +37,7 @@ export class Outbox {
   }
 
   /**
-   * Whether a message that was refused is still worth sending. Late, it would begin a negotiation again that has ended.
+   * Returns whether a rejected message should still be sent. Too late, it would restart a negotiation that has ended.
    * @param {Payload} payload
    */
   #isCurrent(payload) {

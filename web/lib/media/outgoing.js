@@ -45,7 +45,7 @@ export class OutgoingStreams {
   }
 
   /**
-   * Sends the streams on this connection from now on.
+   * Starts sending the streams on this connection.
    * @param {RTCPeerConnection | null} connection
    */
   move(connection) {

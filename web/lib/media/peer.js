@@ -34,7 +34,7 @@ const connectMs = 15_000;
  * @property {boolean} polite
  * @property {Rtc} rtc
  * @property {import('../clock.js').Clock} clock
- * @property {() => Promise<RTCConfiguration>} configuration with valid credentials
+ * @property {() => Promise<RTCConfiguration>} configuration returns a configuration with valid credentials
  * @property {(payload: Payload) => Promise<unknown>} send
  * @property {(streamId: string, media: MediaStream) => void} arrived
  * @property {(state: PeerState) => void} changed
@@ -129,7 +129,7 @@ export class Peer {
     });
   }
 
-  /** @param {() => Promise<void>} work what must not run at the same time as other such work */
+  /** @param {() => Promise<void>} work work that must not run concurrently with other work passed here */
   #inTurn(work) {
     this.#incoming = this.#incoming.then(() => (this.#closed ? undefined : work())).catch((error) => this.#failed(error));
   }
@@ -333,7 +333,7 @@ export class Peer {
     // The offer was withdrawn meanwhile, or its connection is gone: ignore the answer.
     if (this.#connection?.signalingState !== 'have-local-offer' || !this.#negotiation.isAnswer(label)) return;
     this.#ignoringOffer = false;
-    // Before the answer is applied, because the next offer may begin at once.
+    // Do this before applying the answer, because the next offer may start immediately.
     this.#negotiation.completed();
     this.#timers.clear('answer');
     await this.#accept(description);

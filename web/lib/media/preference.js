@@ -1,5 +1,5 @@
-// A subscriber's preferred layer of a publisher: OpenTok's `setPreferredResolution` and `setPreferredFrameRate`, and how important
-// the video is, as members of the protocol.
+// A subscriber's preferences for a video, as members of the protocol: OpenTok's `setPreferredResolution` and
+// `setPreferredFrameRate`, and a priority.
 
 /**
  * Absent members mean the best quality, and the priority 0.
@@ -38,7 +38,7 @@ export function preferredFrameRate(frameRate) {
 }
 
 /**
- * @param {number | null | undefined} priority null for the usual
+ * @param {number | null | undefined} priority null for the default
  * @returns {Preference}
  */
 export function priorityOf(priority) {
@@ -48,7 +48,7 @@ export function priorityOf(priority) {
 
 /**
  * Combines the preferences of all subscribers of a stream, because the stream is received only once. A subscriber without a
- * preference wants the best quality. The highest priority counts.
+ * preference wants the best quality. The highest priority wins.
  * @param {Preference[]} preferences
  * @returns {Preference}
  */

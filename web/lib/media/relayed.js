@@ -61,7 +61,7 @@ export class RelayedTransport {
     for (const peer of this.#peers.values()) peer.replaceTrack(streamId, kind, track);
   }
 
-  /** @param {string} streamId the stream whose source has other options for sending */
+  /** @param {string} streamId the stream whose sending options have changed */
   tune(streamId) {
     for (const connectionId of this.#subscribers.get(streamId)?.keys() ?? []) this.#tune(connectionId, streamId);
   }
@@ -157,7 +157,7 @@ export class RelayedTransport {
   }
 
   /**
-   * Sets in the other end's description what our encoders should send.
+   * Writes the parameters for the local encoders into the other end's description.
    * @param {Message} message
    */
   #read(message) {
@@ -186,7 +186,7 @@ export class RelayedTransport {
   }
 
   /**
-   * Closes the peer of a connection with which no stream is exchanged any longer.
+   * Closes the peer of a connection with which no stream is exchanged anymore.
    * @param {string} connectionId
    */
   #release(connectionId) {

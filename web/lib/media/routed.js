@@ -79,7 +79,7 @@ export class RoutedTransport {
     if (outgoing) this.#link.refresh(outgoing);
   }
 
-  /** @param {string} streamId the stream whose source has other options for sending */
+  /** @param {string} streamId the stream whose sending options have changed */
   tune(streamId) {
     this.replaceTrack(streamId);
   }

@@ -1,30 +1,30 @@
-// What a program may set about the media that a publisher sends: bitrates, frame rates, priorities and Opus' options. Pure
-// functions of options, and their application to senders and descriptions.
+// The sending options of a publisher: bitrates, frame rates, priorities and Opus options. Pure functions of the options, and their
+// application to senders and descriptions.
 
 import { maxVideoBitrate } from './layers.js';
 
 /** @typedef {'very-low' | 'low' | 'medium' | 'high'} Priority */
 /** @typedef {'' | 'motion' | 'detail' | 'text'} ContentHint */
 /**
- * OpenTok's names, except for `degradationPreference`, `networkPriority` and the codecs, which are those of WebRTC.
+ * Uses OpenTok's names, except for `degradationPreference`, `networkPriority` and the codecs, which have WebRTC's names.
  * @typedef {object} SendingOptions
- * @property {number} [audioBitrate] of Opus at most, 6000 to 510000 bit/s
- * @property {boolean} [enableStereo] send two channels, if the source has two. Turn off the audio processing, which makes one of them
- * @property {boolean} [enableDtx] send almost nothing during silence; default: as the server prefers
- * @property {number} [maxVideoBitrate] of the largest layer at most, in bit/s; the others are reduced in proportion
+ * @property {number} [audioBitrate] maximum bitrate of Opus, 6000 to 510000 bit/s
+ * @property {boolean} [enableStereo] send two channels, if the source has two. Also turn off the audio processing, which mixes them into one
+ * @property {boolean} [enableDtx] send almost nothing during silence; default: the server's preference
+ * @property {number} [maxVideoBitrate] maximum bitrate of the largest layer, in bit/s; the others are reduced in proportion
  * @property {number} [frameRate] 30, 15, 7 or 1
  * @property {ContentHint} [videoContentHint] what the video shows: 'motion' keeps it smooth, 'detail' and 'text' keep it sharp
- * @property {RTCDegradationPreference} [degradationPreference] what to keep on a slow network
- * @property {{audio?: Priority, video?: Priority}} [networkPriority] what to send first, and what to give more of the bitrate
- * @property {import('./codecs.js').VideoCodec} [videoCodec] the codec to send if both sides have it; set before publishing. In a
- *   routed session another one is sent while more subscribers decode that.
+ * @property {RTCDegradationPreference} [degradationPreference] whether to keep the resolution or the frame rate on a slow network
+ * @property {{audio?: Priority, video?: Priority}} [networkPriority] which media to send first and give a larger share of the bitrate
+ * @property {import('./codecs.js').VideoCodec} [videoCodec] the codec to send if both sides support it; set before publishing. In
+ *   a routed session another codec is sent while more subscribers can decode it.
  *   Simulcast needs VP8 or H.264, and in Firefox before 136 VP8
- * @property {import('./codecs.js').AudioCodec} [audioCodec] a routed session has only Opus
+ * @property {import('./codecs.js').AudioCodec} [audioCodec] routed sessions use only Opus
  */
 /** @typedef {{maxBitrate?: number, maxFramerate?: number, priority?: Priority, networkPriority?: Priority}} Encoding */
 
 const audioBitrates = { least: 6000, most: 510_000 };
-/** Less than this is no video. */
+/** Minimum video bitrate. Less is not usable video. */
 const leastVideoBitrate = 5000;
 
 /** @param {number | undefined} value @param {number} least @param {number} most */
@@ -74,8 +74,8 @@ export async function tune(sender, kind, options, layers = []) {
 }
 
 /**
- * Returns the format parameters of Opus (RFC 7587 §6.1) that tell our encoder what to send. Encoders read them in the description
- * of the other side.
+ * Returns the format parameters of Opus (RFC 7587 §6.1) that configure the local encoder. Encoders read them from the other
+ * side's description.
  * @param {SendingOptions} options
  * @returns {Record<string, number>}
  */

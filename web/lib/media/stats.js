@@ -4,7 +4,7 @@
 /** @typedef {Iterable<{forEach: (visit: (entry: any) => void) => void}>} Reports one `RTCStatsReport` for each track */
 /** @typedef {import('./condition.js').Condition} Condition */
 /**
- * Times are in milliseconds, bitrates in bit/s. A member is undefined if the browser does not know it, or not yet.
+ * Times are in milliseconds, bitrates in bit/s. A member is undefined while the browser does not report it.
  * @typedef {{packetsSent: number, packetsLost: number, bytesSent: number, roundTripTime?: number, jitter?: number}} Sent
  */
 /** @typedef {{packetsReceived: number, packetsLost: number, bytesReceived: number, jitter?: number}} Received */
@@ -61,7 +61,7 @@ function selectedPair(entries) {
 /**
  * @param {Entry[]} entries
  * @param {Condition} condition
- * @param {number | undefined} bandwidth what the connection carries in the direction of the media
+ * @param {number | undefined} bandwidth the estimated bandwidth in the direction of the media
  * @returns {TransportStats}
  */
 function transportStats(entries, condition, bandwidth) {
@@ -74,7 +74,7 @@ function transportStats(entries, condition, bandwidth) {
 }
 
 /**
- * Returns the layers that are sent. In Firefox and without simulcast, these are all.
+ * Returns the layers being sent. In Firefox and without simulcast, these are all layers.
  * @param {Entry[]} entries
  */
 const activeVideo = (entries) => select(entries, 'outbound-rtp', 'video').filter(({ active }) => active !== false);
@@ -104,7 +104,7 @@ export function publisherStats(reports, condition) {
 }
 
 /**
- * Why a subscriber gets the layer that it gets, as the server last said.
+ * Why a subscriber gets its current layer, as last reported by the server.
  * @typedef {{qualityLimitationReason: string, rid?: string, temporalLayer?: number}} Limitation
  */
 /** @typedef {Received & Limitation & {frameRate: number, width?: number, height?: number, freezeCount: number, totalFreezesDuration: number}} ReceivedVideo */
@@ -113,7 +113,7 @@ export function publisherStats(reports, condition) {
  * @param {Reports} reports one `RTCStatsReport` for each receiver
  * @param {Condition} condition
  * @param {Limitation} limitation
- * @param {number} [estimate] the bitrate that the connection from the server carries, in bit/s, if the server knows it
+ * @param {number} [estimate] the bandwidth from the server, in bit/s, if the server has an estimate
  * @returns {{audio: Received, video: ReceivedVideo, transport: TransportStats, timestamp: number}}
  */
 export function subscriberStats(reports, condition, limitation, estimate) {
@@ -131,7 +131,7 @@ export function subscriberStats(reports, condition, limitation, estimate) {
     ...of('video'), frameRate: largest(got, 'framesPerSecond') ?? 0, width: largest(got, 'frameWidth'), height: largest(got, 'frameHeight'),
     freezeCount: sum(got, 'freezeCount'), totalFreezesDuration: 1000 * sum(got, 'totalFreezesDuration'), ...limitation,
   };
-  // Only browsers without transport-wide feedback estimate what they receive. What the pair can send says nothing about that.
+  // Only browsers without transport-wide feedback estimate the incoming bandwidth. The outgoing estimate of the pair does not apply.
   const transport = transportStats(entries, condition, estimate ?? largest(selectedPair(entries), 'availableIncomingBitrate'));
   return { audio: of('audio'), video, transport, timestamp: timestampOf(entries) };
 }
@@ -145,16 +145,16 @@ export function receivedCounters(reports) {
   return {
     at: timestampOf(entries) / 1000,
     received: sum(got, 'packetsReceived'), lost: sum(got, 'packetsLost'), frozen: sum(got, 'totalFreezesDuration'),
-    // Silence that was concealed was not heard.
+    // Concealed silence is not audible, so it does not count.
     concealed: sum(audio, 'concealedSamples') - sum(audio, 'silentConcealedSamples'), samples: sum(audio, 'totalSamplesReceived'),
-    // The packets of a video frame leave at once, so their jitter says little.
+    // The packets of a video frame are sent in a burst, so their jitter is not meaningful.
     jitter: largest(audio, 'jitter'), roundTrip: largest(selectedPair(entries), 'currentRoundTripTime'),
   };
 }
 
 /**
  * @param {Reports} reports
- * @param {boolean} [isAudioOnly] whether no video is sent now: browsers keep the last statistics of one that was sent
+ * @param {boolean} [isAudioOnly] whether currently no video is sent: browsers keep the last statistics of a video that was sent
  * @returns {import('./condition.js').SentCounters | null} null if nothing was sent
  */
 export function sentCounters(reports, isAudioOnly = false) {

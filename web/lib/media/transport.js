@@ -7,8 +7,8 @@ import { RoutedTransport } from './routed.js';
 /**
  * @typedef {object} Source the media of a publisher
  * @property {() => MediaStreamTrack[]} tracks
- * @property {import('./sending.js').SendingOptions} [sending] how to send them; the same object, which may change
- * @property {() => import('./layers.js').Layers} [layers] of a routed video; default: one
+ * @property {import('./sending.js').SendingOptions} [sending] how to send them; always the same object, whose members may change
+ * @property {() => import('./layers.js').Layers} [layers] the layers of a routed video; default: one
  */
 /**
  * @typedef {object} Sink the receiver of a subscriber's media
@@ -27,7 +27,7 @@ import { RoutedTransport } from './routed.js';
  * @property {(streamId: string, source: Source) => void} publish
  * @property {(streamId: string) => void} unpublish
  * @property {(streamId: string, kind: string, track: MediaStreamTrack | null) => void} replaceTrack
- * @property {(streamId: string) => void} tune the options for sending our stream have changed
+ * @property {(streamId: string) => void} tune the sending options of the local stream have changed
  * @property {(streamId: string, connectionId: string, sink: Sink) => void} subscribe
  * @property {(streamId: string, sink: Sink) => void} unsubscribe
  * @property {(message: import('../line/messages.js').Message) => void} receive `session.subscribed`, `.unsubscribed`, `.negotiate`
@@ -36,11 +36,11 @@ import { RoutedTransport } from './routed.js';
  * @property {(streamId: string) => Promise<{connectionId: string, reports: RTCStatsReport[]}[]>} senderReports
  * @property {(streamId: string) => RTCRtpReceiver[]} receivers
  * @property {() => void} close
- * @property {() => Promise<number | undefined>} [estimate] the bitrate that the server can send us, in bit/s, if it is known
+ * @property {() => Promise<number | undefined>} [estimate] the bandwidth from the server, in bit/s, if it is known
  * @property {(source: Source) => Promise<Mids>} [mids] the mids for `session.publish`; called before `publish`
  * @property {(source: Source) => void} [cancel] publishing was canceled
  * @property {(streamId: string) => void} [expectationChanged] the sinks expect different media of this stream than before
- * @property {(streamId: string, wanted: import('./layers.js').Wanted) => void} [layersWanted] what subscribers want of our stream's video
+ * @property {(streamId: string, wanted: import('./layers.js').Wanted) => void} [layersWanted] the video layers that subscribers want of a local stream
  * @property {(streamId: string) => Promise<Mids | null>} [slot] the mids for `session.subscribe`; called after `subscribe`
  */
 

@@ -1,25 +1,25 @@
-// What the user can see of a video: whether it is hidden, and how large it is on the screen. A subscriber requests no more than
-// that. Invariant: a video that might be visible is never reported as hidden.
+// Observes how a video is shown: whether it is hidden, and how large it is on the screen. A subscriber requests no more than that.
+// Invariant: a video that might be visible is never reported as hidden.
 
 /** @typedef {import('./preference.js').Size} Size */
 /**
  * @typedef {object} View
  * @property {boolean} isHidden
- * @property {Size | null} size the size at which the whole picture is drawn, in device pixels; null if it is unknown
+ * @property {Size | null} size the size at which the whole frame is drawn, in device pixels; null if it is unknown
  */
-/** @type {View} What is assumed of a video that cannot be measured. */
+/** @type {View} The view assumed for a video that cannot be measured. */
 export const unknownView = { isHidden: false, size: null };
 
-/** With more pixels than this per CSS pixel a video looks no better. */
+/** Maximum device pixels per CSS pixel to request. With more, a video looks no better. */
 const maxPixelRatio = 2;
 /** How far outside the window a video counts as visible, in CSS pixels: it is requested before the user has scrolled to it. */
 const margin = 100;
-/** Sizes are rounded up to a multiple of this, so that a change of a few pixels is no change. */
+/** Sizes are rounded up to a multiple of this, so that changes of a few pixels are ignored. */
 const step = 16;
 
 /**
- * Returns the size at which a picture is drawn in a box. If the picture is cropped to cover the box, that is larger than the
- * box, otherwise it is smaller.
+ * Returns the size at which a frame is drawn in a box: larger than the box if the frame is cropped to cover it, otherwise
+ * smaller.
  * @param {Size} box
  * @param {Size} picture 0 × 0 if it is unknown, in which case the result is the box
  * @param {'cover' | 'contain'} fitMode
@@ -54,7 +54,7 @@ export class ViewObserver {
   #stopObserving = () => {};
   #isSupported;
 
-  /** @param {HTMLVideoElement} video @param {() => void} changed the view may have changed */
+  /** @param {HTMLVideoElement} video @param {() => void} changed called when the view may have changed */
   constructor(video, changed) {
     this.#video = video;
     this.#changed = changed;
@@ -76,7 +76,7 @@ export class ViewObserver {
   look(picture, fitMode) {
     const video = this.#video;
     if (!this.#isSupported) return unknownView;
-    // A video that was never in a document may be drawn to a canvas. One that was taken out of it is seen no longer.
+    // A video that was never in a document may be drawn to a canvas. One that was removed from the document is no longer visible.
     if (!video.isConnected) return this.#wasConnected ? { isHidden: true, size: null } : unknownView;
     this.#wasConnected = true;
     const ratio = Math.min(maxPixelRatio, globalThis.devicePixelRatio || 1);
@@ -104,7 +104,7 @@ export class ViewObserver {
     };
     const { signal } = this.#done;
     document.addEventListener('visibilitychange', () => this.#changed(), { signal });
-    // Zooming changes the ratio of pixels, and fires this event.
+    // Zooming changes the device pixel ratio and fires this event.
     globalThis.addEventListener?.('resize', () => this.#changed(), { signal });
     video.addEventListener('enterpictureinpicture', (event) => this.#float(/** @type {any} */ (event).pictureInPictureWindow), { signal });
     video.addEventListener('leavepictureinpicture', () => this.#float(null), { signal });
@@ -119,7 +119,7 @@ export class ViewObserver {
 }
 
 /**
- * True if the page is in the background. Firefox does not tell pages about its Picture in Picture, so there a video may be
+ * True if the page is in the background. Firefox does not report its Picture in Picture to pages, so there a video may be
  * visible although its page is not.
  * @param {Document} document
  */

@@ -87,7 +87,7 @@ export class Calls extends Emitter {
     const person = { personId, name: '', online: false };
     const call = new Call(this.#host, { direction: 'outgoing', person, video }, publisher);
     if (this.#placing) {
-      const message = 'You are already placing a call. Wait for it to ring, or cancel it.';
+      const message = 'You are already placing a call. Wait until it rings, or end it.';
       const error = new ConfabError({ code: 'call_state', message, retryable: true });
       // Report the error later, because no listener can be attached yet.
       queueMicrotask(() => controlOf(call).end({ outcome: 'refused', error }));
@@ -113,7 +113,7 @@ export class Calls extends Emitter {
   }
 
   /**
-   * Tells the server that the user knows how this call ended.
+   * Notifies the server that the user has seen how this call ended.
    * @param {string} callId
    * @returns {Promise<void>}
    */
@@ -145,7 +145,7 @@ export class Calls extends Emitter {
       this.#unrung.delete(known);
       return controlOf(known).incoming(message);
     }
-    // The call ended here, but the server does not know that yet.
+    // The call ended here, but the server was not notified yet.
     if (this.#over.has(callId)) return this.#endAfterAll(callId);
     const call = new Call(this.#host, { direction: 'incoming', person: message.person, video: message.video, id: callId });
     this.#calls.set(callId, call);

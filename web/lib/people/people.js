@@ -229,7 +229,7 @@ export class People extends Emitter {
   // ---- Contacts
 
   /**
-   * Tells the server that the user would like to keep in touch with the partner of a chat or call.
+   * Requests to keep in touch with the partner of a chat or call. The two become contacts when both have requested it.
    * @param {Meeting} meeting
    * @returns {Promise<void>}
    */
@@ -258,7 +258,7 @@ export class People extends Emitter {
   async export() {
     const { credential } = this.#client;
     if (credential === undefined) {
-      throw new ConfabError({ code: 'not_connected', message: 'There is no data about you yet. Call connect() first.' });
+      throw new ConfabError({ code: 'not_connected', message: 'This client has no identity on the server yet. Call connect() first.' });
     }
     /** @type {Response} */
     let response;

@@ -20,7 +20,7 @@ export async function pushState(client, { serviceWorker }) {
 }
 
 /**
- * Asks for permission, so call it in a click handler. Later calls only register with the server again.
+ * Requests permission, so call this in a click handler. Later calls only register with the server again.
  * @param {Client} client
  * @param {PushOptions} options
  * @returns {Promise<void>} rejects with `push_unsupported`, `push_denied`, or the server's `push_not_allowed`, `push_invalid`

@@ -1,5 +1,5 @@
 // Requests of `People` and `Calls`. After the connection was replaced, requests wait until `People` has sent `presence.appear`
-// again, because the server does not know this person before that.
+// again, because the server rejects them before that.
 
 import { deferred } from '../deferred.js';
 import { isRestart } from '../errors.js';
@@ -21,7 +21,7 @@ export class Questions {
     this.#gate ??= deferred();
   }
 
-  /** Lets requests continue, because the server knows this person again or the client is closed. */
+  /** Lets requests continue, because this person is online again or the client is closed. */
   release() {
     this.#gate?.resolve();
     this.#gate = null;
@@ -33,7 +33,7 @@ export class Questions {
   }
 
   /**
-   * Sends a request once the server knows this person. Sends it again if the connection was replaced before the answer.
+   * Sends a request once this person is online. Sends it again if the connection was replaced before the answer.
    * @param {string} type
    * @param {Record<string, unknown>} [members]
    * @param {boolean} [again] false for requests that must not happen twice

@@ -1,16 +1,16 @@
-// The publishers that a room sends. They belong to the application and outlive sessions: while they are kept, the end of a
-// session does not destroy them.
+// The publishers that a room publishes. They belong to the application and outlive sessions: the end of a session does not destroy
+// a publisher in this collection.
 
 /** @typedef {import('../session/publisher.js').Publisher} Publisher */
 /**
  * @typedef {object} KeptHooks
  * @property {(publisher: Publisher) => void} muted a host muted it
- * @property {(publisher: Publisher, reason: string) => void} dropped it is no longer published, and not because of us
+ * @property {(publisher: Publisher, reason: string) => void} dropped it is no longer published, for a reason other than a local request
  */
 
 export class KeptPublishers {
   #hooks;
-  /** @type {Map<Publisher, Record<string, (event: any) => void>>} with their handlers */
+  /** @type {Map<Publisher, Record<string, (event: any) => void>>} the publishers and the handlers attached to them */
   #kept = new Map();
 
   /** @param {KeptHooks} hooks */
@@ -55,10 +55,10 @@ export class KeptPublishers {
   /** @param {Publisher} publisher @param {any} event */
   #ended(publisher, event) {
     const { reason, stream } = event;
-    // The screen or all devices stopped: the publisher ends.
+    // The screen or all devices stopped, so the publisher ends.
     if (reason === 'mediaStopped') return this.#drop(publisher, reason);
     const isScreen = stream.videoType === 'screen';
-    // A host ended it. The default action ends a screen share for good, so that the browser no longer says that it is shared.
+    // A host ended it. Let the default action destroy a screen share, so that the browser no longer shows the screen as shared.
     if (reason !== 'forceUnpublished' || !isScreen) event.preventDefault();
     if (reason === 'forceUnpublished') this.#drop(publisher, reason);
   }

@@ -1,5 +1,5 @@
-// Where each picture of a room is on the screen: sizes and counts in, rectangles out. The rules are in docs/layout.md. Every
-// client and recording uses them, so this module knows nothing of pages.
+// Computes where each video of a room is on the screen: takes sizes and counts, returns rectangles. The rules are in
+// docs/layout.md. Every client and recording uses them, so this module does not depend on the web page.
 
 /** @typedef {'auto' | 'grid' | 'speaker' | 'pinned'} Layout */
 /** @typedef {'topLeft' | 'topRight' | 'bottomLeft' | 'bottomRight'} Corner */
@@ -12,9 +12,9 @@
  * @property {number} width of the viewport, in pixels
  * @property {number} height
  * @property {Layout} [layout] default: `auto`
- * @property {Tile[]} tiles everyone else's pictures, in the order in which they are shown
+ * @property {Tile[]} tiles the videos of everyone else, in display order
  * @property {string | string[]} [focus] the active speaker, or the pinned tiles
- * @property {{aspect?: Aspect, corner?: Corner}} [self] the own picture
+ * @property {{aspect?: Aspect, corner?: Corner}} [self] the self-view
  * @property {number} [gap] between tiles
  * @property {number} [page] from 0
  */
@@ -22,35 +22,35 @@
  * @typedef {object} LayoutOutput
  * @property {PlacedTile[]} tiles
  * @property {(Rectangle & {fit: 'cover' | 'contain'}) | null} self
- * @property {number} overflow tiles that are on other pages
+ * @property {number} overflow the number of tiles on other pages
  * @property {number} page
  * @property {number} pages
  */
 
-/** The smallest tile: a face is still recognizable. Nine of them fit into 320×240. */
+/** Minimum tile size, at which a face is still recognizable. Nine of them fit into 320×240. */
 const least = { width: 96, height: 72 };
-/** Tiles on a page of a grid: as many as a room has people by default, and as ordinary computers decode. */
+/** Maximum tiles on a page of a grid: the default capacity of a room, and what ordinary computers can decode. */
 const maxTiles = 25;
-/** Pinned tiles. Four still have the smallest size on the smallest viewport. */
+/** Maximum pinned tiles. Four still have the minimum size on the smallest viewport. */
 const maxPinned = 4;
-/** Strips side by side. A fourth would show a third of an ordinary picture. */
+/** Maximum strips side by side. With a fourth, each would show only a third of an ordinary video. */
 const maxStrips = 3;
 const defaultGap = 8;
-/** The share of the picture that matches the device, if the other does not. */
+/** The share of the viewport for the video whose orientation matches it, beside one video whose orientation does not. */
 const matchingShare = 0.55;
-/** The shapes at which a tile shows a face well: from upright to wide. */
+/** The range of aspects at which a tile shows a face well: from portrait to landscape. */
 const narrowest = 3 / 4;
 const widest = 16 / 9;
-/** The aspect of a picture of unknown size. Most cameras have it, so most tiles stay where they are once the size is known. */
+/** The aspect to assume for a video of unknown size. Most cameras have it, so most tiles do not move once the size is known. */
 const usualAspect = 16 / 9;
-/** Cropping that leaves less than this share of a picture shows all of it instead. A wide picture in an upright tile is still cropped. */
+/** If cropping would leave less than this share of a video, show all of it instead. A wide video in a portrait tile is still cropped. */
 const leastVisible = narrowest / widest;
-/** The own picture may cover this share of a tile of a grid. */
+/** The self-view may cover at most this share of a grid tile. */
 const maxCovered = 0.2;
-/** The strip beside the large picture: its share of the viewport, and its thickness at most. */
+/** The strip beside the large tile: its share of the viewport, and its maximum thickness. */
 const stripShare = 0.2;
 const maxStrip = { width: 240, height: 180 };
-/** The distance of the own picture from the edges. */
+/** Distance between the self-view and the edges. */
 const padding = 10;
 /** @type {Corner} */
 const defaultCorner = 'bottomRight';
@@ -69,7 +69,7 @@ export function layOut(input) {
 }
 
 /**
- * Returns a side of the viewport. A window can be lower than what stands below the stage.
+ * Returns a side of the viewport, at least 0: a window can be lower than the controls below the stage.
  * @param {number} value
  */
 const sideOf = (value) => (Number.isFinite(value) ? Math.max(0, value) : 0);
@@ -77,7 +77,7 @@ const sideOf = (value) => (Number.isFinite(value) ? Math.max(0, value) : 0);
 /** @typedef {{viewport: Rectangle, gap: number, page: number}} Space */
 /** @typedef {Omit<PlacedTile, 'id'>} PlacedSelf */
 /** @typedef {PlacedSelf & {aspect?: Aspect, corner?: Corner}} Own */
-/** @typedef {{tiles: PlacedTile[], page: number, pages: number, self?: PlacedSelf}} Placed `self`: only if the own picture is not in its corner of the viewport */
+/** @typedef {{tiles: PlacedTile[], page: number, pages: number, self?: PlacedSelf}} Placed `self`: only if the self-view is not in its corner of the viewport */
 
 /** @param {PlacedSelf} placed @returns {PlacedSelf} */
 const rectangleOf = ({ x, y, width, height, fit }) => ({ x, y, width, height, fit });
@@ -96,7 +96,7 @@ function place(space, tiles, layout, focus, own) {
 }
 
 /**
- * Returns the tiles that are shown large, beside a strip of the others.
+ * Returns the tiles to show large, beside a strip of the others.
  * @param {Tile[]} tiles
  * @param {Layout} layout
  * @param {string[]} focus
@@ -116,7 +116,7 @@ function largeOf(tiles, layout, focus) {
  * Divides tiles among pages.
  * @param {Space} space
  * @param {Tile[]} tiles
- * @param {number} capacity of a page
+ * @param {number} capacity the maximum tiles on a page
  * @param {(part: Tile[]) => PlacedTile[]} arrange
  * @returns {Placed}
  */
@@ -128,7 +128,7 @@ function pageOf({ page: wanted }, tiles, capacity, arrange) {
 
 // ---- Grid
 
-/** How many parts of a size fit in a length, one at least. */
+/** Returns how many parts of a size fit in a length, at least one. */
 const partsIn = (/** @type {number} */ length, /** @type {number} */ size, /** @type {number} */ gap) => (
   Math.max(1, Math.floor((length + gap) / (size + gap))));
 
@@ -138,8 +138,8 @@ function gridCapacity({ viewport: { width, height }, gap }) {
 }
 
 /**
- * Places a grid. If its tiles are so small that the own picture would hide people, it is a tile too, on each page and as near to its
- * corner as a tile can be.
+ * Places a grid. If its tiles are so small that the self-view would hide people, the self-view becomes a tile too, on every page and
+ * in the cell nearest to its corner.
  * @param {Space} space
  * @param {Tile[]} tiles
  * @param {Own | null} own
@@ -164,7 +164,7 @@ function ownedGrid(space, tiles, own) {
 }
 
 /**
- * Whether the own picture, in its corner, covers too much of a tile, or parts of several.
+ * Returns whether the self-view, in its corner, covers too much of a tile or parts of several tiles.
  * @param {Rectangle} own
  * @param {Rectangle} tile
  */
@@ -177,7 +177,7 @@ function hidesPeople(own, tile) {
  * Returns the index of the cell in a corner: the first or last one of the first or last row.
  * @param {Corner} corner
  * @param {number} columns
- * @param {number} others the number of the other cells
+ * @param {number} others the number of other cells
  */
 function cellAt(corner, columns, others) {
   const isLeft = corner.endsWith('Left');
@@ -186,7 +186,7 @@ function cellAt(corner, columns, others) {
 }
 
 /**
- * Chooses the number of columns that shows people largest. The last row is centered.
+ * Returns the number of columns at which people are largest. The last row is centered.
  * @param {Rectangle} area
  * @param {number} gap
  * @param {Tile[]} tiles
@@ -222,10 +222,10 @@ function columnsFor({ width, height }, gap, tiles) {
 }
 
 /**
- * Returns the useful area of a cell: the largest part of it whose shape is between 3:4 and 16:9, because the rest shows only more of
- * the room. If the picture would not be cropped there, returns the picture's own area.
+ * Returns the useful area of a cell: the largest part of it whose shape is between 3:4 and 16:9, because any other
+ * area shows only more of the background. If the video would not be cropped there, returns the area of the video.
  * @param {{width: number, height: number}} cell
- * @param {number} aspect of the picture
+ * @param {number} aspect the aspect of the video
  */
 function usefulArea({ width, height }, aspect) {
   const isWhole = visibleShare(aspect, width / height) < leastVisible;
@@ -254,9 +254,9 @@ function strips({ viewport, gap }, tiles) {
 }
 
 /**
- * Places large tiles, and a strip of others beside them: on the right of a wide viewport, below in a tall one. The own picture is at
- * an end of the strip if the strip has place for everyone. Otherwise it is in a corner of the large part, because it would hide
- * people in the strip.
+ * Places large tiles with a strip of the others: on the right in a wide viewport, below in a tall one. If the strip has room for
+ * everyone, the self-view is at its end. Otherwise the self-view is in a corner of the large area, because it would hide people in
+ * the strip.
  * @param {Space} space
  * @param {Tile[]} large
  * @param {Tile[]} others
@@ -270,7 +270,7 @@ function withStrip(space, large, others, own) {
   const length = isWide ? height : width;
   const [along, across] = isWide ? [least.height, least.width] : [least.width, least.height];
   const wanted = isWide ? between(across, width * stripShare, maxStrip.width) : between(across, height * stripShare, maxStrip.height);
-  // Thinner, if otherwise not even two tiles would fit.
+  // Make the strip thinner if otherwise not even two tiles would fit.
   const half = Math.max(along, Math.floor((length - gap) / 2));
   const side = Math.min(half, Math.floor(wanted * along / across));
   const thickness = side < half ? wanted : Math.min(wanted, Math.floor(half * across / along));
@@ -279,7 +279,7 @@ function withStrip(space, large, others, own) {
   const capacity = partsIn(length, side, gap);
   /** @param {Tile[]} part @returns {PlacedTile[]} */
   const arrange = (part) => {
-    // Centered along the strip.
+    // Center the tiles along the strip.
     const first = Math.max(0, Math.floor((length - part.length * (side + gap) + gap) / 2));
     return part.map((tile, index) => {
       const at = first + index * (side + gap);
@@ -298,12 +298,12 @@ function withStrip(space, large, others, own) {
   return { ...placed, tiles: [...shown, ...placed.tiles], ...own ? { self: { ...own, ...cornered(main, own, own.corner) } } : {} };
 }
 
-// ---- The own picture
+// ---- The self-view
 
 /**
  * @param {Rectangle} viewport
  * @param {{aspect?: Aspect, corner?: Corner}} self
- * @param {boolean} isAlone then it fills the viewport
+ * @param {boolean} isAlone true: the self-view fills the viewport
  * @returns {Rectangle & {fit: 'cover' | 'contain'}}
  */
 function placeSelf(viewport, { aspect, corner = defaultCorner }, isAlone) {
@@ -315,14 +315,14 @@ function placeSelf(viewport, { aspect, corner = defaultCorner }, isAlone) {
   const small = shorter < 400 ? 90 : shorter < 700 ? 105 : 168;
   const shape = aspectOf(aspect, 9 / 16);
   const [width, height] = shape >= 1 ? [small * shape, small] : [small, small / shape];
-  // At most half of the viewport in each direction.
+  // Limit it to half of the viewport in each direction.
   const scale = Math.min(1, viewport.width / 2 / width, viewport.height / 2 / height);
   const size = { width: Math.floor(width * scale), height: Math.floor(height * scale) };
   return { ...cornered(viewport, size, corner), ...size, fit: 'cover' };
 }
 
 /**
- * Returns where a picture is in a corner of an area that begins at 0, 0.
+ * Returns the rectangle of a video in a corner of an area that begins at 0, 0.
  * @param {Rectangle} area
  * @param {{width: number, height: number}} size
  * @param {Corner} [corner]
@@ -347,14 +347,14 @@ function isCropped({ aspect, isScreen }, { width, height }) {
 }
 
 /**
- * Returns the share of a picture that is visible if it is cropped.
+ * Returns the share of a video that remains visible after cropping.
  * @param {number} aspect
- * @param {number} there the aspect of its place
+ * @param {number} there the aspect of the area that it fills
  */
 const visibleShare = (aspect, there) => Math.min(aspect / there, there / aspect);
 
 /**
- * Divides a length into parts with gaps between them. Rounds the edges, so that the parts fill the length.
+ * Divides a length into parts with gaps between them. Rounds the edges so that the parts fill the length exactly.
  * @param {number} length
  * @param {number} gap
  * @param {number[]} shares
@@ -376,7 +376,7 @@ const equal = (count) => Array.from({ length: count }, () => 1 / count);
 const between = (low, value, high) => Math.floor(Math.min(high, Math.max(low, value)));
 
 /**
- * Limits an aspect. For an unknown one, returns the usual one.
+ * Limits an aspect to a range. Returns the default aspect if it is unknown.
  * @param {Aspect} aspect
  * @param {number} low
  */

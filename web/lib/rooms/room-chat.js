@@ -2,7 +2,7 @@
 
 /** @typedef {import('../line/room-messages.js').RoomLine} RoomLine */
 
-/** What the server sends to people who join later. A page that stays open all day must not keep more. */
+/** Limits of the history that the server sends to people who join later. A page that stays open all day must not keep more. */
 const maxLines = 100;
 const maxBytes = 16 * 1024;
 
@@ -38,10 +38,10 @@ export class RoomChat {
   }
 
   /**
-   * Adds the lines that a rejoined room has, except those that are known. A room that began again has none of ours, which stay:
-   * except those of files, because nobody can save a file that the room no longer lists.
+   * Adds the lines of a rejoined room that are not known yet. Keeps the local lines even if the room was created again and lacks them,
+   * except those of files, because a file that the room no longer lists cannot be saved.
    * @param {RoomLine[]} lines
-   * @returns {{fresh: RoomLine[], removed: string[]}} the lines that were not known, and the ids of files that are gone
+   * @returns {{fresh: RoomLine[], removed: string[]}} the new lines, and the ids of the removed files
    */
   catchUp(lines) {
     const listed = new Set(lines.map(({ file }) => file?.fileId));

@@ -1,4 +1,4 @@
-// Sends and fetches the files of a room's chat over HTTP (protocol §15). Each upload has its own secret, which the room hands out.
+// Uploads and downloads the files of a room's chat over HTTP (protocol §15). Each upload has its own secret, which the server issues.
 
 import { ConfabError } from '../errors.js';
 
@@ -10,13 +10,13 @@ import { ConfabError } from '../errors.js';
  * @property {AbortSignal} [signal] cancels the upload
  */
 
-/** Characters that the server does not take in names. */
+/** Characters that the server does not allow in names. */
 const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}/\\:*?"<>|]/gu;
 const maxNameBytes = 200;
 const encoder = new TextEncoder();
 
 /**
- * A name that the server takes. The end of a long name stays, because it says what the file is.
+ * Returns a name that the server accepts. Shortens a long name at the start, because its end contains the file type.
  * @param {string} name
  */
 export function safeName(name) {
@@ -26,11 +26,11 @@ export function safeName(name) {
 }
 
 export class RoomFiles {
-  /** @type {FileAccess | null} null if the server takes no files */
+  /** @type {FileAccess | null} null if files are disabled */
   access = null;
 
   /**
-   * @param {(verb: string, members: Record<string, unknown>) => Promise<any>} request asks the room
+   * @param {(verb: string, members: Record<string, unknown>) => Promise<any>} request sends a room request
    * @param {() => import('./room.js').RoomHost} host
    */
   constructor(request, host) {
@@ -38,13 +38,13 @@ export class RoomFiles {
     this.host = host;
   }
 
-  /** Maximum bytes of a file; 0 if the server takes none. */
+  /** Maximum size of a file in bytes; 0 if files are disabled. */
   get maxSize() {
     return this.access?.maxSize ?? 0;
   }
 
   /**
-   * Sends a file to everyone in the room. When it has arrived, they get it as a line of the chat.
+   * Sends a file to everyone in the room. After the upload, it appears as a line of the chat.
    * @param {File} file @param {Transfer} [transfer]
    */
   async send(file, transfer = {}) {
@@ -56,8 +56,8 @@ export class RoomFiles {
   }
 
   /**
-   * Asks for an upload. The answer may take long, because requests wait while the client reconnects. If the user cancels meanwhile,
-   * the upload is given back when the answer comes: otherwise it would count until the server gives it up.
+   * Requests permission for an upload. The answer may take long, because requests wait while the client reconnects. If the user
+   * cancels meanwhile, returns the upload when the answer arrives; otherwise it would count until the server expires it.
    * @param {File} file @param {AbortSignal} [signal] @returns {Promise<Upload>}
    */
   #announce(file, signal) {
@@ -65,7 +65,7 @@ export class RoomFiles {
     return new Promise((resolve, reject) => {
       signal?.addEventListener('abort', () => reject(canceled()), { once: true });
       this.request('room.file', { name: safeName(file.name), size: file.size }).then((upload) => {
-        if (signal?.aborted) this.remove(upload.fileId).catch(() => {}); // The server gives it up by itself, a little later.
+        if (signal?.aborted) this.remove(upload.fileId).catch(() => {}); // If this fails, the server expires the upload a little later.
         else resolve(upload);
       }, reject);
     });
@@ -77,7 +77,7 @@ export class RoomFiles {
     return fetchFile(this.host().client.urlOf(`${this.access.path}/${encodeURIComponent(fileId)}`), this.access.key);
   }
 
-  /** @param {string} fileId of a file that this person sent; hosts and cohosts may remove others too */
+  /** @param {string} fileId a file that this person sent; hosts and cohosts may remove any file */
   remove(fileId) {
     return this.request('room.removeFile', { fileId });
   }
@@ -85,7 +85,7 @@ export class RoomFiles {
 
 /** @param {string} url @param {Upload} upload @param {Blob} file @param {Transfer} transfer @returns {Promise<void>} */
 export function sendFile(url, { secret }, file, { onProgress, signal }) {
-  // `fetch` does not tell how much was sent.
+  // `fetch` does not report upload progress.
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open('PUT', url);
@@ -94,11 +94,11 @@ export function sendFile(url, { secret }, file, { onProgress, signal }) {
     request.upload.addEventListener('progress', ({ loaded, total }) => onProgress?.(total ? loaded / total : 0));
     request.addEventListener('load', () => {
       if (request.status < 300) resolve();
-      else reject(errorIn(request.responseText) ?? notSent('The server did not accept the file. Try again, or send a smaller one.'));
+      else reject(errorIn(request.responseText) ?? notSent('The server rejected the file. Try again, or send a smaller one.'));
     });
-    // Browsers do not say which: the connection broke, or the file cannot be read.
+    // Browsers do not distinguish a broken connection from an unreadable file.
     request.addEventListener('error', () => reject(notSent(
-      'The file was not sent. Check your network, and that it is a file that can be read, not a folder. Then send it again.')));
+      'The file was not sent. Check your network, and make sure that it is a readable file and not a folder. Then send it again.')));
     request.addEventListener('abort', () => reject(canceled()));
     signal?.addEventListener('abort', () => request.abort());
     if (signal?.aborted) reject(canceled());
@@ -113,7 +113,7 @@ export async function fetchFile(url, key) {
     response = await fetch(url, { headers: { Authorization: `Bearer ${key}` }, cache: 'no-store' });
     if (response.ok) return await response.blob();
   } catch {
-    throw notFetched('The file did not arrive. Check your network, then save it again.');
+    throw notFetched('The file could not be downloaded. Check your network, then save it again.');
   }
   throw errorIn(await response.text().catch(() => '')) ?? notFetched('The server did not send the file. Wait a moment, then save it again.');
 }
@@ -127,7 +127,7 @@ function errorIn(body) {
     const error = JSON.parse(body);
     if (typeof error.code === 'string' && typeof error.message === 'string') return ConfabError.fromWire(error);
   } catch {
-    // It is not JSON.
+    // The body is not JSON.
   }
   return null;
 }
@@ -136,5 +136,5 @@ function errorIn(body) {
 const notSent = (message) => new ConfabError({ code: 'upload_failed', message, retryable: true });
 /** @param {string} message */
 const notFetched = (message) => new ConfabError({ code: 'download_failed', message, retryable: true });
-// The spelling of codes on the wire and in the Swift SDK.
+// The code is spelled as on the wire and in the Swift SDK.
 const canceled = () => new ConfabError({ code: 'cancelled', message: 'The upload was canceled.' });

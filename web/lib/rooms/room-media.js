@@ -1,5 +1,5 @@
-// Audio and video of one stay in a room's session: subscribes to everyone's streams, and publishes ours. What fails is tried
-// again, so that no two people stay without each other. Invariant: after `end`, nothing is emitted and nothing keeps running.
+// Audio and video of one visit to a room's session: subscribes to everyone's streams, and publishes the local ones. Failed attempts
+// are retried, so that all members receive each other in the end. Invariant: after `end`, nothing is emitted and nothing keeps running.
 
 import { systemClock, Timers } from '../clock.js';
 import { otError } from '../errors.js';
@@ -10,22 +10,22 @@ import { SessionCore } from '../session/core.js';
 /** @typedef {import('../session/publisher.js').Publisher} Publisher */
 /** @typedef {import('../session/roster.js').Stream} Stream */
 /** @typedef {import('../session/subscriber.js').Subscriber} Subscriber */
-/** @typedef {{stream: Stream} | {publisher: Publisher}} Failed what cannot be received or sent */
+/** @typedef {{stream: Stream} | {publisher: Publisher}} Failed the stream that cannot be received, or the publisher that cannot be sent */
 /**
  * @typedef {object} RoomMediaHooks
  * @property {(subscriber: Subscriber) => void} subscriber created, not playing yet
  * @property {(subscriber: Subscriber) => void} subscriberGone
- * @property {(publisher: Publisher) => boolean} isKept whether to publish it still
+ * @property {(publisher: Publisher) => boolean} isKept whether it should still be published
  * @property {(publisher: Publisher, error: ConfabError) => void} refused it cannot be published in this room
- * @property {(error: ConfabError, of: Failed, isFinal: boolean) => void} trouble something failed, and is tried again unless that is final
- * @property {(of: Failed) => void} recovered what failed works now, or is no longer wanted
- * @property {() => void} lost the session ended, although nobody here ended it
+ * @property {(error: ConfabError, of: Failed, isFinal: boolean) => void} trouble an attempt failed; it is retried unless `isFinal`
+ * @property {(of: Failed) => void} recovered the failed stream or publisher works now, or is no longer wanted
+ * @property {() => void} lost the session ended without a local request
  */
 
 /** The longest pause between two attempts, unless the server asks for a longer one (milliseconds). */
 const longestMs = 30_000;
 
-/** Reasons for which a request of the same stream fails every time. */
+/** Errors that a retry for the same stream cannot fix. */
 const final = ['not_permitted', 'media_unavailable', 'malformed'];
 
 export class RoomMedia {
@@ -33,9 +33,9 @@ export class RoomMedia {
   #options;
   #hooks;
   #timers;
-  /** @type {Map<unknown, {of: Failed, backoff: Backoff}>} by stream id or publisher, while it fails */
+  /** @type {Map<unknown, {of: Failed, backoff: Backoff}>} failing streams and publishers, by stream id or publisher */
   #failing = new Map();
-  /** @type {WeakMap<Publisher, string>} names of timers */
+  /** @type {WeakMap<Publisher, string>} timer names */
   #names = new WeakMap();
   #named = 0;
   #over = false;
@@ -65,7 +65,7 @@ export class RoomMedia {
   }
 
   /**
-   * Joins the session, and begins to publish without waiting for the answer.
+   * Joins the session, and starts to publish without waiting for the answer.
    * @param {string} token
    * @param {Iterable<Publisher>} publishers
    */
@@ -107,12 +107,12 @@ export class RoomMedia {
     this.session.unpublish(publisher);
   }
 
-  /** @param {Publisher} publisher it is no longer sent */
+  /** @param {Publisher} publisher a publisher that is no longer sent */
   forget(publisher) {
     this.#settled(publisher);
   }
 
-  /** @param {boolean} isLost whether the server has already ended this stay, so that it need not be told */
+  /** @param {boolean} isLost whether the server has already ended this visit, so no message is needed */
   end(isLost) {
     if (this.#over) return;
     this.#over = true;
@@ -128,7 +128,7 @@ export class RoomMedia {
     const isWanted = !this.#over && this.#core.roster.streams.get(streamId) === stream && !this.#subscribers.has(streamId);
     if (!isWanted || connection === this.session.connection) return;
     const { subscriberTarget, subscriberOptions } = this.#options;
-    // A detached element, which the application puts where it wants.
+    // Create a detached element, which the application inserts where it wants.
     const target = subscriberTarget?.(stream) ?? document.createElement('div');
     const options = { width: '100%', height: '100%', ...subscriberOptions };
     const subscriber = this.session.subscribe(stream, target, options, (/** @type {ConfabError | undefined} */ error) => {
@@ -153,7 +153,7 @@ export class RoomMedia {
   /** @param {Publisher} publisher @param {ConfabError} error */
   #notPublished(publisher, error) {
     const known = otError(error, 'publish');
-    // It was unpublished in the meantime and published again, and that attempt has succeeded.
+    // It was unpublished and published again in the meantime, and the new attempt succeeded.
     if (publisher.session === this.session) return;
     if (publisher.isDestroyed || final.includes(known.reason ?? '')) {
       this.#settled(publisher);
@@ -170,7 +170,7 @@ export class RoomMedia {
   }
 
   /**
-   * Tries again after a pause, if that can help. Reports only the first of several failures.
+   * Retries after a pause, unless the error is final. Reports only the first of several failures.
    * @param {unknown} key
    * @param {Failed} of
    * @param {string} timer
@@ -186,13 +186,13 @@ export class RoomMedia {
     if (!known || isFinal) this.#hooks.trouble(error, of, isFinal);
   }
 
-  /** @param {unknown} key what works now, or is no longer tried */
+  /** @param {unknown} key the stream or publisher that works now or is no longer tried */
   #recovered(key) {
     const known = this.#failing.get(key);
     if (this.#failing.delete(key) && known) this.#hooks.recovered(known.of);
   }
 
-  /** @param {unknown} key a stream or publisher that is not tried again */
+  /** @param {unknown} key the stream or publisher not to retry */
   #settled(key) {
     this.#recovered(key);
     this.#timers.clear(typeof key === 'string' ? `see ${key}` : this.#nameOf(/** @type {Publisher} */ (key)));

@@ -31,9 +31,9 @@ import { RoomMedia } from './room-media.js';
  * @typedef {object} RoomHost
  * @property {import('../line/client.js').Client} client
  * @property {RoomsOptions} options
- * @property {() => Promise<void>} leave tells the server
+ * @property {() => Promise<void>} leave sends `room.leave`
  * @property {(password: string) => void} passwordChanged this person set the room's password
- * @property {() => void} expelled this place in the room no longer works: join the room again
+ * @property {() => void} expelled the membership in the room no longer works, so the room must be joined again
  * @property {() => void} over the room ended here
  */
 /** @typedef {{name: string, roomId?: string, sessionId: string, token: string, role: RoomRole, options: RoomOptions, people: RoomPerson[], chat: RoomLine[], files?: import('./room-files.js').FileAccess}} Joined */
@@ -43,7 +43,7 @@ const sessionPauseMs = 1000;
 
 /** @type {WeakMap<Room, RoomControl>} */
 const controls = new WeakMap();
-/** @param {Room} room @returns {RoomControl} what only `Rooms` may do with it */
+/** @param {Room} room @returns {RoomControl} the operations reserved for `Rooms` */
 export const controlOf = (room) => /** @type {RoomControl} */ (controls.get(room));
 
 /**
@@ -51,9 +51,9 @@ export const controlOf = (room) => /** @type {RoomControl} */ (controls.get(room
  * {connectionId, reaction}`, `knock {connectionId, displayName, waiting}`, `role {role}` (this person's own), `subscriber
  * {subscriber}` (created, not playing yet), `subscriberGone {subscriber}`, `muted {publisher}` (by a host), `unpublished
  * {publisher, reason, error?}` (by a host, or because its media stopped or may not be published), `reconnecting {}`, `waiting {}`
- * (rejoined, and a host must let this person in), `reconnected {}`, `error {error, isFinal, stream?, publisher?}` (a stream cannot be
- * received, or a publisher not be sent; tried again unless that is final), `recovered {stream?, publisher?}` (it can now, or it is
- * over; after `reconnecting`, earlier errors are over too), `ended {reason, error?}`: the server's reasons, the code of the error
+ * (while rejoining: a host must let this person in), `reconnected {}`, `error {error, isFinal, stream?, publisher?}` (a stream cannot be
+ * received, or a publisher cannot be sent; retried unless `isFinal`), `recovered {stream?, publisher?}` (it works now, or has ended;
+ * `reconnecting` also clears earlier errors), `ended {reason, error?}`: the server's reasons, the code of the error
  * that prevented joining again, `left`, `connectionLost`.
  */
 export class Room extends Emitter {
@@ -77,13 +77,13 @@ export class Room extends Emitter {
   role = 'guest';
   /** @type {RoomOptions} */
   options = { media: 'routed', capacity: 0, locked: false, lobby: false, password: false, chat: true, share: 'all', persistent: false };
-  /** @type {Map<string, RoomPerson>} by connection id, everyone, in the order of joining */
+  /** @type {Map<string, RoomPerson>} everyone in the room, by connection id, in the order of joining */
   people = new Map();
-  /** @type {Map<string, {connectionId: string, displayName: string}>} people who wait, if this person may admit them */
+  /** @type {Map<string, {connectionId: string, displayName: string}>} the waiting people, if this person may admit them */
   knocks = new Map();
   /** @type {Map<string, Subscriber>} by stream id */
   subscribers = new Map();
-  /** This person's own connection. */
+  /** The id of the local connection. */
   connectionId = '';
 
   /** @param {RoomHost} host */
@@ -103,7 +103,7 @@ export class Room extends Emitter {
       lost: () => this.#lost(),
       waiting: () => this.emit('waiting'),
       reconnecting: () => this.#reconnecting(),
-      // The session may still be lost.
+      // The room was rejoined, but the session may still be disconnected.
       reconnected: () => { if (!this.#media?.isOver) this.#reconnected(); },
       end: (reason, error) => this.#end(reason, error),
       receive: (message) => this.#receive(message),
@@ -115,12 +115,12 @@ export class Room extends Emitter {
     return this.#chat.lines;
   }
 
-  /** This person, as the others see them. */
+  /** This person, as shown to others. */
   get me() {
     return this.people.get(this.connectionId);
   }
 
-  /** The session, in which media are exchanged. Another one after joining again. */
+  /** The session that carries the media. Rejoining creates a new one. */
   get session() {
     return this.#media?.session ?? null;
   }
@@ -129,7 +129,7 @@ export class Room extends Emitter {
     return this.#state === 'ended';
   }
 
-  /** The publishers that this room sends. */
+  /** The publishers in this room. */
   get publishers() {
     return this.#publishers.all;
   }
@@ -137,7 +137,7 @@ export class Room extends Emitter {
   // ---- Audio and video
 
   /**
-   * Sends a publisher in this room from now on, also after reconnecting. It belongs to the application, which destroys it.
+   * Publishes in this room, including after each reconnection. The publisher belongs to the application, which must destroy it.
    * @param {Publisher} publisher
    */
   publish(publisher) {
@@ -146,7 +146,7 @@ export class Room extends Emitter {
     this.#media?.publish(publisher);
   }
 
-  /** @param {Publisher} publisher it is no longer sent, but goes on */
+  /** @param {Publisher} publisher stops being sent, but is not destroyed */
   unpublish(publisher) {
     if (!this.#publishers.has(publisher)) return;
     this.#media?.unpublish(publisher);
@@ -155,24 +155,24 @@ export class Room extends Emitter {
 
   // ---- Verbs
 
-  /** Leaves at once, also while the server cannot be reached. */
+  /** Leaves immediately, even while the server cannot be reached. */
   async leave() {
     if (this.isOver) return;
     this.#end('left');
     await this.#host.leave();
   }
 
-  /** @param {string} connectionId a person who waits */
+  /** @param {string} connectionId a waiting person */
   admit(connectionId) {
     return this.#request('room.admit', { connectionId });
   }
 
-  /** @param {string} connectionId a person who waits */
+  /** @param {string} connectionId a waiting person */
   deny(connectionId) {
     return this.#request('room.deny', { connectionId });
   }
 
-  /** @param {RoomChanges} options those to change */
+  /** @param {RoomChanges} options the options to change */
   async set(options) {
     await this.#request('room.set', { options });
     if (options.password !== undefined) this.#host.passwordChanged(options.password);
@@ -231,7 +231,7 @@ export class Room extends Emitter {
     this.#token = token;
     this.connectionId = this.#host.client.welcome?.connectionId ?? this.connectionId;
     this.#endMedia(false);
-    // The server tells the knocks again.
+    // The server sends the current knocks again.
     this.knocks.clear();
     this.#state = 'joined';
     this.#changed(options);
@@ -279,7 +279,7 @@ export class Room extends Emitter {
     await media.begin(this.#token, this.#publishers.all);
   }
 
-  /** Joins the session again, unless it ended because this person is no longer in the room: then `room.ended` follows. */
+  /** Joins the session again, unless it ended because this person is no longer in the room. In that case `room.ended` follows. */
   #sessionLost() {
     const sessionId = /** @type {RoomMedia} */ (this.#media).session.sessionId;
     this.#reconnecting();
@@ -288,7 +288,7 @@ export class Room extends Emitter {
         await this.#beginMedia(sessionId);
         this.#reconnected();
       } catch {
-        // Another connection or the end of the room is handled elsewhere. Otherwise this place does not work.
+        // A replaced connection and the end of the room are handled elsewhere. In all other cases this membership does not work.
         if (!this.isOver && this.#media?.isOver) this.#host.expelled();
       }
     });
@@ -306,7 +306,7 @@ export class Room extends Emitter {
     this.emit('reconnected');
   }
 
-  /** The server no longer knows this connection, or this place in the room. */
+  /** Handles the loss of the connection, or of the membership in the room, on the server. */
   #lost() {
     this.#reconnecting();
     this.#endMedia(true);
@@ -386,7 +386,7 @@ export class Room extends Emitter {
 
 /**
  * @typedef {object} RoomControl
- * @property {(joined: Joined) => Promise<void>} enter settles when the session can be used
+ * @property {(joined: Joined) => Promise<void>} enter resolves when the session can be used
  * @property {() => void} lost
  * @property {() => void} waiting
  * @property {() => void} reconnecting

@@ -1,5 +1,5 @@
-// `Rooms`: joins a room, and joins it again after the server has lost this connection. Invariant: at most one room or one
-// attempt to join, and each attempt has one answer, because a new one is sent only after the last was answered.
+// `Rooms`: joins a room, and rejoins it after the server has lost this connection. Invariant: there is at most one room or one
+// attempt to join. Each attempt gets one answer, because a new request is sent only after the previous one was answered.
 
 import { systemClock, Timers } from '../clock.js';
 import { ConfabError, isRestart } from '../errors.js';
@@ -22,29 +22,29 @@ import { controlOf, Room } from './room.js';
 /**
  * @typedef {object} Attempt
  * @property {RoomRequest} request
- * @property {Room | null} room the room that is joined again
+ * @property {Room | null} room the room to rejoin; null on the first attempt
  * @property {'idle' | 'asking' | 'answered'} phase `answered`: in the lobby, or joining the session. `idle` → `asking` → `answered`;
- *   all → `idle`, to ask again
+ *   all → `idle`, to retry
  * @property {Backoff} backoff
- * @property {number} until when to give up joining again
+ * @property {number} until when to give up rejoining
  * @property {() => void} waiting a host must let this person in
  * @property {(room: Room) => void} joined
  * @property {(error: ConfabError) => void} failed
  */
 
-/** How long to try to join again, if the room refuses it for a reason that may pass: full, locked (milliseconds). */
+/** How long to retry rejoining if the room rejects it for a temporary reason, such as being full or locked (milliseconds). */
 const rejoinMs = 120_000;
 /** The longest pause between two of these attempts, unless the server asks for a longer one (milliseconds). */
 const longestMs = 5000;
 /**
- * How long a person who is not host waits before joining again (milliseconds). After a restart of the server the first person
- * becomes host, which should be who was host before.
+ * How long people who are not hosts wait before rejoining (milliseconds). After a restart of the server the first person to join
+ * becomes host, which should be a previous host.
  */
 const guestsPauseMs = 1000;
 
-/** Refusals that may pass by themselves, whatever they say about it. */
+/** Errors that can be temporary even if the server does not mark them as retryable. */
 const passing = ['room_full', 'room_locked', 'room_not_found', 'already_joined', 'rate_limited', 'media_unavailable'];
-/** Refusals that end a room with one of the server's reasons. */
+/** Maps errors that end a room to the server's reasons. */
 const reasons = /** @type {Record<string, string>} */ ({ room_banned: 'banned', connect_failed: 'connectionLost' });
 
 export class Rooms extends Emitter {
@@ -58,11 +58,11 @@ export class Rooms extends Emitter {
   #room = null;
   /** Counts answers and lost connections, so that results for earlier ones are ignored. */
   #stays = 0;
-  /** @type {string | undefined} the room's password, for joining again */
+  /** @type {string | undefined} the room's password, for rejoining */
   #password;
-  /** @type {string | undefined} the application's token, for joining again */
+  /** @type {string | undefined} the application's token, for rejoining */
   #token;
-  /** Settles when the server has answered all that was sent about rooms. */
+  /** Settles when the server has answered all room requests. */
   #quiet = Promise.resolve();
 
   /** @param {import('../line/client.js').Client} client @param {RoomsOptions} [options] */
@@ -88,10 +88,10 @@ export class Rooms extends Emitter {
   }
 
   /**
-   * Joins a room. Resolves when this person is in and the session is connected, also if a host had to admit them first.
+   * Joins a room. Resolves when this person is in the room and the session is connected, which may require a host to admit them.
    * @param {RoomRequest} request
-   * @param {{onWaiting?: () => void}} [hooks] `onWaiting`: a host must let this person in. It can be called again after the
-   *   connection was lost
+   * @param {{onWaiting?: () => void}} [hooks] `onWaiting`: called when a host must let this person in, and again after a lost
+   *   connection
    * @returns {Promise<Room>} rejects with a `ConfabError`: `room_full`, `room_password`, `room_refused`, …, or `left`
    */
   join(request, hooks = {}) {
@@ -105,7 +105,7 @@ export class Rooms extends Emitter {
     });
   }
 
-  /** Withdraws from joining, also while waiting, or leaves the room. */
+  /** Leaves the room, or cancels joining, even while waiting in the lobby. */
   async leave() {
     const room = this.#room;
     const attempt = this.#attempt;
@@ -133,7 +133,7 @@ export class Rooms extends Emitter {
     try {
       await this.#client.connect();
       await this.#quiet;
-      // Another call has sent it in the meantime.
+      // Another call of this method has sent the request in the meantime.
       if (attempt !== this.#attempt || attempt.phase !== 'idle') return;
       attempt.phase = 'asking';
       const { name, roomId, displayName = '', password, token, options, routedOnly } = attempt.request;
@@ -171,9 +171,9 @@ export class Rooms extends Emitter {
       this.#attempt = null;
       attempt.joined(room);
     } catch (error) {
-      // If the connection was lost, the attempt is idle, and `#restarted` asks again.
+      // If the connection was lost, the attempt is idle, and `#restarted` sends the request again.
       if (attempt !== this.#attempt || stay !== this.#stays || room.isOver) return;
-      // Without its session, a place in the room is of no use.
+      // Without the session, membership in the room is useless, so leave.
       this.#sendLeave();
       this.#refused(attempt, plain(error), true);
     }
@@ -197,7 +197,7 @@ export class Rooms extends Emitter {
     return new Backoff(this.#options.random, longestMs);
   }
 
-  /** @param {Attempt} attempt @param {ConfabError} error @param {boolean} [passes] whether to try again whatever the error is */
+  /** @param {Attempt} attempt @param {ConfabError} error @param {boolean} [passes] whether to retry; default: if the error may be temporary */
   #refused(attempt, error, passes = isPassing(error)) {
     // The connection was lost before the answer; `#restarted` sends the request again.
     if (isRestart(error)) return;
@@ -214,7 +214,7 @@ export class Rooms extends Emitter {
 
   // ---- Joining again
 
-  /** The server no longer keeps this connection, and may have lost the room. */
+  /** Rejoins after the server dropped this connection, and possibly the room. */
   #lost() {
     this.#stays += 1;
     if (this.#attempt) this.#attempt.phase = 'idle';
@@ -226,7 +226,7 @@ export class Rooms extends Emitter {
     else if (this.#room) this.#again();
   }
 
-  /** The place in the room does not work: gives it up for another one. */
+  /** Leaves and rejoins, because the membership in the room does not work. */
   #expelled() {
     if (!this.#room || this.#attempt) return;
     controlOf(this.#room).lost();
@@ -237,9 +237,9 @@ export class Rooms extends Emitter {
   #again() {
     const room = /** @type {Room} */ (this.#room);
     const password = this.#password;
-    // If the room is gone, it is created again as it was, but not locked: everyone else must come in again too.
+    // If the room is gone, this creates it again with the same options, but not locked, because everyone else must rejoin too.
     const { password: hasPassword, locked: _locked, ...options } = room.options;
-    // A host who does not know the password must not open the room to everyone.
+    // A host who does not know the password turns on the lobby instead, so that the recreated room is not open to everyone.
     const secrecy = password ? { password } : { lobby: true };
     /** @type {Attempt} */
     const attempt = {

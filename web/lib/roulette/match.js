@@ -95,7 +95,7 @@ export class Match {
   /** @param {string} text @returns {Promise<void>} */
   sendChat(text) {
     if (!this.textChat) {
-      const message = 'Your partner’s app has no text chat. Talk, or press Next.';
+      const message = 'Your partner’s app has no text chat. Use audio, or search for the next partner.';
       return Promise.reject(new ConfabError({ code: 'not_permitted', message }));
     }
     this.#typing.finished();

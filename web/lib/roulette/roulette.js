@@ -68,7 +68,7 @@ export class Roulette extends Emitter {
   }
 
   /**
-   * Sets the publisher to send in every match from now on, including the current one; null sends nothing.
+   * Sets the publisher for the current match and all later ones; null sends nothing.
    * @param {Publisher | null} publisher
    */
   usePublisher(publisher) {
@@ -132,7 +132,7 @@ export class Roulette extends Emitter {
   /** @param {string} text @returns {Promise<void>} */
   sendChat(text) {
     if (this.#match) return this.#match.sendChat(text);
-    const message = 'You have no partner now. Wait for the next one.';
+    const message = 'You have no partner. Wait for the next one.';
     return Promise.reject(new ConfabError({ code: 'not_matched', message }));
   }
 

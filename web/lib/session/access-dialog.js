@@ -1,4 +1,4 @@
-// Tells when the browser shows its permission prompt, which it does not say itself.
+// Detects when the browser shows its permission prompt, which browsers do not report.
 
 import { systemClock, Timers } from '../clock.js';
 
@@ -14,12 +14,12 @@ export class AccessDialog {
     this.#tell = tell;
   }
 
-  /** The browser was asked for devices. */
+  /** Call this when devices were requested from the browser. */
   begin() {
     this.#timers.set('dialog', dialogMs, () => this.#tell('accessDialogOpened'));
   }
 
-  /** The browser has answered. */
+  /** Call this when the browser has answered. */
   end() {
     const wasOpened = !this.#timers.has('dialog');
     this.cancel();

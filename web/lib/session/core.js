@@ -165,7 +165,7 @@ export class SessionCore {
    * Checks that the token allows an operation.
    * @param {'publish' | 'subscribe' | 'forceDisconnect' | 'forceUnpublish' | 'forceMute'} capability
    * @param {number} code
-   * @param {boolean} [isEarly] also allow this before the join was answered, when only the server knows the role
+   * @param {boolean} [isEarly] also allow this before the join was answered, when the role is not known here yet
    * @returns {{stillIn: () => void}} throws if the session ended in the meantime
    */
   demand(capability, code, isEarly = false) {
@@ -258,7 +258,7 @@ export class SessionCore {
   /** @param {number} epoch */
   #stillIn(epoch) {
     if (epoch === this.#epoch && this.#state !== 'disconnected') return;
-    throw otFailure('OT_NOT_CONNECTED', 1010, 'The session was disconnected in the meantime. Connect again.');
+    throw otFailure('OT_NOT_CONNECTED', 1010, 'The session was disconnected before the request finished. Connect again.');
   }
 
   /**

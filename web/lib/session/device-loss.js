@@ -1,14 +1,14 @@
-// What a publisher does when a device stops by itself, for example because a headset was unplugged: it takes the default microphone
-// instead, or the next one that is connected. A camera is not replaced, because another one may show what it should not.
+// Handles a publisher's device that stops unexpectedly, for example because a headset was unplugged: switches to the default
+// microphone, or to the next one that is connected. Never replaces a camera, because another one may show something private.
 
 import { OTEvent } from '../events.js';
 
 /** @typedef {import('../media/capture.js').Kind} Kind */
 /**
  * @typedef {object} LossOptions
- * @property {() => Promise<MediaStreamTrack | null>} replace takes the default microphone
+ * @property {() => Promise<MediaStreamTrack | null>} replace switches to the default microphone
  * @property {(device: import('../media/devices.js').Device) => void} replaced
- * @property {() => void} missing there is no other microphone now
+ * @property {() => void} missing no other microphone is connected
  */
 
 class MicrophoneLoss {
@@ -39,9 +39,9 @@ class MicrophoneLoss {
     this.#done.abort();
   }
 
-  /** @returns {Promise<boolean>} whether there is a microphone again */
+  /** @returns {Promise<boolean>} whether the publisher has a microphone again */
   async #try() {
-    // It may be in use. The next change of devices tries again.
+    // The microphone may be in use. Try again at the next change of devices.
     const track = await this.#options.replace().catch(() => null);
     if (!track || !this.isMissing) return false;
     this.end();
@@ -53,9 +53,9 @@ class MicrophoneLoss {
 /**
  * @typedef {object} DeviceOptions
  * @property {import('../media/capture.js').Capture} capture
- * @property {() => Promise<MediaStreamTrack | null>} replace takes the default microphone
- * @property {(event: OTEvent, whenAllowed?: () => void) => void} dispatch emits an event; the program may prevent what follows
- * @property {() => void} over nothing is left to send
+ * @property {() => Promise<MediaStreamTrack | null>} replace switches to the default microphone
+ * @property {(event: OTEvent, whenAllowed?: () => void) => void} dispatch emits an event; the program may prevent its default action
+ * @property {() => void} over called when nothing is left to send
  */
 
 export class DeviceLoss {
@@ -73,13 +73,13 @@ export class DeviceLoss {
     });
   }
 
-  /** @param {MediaStreamTrack} track a track that stopped by itself */
+  /** @param {MediaStreamTrack} track a track that stopped unexpectedly */
   stopped(track) {
     const { capture, dispatch, over } = this.#options;
     const kind = /** @type {Kind} */ (track.kind);
     dispatch(new OTEvent('mediaStopped', { track }, true), () => {
       if (this.#isOver) return;
-      // A screen share that the user stopped is over.
+      // The user stopped the screen share, so it is over.
       if (capture.videoType === 'screen' && kind === 'video') over();
       else if (kind === 'audio' && capture.hasScreenSound) return;
       else if (kind === 'audio' && capture.owns(track)) this.#microphone.lost();
@@ -98,13 +98,13 @@ export class DeviceLoss {
   }
 
   /**
-   * There is no device of this kind any more. The program may set another source, unless nothing is left to send.
+   * Reports that no device of this kind is left. The program may set another source, unless nothing is left to send.
    * @param {Kind} kind
    */
   #missing(kind) {
     const { capture, dispatch, over } = this.#options;
     dispatch(new OTEvent('mediaLost', { kind }, true), () => {
-      // A microphone that stopped with the camera may be replaced.
+      // A microphone that stopped together with the camera may still be replaced.
       const mayReturn = kind === 'video' && capture.owns(capture.track('audio')) && !this.#microphone.isMissing;
       if (!mayReturn && capture.tracks().every(({ readyState }) => readyState === 'ended')) over();
     });

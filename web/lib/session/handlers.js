@@ -12,7 +12,7 @@ import { OTEvent } from '../events.js';
 const spoken = (reason) => (reason === 'clientUnpublished' ? 'clientDisconnected' : reason);
 
 /**
- * Converts the reason why a subscriber gets no video to OpenTok's word. The reasons of a change to another layer are all of its
+ * Converts the reason why a subscriber gets no video to OpenTok's word. The reasons for a change to another layer are all of its
  * quality.
  * @param {string} reason
  */

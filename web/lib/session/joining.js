@@ -21,7 +21,7 @@ export class Joining {
     this.#send = send;
   }
 
-  /** @returns {Promise<unknown>} the answer; rejects as the last attempt did */
+  /** @returns {Promise<unknown>} the answer; rejects with the error of the last attempt */
   async begin() {
     const backoff = new Backoff(Math.random, longestMs);
     let isStopped = false;
@@ -43,7 +43,7 @@ export class Joining {
     }
   }
 
-  /** Sends no more. */
+  /** Stops sending. */
   stop() {
     this.#timers.clearAll();
     this.#stop();

@@ -1,4 +1,4 @@
-// Limits automatic messages about streams. Of several changes of a stream, only the last is sent.
+// Limits the rate of automatic messages about streams. Of several changes to a stream, only the last is sent.
 
 import { Timers } from '../clock.js';
 

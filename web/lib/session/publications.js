@@ -18,7 +18,7 @@ export class Publications {
   /** Offers refused videos again, by the ids of their streams. */
   #timers;
   /**
-   * Publishers that wait for their camera or the server's answer, each with what tells this attempt from a later one.
+   * Publishers that wait for their camera or the server's answer, each with a value that identifies this attempt.
    * @type {Map<Publisher, object>}
    */
   #begun = new Map();
@@ -69,7 +69,7 @@ export class Publications {
       await Promise.all([source.ready, core.opened]);
       stillIn();
       transport = core.transport;
-      // The server mutes the stream too, with the event, once it knows the stream. Until then, do not send audio.
+      // The server mutes the stream too, with the event, once the stream exists. Until then, do not send audio.
       if (core.startsMuted) publisher.publishAudio(false);
       const mids = transport?.mids ? await transport.mids(source) : {};
       stillIn();
@@ -79,7 +79,7 @@ export class Publications {
       this.#run(publisher, stream, announced, attempt);
     } finally {
       if (this.#begun.get(publisher) === attempt) this.#begun.delete(publisher);
-      // A later attempt needs what this one reserved.
+      // A later attempt uses what this one reserved, so do not release it.
       if (!this.#begun.has(publisher)) transport?.cancel?.(source);
     }
   }
@@ -109,7 +109,7 @@ export class Publications {
     const core = this.#core;
     if (this.#begun.get(publisher) !== attempt) {
       core.request('session.unpublish', { streamId: info.streamId }).catch(() => {});
-      throw otFailure('OT_STREAM_CREATE_FAILED', 1500, 'The publisher was unpublished before its stream started.');
+      throw otFailure('OT_STREAM_CREATE_FAILED', 1500, 'The publisher was unpublished before its stream started. Publish it again.');
     }
     const source = sourceOf(publisher);
     const stream = core.roster.stream(info);
@@ -225,7 +225,7 @@ export class Publications {
     if (stream) this.#core.transport?.replaceTrack(stream.streamId, kind, track);
   }
 
-  /** @param {string} streamId the stream that is now sent with other options */
+  /** @param {string} streamId the stream whose sending options have changed */
   tune(streamId) {
     this.#core.transport?.tune(streamId);
   }

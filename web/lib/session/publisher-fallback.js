@@ -5,7 +5,7 @@ import { advance, dueAt, eventOf, unstopped } from '../media/audio-fallback.js';
 
 /**
  * @typedef {object} FallbackOptions
- * @property {() => boolean} isTooSlow whether the network does not carry what is sent
+ * @property {() => boolean} isTooSlow whether the network is too slow for the media being sent
  * @property {() => void} changed `isStopped` changed
  * @property {(type: string, attributes: {reason?: string}) => void} tell emits an event
  */
@@ -23,12 +23,12 @@ export class PublisherFallback {
     this.#options = options;
   }
 
-  /** Whether the video is not sent now. */
+  /** Whether the fallback has stopped the video. */
   get isStopped() {
     return this.#state.name === 'stopped';
   }
 
-  /** @param {import('../clock.js').Clock | null} clock null stops judging, and forgets everything */
+  /** @param {import('../clock.js').Clock | null} clock null stops judging and resets the state */
   run(clock) {
     this.#clock = null;
     this.#clear();
@@ -37,18 +37,18 @@ export class PublisherFallback {
   }
 
   /**
-   * Starts afresh, because the program turned the video on or off.
+   * Resets the fallback, because the program turned the video on or off.
    * @param {boolean} isOn
    */
   videoTurned(isOn) {
     const before = this.#state;
     this.#clear();
     const event = eventOf(before, unstopped);
-    // A stopped video that is turned off does not return.
+    // A stopped video that was turned off must not resume.
     if (event && (isOn || before.name === 'warned')) this.#tell(event);
   }
 
-  /** Judges the network. Call this when the judgment may have changed. */
+  /** Evaluates the network. Call this when the judgment may have changed. */
   check() {
     if (!this.#clock || !this.#timers) return;
     const before = this.#state;

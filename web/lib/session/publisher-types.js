@@ -1,4 +1,4 @@
-// What a publisher is made of, and what a session uses of it. Only types.
+// Types of a publisher's parts, and of its interface to a session.
 
 /** @typedef {import('./roster.js').Stream} Stream */
 /** @typedef {import('./core.js').SessionCore} SessionCore */
@@ -9,7 +9,7 @@
  * @property {string} [name]
  * @property {boolean} [publishAudio]
  * @property {boolean} [publishVideo]
- * @property {{publisher?: boolean}} [audioFallback] `publisher: true`: on a network that is too slow, stop the video to keep the audio
+ * @property {{publisher?: boolean}} [audioFallback] `publisher: true`: stop the video on a slow network to keep the audio
  */
 /** @typedef {import('../media/sending.js').SendingOptions} SendingOptions */
 /** @typedef {import('../media/constraints.js').SourceOptions & import('../media/layers.js').ScalableOptions & SendingOptions} MediaOptions */

@@ -133,7 +133,7 @@ export class Publisher extends Emitter {
     this.#apply('video');
   }
 
-  /** @param {number | undefined} bitrate of the largest layer at most, in bit/s; undefined for the usual */
+  /** @param {number | undefined} bitrate maximum bitrate of the largest layer, in bit/s; undefined for the default */
   setMaxVideoBitrate(bitrate) {
     this.#sending.maxVideoBitrate = bitrate;
     if (this.stream) this.#publications?.tune(this.stream.streamId);
@@ -182,7 +182,7 @@ export class Publisher extends Emitter {
     );
   }
 
-  /** How well the stream travels to the server. Judged while published, and while `networkConditionChanged` has a handler. */
+  /** The network condition of the path to the server. Measured while published, and while `networkConditionChanged` has a handler. */
   get networkCondition() {
     return this.#quality.condition;
   }
@@ -299,9 +299,9 @@ export class Publisher extends Emitter {
     return this.#has(kind) && !this.#isStopped(kind);
   }
 
-  /** The fallback stopped the video, or sends it again. The preview goes on. */
+  /** Handles the fallback stopping or resuming the video. The preview continues. */
   #videoChanged() {
-    // It was judged by what is no longer sent.
+    // The last judgment applied to media that is no longer sent.
     if (this.stream) this.stream.uplink = good;
     this.#quality.skip();
     this.#publications?.replaceTrack(this, 'video', this.#isStopped('video') ? null : this.#capture.track('video'));
@@ -324,18 +324,18 @@ export class Publisher extends Emitter {
     if (track) track.enabled = this.#sends[kind];
     if (kind === 'audio') return;
     this.#widget.audioOnly = !this.#has('video');
-    // A screen has a hint of its own from the browser.
+    // The browser sets a screen's content hint itself.
     if (track && this.#sending.videoContentHint !== undefined) track.contentHint = this.#sending.videoContentHint;
   }
 
   /**
-   * Tells the other members whether this publisher sends audio or video.
+   * Notifies the other members whether this publisher sends audio or video.
    * @param {Kind} kind
    */
   #tell(kind) {
     const has = this.#sendsNow(kind);
     this.#publications?.update(this, kind === 'audio' ? { hasAudio: has } : { hasVideo: has });
-    // The network may not carry a video that was turned on.
+    // The network may be too slow for the video that was turned on.
     this.#fallback.check();
   }
 

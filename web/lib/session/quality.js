@@ -1,4 +1,4 @@
-// What a subscriber and a publisher know about the quality of their stream, and when to tell the program.
+// The stream quality of subscribers and publishers, and when to notify the program about it.
 
 import { condition, good, receivedCondition, sentCondition, streamCondition, worst } from '../media/condition.js';
 import { ConditionMeter } from '../media/condition-meter.js';
@@ -7,7 +7,7 @@ import { receivedCounters, sentCounters } from '../media/stats.js';
 /** @typedef {import('../media/condition.js').Condition} Condition */
 /** @typedef {import('./roster.js').Stream} Stream */
 
-/** Tells a condition when it differs from the last one. */
+/** Reports a condition when it differs from the last one. */
 class News {
   #read;
   #tell;
@@ -32,13 +32,13 @@ class News {
 /**
  * @typedef {object} ReceivedOptions
  * @property {import('../clock.js').Clock} clock
- * @property {() => Promise<RTCStatsReport[]>} reports of the receivers
+ * @property {() => Promise<RTCStatsReport[]>} reports the reports of the receivers
  * @property {() => {stream: Stream, pause: string | null, isLost: boolean}} state
  * @property {(condition: Condition) => void} changed
  */
 
 /**
- * What the server says of the video that it forwards.
+ * The server's information about the video that it forwards.
  * @typedef {{videoPaused: boolean, reason: string, rid?: string, temporalLayer?: number, limited?: boolean}} SubscriptionChange
  */
 
@@ -51,7 +51,7 @@ export class ReceivedQuality {
   isWarned = false;
   /** @type {import('../media/stats.js').Limitation} */
   limitation = { qualityLimitationReason: 'none' };
-  /** Whether the network carries less than the subscriber wants of the video. */
+  /** Whether the network is too slow for the video layer that the subscriber wants. */
   #isLimited = false;
 
   /** @param {ReceivedOptions} options */
@@ -69,12 +69,12 @@ export class ReceivedQuality {
   /** @param {SubscriptionChange} change */
   limited({ videoPaused, reason, rid, temporalLayer, limited = this.#isLimited }) {
     this.#isLimited = limited;
-    // The reason of a change may be that what limited the video has gone.
+    // A change may also mean that a limit was removed.
     const lasting = limited ? 'bandwidth' : reason === 'size' || reason === 'publisher' ? reason : 'none';
     this.limitation = { qualityLimitationReason: videoPaused ? reason : lasting, rid, temporalLayer };
   }
 
-  /** Forgets what limited the video, because the server sets up the subscription again. */
+  /** Clears the limits of the video, because the server sets up the subscription again. */
   unlimited() {
     this.#isLimited = false;
     this.limitation = { qualityLimitationReason: 'none' };
@@ -87,7 +87,7 @@ export class ReceivedQuality {
     });
   }
 
-  /** Tells the condition if it has changed. */
+  /** Reports the condition if it has changed. */
   check() {
     this.#news.check();
   }
@@ -95,10 +95,10 @@ export class ReceivedQuality {
 
 /**
  * @typedef {object} SentOptions
- * @property {() => Promise<{reports: RTCStatsReport[]}[]>} reports of the senders, for each connection
+ * @property {() => Promise<{reports: RTCStatsReport[]}[]>} reports the reports of the senders, for each connection
  * @property {() => Stream | null} stream null while not published
- * @property {() => boolean} isVideoStopped whether the video is not sent, because the network is too slow for it
- * @property {() => void} judged the network may have been judged differently
+ * @property {() => boolean} isVideoStopped whether the video is stopped because the network is too slow
+ * @property {() => void} judged the judgment of the network may have changed
  * @property {(condition: Condition) => void} changed
  */
 
@@ -106,7 +106,7 @@ export class ReceivedQuality {
 export class SentQuality {
   #options;
   #news;
-  /** @type {ConditionMeter<import('../media/condition.js').SentCounters> | null} null while nobody listens */
+  /** @type {ConditionMeter<import('../media/condition.js').SentCounters> | null} null while there is no listener */
   #meter = null;
 
   /** @param {SentOptions} options */
@@ -121,7 +121,8 @@ export class SentQuality {
   }
 
   /**
-   * Whether the network does not carry what is sent. A long way alone, which only delays it, would not be shorter for less.
+   * Whether the network is too slow for the media being sent. A long round trip alone does not count, because sending less does not
+   * shorten it.
    */
   get isTooSlow() {
     return this.#judgments.some(({ level, reason }) => level === 'poor' && (reason === 'loss' || reason === 'bandwidth'));
@@ -145,12 +146,12 @@ export class SentQuality {
     this.check();
   }
 
-  /** Skips the time since the last look, because what is sent has changed on purpose. */
+  /** Ignores the time since the last judgment, because the sent media was changed on purpose. */
   skip() {
     this.#meter?.skip();
   }
 
-  /** Tells the condition if it has changed. */
+  /** Reports the condition if it has changed. */
   check() {
     this.#options.judged();
     this.#news.check();

@@ -1,4 +1,4 @@
-// The connections and streams of a session. Invariant: one object for each connection and stream, from its first mention on.
+// The connections and streams of a session. Invariant: one object for each connection and stream, starting with its first mention.
 
 import { good } from '../media/condition.js';
 
@@ -27,7 +27,7 @@ export class Roster {
 
   set isComplete(isComplete) {
     this.#isComplete = isComplete;
-    // The others left before their page.
+    // The others left before their page arrived.
     if (isComplete) this.#early.clear();
   }
 

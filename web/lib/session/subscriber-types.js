@@ -1,4 +1,4 @@
-// What a subscriber is made of, and what a session uses of it. Only types.
+// Types of a subscriber's parts, and of its interface to a session.
 
 /** @typedef {import('../media/preference.js').Size} Size */
 /**

@@ -190,7 +190,7 @@ export class Subscriber extends Emitter {
   }
 
   /**
-   * How well the stream travels, and whose network is the cause. The received media are judged only while the event
+   * The network condition of the stream, and whose network causes it. The received media is measured only while the event
    * `networkConditionChanged` has a handler.
    */
   get networkCondition() {
@@ -261,7 +261,7 @@ export class Subscriber extends Emitter {
     return this.stream.hasVideo && this.#wants.video && this.#pause === null;
   }
 
-  /** Whether the user cannot see the video now. */
+  /** Whether the user currently cannot see the video. */
   get #isHidden() {
     return this.#auto?.isHidden ?? false;
   }
@@ -300,7 +300,7 @@ export class Subscriber extends Emitter {
     this.#quality.isWarned = false;
     this.#quality.meter.skip();
     this.#apply();
-    // The reason of the pause, whatever ended it.
+    // Report the reason of the pause, regardless of what ended it.
     if (this.stream.hasVideo && this.#wants.video) this.#tellVideo(!isPaused, pause);
     this.#quality.check();
   }
@@ -340,7 +340,7 @@ export class Subscriber extends Emitter {
     this.#auto?.stop();
     this.#widget.destroy();
     subscribers.delete(this);
-    this.#settle(otFailure('OT_STREAM_DESTROYED', 1604, 'The stream ended before it could be displayed.'));
+    this.#settle(otFailure('OT_STREAM_DESTROYED', 1604, 'The stream ended before its media arrived.'));
     this.dispatch(new OTEvent('destroyed', { reason }));
   }
 

@@ -46,7 +46,7 @@ export class Subscriptions {
     try {
       core.demand('subscribe', 1500);
       if (!core.roster.streams.has(streamId)) {
-        throw otFailure('OT_STREAM_NOT_FOUND', 1604, 'This stream has ended or is not in this session.');
+        throw otFailure('OT_STREAM_NOT_FOUND', 1604, 'This stream has ended or belongs to another session. Subscribe to a current stream.');
       }
       // In a routed session, the server sends our own stream back to us, which tests both directions. Elsewhere, this is an
       // error.
@@ -85,7 +85,7 @@ export class Subscriptions {
     return this.#core.transport?.receivers(streamId) ?? [];
   }
 
-  /** @returns {Promise<number | undefined>} the bitrate that the connection from the server carries, in bit/s, if it is known */
+  /** @returns {Promise<number | undefined>} the bandwidth from the server, in bit/s, if it is known */
   async estimate() {
     return this.#core.transport?.estimate?.();
   }
@@ -95,7 +95,7 @@ export class Subscriptions {
     for (const subscriber of [...this.#subscribers]) this.end(subscriber, reason);
   }
 
-  /** Forgets what was sent to the server, which is no longer notified because the session is over. */
+  /** Forgets the sent preferences. The session is over, so the server is no longer notified. */
   forgetTold() {
     this.#told.clear();
     this.#pace.stop();
@@ -111,8 +111,8 @@ export class Subscriptions {
   }
 
   /**
-   * Sends the new combined preference of a stream that is now shown in another size, or hidden. The user may move or scroll many
-   * at once, so the messages are limited.
+   * Sends the new combined preference of a stream that is now shown at another size, or hidden. Moving or scrolling can change many
+   * streams together, so the message rate is limited.
    * @param {string} streamId
    */
   viewChanged(streamId) {

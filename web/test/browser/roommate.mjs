@@ -13,7 +13,7 @@ export const says = {
   left: /left\.$/i,
   outside: /not in the room/i,
   dropped: /connection lost\. reconnecting/i,
-  host: /you are a host of this room now/i,
+  host: /you are now a host of this room/i,
   muted: /a host muted you/i,
   shareStopped: /a host stopped your screen share/i,
   copied: /link copied/i,

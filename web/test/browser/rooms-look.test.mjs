@@ -72,13 +72,13 @@ test('the room looks right: alone, with others, its panels, its dialogs and a kn
   await looksRight(t, page, 'files');
   await holdUploads(page);
   await sendFile(page, 'A film of the garden, which is long enough to need a while.mp4', Array(70_000).fill(7));
-  await page.find('button', 'Cancel the file');
+  await page.find('button', 'Cancel upload');
   await looksRight(t, page, 'sending');
   await page.resize(390, 780);
-  const cancel = await (await page.find('button', 'Cancel the file')).evaluate(function () { return this.getBoundingClientRect().right; });
+  const cancel = await (await page.find('button', 'Cancel upload')).evaluate(function () { return this.getBoundingClientRect().right; });
   assert.ok(cancel <= 390, `a long name pushes the button out of the panel, to ${cancel}`);
   await page.resize(1280, 720);
-  await page.click('button', 'Cancel the file');
+  await page.click('button', 'Cancel upload');
   await page.waitFor('the upload is canceled', () => document.getElementById('file-progress').hidden);
   await page.click('button', 'Invite');
   await page.waitFor('the QR code is shown', "document.querySelector('#invite-qr img')?.naturalWidth > 0");
@@ -162,7 +162,7 @@ test('a room can be used with the keyboard alone', async (t) => {
   await focusIsOn(page, 'more');
   await tabTo(page, 'button', 'Raise hand');
   await page.press('Enter');
-  await other.waitForStatus(/Ann.* raised a hand/);
+  await other.waitForStatus(/Ann.* raised their hand/);
   await tabTo(page, 'button', 'Leave');
   await page.press('Enter');
   await ended(page, endings.left);

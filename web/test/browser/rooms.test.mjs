@@ -96,7 +96,7 @@ test('a room that is direct between devices says so, also to somebody whose link
   const one = await browser.newPage({ color: ann.color, label: 'Ann' });
   t.after(() => one.close());
   await one.goto(`${url}/rooms`);
-  await one.click('checkbox', 'Direct between devices (for a few people)');
+  await one.click('checkbox', 'Peer-to-peer (small groups)');
   await one.fill('textbox', 'Room name', room);
   await one.click('button', 'Join');
   await one.find('textbox', 'Your name');
@@ -119,9 +119,9 @@ test('at the server’s bandwidth limit, the page says that others do not see th
   // Longer than the server needs to measure.
   await Promise.all([one, other].map((page) => framesRise(page, { by: 45 })));
   const third = await come(t, browser, url, cat);
-  await third.until('it says why nobody sees Cat', async () => /Others do not see or hear you yet.*bandwidth limit/.test(await third.alerts()));
+  await third.until('it says why nobody sees Cat', async () => /Others cannot see or hear you yet.*bandwidth limit/.test(await third.alerts()));
   await third.waitFor('the tiles say that they show nobody yet, and not that everyone is muted', () => (
-    document.querySelectorAll('.person-tile[data-away="Not shown yet"]:not([data-muted])').length === 2));
+    document.querySelectorAll('.person-tile[data-away="No audio or video yet"]:not([data-muted])').length === 2));
   assertNoComplaints(one, other, third);
 });
 
@@ -224,7 +224,7 @@ test('a locked room lets nobody in, and one with a password those who know it', 
   await setPassword(host, 'open sesame');
   await guest.click('button', 'Join again');
   await press(guest, { password: 'open barley' });
-  await guest.until('it says that the password is wrong', async () => /not the password/.test(await guest.alerts()));
+  await guest.until('it says that the password is wrong', async () => /Wrong password/.test(await guest.alerts()));
   await press(guest, { password: 'open sesame' });
   await Promise.all([seesAll(host, { Bob: 'green' }), seesAll(guest, { Ann: 'red' })]);
 });

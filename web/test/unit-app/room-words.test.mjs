@@ -88,8 +88,8 @@ test('a join that is refused because of the invitation ends the visit, says why 
 test('an address that cannot be read leads to no room of an accidental name', () => {
   const machine = new RoomMachine({ address: '' });
   const { title, text, ways } = endingOf(machine.state, strings);
-  assert.deepEqual([title, ways], ['This link cannot be read', ['otherRooms']]);
-  assert.match(text, /Ask for it again/);
+  assert.deepEqual([title, ways], ['This link does not work', ['otherRooms']]);
+  assert.match(text, /Ask for the link again/);
   assert.equal(machine.tell('join').effects.length, 0);
 });
 
@@ -99,7 +99,7 @@ test('a page in a frame does not lead to the list of rooms, which cannot be show
 
 test('a camera that is no longer sent is told, with what to do', () => {
   const { state } = new RoomMachine().inside().tell('refused', { code: 'not_sent', message: '' });
-  assert.match(noticeOf(state, strings).text, /Nobody sees or hears you any more.*join again/);
+  assert.match(noticeOf(state, strings).text, /Others can no longer see or hear you.*join again/);
 });
 
 test('what cannot be sent or received is told in one sentence with what happens and what to do, until it is over or closed', () => {
@@ -107,13 +107,13 @@ test('what cannot be sent or received is told in one sentence with what happens 
   const text = (machine) => plain(noticeOf(machine.state, strings)?.text ?? '');
   const machine = new RoomMachine().inside({ people: [ann, me, bob] });
   fault(machine, 'stream-bob', 'bandwidth_exceeded', { connectionId: 'bob' });
-  assert.match(text(machine), /^You do not see or hear Bob yet, because the server .* keeps trying\. It helps if people turn their cameras off\.$/);
+  assert.match(text(machine), /^You cannot see or hear Bob yet, because the server .* keeps trying\. Ask people to turn their cameras off\.$/);
   fault(machine, 'stream-ann', 'internal', { connectionId: 'ann' });
-  assert.match(text(machine), /^You do not see or hear everyone yet/);
+  assert.match(text(machine), /^You cannot see or hear some people yet/);
   fault(machine, 'screen', 'internal');
   assert.match(text(machine), /your screen yet\. This page keeps trying\..* share again/);
   fault(machine, 'camera', 'bandwidth_exceeded');
-  assert.match(text(machine), /^Others do not see or hear you yet, because .* bandwidth limit\. This page keeps trying\. To be heard, turn your camera off\.$/);
+  assert.match(text(machine), /^Others cannot see or hear you yet, because .* bandwidth limit\. This page keeps trying\. Turn your camera off so that others can at least hear you\.$/);
   assert.equal(text(machine.tell('dismiss')), '');
   machine.tell('faultOver', { of: 'camera' }).tell('faultOver', { of: 'screen' });
   fault(machine, 'video', 'bandwidth_exceeded');
@@ -121,13 +121,13 @@ test('what cannot be sent or received is told in one sentence with what happens 
   machine.tell('faultOver', { of: 'video' });
   fault(machine, 'screen', 'internal');
   fault(machine, 'camera', 'internal');
-  assert.match(text(machine), /^Others do not see or hear you yet\. This page keeps trying/);
+  assert.match(text(machine), /^Others cannot see or hear you yet\. This page keeps trying/);
   for (const of of ['camera', 'screen', 'stream-bob']) machine.tell('faultOver', { of });
   assert.match(text(machine), /hear Ann yet/);
   fault(machine, 'stream-ann', 'not_permitted', { connectionId: 'ann', isFinal: true });
   assert.match(text(machine), /hear Ann\. Leave the room and join again/);
   fault(machine, 'stream-bob', 'internal', { connectionId: 'bob' });
-  assert.match(text(machine), /hear everyone yet\. This page keeps trying/, 'Bob may still come');
+  assert.match(text(machine), /hear some people yet\. This page keeps trying/, 'Bob may still come');
   machine.tell('faultOver', { of: 'stream-bob' });
   assert.equal(text(machine.tell('faultOver', { of: 'stream-ann' })), '');
 });
@@ -137,15 +137,15 @@ test('a screen of another person that cannot be received is told as a screen', (
   const text = () => plain(noticeOf(machine.state, strings)?.text ?? '');
   const machine = new RoomMachine().inside({ people: [ann, me, bob] });
   fault('internal');
-  assert.match(text(), /^You do not see the screen of Bob yet\. This page keeps trying/);
+  assert.match(text(), /^You cannot see the screen of Bob yet\. This page keeps trying/);
   fault('bandwidth_exceeded');
-  assert.match(text(), /^You do not see the screen of Bob yet, because the server .* bandwidth limit/);
+  assert.match(text(), /^You cannot see the screen of Bob yet, because the server .* bandwidth limit/);
   fault('not_permitted', true);
-  assert.match(text(), /^You do not see the screen of Bob\. Leave the room and join again/);
+  assert.match(text(), /^You cannot see the screen of Bob\. Leave the room and join again/);
   fault('internal', false, 'screen-ann', 'ann');
-  assert.match(text(), /^You do not see every shared screen yet/);
+  assert.match(text(), /^You cannot see some of the shared screens yet/);
   machine.tell('fault', { of: 'stream-ann', connectionId: 'ann', isScreen: false, code: 'internal', isFinal: false });
-  assert.match(text(), /^You do not see or hear everyone yet/);
+  assert.match(text(), /^You cannot see or hear some people yet/);
 });
 
 test('the names that tests and users rely on do not change', () => {

@@ -108,7 +108,7 @@ describe('A client that connects', () => {
     const broken = make({ WebSocket: class { constructor() { throw new SyntaxError('bad url'); } } });
     const error = await rejection(broken.connect());
     assert.equal(error.code, 'connect_failed');
-    assert.match(error.message, /Check the url/);
+    assert.match(error.message, /Check the URL/);
   });
 });
 
