@@ -25,9 +25,9 @@ let package = Package(
         .executable(name: "confab", targets: ["Command"]),
         .library(name: "AppModel", targets: ["AppModel"]),
         .library(name: "Confab", targets: ["Confab"]),
-        .library(name: "ConfabRobots", targets: ["ConfabRobots"]),
+        .library(name: "ConfabHeadless", targets: ["ConfabHeadless"]),
         .library(name: "ConfabUI", targets: ["ConfabUI"]),
-        .library(name: "OpenTokShapes", targets: ["OpenTokShapes"]),
+        .library(name: "OpenTokCompat", targets: ["OpenTokCompat"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -72,7 +72,7 @@ let package = Package(
         // Views of the SDK for SwiftUI. Empty on Linux, where `scripts/check-ios` compiles it.
         .target(name: "ConfabUI", dependencies: ["Confab"], swiftSettings: settings),
         // The SDK with the API of OpenTok's SDK for iOS, so that code written for that SDK compiles.
-        .target(name: "OpenTokShapes", dependencies: ["Confab", "ConfabUI"], swiftSettings: settings),
+        .target(name: "OpenTokCompat", dependencies: ["Confab", "ConfabUI"], swiftSettings: settings),
         .target(
             name: "Signaling",
             dependencies: [
@@ -97,14 +97,14 @@ let package = Package(
         .target(name: "Peers", dependencies: ["CSockets", "Datagrams", "RTC"], swiftSettings: packetSettings),
         // The SDK's media engine for Linux, which sends files and receives encoded frames.
         .target(
-            name: "ConfabRobots", dependencies: ["Confab", "Peers", "RTC"], swiftSettings: packetSettings
+            name: "ConfabHeadless", dependencies: ["Confab", "Peers", "RTC"], swiftSettings: packetSettings
         ),
         // Headless clients: the bot, which uses the SDK, and the load generator, whose client does only what a load test needs.
         // They use only interfaces that any client can use.
         .target(
             name: "Robots",
             dependencies: [
-                "Confab", "ConfabRobots", "Datagrams", "Peers", "RTC", "Wire",
+                "Confab", "ConfabHeadless", "Datagrams", "Peers", "RTC", "Wire",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -170,7 +170,7 @@ let package = Package(
         ),
         // The model of the app with a simulated device, which the browser tests start and call.
         .executableTarget(
-            name: "AppHost", dependencies: ["AppModel", "Confab", "ConfabRobots"], path: "Tests/AppHost",
+            name: "AppHost", dependencies: ["AppModel", "Confab", "ConfabHeadless"], path: "Tests/AppHost",
             swiftSettings: settings
         ),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: settings),
@@ -178,10 +178,10 @@ let package = Package(
             name: "ConfabTests", dependencies: ["Confab", "TestSupport", "Wire"], swiftSettings: settings
         ),
         .testTarget(
-            name: "OpenTokShapesTests", dependencies: ["Confab", "OpenTokShapes", "Wire"], swiftSettings: settings
+            name: "OpenTokCompatTests", dependencies: ["Confab", "OpenTokCompat", "Wire"], swiftSettings: settings
         ),
         .testTarget(
-            name: "ConfabRobotsTests", dependencies: ["Confab", "ConfabRobots", "Peers", "RTC", "TestSupport"],
+            name: "ConfabHeadlessTests", dependencies: ["Confab", "ConfabHeadless", "Peers", "RTC", "TestSupport"],
             swiftSettings: settings
         ),
         .testTarget(
@@ -204,7 +204,7 @@ let package = Package(
         ),
         .testTarget(
             name: "RobotsTests",
-            dependencies: ["ConfabRobots", "Datagrams", "Peers", "RTC", "Robots", "SFU", "Wire", "TestSupport"],
+            dependencies: ["ConfabHeadless", "Datagrams", "Peers", "RTC", "Robots", "SFU", "Wire", "TestSupport"],
             swiftSettings: settings
         ),
         .testTarget(
@@ -233,7 +233,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "AppModel", "Confab", "ConfabRobots", "OpenTokShapes", "Peers", "Robots", "Server", "Signaling", "Wire",
+                "AppModel", "Confab", "ConfabHeadless", "OpenTokCompat", "Peers", "Robots", "Server", "Signaling",
+                "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],

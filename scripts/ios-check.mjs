@@ -79,7 +79,7 @@ function declaredName(line) {
 const implicit = /^(build\w+|wrappedValue|projectedValue|rawValue|dynamicMember|callAsFunction|main|formUnion|formIntersection|symmetricDifference|formSymmetricDifference|union|intersection|insert|remove|update|contains|startIndex|endIndex|default|Body|T|Value|Context|Coordinator|UIViewType|coder|ignore|_ConditionalContent|TupleView)$/;
 
 /** The folders with compiled code besides the app's own. */
-const others = ['Sources/ConfabUI', 'Sources/OpenTokShapes', 'ios/Samples'];
+const others = ['Sources/ConfabUI', 'Sources/OpenTokCompat', 'ios/Samples'];
 
 /** Each declared name is used in code that is compiled, or at least in another declaration if it is a type. */
 function unused() {
@@ -361,7 +361,7 @@ function mistakes() {
   const unseen = [];
   try {
     for (const { file, replace, by, expect } of JSON.parse(read('ios/Mistakes/edits.json'))) {
-      for (const part of ['ios', 'Sources/ConfabUI', 'Sources/OpenTokShapes', 'Tests/AppModelTests/Screens', 'Package.swift', 'scripts/ios-project', 'scripts/ios-texts.mjs']) {
+      for (const part of ['ios', 'Sources/ConfabUI', 'Sources/OpenTokCompat', 'Tests/AppModelTests/Screens', 'Package.swift', 'scripts/ios-project', 'scripts/ios-texts.mjs']) {
         rmSync(join(copy, part), { recursive: true, force: true });
         cpSync(join(own, part), join(copy, part), { recursive: true });
       }

@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url';
 import { targetsOf } from './affected.mjs';
 import { dumpPackage, root } from './checkout.mjs';
 
-/** The products that an app may depend on. `ConfabRobots` is for Linux, and needs OpenSSL. */
-export const products = ['Confab', 'ConfabUI', 'OpenTokShapes', 'AppModel'];
+/** The products that an app may depend on. `ConfabHeadless` is for Linux, and needs OpenSSL. */
+export const products = ['Confab', 'ConfabUI', 'OpenTokCompat', 'AppModel'];
 
 /**
  * Returns a sentence for each forbidden target that a product reaches.

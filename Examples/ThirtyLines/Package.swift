@@ -12,7 +12,7 @@ let package = Package(
         .executableTarget(
             name: "ThirtyLines",
             dependencies: [
-                .product(name: "Confab", package: "confab"), .product(name: "ConfabRobots", package: "confab"),
+                .product(name: "Confab", package: "confab"), .product(name: "ConfabHeadless", package: "confab"),
             ],
             swiftSettings: [
                 .enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("MemberImportVisibility"),

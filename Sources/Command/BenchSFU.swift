@@ -9,7 +9,8 @@ import Wire
 /// The `confab bench` command: benchmarks for the operator's machine.
 struct Bench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Benchmark the server on this machine.", subcommands: [BenchSFU.self, BenchLine.self, BenchSDK.self])
+        abstract: "Benchmark the server on this machine.",
+        subcommands: [BenchSFU.self, BenchNetwork.self, BenchSDK.self])
 }
 
 /// The `confab bench sfu` command. Sends media through a server and measures the server's load.

@@ -18,7 +18,7 @@ public actor ConfabClient {
     /// Shared by all features of the client.
     nonisolated let core: ClientCore
     /// The roulette, people, calls and rooms.
-    nonisolated let ways: ConfabWays
+    nonisolated let features: ConfabFeatures
 
     /// Creates a client. It does not connect yet.
     ///
@@ -39,15 +39,15 @@ public actor ConfabClient {
 
     init(
         server: URL, credential: Credential, name: String? = nil, media: (any MediaEngine)? = nil,
-        options: Options = Options(), in surroundings: Surroundings
+        options: Options = Options(), in dependencies: Dependencies
     ) {
         var hello = Hello()
         hello.name = name
         hello.client = options.clientName ?? "confab-swift"
         core = ClientCore(
             url: Self.socketURL(server), credential: credential, hello: hello, media: media, options: options,
-            surroundings: surroundings)
-        ways = ConfabWays(core)
+            dependencies: dependencies)
+        features = ConfabFeatures(core)
     }
 
     /// Returns the URL of the WebSocket; nil if the server's address is unusable.

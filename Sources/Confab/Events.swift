@@ -54,7 +54,7 @@ final class EventSource<Element: Sendable>: Sendable {
         weak let subscription: EventSubscription<Element>?
     }
 
-    private let state: Guarded<State>
+    private let state: LockedValue<State>
     private let coalesces: Bool
     private let fold: Fold
 
@@ -71,7 +71,7 @@ final class EventSource<Element: Sendable>: Sendable {
     }
 
     private init(present: [Element], coalesces: Bool, fold: @escaping Fold) {
-        state = Guarded(State(present: present))
+        state = LockedValue(State(present: present))
         (self.coalesces, self.fold) = (coalesces, fold)
     }
 
@@ -146,12 +146,12 @@ final class EventSubscription<Element: Sendable>: Sendable {
         var failure: ConfabError?
     }
 
-    private let state: Guarded<State>
+    private let state: LockedValue<State>
     private let coalesces: Bool
     private let unsubscribe: @Sendable () -> Void
 
     init(initial: [Element], coalesces: Bool, _ unsubscribe: @escaping @Sendable () -> Void) {
-        state = Guarded(State(unread: initial))
+        state = LockedValue(State(unread: initial))
         (self.coalesces, self.unsubscribe) = (coalesces, unsubscribe)
     }
 

@@ -15,10 +15,10 @@ public protocol IdentityStore: Sendable {
 
 /// Keeps the identity in memory, so that each launch of the program has a new identity. For tests and guests.
 public final class MemoryIdentity: IdentityStore {
-    private let secret: Guarded<String?>
+    private let secret: LockedValue<String?>
 
     /// Creates a store that holds a secret, or none.
-    public init(_ secret: String? = nil) { self.secret = Guarded(secret) }
+    public init(_ secret: String? = nil) { self.secret = LockedValue(secret) }
 
     /// The stored secret; nil if there is none.
     public func load() -> String? { secret.withLock { $0 } }

@@ -46,12 +46,12 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - certificate: the certificate for all connections. If nil, a new one is created.
-    ///   - givesWay: if true, an arriving datagram never makes this thread preempt another one. Otherwise a load test
+    ///   - yields: if true, an arriving datagram never makes this thread preempt another one. Otherwise a load test
     ///     would interrupt the server while it sends, and the load test's work would be counted as the server's.
     ///   - stampsArrivals: if true, packets have the time at which the kernel received them, instead of the time at
     ///     which this thread read them. This keeps the thread's own delays out of measurements.
     /// - Throws: `RobotError` if the system is out of descriptors or OpenSSL fails.
-    public init(certificate: DTLSCertificate? = nil, givesWay: Bool = false, stampsArrivals: Bool = false) throws {
+    public init(certificate: DTLSCertificate? = nil, yields: Bool = false, stampsArrivals: Bool = false) throws {
         guard let certificate = certificate ?? DTLSCertificate.make() else {
             throw RobotError("OpenSSL could not create a certificate. Version 3.0 or newer is required.")
         }
@@ -73,7 +73,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
         // The thread retains the loop until it is stopped.
         Thread.detachNewThread { [self] in
             #if os(Linux)
-            if givesWay { confab_give_way() }
+            if yields { confab_give_way() }
             #endif
             live()
         }

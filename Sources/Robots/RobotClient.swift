@@ -8,7 +8,7 @@ import Peers
 import Synchronization
 import Wire
 
-/// The client for load tests: `confab.v1` over NIO, driven by a `ClientLine`. It uses few resources, drops all events
+/// The client for load tests: `confab.v1` over NIO, driven by a `SignalClient`. It uses few resources, drops all events
 /// and does not resume: if its connection breaks, the client ends. Everything else uses the SDK.
 ///
 /// ```swift
@@ -16,9 +16,9 @@ import Wire
 /// let joined = try await client.join(session, token: token)
 /// ```
 public final class RobotClient: Sendable {
-    private let line: RobotLine
+    private let line: RobotSignalClient
 
-    private init(_ line: RobotLine) { self.line = line }
+    private init(_ line: RobotSignalClient) { self.line = line }
 
     /// Opens a WebSocket and sends `hello`.
     ///
@@ -31,8 +31,8 @@ public final class RobotClient: Sendable {
     public static func connect(
         to server: String, hello: Hello = Hello(), from source: String? = nil, on group: (any EventLoopGroup)? = nil
     ) async throws -> RobotClient {
-        let place = try RobotPlace(server)
-        let line = RobotLine(hello)
+        let place = try HostEndpoint(server)
+        let line = RobotSignalClient(hello)
         let loop = (group ?? MultiThreadedEventLoopGroup.singleton).next()
         do {
             try await line.open(place, from: source, on: loop)
@@ -95,7 +95,7 @@ extension RobotError {
 }
 
 /// The address of a server.
-struct RobotPlace {
+struct HostEndpoint {
     var host: String
     var port: Int
     var isSecure: Bool

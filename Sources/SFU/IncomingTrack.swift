@@ -113,7 +113,7 @@ final class IncomingTrack {
         guard let index = subscribers.firstIndex(where: { $0 === subscriber }) else { return }
         subscribers.remove(at: index)
         // The subscribers after this one move up.
-        for encoding in encodings where index < encoding.turn?.subscriber ?? 0 { encoding.turn?.subscriber -= 1 }
+        for encoding in encodings where index < encoding.pass?.subscriber ?? 0 { encoding.pass?.subscriber -= 1 }
         needsSelection = true
     }
 }
@@ -142,7 +142,7 @@ final class IncomingEncoding {
     var waitingSince: MediaTime?
     /// How far the pending packets were forwarded, if the previous flush ended before all subscribers had received
     /// them.
-    var turn: Turn?
+    var pass: ForwardingPass?
     /// Whether the pending packets' bytes are in the history rather than the receive buffer.
     var isHeld = false
     var lastPacketAt: MediaTime?
@@ -156,7 +156,7 @@ final class IncomingEncoding {
     var judgedLosses: Int64 = 0
 
     /// The progress of forwarding: the number of pending packets in this pass, and the subscriber that gets them next.
-    struct Turn {
+    struct ForwardingPass {
         var packets: Int
         var subscriber = 0
     }
@@ -189,7 +189,7 @@ final class IncomingEncoding {
     /// Drops the packets that have not been forwarded.
     func forgetPending() {
         pending.removeAll(keepingCapacity: true)
-        (turn, isHeld, waitingSince) = (nil, false, nil)
+        (pass, isHeld, waitingSince) = (nil, false, nil)
     }
 
     func isAlive(at now: MediaTime) -> Bool {
@@ -234,7 +234,7 @@ struct PendingPacket {
     /// Writes one subscriber's picture ids into the payload, over those of the previous subscriber. This is done in place,
     /// because the router owns the buffer and because a contiguous payload can be encrypted in one call.
     @inline(__always)
-    func renumber(_ numbers: Rewriting.Numbers) { renumber(picture: numbers.picture, layerZero: numbers.layerZero) }
+    func renumber(_ numbers: RTPRewriter.Numbers) { renumber(picture: numbers.picture, layerZero: numbers.layerZero) }
 
     /// Writes the publisher's picture ids into the payload again.
     func restore() { renumber(picture: picture ?? 0, layerZero: layerZero ?? 0) }

@@ -32,7 +32,7 @@ final class OutgoingTrack {
     /// The subscriber's header extension ids, indexed by the source's id (0 to 255); 0 if the extension is not forwarded.
     private(set) var extensionMap = [UInt8](repeating: 0, count: 256)
     var budget = RetransmissionBudget()
-    var rewriting: Rewriting
+    var rewriting: RTPRewriter
 
     unowned let peer: Peer
     let mid: String
@@ -84,7 +84,7 @@ final class OutgoingTrack {
     var metered: (packets: UInt32, octets: UInt32) = (0, 0)
 
     init(
-        peer: Peer, mid: String, kind: MediaKind, ssrc: UInt32, repairSSRC: UInt32?, rewriting: Rewriting,
+        peer: Peer, mid: String, kind: MediaKind, ssrc: UInt32, repairSSRC: UInt32?, rewriting: RTPRewriter,
         repair: UInt16
     ) {
         (self.peer, self.mid, self.kind, self.ssrc) = (peer, mid, kind, ssrc)
@@ -92,11 +92,11 @@ final class OutgoingTrack {
         (self.repairSSRC, self.rewriting, self.repairSequence) = (repairSSRC, rewriting, repair)
     }
 
-    /// Reads a field in each cache line that forwarding needs; see `Router.warm`.
+    /// Reads a field in each cache line that forwarding needs; see Router.prefetch`.
     @inline(__always)
-    func warm() -> UInt64 {
-        UInt64(ssrc) &+ UInt64(bitPattern: rewriting.firstSequence) &+ rewriting.warm() &+ (encoding == nil ? 0 : 1)
-            &+ (downlink?.warm() ?? 0)
+    func prefetch() -> UInt64 {
+        UInt64(ssrc) &+ UInt64(bitPattern: rewriting.firstSequence) &+ rewriting.prefetch() &+ (encoding == nil ? 0 : 1)
+            &+ (downlink?.prefetch() ?? 0)
     }
 
     func update(_ media: NegotiatedMedia) {

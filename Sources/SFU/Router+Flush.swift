@@ -10,7 +10,7 @@ extension Router {
         var unfinished = 0
         for index in touched.indices {
             let encoding = touched[index]
-            if encoding.turn != nil { hold(encoding, now: now) }
+            if encoding.pass != nil { hold(encoding, now: now) }
             guard !forward(encoding, &budget, now: now) else { continue }
             hold(encoding, now: now)
             touched[unfinished] = encoding
@@ -55,30 +55,30 @@ extension Router {
     private func forward(_ encoding: IncomingEncoding, _ budget: inout Int, now: MediaTime) -> Bool {
         let track = encoding.track
         while !encoding.pending.isEmpty {
-            let turn = encoding.turn ?? IncomingEncoding.Turn(packets: encoding.pending.count)
+            let pass = encoding.pass ?? IncomingEncoding.ForwardingPass(packets: encoding.pending.count)
             var (end, isServing) = (track.subscribers.count, true)
             // Audio has no budget: its packets are small, and delays are audible.
             if track.kind == .video {
                 // The first pass of a flush serves at least one subscriber.
-                let most = max(budget / turn.packets, budget == settings.longestFlush ? 1 : 0)
-                let served = track.end(of: turn, of: encoding, most)
+                let most = max(budget / pass.packets, budget == settings.longestFlush ? 1 : 0)
+                let served = track.end(of: pass, of: encoding, most)
                 (end, isServing) = (served.end, served.count > 0)
-                budget -= served.count * turn.packets
+                budget -= served.count * pass.packets
             }
-            if turn.subscriber < end {
+            if pass.subscriber < end {
                 if isServing { waitEnds(of: encoding) }
-                forward(turn, upTo: end, of: encoding, now: now)
+                forward(pass, upTo: end, of: encoding, now: now)
             }
             guard end == track.subscribers.count else {
-                encoding.turn = IncomingEncoding.Turn(packets: turn.packets, subscriber: end)
+                encoding.pass = IncomingEncoding.ForwardingPass(packets: pass.packets, subscriber: end)
                 return false
             }
-            encoding.turn = nil
-            if encoding.isHeld { for pending in encoding.pending[..<turn.packets] { pending.restore() } }
-            if turn.packets == encoding.pending.count {
+            encoding.pass = nil
+            if encoding.isHeld { for pending in encoding.pending[..<pass.packets] { pending.restore() } }
+            if pass.packets == encoding.pending.count {
                 encoding.pending.removeAll(keepingCapacity: true)
             } else {
-                encoding.pending.removeFirst(turn.packets)
+                encoding.pending.removeFirst(pass.packets)
             }
         }
         encoding.isHeld = false
@@ -86,11 +86,13 @@ extension Router {
         return true
     }
 
-    private func forward(_ turn: IncomingEncoding.Turn, upTo end: Int, of encoding: IncomingEncoding, now: MediaTime) {
-        let subscribers = encoding.track.subscribers[turn.subscriber..<end]
-        warm(subscribers)
+    private func forward(
+        _ pass: IncomingEncoding.ForwardingPass, upTo end: Int, of encoding: IncomingEncoding, now: MediaTime
+    ) {
+        let subscribers = encoding.track.subscribers[pass.subscriber..<end]
+        prefetch(subscribers)
         encoding.pending.withUnsafeBufferPointer { pending in
-            let burst = UnsafeBufferPointer(rebasing: pending[..<turn.packets])
+            let burst = UnsafeBufferPointer(rebasing: pending[..<pass.packets])
             for subscriber in subscribers where subscriber.encoding === encoding || subscriber.target === encoding {
                 forward(burst, from: encoding, to: subscriber, now: now)
             }
@@ -114,12 +116,12 @@ extension Router {
             pending.bytes = bytes
             encoding.pending[kept] = pending
             kept += 1
-            if index < encoding.turn?.packets ?? 0 { turned += 1 }
+            if index < encoding.pass?.packets ?? 0 { turned += 1 }
         }
         encoding.pending.removeLast(encoding.pending.count - kept)
         encoding.isHeld = true
-        encoding.turn?.packets = turned
-        if turned == 0 { encoding.turn = nil }
+        encoding.pass?.packets = turned
+        if turned == 0 { encoding.pass = nil }
     }
 }
 
@@ -127,9 +129,11 @@ extension IncomingTrack {
     /// Finds the end of a pass that serves at most this many subscribers. Subscribers that receive another layer or are
     /// paused do not count.
     /// - Returns: the index after the last subscriber, and the number of subscribers served.
-    func end(of turn: IncomingEncoding.Turn, of encoding: IncomingEncoding, _ most: Int) -> (end: Int, count: Int) {
+    func end(of pass: IncomingEncoding.ForwardingPass, of encoding: IncomingEncoding, _ most: Int) -> (
+        end: Int, count: Int
+    ) {
         var count = 0
-        for index in turn.subscriber..<subscribers.count where subscribers[index].takes(encoding) {
+        for index in pass.subscriber..<subscribers.count where subscribers[index].takes(encoding) {
             if count == most { return (index, count) }
             count += 1
         }

@@ -166,11 +166,11 @@ extension Router {
     /// For each subscriber, prefetches the memory that forwarding needs. Between two packets of a stream, other work evicts that
     /// memory from the caches. Without this loop, forwarding would wait for each read in turn. Here the processor fetches the
     /// cache lines of many subscribers in parallel.
-    func warm(_ subscribers: ArraySlice<OutgoingTrack>) {
+    func prefetch(_ subscribers: ArraySlice<OutgoingTrack>) {
         subscribers.withUnsafeBufferPointer { all in
             var sum: UInt64 = 0
-            for index in all.indices { sum &+= all[index].warm() }
-            for index in all.indices { sum &+= all[index].transport.warm(all[index].ssrc) }
+            for index in all.indices { sum &+= all[index].prefetch() }
+            for index in all.indices { sum &+= all[index].transport.prefetch(all[index].ssrc) }
             warmth &+= sum
         }
     }
@@ -263,7 +263,7 @@ extension Router {
 
     @inline(__always)
     private func write(
-        _ packet: UnsafePointer<PendingPacket>, as codec: MappedCodec, _ numbers: Rewriting.Numbers,
+        _ packet: UnsafePointer<PendingPacket>, as codec: MappedCodec, _ numbers: RTPRewriter.Numbers,
         to subscriber: OutgoingTrack, over sender: SRTPSender, now: MediaTime
     ) -> Int? {
         let bytes = packet.pointee.bytes

@@ -156,7 +156,7 @@ extension Router {
         let track = OutgoingTrack(
             peer: peer, mid: media.mid, kind: media.kind, ssrc: source.ssrc,
             repairSSRC: media.codecs.contains { $0.rtxPayloadType != nil } ? source.rtxSSRC : nil,
-            rewriting: Rewriting(
+            rewriting: RTPRewriter(
                 // Use the lower half, so that the number cannot wrap soon after the start (RFC 3711 §3.3.1).
                 sequence: UInt16.random(in: 0..<0x8000, using: &generator),
                 timestamp: UInt32.random(in: 0...UInt32.max, using: &generator)
@@ -199,7 +199,7 @@ extension Router {
     private func end(_ peer: Peer) {
         peer.transport.close(sink: sink)
         peers.removeAll { $0 === peer }
-        astray = astray.filter { $0.value !== peer }
+        unvalidatedPaths = unvalidatedPaths.filter { $0.value !== peer }
         audioChanged = true
         for ufrag in peer.ufrags where peersByUfrag[ufrag] === peer { peersByUfrag[ufrag] = nil }
         for path in peer.paths where peersByPath[path] === peer { peersByPath[path] = nil }

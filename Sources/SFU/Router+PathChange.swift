@@ -4,9 +4,9 @@ import RTC
 /// networks.
 extension Router {
     /// The minimum time between two datagrams from unknown addresses that are examined, because each causes a search.
-    private static let astrayInterval = MediaInterval.milliseconds(20)
+    private static let unvalidatedPathsInterval = MediaInterval.milliseconds(20)
     /// The maximum number of addresses being checked.
-    private static let maxAstray = 64
+    private static let maxUnvalidatedPaths = 64
     /// How long a subscriber must have been silent before a report from an unknown address is tried with its key, and
     /// the maximum number of keys to try for one report.
     private static let (silence, maxTries) = (MediaInterval.milliseconds(200), 64)
@@ -15,42 +15,43 @@ extension Router {
     /// client may not have noticed the change of its address, so the server checks the new address. This takes one
     /// round trip, while the client's next check may be seconds away. Only checks are sent there until the client has
     /// answered one.
-    func receiveAstray(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime) {
+    func receiveUnvalidated(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime) {
         // RFC 7983 §7: RTP or RTCP. A TCP connection cannot change its address.
         guard !path.isTCP, datagram.count >= RTPPacket.fixedHeaderLength, (128...191).contains(datagram[0]),
-            astrayAt.map({ now - $0 >= Self.astrayInterval }) ?? true
+            unvalidatedPathsAt.map({ now - $0 >= Self.unvalidatedPathsInterval }) ?? true
         else { return }
-        astrayAt = now
-        if astray.count >= Self.maxAstray { astray.removeAll(keepingCapacity: true) }
+        unvalidatedPathsAt = now
+        if unvalidatedPaths.count >= Self.maxUnvalidatedPaths { unvalidatedPaths.removeAll(keepingCapacity: true) }
         // RFC 5761 §4
-        if (192...223).contains(datagram[1]) { return receiveAstrayReport(datagram, on: path, now: now) }
+        if (192...223).contains(datagram[1]) { return receiveUnvalidatedReport(datagram, on: path, now: now) }
         let ssrc = UnsafeRawBufferPointer(datagram).bigEndian32(at: 8)
         guard let peer = peers.first(where: { $0.side == .send && $0.sources[ssrc] != nil }) else { return }
-        astray[path] = peer
-        _ = peer.transport.receiveAstray(datagram, on: path, now: now, sink: sink)
+        unvalidatedPaths[path] = peer
+        _ = peer.transport.receiveUnvalidated(datagram, on: path, now: now, sink: sink)
     }
 
     /// Finds the subscriber that sent a report. Browsers use the same SSRC in all reports, so only a subscriber's key
     /// identifies it. Only subscribers that have been silent for 200 ms are tried. Without transport-wide feedback
     /// these can be nearly all; later reports then try the others.
-    private func receiveAstrayReport(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime) {
+    private func receiveUnvalidatedReport(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime)
+    {
         // A check of this address may be under way. This entry is needed to match its answer.
-        let former = astray[path]
+        let former = unvalidatedPaths[path]
         if former?.side == .send { return }
         withUnsafeTemporaryAllocation(byteCount: datagram.count, alignment: 8) { copy in
             var tries = 0
             for step in 1...max(1, peers.count) where !peers.isEmpty && tries < Self.maxTries {
-                let index = (astrayTried + step) % peers.count
+                let index = (unvalidatedPathsTried + step) % peers.count
                 let peer = peers[index]
                 guard peer.side == .receive, peer.heardAt.map({ now - $0 >= Self.silence }) ?? false else { continue }
                 tries += 1
-                if tries == Self.maxTries { astrayTried = index }
+                if tries == Self.maxTries { unvalidatedPathsTried = index }
                 // Decryption overwrites its input, so use a copy.
                 copy.copyMemory(from: UnsafeRawBufferPointer(datagram))
-                astray[path] = peer
-                if peer.transport.receiveAstray(copy, on: path, now: now, sink: sink) { return }
+                unvalidatedPaths[path] = peer
+                if peer.transport.receiveUnvalidated(copy, on: path, now: now, sink: sink) { return }
             }
-            astray[path] = former
+            unvalidatedPaths[path] = former
         }
     }
 

@@ -16,14 +16,14 @@ extension Router {
             )
             clients[client, default: Client()].published.insert(stream)
         }
-        relink(publications[stream])
+        rebind(publications[stream])
     }
 
     /// Changes whether the audio and video of a stream are forwarded.
     public func update(_ stream: Key, audio: Bool, video: Bool) {
         guard let publication = publications[stream] else { return }
         (publication.forwardsAudio, publication.forwardsVideo) = (audio, video)
-        relink(publication)
+        rebind(publication)
     }
 
     public func unpublish(_ stream: Key) {
@@ -63,7 +63,7 @@ extension Router {
         }
         subscription.preference = preference
         take(mids, for: subscription)
-        relink(subscription)
+        rebind(subscription)
     }
 
     /// Assigns transceivers to a subscription. A transceiver carries one stream at a time, so it is taken from any stream
@@ -95,15 +95,15 @@ extension Router {
     func relinkAll(_ client: Key, _ side: Side) {
         guard let entry = clients[client] else { return }
         switch side {
-        case .send: for stream in entry.published { relink(publications[stream]) }
+        case .send: for stream in entry.published { rebind(publications[stream]) }
         case .receive:
             for stream in entry.subscribed {
-                if let subscription = publications[stream]?.subscriptions[client] { relink(subscription) }
+                if let subscription = publications[stream]?.subscriptions[client] { rebind(subscription) }
             }
         }
     }
 
-    private func relink(_ publication: Publication?) {
+    private func rebind(_ publication: Publication?) {
         guard let publication else { return }
         audioChanged = true
         if let peer = clients[publication.client]?.send {
@@ -115,17 +115,17 @@ extension Router {
                 }
             }
         }
-        for subscription in publication.subscriptions.values { relink(subscription) }
+        for subscription in publication.subscriptions.values { rebind(subscription) }
     }
 
-    private func relink(_ subscription: Subscription) {
-        relink(subscription, .audio)
-        relink(subscription, .video)
+    private func rebind(_ subscription: Subscription) {
+        rebind(subscription, .audio)
+        rebind(subscription, .video)
     }
 
     /// Updates one transceiver to match the publication, the subscription and their settings. The operation is
     /// idempotent.
-    private func relink(_ subscription: Subscription, _ kind: MediaKind) {
+    private func rebind(_ subscription: Subscription, _ kind: MediaKind) {
         let publication = subscription.publication
         guard let mid = subscription.mid(kind), let slot = clients[subscription.client]?.receive?.outgoing(mid),
             slot.kind == kind

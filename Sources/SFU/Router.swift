@@ -22,11 +22,11 @@ public final class Router {
     /// Peers by validated remote address.
     var peersByPath: [Path: Peer] = [:]
     /// Clients whose media or reports came from an address that is not validated, until they answer a check there.
-    var astray: [Path: Peer] = [:]
+    var unvalidatedPaths: [Path: Peer] = [:]
     /// When a datagram from an unknown address was last examined.
-    var astrayAt: MediaTime?
+    var unvalidatedPathsAt: MediaTime?
     /// The index of the last peer whose key was tried for a report from an unknown address.
-    var astrayTried = 0
+    var unvalidatedPathsTried = 0
     var clients: [Key: Client] = [:]
     /// All connections of all clients, for `tick`.
     var peers: [Peer] = []
@@ -43,7 +43,7 @@ public final class Router {
     var arrivedAt = MediaTime(nanoseconds: 0)
     /// The arrival time of the oldest packet forwarded since `takeOldestArrival`; nil if there is none.
     var oldestArrival: MediaTime?
-    /// The sum of the values read in `warm`. It has no meaning, but keeps the compiler from removing the reads.
+    /// The sum of the values read in `prefetch`. It has no meaning, but keeps the compiler from removing the reads.
     var warmth: UInt64 = 0
     /// Encodings with packets that have not been forwarded yet.
     var touched: [IncomingEncoding] = []
@@ -58,8 +58,8 @@ public final class Router {
     var lost: [UInt16] = []
     var events: [RouterEvent] = []
     /// Scratch buffers for the allocation: the videos that one subscriber requests, and the options for sending each.
-    var demands: [VideoDemand] = []
-    var steps: [VideoStep] = []
+    var demands: [VideoRequest] = []
+    var steps: [LayerOption] = []
     public internal(set) var counters = RouterCounters()
 
     /// The two peer connections of a client connection.
@@ -107,11 +107,11 @@ public final class Router {
             if first < 4, let other = self.peer(checking: datagram), other !== known {
                 return receive(datagram, for: other, on: path, now: now)
             }
-        } else if first < 4, let found = self.peer(checking: datagram) ?? astray[path] {
+        } else if first < 4, let found = self.peer(checking: datagram) ?? unvalidatedPaths[path] {
             peer = found
         } else {
             counters.strayDatagrams &+= 1
-            return receiveAstray(datagram, on: path, now: now)
+            return receiveUnvalidated(datagram, on: path, now: now)
         }
         receive(datagram, for: peer, on: path, now: now)
     }
@@ -140,7 +140,7 @@ public final class Router {
         peer.idleUntil = MediaTime(nanoseconds: .min)
         if let path, peersByPath[path] !== peer, peer.transport.isValidated(path), !isInUse(path) {
             peersByPath[path] = peer
-            astray[path] = nil
+            unvalidatedPaths[path] = nil
             peer.paths.removeAll { $0 == path }
             peer.paths.append(path)
             forgetOldPaths(of: peer)

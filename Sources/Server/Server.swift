@@ -151,8 +151,8 @@ public struct ConfabServer: Sendable {
             application, ClockWatch(clock: clock, logger: logger),
             BanWatch(gateway: gateway, storage: storage, live: live, logger: logger),
             Retention(storage: storage, clock: clock, live: live, logger: logger),
-            DiskWatch(gateway: gateway, mark: lowSpace, logger: logger),
-            ReturnedMemory(gateway: gateway), pushes,
+            DiskSpaceMonitor(gateway: gateway, mark: lowSpace, logger: logger),
+            MallocTrimmer(gateway: gateway), pushes,
         ]
         if let certificates { services.append(certificates) }
         services += settingsServices(gateway, live, certificates)
@@ -220,7 +220,7 @@ public struct ConfabServer: Sendable {
                 runner: runner, storage: storage, configuration: configuration, logger: logger, metrics: metrics
             )
             gateway.startPinging()
-            LoopWatch(eventLoop: eventLoop, metrics: metrics, media: media, supervisor: supervisor).start()
+            EventLoopMonitor(eventLoop: eventLoop, metrics: metrics, media: media, supervisor: supervisor).start()
             return NIOLoopBound(gateway, eventLoop: eventLoop)
         }.get()
     }

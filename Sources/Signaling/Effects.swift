@@ -23,7 +23,7 @@ public enum Effect: Equatable, Sendable {
     /// Sends a close frame after all earlier messages on this socket.
     case close(SocketID, CloseCode, String)
     /// Sends a query to storage or another part of the shell. The result arrives as `Input.answered`.
-    indirect case inquire(Question)
+    indirect case query(Question)
     /// Sends a push notification to this person's devices.
     case push(IdentityID, PushNotice)
 }
@@ -40,7 +40,7 @@ public enum Letter: Equatable, Sendable {
     case match(MatchID, MatchEvent)
     case call(CallID, CallEvent)
     case room(RoomName, RoomEvent)
-    case roomRegister(RoomRegisterEvent)
+    case roomRegistry(RoomRegistryEvent)
     /// Places a new call. The hub assigns its id.
     case newCall(CallAttempt)
     case directory(DirectoryEvent)
@@ -90,11 +90,11 @@ extension Arrival {
     }
 
     /// Sends the client a `resume_failed` error, and returns the same arrival without the request to resume.
-    func withoutResume(_ turn: inout Turn) -> Arrival {
+    func withoutResume(_ context: inout Context) -> Arrival {
         let error = WireError(
             .resumeFailed,
             "The connection could not be resumed, so a new one was started. Join your sessions again.")
-        turn.transmit(socket, ServerMessage.error(.init(error)).encode())
+        context.transmit(socket, ServerMessage.error(.init(error)).encode())
         var arrival = self
         arrival.resume = nil
         return arrival

@@ -2,21 +2,21 @@ import Wire
 
 /// Totals for metrics and tests.
 extension Hub {
-    public var hubSettings: HubSettings { turn.hubSettings }
+    public var hubSettings: HubSettings { context.hubSettings }
 
-    public var clientCount: Int { turn.figures.online }
+    public var clientCount: Int { context.figures.online }
     public var resourceCount: Int { clients.resourceCount }
     public var personCount: Int { people.count }
     public var sessionCount: Int { sessions.count }
     public var matchCount: Int { matches.count }
     public var callCount: Int { calls.count }
     public var roomCount: Int { rooms.count }
-    public var roomFigures: RoomFigures { turn.figures.rooms }
-    public var roomFileSpace: RoomFileSpace { turn.fileSpace }
+    public var roomFigures: RoomFigures { context.figures.rooms }
+    public var roomFileSpace: RoomFileSpace { context.fileSpace }
     package func hasRoom(_ name: RoomName) -> Bool { rooms.contains(name) }
     /// The number of people who are online on at least one device.
-    public var presentCount: Int { turn.figures.present }
-    public var bandwidthRefusals: BandwidthRefusals { turn.figures.refusals }
+    public var presentCount: Int { context.figures.present }
+    public var bandwidthRefusals: BandwidthRefusals { context.figures.refusals }
     public var callFigures: (ringing: Int, active: Int) {
         let ringing = calls.count { $0.isRinging }
         return (ringing, calls.count - ringing)

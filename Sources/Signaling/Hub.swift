@@ -10,14 +10,14 @@ import Wire
 /// Invariants: letters are delivered in the order in which they were written, and each is handled completely before the next. A
 /// machine that has finished is removed.
 public struct Hub: Sendable {
-    var turn: Turn
+    var context: Context
     var clients = Clients()
     var people = People()
     var sessions = Machines<Session>()
     var matches = Machines<Match>()
     var calls = Machines<Call>()
     var rooms = Machines<Room>()
-    var roomRegister = Slot(RoomRegister())
+    var roomRegistry = Slot(RoomRegistry())
     var lookups = Machines<Lookup>()
     var pool: Slot<Pool>
     var directory: Slot<Directory>
@@ -25,7 +25,7 @@ public struct Hub: Sendable {
     var timers = Timers()
 
     public init(hubSettings: HubSettings, generator: any RandomNumberGenerator & Sendable) {
-        turn = Turn(hubSettings, generator: generator)
+        context = Context(hubSettings, generator: generator)
         pool = Slot(Pool(rules: hubSettings.rules))
         directory = Slot(Directory(rules: hubSettings.rules, project: hubSettings.project))
     }
@@ -34,12 +34,12 @@ public struct Hub: Sendable {
 
     /// - Parameter permit: what this input may cause to be stored.
     public mutating func handle(_ input: Input, at moment: Moment, permit: StoragePermit = .all) -> [Effect] {
-        turn.moment = moment
-        turn.permit = permit
+        context.moment = moment
+        context.permit = permit
         receive(input)
         deliverAll()
-        turn.permit = .all
-        return turn.takeEffects()
+        context.permit = .all
+        return context.takeEffects()
     }
 
     /// Handles an input while both clocks show the same time.
@@ -53,23 +53,23 @@ public struct Hub: Sendable {
     ///
     /// - Returns: nil if no timer is due.
     public mutating func handleNextTimeout(at moment: Moment) -> [Effect]? {
-        turn.moment = moment
+        context.moment = moment
         guard let timer = timers.take(until: moment.now) else { return nil }
         timers.schedule(timer.address, wake(timer))
         deliverAll()
-        return turn.takeEffects()
+        return context.takeEffects()
     }
 
     public mutating func handleNextTimeout(now: Timestamp) -> [Effect]? { handleNextTimeout(at: Moment(now: now)) }
 
     /// Wakes all machines whose timers are due.
     public mutating func handleTimeout(at moment: Moment) -> [Effect] {
-        turn.moment = moment
+        context.moment = moment
         while let timer = timers.take(until: moment.now) {
             timers.schedule(timer.address, wake(timer))
             deliverAll()
         }
-        return turn.takeEffects()
+        return context.takeEffects()
     }
 
     public mutating func handleTimeout(now: Timestamp) -> [Effect] { handleTimeout(at: Moment(now: now)) }
@@ -78,39 +78,40 @@ public struct Hub: Sendable {
 
     /// Delivers all letters, including the letters that these cause, until none are left.
     private mutating func deliverAll() {
-        while let letter = turn.nextLetter() { deliver(letter) }
+        while let letter = context.nextLetter() { deliver(letter) }
     }
 
     private mutating func deliver(_ letter: Letter) {
         switch letter {
-        case .client(let id, let event): timers.schedule(.client(id), clients.deliver(event, to: id, &turn))
-        case .person(let id, let event): timers.schedule(.person(id), people.deliver(event, to: id, &turn))
-        case .session(let id, let event): timers.schedule(.session(id), sessions.deliver(event, to: id, &turn).wakeUp)
-        case .match(let id, let event): _ = matches.deliver(event, to: id, &turn)
-        case .call(let id, let event): timers.schedule(.call(id), calls.deliver(event, to: id, &turn).wakeUp)
-        case .room(let id, let event): timers.schedule(.room(id), rooms.deliver(event, to: id, &turn).wakeUp)
-        case .roomRegister(let event): timers.schedule(.roomRegister, roomRegister.deliver(event, &turn))
-        case .newCall(let attempt): deliver(.call(CallID.random(using: &turn.random), .begin(attempt)))
-        case .lookup(let id, let event): _ = lookups.deliver(event, to: id, &turn)
-        case .pool(let event): timers.schedule(.pool, pool.deliver(event, &turn))
-        case .directory(let event): timers.schedule(.directory, directory.deliver(event, &turn))
-        case .deviceCodes(let event): timers.schedule(.deviceCodes, deviceCodes.deliver(event, &turn))
-        case .reception(let arrival): clients.makeClient(arrival, &turn)
-        case .media(let command): turn.media(command)
+        case .client(let id, let event): timers.schedule(.client(id), clients.deliver(event, to: id, &context))
+        case .person(let id, let event): timers.schedule(.person(id), people.deliver(event, to: id, &context))
+        case .session(let id, let event):
+            timers.schedule(.session(id), sessions.deliver(event, to: id, &context).wakeUp)
+        case .match(let id, let event): _ = matches.deliver(event, to: id, &context)
+        case .call(let id, let event): timers.schedule(.call(id), calls.deliver(event, to: id, &context).wakeUp)
+        case .room(let id, let event): timers.schedule(.room(id), rooms.deliver(event, to: id, &context).wakeUp)
+        case .roomRegistry(let event): timers.schedule(.roomRegistry, roomRegistry.deliver(event, &context))
+        case .newCall(let attempt): deliver(.call(CallID.random(using: &context.random), .begin(attempt)))
+        case .lookup(let id, let event): _ = lookups.deliver(event, to: id, &context)
+        case .pool(let event): timers.schedule(.pool, pool.deliver(event, &context))
+        case .directory(let event): timers.schedule(.directory, directory.deliver(event, &context))
+        case .deviceCodes(let event): timers.schedule(.deviceCodes, deviceCodes.deliver(event, &context))
+        case .reception(let arrival): clients.makeClient(arrival, &context)
+        case .media(let command): context.media(command)
         }
     }
 
     private mutating func wake(_ timer: Timers.Timer) -> Timestamp? {
         switch timer.address {
-        case .client(let id): clients.wake(id, at: timer.at, &turn)
-        case .person(let id): people.wake(id, at: timer.at, &turn)
-        case .session(let id): sessions.wake(id, at: timer.at, &turn).wakeUp
-        case .call(let id): calls.wake(id, at: timer.at, &turn).wakeUp
-        case .room(let id): rooms.wake(id, at: timer.at, &turn).wakeUp
-        case .roomRegister: roomRegister.wake(at: timer.at, &turn)
-        case .pool: pool.wake(at: timer.at, &turn)
-        case .directory: directory.wake(at: timer.at, &turn)
-        case .deviceCodes: deviceCodes.wake(at: timer.at, &turn)
+        case .client(let id): clients.wake(id, at: timer.at, &context)
+        case .person(let id): people.wake(id, at: timer.at, &context)
+        case .session(let id): sessions.wake(id, at: timer.at, &context).wakeUp
+        case .call(let id): calls.wake(id, at: timer.at, &context).wakeUp
+        case .room(let id): rooms.wake(id, at: timer.at, &context).wakeUp
+        case .roomRegistry: roomRegistry.wake(at: timer.at, &context)
+        case .pool: pool.wake(at: timer.at, &context)
+        case .directory: directory.wake(at: timer.at, &context)
+        case .deviceCodes: deviceCodes.wake(at: timer.at, &context)
         }
     }
 }
@@ -124,7 +125,7 @@ struct Timers: Sendable {
         case session(SessionID)
         case call(CallID)
         case room(RoomName)
-        case roomRegister
+        case roomRegistry
         case pool
         case directory
         case deviceCodes

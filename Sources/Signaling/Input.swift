@@ -55,54 +55,54 @@ extension Hub {
     /// Turns an input into letters.
     mutating func receive(_ input: Input) {
         switch input {
-        case .arrived(let arrival): clients.receive(arrival, &turn)
-        case .legacyArrived(let arrival): clients.makeLegacy(arrival, &turn)
-        case .perchArrived(let arrival): clients.makePerch(arrival, &turn)
-        case .perch(let socket, let request): clients.tell(socket, .perch(socket, request), &turn)
+        case .arrived(let arrival): clients.receive(arrival, &context)
+        case .legacyArrived(let arrival): clients.makeLegacy(arrival, &context)
+        case .perchArrived(let arrival): clients.makePerch(arrival, &context)
+        case .perch(let socket, let request): clients.tell(socket, .perch(socket, request), &context)
         case .resourceArrived(let arrival):
-            let resource = clients.makeResource(arrival, &turn)
+            let resource = clients.makeResource(arrival, &context)
             if let resource { timers.schedule(.client(resource.id), resource.wakeUp) }
-        case .asked(let socket, let request): clients.tell(socket, .asked(socket, request), &turn)
-        case .message(let socket, let envelope): clients.tell(socket, .message(socket, envelope), &turn)
-        case .unreadable(let socket, let message): clients.tell(socket, .unreadable(socket, message), &turn)
-        case .requested(let socket, let request): clients.tell(socket, .requested(request), &turn)
-        case .expel(let socket, let error, let code): clients.tell(socket, .expel(error, code), &turn)
-        case .moved(let socket, let address): clients.tell(socket, .moved(address: address), &turn)
-        case .closed(let socket, let leaving): clients.closed(socket, leaving: leaving, &turn)
+        case .asked(let socket, let request): clients.tell(socket, .asked(socket, request), &context)
+        case .message(let socket, let envelope): clients.tell(socket, .message(socket, envelope), &context)
+        case .unreadable(let socket, let message): clients.tell(socket, .unreadable(socket, message), &context)
+        case .requested(let socket, let request): clients.tell(socket, .requested(request), &context)
+        case .expel(let socket, let error, let code): clients.tell(socket, .expel(error, code), &context)
+        case .moved(let socket, let address): clients.tell(socket, .moved(address: address), &context)
+        case .closed(let socket, let leaving): clients.closed(socket, leaving: leaving, &context)
         case .banned(let ban):
             guard case .identity(let identity) = ban.subject else { return }
-            turn.tell(.person(identity, .banned(ban)))
-            clients.banned(device: identity, ban, &turn)
-        case .unbanned(let identity): turn.tell(.person(identity, .unbanned))
+            context.tell(.person(identity, .banned(ban)))
+            clients.banned(device: identity, ban, &context)
+        case .unbanned(let identity): context.tell(.person(identity, .unbanned))
         case .media(let event):
             if case .refused(_, _, let error) = event, error.code == .bandwidthExceeded {
-                turn.figures.refusals.connections += 1
+                context.figures.refusals.connections += 1
             }
-            turn.tell(event.letter)
+            context.tell(event.letter)
         case .storageFailed(let people):
-            for person in people.sorted() { turn.tell(.person(person, .storageFailed)) }
-        case .answered(let question, let finding): question.answered(finding, &turn)
+            for person in people.sorted() { context.tell(.person(person, .storageFailed)) }
+        case .answered(let question, let finding): question.answered(finding, &context)
         case .unreachable(let identity):
-            turn.tell(.person(identity, .presence(.pushChanged(isReachable: false))))
-        case .closeRoom(let name): turn.tell(.room(name, .close))
+            context.tell(.person(identity, .presence(.pushChanged(isReachable: false))))
+        case .closeRoom(let name): context.tell(.room(name, .close))
         case .operated(let request):
             if case .list(let cursor, let limit) = request.action {
-                turn.answer(request.socket, .rooms(listRooms(after: cursor, limit: limit)))
+                context.answer(request.socket, .rooms(listRooms(after: cursor, limit: limit)))
             } else {
-                turn.tell(.roomRegister(.operate(request)))
+                context.tell(.roomRegistry(.operate(request)))
             }
-        case .restoredRoom(let room): turn.tell(.roomRegister(.restore(room)))
+        case .restoredRoom(let room): context.tell(.roomRegistry(.restore(room)))
         case .roomsNotStored(let ids, let stored): reloadRooms(ids, stored)
-        case .moderated(let moderation): turn.tell(.session(moderation.session, .moderated(moderation)))
-        case .settingsChanged(let settings): turn.adopt(settings)
-        case .diskMeasured(let spare): turn.freeDisk.measured(spare: spare)
+        case .moderated(let moderation): context.tell(.session(moderation.session, .moderated(moderation)))
+        case .settingsChanged(let settings): context.adopt(settings)
+        case .diskMeasured(let spare): context.freeDisk.measured(spare: spare)
         case .restored(let stored, let caller, let callee):
-            let call = stored.restored(at: turn.moment, rules: turn.rules)
+            let call = stored.restored(at: context.moment, rules: context.rules)
             for (identity, record) in [(call.caller, caller), (call.callee, callee)] {
-                turn.tell(.person(identity, .lookedUp(record)))
-                turn.tell(.person(identity, .call(.restored(call))))
+                context.tell(.person(identity, .lookedUp(record)))
+                context.tell(.person(identity, .call(.restored(call))))
             }
-            turn.tell(.call(call.id, .restore(call)))
+            context.tell(.call(call.id, .restore(call)))
         }
     }
 }

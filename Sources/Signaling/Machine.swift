@@ -7,23 +7,23 @@ protocol Machine: Sendable {
     associatedtype Event
 
     /// Creates the state machine for an event, or returns nil if this event does not create one.
-    static func make(_ id: ID, for event: Event, _ turn: inout Turn) -> Self?
+    static func make(_ id: ID, for event: Event, _ context: inout Context) -> Self?
     /// Handles an event whose state machine does not exist.
-    static func orphan(_ event: Event, _ id: ID, _ turn: inout Turn)
+    static func orphan(_ event: Event, _ id: ID, _ context: inout Context)
 
     var nextTimeout: Timestamp? { get }
     /// True if the state machine has finished and can be removed.
     var isOver: Bool { get }
-    mutating func handle(_ event: Event, _ turn: inout Turn)
-    mutating func handleTimeout(_ turn: inout Turn)
+    mutating func handle(_ event: Event, _ context: inout Context)
+    mutating func handleTimeout(_ context: inout Context)
 }
 
 extension Machine {
-    static func make(_ id: ID, for event: Event, _ turn: inout Turn) -> Self? { nil }
-    static func orphan(_ event: Event, _ id: ID, _ turn: inout Turn) {}
+    static func make(_ id: ID, for event: Event, _ context: inout Context) -> Self? { nil }
+    static func orphan(_ event: Event, _ id: ID, _ context: inout Context) {}
     var nextTimeout: Timestamp? { nil }
     var isOver: Bool { false }
-    mutating func handleTimeout(_ turn: inout Turn) {}
+    mutating func handleTimeout(_ context: inout Context) {}
 }
 
 /// A state machine and its scheduled wake-up.
@@ -35,16 +35,16 @@ struct Slot<M: Machine>: Sendable {
     init(_ machine: M) { self.machine = machine }
 
     /// - Returns: when to wake the state machine, or nil if a wake-up is already scheduled early enough.
-    mutating func deliver(_ event: M.Event, _ turn: inout Turn) -> Timestamp? {
-        machine.handle(event, &turn)
+    mutating func deliver(_ event: M.Event, _ context: inout Context) -> Timestamp? {
+        machine.handle(event, &context)
         return wakeUp()
     }
 
     /// Handles a timer. Ignored unless it is the scheduled wake-up.
-    mutating func wake(at moment: Timestamp, _ turn: inout Turn) -> Timestamp? {
+    mutating func wake(at moment: Timestamp, _ context: inout Context) -> Timestamp? {
         guard scheduled == moment else { return nil }
         scheduled = nil
-        machine.handleTimeout(&turn)
+        machine.handleTimeout(&context)
         return wakeUp()
     }
 
@@ -89,22 +89,22 @@ struct Machines<M: Machine>: Sendable {
     }
 
     /// Delivers an event to the state machine with this id, which the event may create.
-    mutating func deliver(_ event: M.Event, to id: M.ID, _ turn: inout Turn) -> Delivered<M> {
+    mutating func deliver(_ event: M.Event, to id: M.ID, _ context: inout Context) -> Delivered<M> {
         if let index = slots.index(forKey: id) {
-            let wakeUp = slots.values[index].deliver(event, &turn)
+            let wakeUp = slots.values[index].deliver(event, &context)
             return Delivered(wakeUp: wakeUp, ended: takeIfOver(index))
         }
-        guard let machine = M.make(id, for: event, &turn) else {
-            M.orphan(event, id, &turn)
+        guard let machine = M.make(id, for: event, &context) else {
+            M.orphan(event, id, &context)
             return Delivered()
         }
         slots[id] = Slot(machine)
-        return deliver(event, to: id, &turn)
+        return deliver(event, to: id, &context)
     }
 
-    mutating func wake(_ id: M.ID, at moment: Timestamp, _ turn: inout Turn) -> Delivered<M> {
+    mutating func wake(_ id: M.ID, at moment: Timestamp, _ context: inout Context) -> Delivered<M> {
         guard let index = slots.index(forKey: id) else { return Delivered() }
-        let wakeUp = slots.values[index].wake(at: moment, &turn)
+        let wakeUp = slots.values[index].wake(at: moment, &context)
         return Delivered(wakeUp: wakeUp, ended: takeIfOver(index))
     }
 

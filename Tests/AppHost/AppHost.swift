@@ -1,5 +1,5 @@
 import AppModel
-import ConfabRobots
+import ConfabHeadless
 import Foundation
 import Observation
 

@@ -1,5 +1,5 @@
 import Confab
-import ConfabRobots
+import ConfabHeadless
 import Observation
 
 /// Counts the frames of the video that the app shows.

@@ -100,7 +100,7 @@ import Testing
     // MARK: Frames of an application
 
     @Test func framesOfAnApplicationAreSentUntilTheyArePausedOrOver() {
-        var frames = GivenFrames()
+        var frames = CustomFrameInput()
         #expect(frames.received(uptime: 1.5) == .send(1_500_000_000))
         frames.isPaused = true
         #expect(frames.received(uptime: 2) == .drop, "the application may go on")

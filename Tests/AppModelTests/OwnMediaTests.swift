@@ -246,7 +246,7 @@ import Testing
         await shared.stop()
         #expect(screen.isStopped && !camera.isStopped, "the voice goes on")
 
-        let peer = try await ChoosingEngine(engine).makePeer(PeerConfiguration(servers: [], relayOnly: false))
+        let peer = try await ConfiguredEngine(engine).makePeer(PeerConfiguration(servers: [], relayOnly: false))
         let audio = try await peer.add(TransceiverSetup(.audio, .sendOnly, source: shared))
         let video = try await peer.add(TransceiverSetup(.video, .sendOnly, source: camera))
         try await peer.replace(video, with: shared)

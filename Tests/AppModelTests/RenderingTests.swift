@@ -6,21 +6,21 @@ import Testing
 @Suite struct RenderingTests {
     @Test(arguments: [(0, false), (90, true), (180, false), (270, true), (360, false), (-90, true)])
     func aTurnedLayerFillsItsView(degrees: Int, isSideways: Bool) {
-        let layer = TurnedLayer(width: 300, height: 200, degrees: degrees, isMirrored: false)
+        let layer = RotatedLayer(width: 300, height: 200, degrees: degrees, isMirrored: false)
         #expect(layer.width == (isSideways ? 200 : 300) && layer.height == (isSideways ? 300 : 200))
         #expect(layer.x == 150 && layer.y == 100, "it is turned about its center")
         #expect(layer.angle == Double(degrees) * .pi / 180)
     }
 
     @Test func aMirrorExchangesLeftAndRight() {
-        #expect(TurnedLayer(width: 1, height: 1, degrees: 0, isMirrored: true).horizontalScale == -1)
-        #expect(TurnedLayer(width: 1, height: 1, degrees: 0, isMirrored: false).horizontalScale == 1)
+        #expect(RotatedLayer(width: 1, height: 1, degrees: 0, isMirrored: true).horizontalScale == -1)
+        #expect(RotatedLayer(width: 1, height: 1, degrees: 0, isMirrored: false).horizontalScale == 1)
     }
 
     private final class Pool {}
 
     @Test func eachSizeHasAPoolOfItsOwn() {
-        var pools = PoolOfSize<Pool>()
+        var pools = SizedBufferPool<Pool>()
         let (small, large) = (PixelSize(width: 1, height: 1), PixelSize(width: 2, height: 2))
         var made: [PixelSize] = []
         weak var former: Pool?
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func aPoolThatCouldNotBeMadeIsTriedAgain() {
-        var pools = PoolOfSize<Pool>()
+        var pools = SizedBufferPool<Pool>()
         let size = PixelSize(width: 1, height: 1)
         #expect(pools.pool(for: size) { _ in nil } == nil)
         #expect(pools.pool(for: size) { _ in Pool() } != nil)

@@ -125,13 +125,13 @@ import Testing
     }
 
     @Test func viewsAreToldOnlyWhatIsNewAboutPictures() {
-        var news = PictureNews()
+        var news = FrameSizeChange()
         let (wide, high) = (PixelSize(width: 640, height: 480), PixelSize(width: 480, height: 640))
-        #expect(news.shown(wide) == PictureNews.Change(size: wide, isFirst: true))
+        #expect(news.shown(wide) == FrameSizeChange.Change(size: wide, isFirst: true))
         #expect(news.shown(wide).isNothing)
-        #expect(news.shown(high) == PictureNews.Change(size: high, isFirst: false))
+        #expect(news.shown(high) == FrameSizeChange.Change(size: high, isFirst: false))
         news.expectFirst()
-        #expect(news.shown(high) == PictureNews.Change(size: high, isFirst: true))
+        #expect(news.shown(high) == FrameSizeChange.Change(size: high, isFirst: true))
     }
 
     @Test func ofARecordedScreenOnlyPicturesAreSent() {

@@ -17,7 +17,7 @@ private final class Traces: Sendable {
         weak let object: (any AnyObject & Sendable)?
     }
 
-    private let traces = Guarded<[Trace]>([])
+    private let traces = LockedValue<[Trace]>([])
 
     func follow(_ name: String, _ object: any AnyObject & Sendable) {
         traces.withLock { $0.append(Trace(name: name, object: object)) }
@@ -29,7 +29,7 @@ private final class Traces: Sendable {
 
 /// What of a simulation has not ended yet, by name.
 private final class Pending: Sendable {
-    private let names = Guarded<[String: Int]>([:])
+    private let names = LockedValue<[String: Int]>([:])
 
     func run(_ name: String, _ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
         names.withLock { $0[name, default: 0] += 1 }
@@ -52,17 +52,18 @@ private final class Pending: Sendable {
 /// A person of a simulation who uses every part of a client at random, through the actors.
 private final class User: Sendable {
     let client: ConfabClient
-    private let (pending, heard, traces): (Pending, Guarded<Int>, Traces)
+    private let (pending, heard, traces): (Pending, LockedValue<Int>, Traces)
 
     init(
-        on network: SimulatedNetwork, _ engine: FakeEngine, _ pending: Pending, _ heard: Guarded<Int>, _ traces: Traces
+        on network: SimulatedNetwork, _ engine: FakeEngine, _ pending: Pending, _ heard: LockedValue<Int>,
+        _ traces: Traces
     ) {
         (self.pending, self.heard, self.traces) = (pending, heard, traces)
         client = ConfabClient(
             server: URL(string: "http://simulated")!, credential: .anonymous(MemoryIdentity()), media: engine,
-            in: network.surroundings)
+            in: network.dependencies)
         let parts: [(String, any AnyObject & Sendable)] = [
-            ("a client", client), ("its core", client.core), ("its parts", client.ways),
+            ("a client", client), ("its core", client.core), ("its parts", client.features),
             ("the roulette", client.roulette), ("the calls", client.calls), ("the rooms", client.rooms),
             ("the presence", client.presence), ("the people nearby", client.nearby),
             ("the contacts", client.contacts), ("the push", client.push), ("the media engine", engine),
@@ -153,8 +154,8 @@ struct ActorSimulationTests {
         var (events, cuts, peers) = (0, 0, 0)
         for seed in Self.seeds {
             let network = SimulatedNetwork(seed: seed)
-            network.server.knowsWays = true
-            let (pending, heard, traces) = (Pending(), Guarded(0), Traces())
+            network.server.knowsFeatures = true
+            let (pending, heard, traces) = (Pending(), LockedValue(0), Traces())
             let counts = await use(network, seed, pending, heard, traces)
             // The clock of the simulation goes on until everything has ended.
             try await network.run("seed \(seed)") { pending.text }
@@ -183,7 +184,7 @@ struct ActorSimulationTests {
     ///
     /// - Returns: how many peer connections of each engine are open, and how many were made.
     private func use(
-        _ network: SimulatedNetwork, _ seed: UInt64, _ pending: Pending, _ heard: Guarded<Int>, _ traces: Traces
+        _ network: SimulatedNetwork, _ seed: UInt64, _ pending: Pending, _ heard: LockedValue<Int>, _ traces: Traces
     ) async -> [(open: @Sendable () -> Int, made: @Sendable () -> Int)] {
         let engines = [FakeEngine(), FakeEngine()]
         let users = engines.map { User(on: network, $0, pending, heard, traces) }

@@ -9,7 +9,7 @@ struct ActorTests {
     private func client(on network: SimulatedNetwork) -> ConfabClient {
         ConfabClient(
             server: URL(string: "http://simulated")!, credential: .anonymous(MemoryIdentity()),
-            in: network.surroundings)
+            in: network.dependencies)
     }
 
     @Test("an address that is no server's is refused with a sentence")
@@ -46,7 +46,7 @@ struct ActorTests {
             return Socket()
         }
         func run(
-            _ transfer: HTTPTransfer, _ done: @escaping @Sendable (Result<HTTPAnswer, any Error>) -> Void
+            _ transfer: HTTPTransfer, _ done: @escaping @Sendable (Result<HTTPResponse, any Error>) -> Void
         ) -> @Sendable () -> Void {
             {}
         }
@@ -59,10 +59,10 @@ struct ActorTests {
     @Test("a socket that closes while it is opened is not kept")
     func refusedSocket() {
         let network = SimulatedNetwork(seed: 3)
-        var surroundings = network.surroundings
-        surroundings.transport = Refusing()
+        var dependencies = network.dependencies
+        dependencies.transport = Refusing()
         let client = ConfabClient(
-            server: URL(string: "http://simulated")!, credential: .anonymous(MemoryIdentity()), in: surroundings)
+            server: URL(string: "http://simulated")!, credential: .anonymous(MemoryIdentity()), in: dependencies)
         client.core.connectNow()
         network.run(for: .seconds(10))
         #expect(client.core.socketCount == 0)
@@ -78,7 +78,7 @@ struct ActorTests {
         #expect(client.state == .online)
         network.fail(in: 0...0, for: 1_000_000...1_000_000)
         network.run(for: .seconds(120))
-        let code = Guarded<ConfabError.Code?>(nil)
+        let code = LockedValue<ConfabError.Code?>(nil)
         let begin = network.now
         let connecting = Task {
             do throws(ConfabError) { try await client.connect() } catch { code.withLock { $0 = error.code } }

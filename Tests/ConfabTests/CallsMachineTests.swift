@@ -10,7 +10,7 @@ struct CallsMachineTests {
 
     private var machine = CallsMachine()
     private var now = Timestamp(milliseconds: 1_000_000)
-    private let caller = WayCaller(number: 1)
+    private let caller = FeatureCaller(number: 1)
     private let bob = PersonInfo(id: PersonID(high: 0, low: 2), name: "Bob", online: true)
 
     private func id(_ number: UInt64) -> CallID { CallID(high: 0, low: number) }

@@ -19,7 +19,7 @@ struct ClientScript {
 
     init(usesToken: Bool = false) {
         machine = ClientMachine(
-            hello: Hello(), usesToken: usesToken, options: ClientLine.Options(), random: SeededGenerator(seed: 1))
+            hello: Hello(), usesToken: usesToken, options: SignalClient.Options(), random: SeededGenerator(seed: 1))
     }
 
     var state: ConfabClient.State { machine.state }
@@ -52,7 +52,7 @@ struct ClientScript {
 
     @discardableResult mutating func ask(_ message: ClientMessage = .roulette(.count)) -> [Effect] {
         requestCount += 1
-        return handle(.request(ClientLine.RequestID(rawValue: requestCount), message))
+        return handle(.request(SignalClient.RequestID(rawValue: requestCount), message))
     }
 
     // MARK: The server

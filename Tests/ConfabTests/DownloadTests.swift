@@ -10,11 +10,11 @@ struct DownloadTests {
     private func client(
         _ credential: ConfabClient.Credential, server: String = "https://chat.example.org/video/"
     ) -> ConfabClient {
-        ConfabClient(server: URL(string: server)!, credential: credential, in: network.surroundings)
+        ConfabClient(server: URL(string: server)!, credential: credential, in: network.dependencies)
     }
 
     private func answer(_ status: Int, _ body: String) {
-        network.answer = .success(HTTPAnswer(status: status, body: Array(body.utf8)))
+        network.answer = .success(HTTPResponse(status: status, body: Array(body.utf8)))
     }
 
     @Test("the request goes below the server's address, with the identity from its store")

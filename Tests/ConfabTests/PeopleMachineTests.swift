@@ -7,7 +7,7 @@ import Wire
 @Suite("The rules of presence, people nearby, contacts and push")
 struct PeopleMachineTests {
     private let now = Timestamp(milliseconds: 1_000_000)
-    private let caller = WayCaller(number: 1)
+    private let caller = FeatureCaller(number: 1)
 
     private func own(name: String = "Ada", hasPosition: Bool = true) -> ServerMessage {
         var own = PresenceNotice.Own()

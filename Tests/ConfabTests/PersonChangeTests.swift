@@ -33,7 +33,7 @@ struct PersonChangeTests {
         return (socket, hello, effects)
     }
 
-    private func starts(_ effects: [ClientMachine.Effect]) -> [LineEvent.Start] {
+    private func starts(_ effects: [ClientMachine.Effect]) -> [ConnectionEvent.Start] {
         effects.compactMap { if case .line(.connected(_, let start)) = $0 { start } else { nil } }
     }
 

@@ -23,7 +23,7 @@ struct RoomFilesTests {
         }
         let client = ConfabClient(
             server: URL(string: "https://chat.example.org/video")!, credential: .anonymous(MemoryIdentity()),
-            in: server.surroundings)
+            in: server.dependencies)
         try await body(try await client.rooms.join("garden"), server)
         withExtendedLifetime(client) {}
     }
@@ -48,7 +48,7 @@ struct RoomFilesTests {
     @Test("a file is sent to where the server says, and appears in the chat")
     func sending() async throws {
         try await inRoom { room, server in
-            let (source, progress) = (try file(2500), Guarded<[TransferProgress]>([]))
+            let (source, progress) = (try file(2500), LockedValue<[TransferProgress]>([]))
             #expect(room.maxFileSize == 5000)
             let events = room.events.makeAsyncIterator()
             try await room.send(source) { step in progress.withLock { $0.append(step) } }
@@ -73,7 +73,7 @@ struct RoomFilesTests {
             let shared = SharedFile(LoopbackServer.line(of: "notes.txt", size: 2500).file!, named: "notes.txt")
             let bytes = [UInt8](repeating: 7, count: 2500)
             server.files.store(bytes, at: "/video/v1/rooms/garden/files/\(shared.id)")
-            let (target, progress) = (folder.appendingPathComponent("copy"), Guarded<[Int]>([]))
+            let (target, progress) = (folder.appendingPathComponent("copy"), LockedValue<[Int]>([]))
             try Data("old".utf8).write(to: target)
             try await room.download(shared, to: target) { step in progress.withLock { $0.append(step.bytes) } }
             #expect([UInt8](try Data(contentsOf: target)) == bytes)
@@ -122,7 +122,7 @@ struct RoomFilesTests {
             #expect(tooLarge?.message.contains("5000 bytes") == true)
             #expect(server.files.bearers == [])
             let body = #"{"code":"storage_quota","message":"The room has no space left."}"#
-            server.files.refuse(HTTPAnswer(status: 507, body: Array(body.utf8)))
+            server.files.refuse(HTTPResponse(status: 507, body: Array(body.utf8)))
             #expect(await send(small)?.message == "The room has no space left.")
         }
     }

@@ -10,8 +10,8 @@ struct RoomsMachineTests {
 
     private var machine = RoomsMachine(random: SplitMix(seed: 1))
     private var now = Timestamp(milliseconds: 1_000_000)
-    private let caller = WayCaller(number: 1)
-    private let leaver = WayCaller(number: 2)
+    private let caller = FeatureCaller(number: 1)
+    private let leaver = FeatureCaller(number: 2)
 
     private func joined(role: RoomRole = .host, token: String = "one") -> RoomNotice {
         var joined = RoomNotice.Joined()
@@ -22,7 +22,7 @@ struct RoomsMachineTests {
         return .joined(joined)
     }
 
-    private mutating func connect(_ start: LineEvent.Start = .first) -> [Effect] {
+    private mutating func connect(_ start: ConnectionEvent.Start = .first) -> [Effect] {
         machine.handle(.connected(Welcome(), start), now: now)
     }
 
@@ -35,7 +35,7 @@ struct RoomsMachineTests {
     private mutating func enter(role: RoomRole = .host) {
         _ = ask()
         _ = machine.handle(.answered(1, .success(.room(joined(role: role)))), now: now)
-        _ = machine.sessionJoined(stay: 1)
+        _ = machine.sessionJoined(membership: 1)
     }
 
     private mutating func waitForTimeout() -> [Effect] {
@@ -44,7 +44,7 @@ struct RoomsMachineTests {
         return machine.handleTimeout(now: now)
     }
 
-    private func tells(_ effects: [Effect]) -> [RoomsMachine.News] {
+    private func tells(_ effects: [Effect]) -> [RoomsMachine.Event] {
         effects.compactMap { if case .tell(let news) = $0 { news } else { nil } }
     }
 
@@ -56,8 +56,8 @@ struct RoomsMachineTests {
     mutating func entered() {
         #expect(joins(ask()).map(\.name) == [RoomName("garden")])
         let effects = machine.handle(.answered(1, .success(.room(joined()))), now: now)
-        #expect(effects == [.perform(.enter(Admission(session: .unset, token: "one"), stay: 1))])
-        #expect(machine.sessionJoined(stay: 1).last == .finish(caller, .success(nil)))
+        #expect(effects == [.perform(.enter(Admission(session: .unset, token: "one"), membership: 1))])
+        #expect(machine.sessionJoined(membership: 1).last == .finish(caller, .success(nil)))
     }
 
     @Test("a person in the lobby waits and is let in")
@@ -66,7 +66,7 @@ struct RoomsMachineTests {
         let waiting = ServerMessage.room(.waiting(.init(re: 1, name: .unset)))
         #expect(machine.handle(.answered(1, .success(waiting)), now: now) == [.tell(.waiting)])
         #expect(machine.handle(.event(.room(joined())), now: now).count == 1)
-        #expect(machine.sessionJoined(stay: 1).last == .finish(caller, .success(nil)))
+        #expect(machine.sessionJoined(membership: 1).last == .finish(caller, .success(nil)))
     }
 
     @Test("a person who leaves the lobby is not let in")
@@ -119,18 +119,18 @@ struct RoomsMachineTests {
     }
 
     @Test("what an earlier stay in a session tells late changes nothing")
-    mutating func earlierStay() {
+    mutating func earlierMembership() {
         _ = ask()
         _ = machine.handle(.answered(1, .success(.room(joined()))), now: now)
         _ = machine.handle(.expired, now: now)
         guard case .send(let id, _) = connect(.restarted).last else { return #expect(Bool(false)) }
         // The session of the first stay was joined before the connection was lost.
-        #expect(machine.sessionJoined(stay: 1) == [])
+        #expect(machine.sessionJoined(membership: 1) == [])
         _ = machine.handle(.answered(id, .success(.room(joined(token: "two")))), now: now)
-        #expect(machine.sessionJoined(stay: 1) == [])
-        #expect(machine.sessionLost(stay: 1, now: now) == [])
-        #expect(machine.sessionFailed(.connectionRestarted, stay: 1, now: now) == [])
-        #expect(machine.sessionJoined(stay: 2).last == .finish(caller, .success(nil)))
+        #expect(machine.sessionJoined(membership: 1) == [])
+        #expect(machine.sessionLost(membership: 1, now: now) == [])
+        #expect(machine.sessionFailed(.connectionRestarted, membership: 1, now: now) == [])
+        #expect(machine.sessionJoined(membership: 2).last == .finish(caller, .success(nil)))
     }
 
     @Test("a join that was lost with its connection is asked for again, also if nothing else is told")
@@ -141,7 +141,7 @@ struct RoomsMachineTests {
         _ = machine.handle(.answered(id, .success(.room(joined()))), now: now)
         // The same for the session's join. There is no place to give up.
         #expect(
-            machine.sessionFailed(.connectionRestarted, stay: 1, now: now) == [.perform(.exit(isLost: true))])
+            machine.sessionFailed(.connectionRestarted, membership: 1, now: now) == [.perform(.exit(isLost: true))])
         #expect(joins(waitForTimeout()).count == 1)
     }
 
@@ -174,8 +174,8 @@ struct RoomsMachineTests {
         _ = machine.handle(.expired, now: now)
         guard case .send(let id, _) = connect(.restarted).last else { return #expect(Bool(false)) }
         let effects = machine.handle(.answered(id, .success(.room(joined(token: "two")))), now: now)
-        #expect(effects.contains(.perform(.enter(Admission(session: .unset, token: "two"), stay: 2))))
-        #expect(machine.sessionJoined(stay: 2) == [.tell(.reconnected)])
+        #expect(effects.contains(.perform(.enter(Admission(session: .unset, token: "two"), membership: 2))))
+        #expect(machine.sessionJoined(membership: 2) == [.tell(.reconnected)])
     }
 
     @Test("joining again is tried for two minutes if the room is full")
@@ -204,7 +204,7 @@ struct RoomsMachineTests {
         guard case .joined(var answer) = joined() else { return #expect(Bool(false)) }
         answer.room = id
         _ = machine.handle(.answered(1, .success(.room(.joined(answer)))), now: now)
-        _ = machine.sessionJoined(stay: 1)
+        _ = machine.sessionJoined(membership: 1)
         _ = machine.handle(.expired, now: now)
         let effects = connect(.restarted)
         #expect(joins(effects).map(\.room) == [id])
@@ -248,7 +248,7 @@ struct RoomsMachineTests {
     @Test("a lost session is joined again unless the room ends")
     mutating func lostSession() {
         enter()
-        #expect(machine.sessionLost(stay: 1, now: now) == [.perform(.exit(isLost: true)), .tell(.reconnecting)])
+        #expect(machine.sessionLost(membership: 1, now: now) == [.perform(.exit(isLost: true)), .tell(.reconnecting)])
         var ended = RoomNotice.Ended()
         ended.reason = .removed
         #expect(tells(machine.handle(.event(.room(.ended(ended))), now: now)) == [.ended(.removed, nil)])
@@ -256,7 +256,7 @@ struct RoomsMachineTests {
 
         machine = RoomsMachine(random: SplitMix(seed: 1))
         enter()
-        _ = machine.sessionLost(stay: 1, now: now)
+        _ = machine.sessionLost(membership: 1, now: now)
         let effects = waitForTimeout()
         #expect(effects.contains { if case .send(_, .room(.leave)) = $0 { true } else { false } })
         guard case .send(let id, _) = effects.last else { return #expect(Bool(false)) }
@@ -266,11 +266,11 @@ struct RoomsMachineTests {
     @Test("a room that is joined again after its session was lost is kept")
     mutating func lostSessionAndConnection() {
         enter()
-        _ = machine.sessionLost(stay: 1, now: now)
+        _ = machine.sessionLost(membership: 1, now: now)
         _ = machine.handle(.expired, now: now)
         guard case .send(let id, _) = connect(.restarted).last else { return #expect(Bool(false)) }
         _ = machine.handle(.answered(id, .success(.room(joined(token: "two")))), now: now)
-        _ = machine.sessionJoined(stay: 2)
+        _ = machine.sessionJoined(membership: 2)
         #expect(machine.nextTimeout == nil)
     }
 
@@ -289,7 +289,7 @@ struct RoomsMachineTests {
         guard case .joined(var answer) = joined() else { throw Missing() }
         answer.options = options
         _ = machine.handle(.answered(1, .success(.room(.joined(answer)))), now: now)
-        _ = machine.sessionJoined(stay: 1)
+        _ = machine.sessionJoined(membership: 1)
         _ = machine.handle(.expired, now: now)
         return try #require(joins(connect(.restarted)).first)
     }

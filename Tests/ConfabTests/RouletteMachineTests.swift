@@ -10,7 +10,7 @@ struct RouletteMachineTests {
 
     private var machine = RouletteMachine()
     private var now = Timestamp(milliseconds: 1_000_000)
-    private let caller = WayCaller(number: 1)
+    private let caller = FeatureCaller(number: 1)
 
     private func matched(_ number: UInt64, mode: ChatMode = .video) -> RouletteNotice.Matched {
         var matched = RouletteNotice.Matched()
@@ -23,7 +23,7 @@ struct RouletteMachineTests {
         machine.handle(.event(.roulette(notice)), now: now)
     }
 
-    private mutating func connect(_ start: LineEvent.Start = .first) -> [Effect] {
+    private mutating func connect(_ start: ConnectionEvent.Start = .first) -> [Effect] {
         machine.handle(.connected(Welcome(), start), now: now)
     }
 

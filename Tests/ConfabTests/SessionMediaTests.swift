@@ -14,7 +14,7 @@ struct SessionMediaTests {
         let engine = FakeEngine()
         let client = ConfabClient(
             server: URL(string: "http://simulated")!, credential: .anonymous(MemoryIdentity()), media: engine,
-            in: server.surroundings)
+            in: server.dependencies)
         try await client.connect()
         return (client, try await client.join(id, token: "token"), engine)
     }
@@ -309,7 +309,7 @@ struct SessionMediaTests {
         let server = LoopbackServer(.routed)
         defer { server.finish() }
         let client = ConfabClient(
-            server: URL(string: "http://simulated")!, credential: .anonymous(MemoryIdentity()), in: server.surroundings)
+            server: URL(string: "http://simulated")!, credential: .anonymous(MemoryIdentity()), in: server.dependencies)
         try await client.connect()
         let session = try await client.join(id, token: "token")
         await #expect(throws: ConfabError.noMediaEngine) { try await session.publish(FakeMedia()) }

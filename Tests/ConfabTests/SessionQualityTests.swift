@@ -24,12 +24,12 @@ struct SessionQualityTests {
             _ id: SessionID, publishing: Session.PublishOptions = .init(),
             subscribing: Session.SubscribeOptions = .init()
         ) async throws {
-            let surroundings = Surroundings(
+            let dependencies = Dependencies(
                 transport: server, clock: clock, random: SystemRandomNumberGenerator())
             func join(_ engine: FakeEngine) async throws -> (ConfabClient, Session) {
                 let client = ConfabClient(
                     server: URL(string: "http://simulated")!, credential: .anonymous(MemoryIdentity()), media: engine,
-                    in: surroundings)
+                    in: dependencies)
                 try await client.connect()
                 return (client, try await client.join(id, token: "token"))
             }

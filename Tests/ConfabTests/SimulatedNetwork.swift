@@ -9,7 +9,7 @@ import Wire
 ///
 /// Clients may use several threads, but then a seed no longer determines everything: their order is the scheduler's choice. One
 /// thread at a time runs the network. It is `@unchecked Sendable` because of its lock, under which no client is called.
-final class SimulatedNetwork: Transport, LineClock, @unchecked Sendable {
+final class SimulatedNetwork: Transport, SignalClock, @unchecked Sendable {
     private enum Happening {
         case timer(Int)
         case opened(Int)
@@ -64,8 +64,8 @@ final class SimulatedNetwork: Transport, LineClock, @unchecked Sendable {
         server = SimulatedServer(seed: random.next())
     }
 
-    var surroundings: Surroundings {
-        lock.withLock { Surroundings(transport: self, clock: self, random: SeededGenerator(seed: random.next())) }
+    var dependencies: Dependencies {
+        lock.withLock { Dependencies(transport: self, clock: self, random: SeededGenerator(seed: random.next())) }
     }
 
     // MARK: Time
@@ -124,11 +124,11 @@ final class SimulatedNetwork: Transport, LineClock, @unchecked Sendable {
     // MARK: Documents
 
     /// What the next downloads get, and what they asked for.
-    var answer: Result<HTTPAnswer, any Error> = .success(HTTPAnswer(status: 404, body: []))
+    var answer: Result<HTTPResponse, any Error> = .success(HTTPResponse(status: 404, body: []))
     private(set) var downloads: [String] = []
 
     func run(
-        _ transfer: HTTPTransfer, _ done: @escaping @Sendable (Result<HTTPAnswer, any Error>) -> Void
+        _ transfer: HTTPTransfer, _ done: @escaping @Sendable (Result<HTTPResponse, any Error>) -> Void
     ) -> @Sendable () -> Void {
         downloads.append("\(transfer.url.absoluteString) \(transfer.bearer)")
         done(answer)
@@ -239,14 +239,14 @@ final class SimulatedServer {
     private(set) var told: [ConnectionID: [[String]]] = [:]
     private(set) var faults: [String] = []
     /// Whether the server knows more than one session.
-    var knowsWays = false
-    private var ways = SimulatedWays()
+    var knowsFeatures = false
+    private var features = SimulatedFeatures()
 
     init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
     func restart() {
         clients = []
-        ways.restart()
+        features.restart()
     }
     func leave(_ socket: Int) { clients.removeAll { $0.socket == socket } }
 
@@ -282,13 +282,13 @@ final class SimulatedServer {
             var joined = SessionNotice.Joined()
             (joined.re, joined.session, joined.connection.id) = (re, join.session, client.id)
             joined.capabilities = Wire.Capabilities(.publisher)
-            let told = knowsWays ? ways.media.join(client, &joined, among: clients) : []
+            let told = knowsFeatures ? features.media.join(client, &joined, among: clients) : []
             deliver(.session(.joined(joined)), to: client, send)
             for (person, notice) in told { deliver(notice, to: person, send) }
         case .session(.leave(let leave)):
             client.isJoined = false
             deliver(.ok(.init(re: re)), to: client, send)
-            let told = knowsWays ? ways.media.leave(leave.session, client, among: clients) : []
+            let told = knowsFeatures ? features.media.leave(leave.session, client, among: clients) : []
             for (person, notice) in told { deliver(notice, to: person, send) }
         case .session(.signal(let signal)):
             guard client.isJoined else {
@@ -298,14 +298,14 @@ final class SimulatedServer {
             let data = signal.data ?? ""
             performed[data, default: 0] += 1
             for member in clients where member.isJoined {
-                if let stay = told[member.id]?.indices.last { told[member.id]?[stay].append(data) }
+                if let membership = told[member.id]?.indices.last { told[member.id]?[membership].append(data) }
                 let notice = SessionNotice.Signal(session: signal.session, from: client.id, type: nil, data: data)
                 deliver(.session(.signal(notice)), to: member, send)
             }
             deliver(.ok(.init(re: re)), to: client, send)
         default:
-            guard knowsWays else { return faults.append("an unknown request: \(message)") }
-            for (person, answer) in ways.perform(message, of: client, re: re, among: clients) {
+            guard knowsFeatures else { return faults.append("an unknown request: \(message)") }
+            for (person, answer) in features.perform(message, of: client, re: re, among: clients) {
                 deliver(answer, to: person, send)
             }
         }

@@ -16,7 +16,7 @@ private final class Participant: @unchecked Sendable {
     ]
 
     /// A successful attempt to join: the connection, and how often that connection had joined before.
-    struct Stay {
+    struct SessionMembership {
         let connection: ConnectionID
         let number: Int
     }
@@ -33,7 +33,7 @@ private final class Participant: @unchecked Sendable {
     private(set) var outcomes: [String: Bool?] = [:]
     private var count = 0
     /// Each attempt to join, in order. Nil for an attempt that failed.
-    private(set) var stays: [Stay?] = []
+    private(set) var memberships: [SessionMembership?] = []
     /// How often the connection resumed, and how often the client noticed that it could not be resumed any longer.
     private(set) var (resumes, expirations) = (0, 0)
     private var listening: Listening?
@@ -43,12 +43,12 @@ private final class Participant: @unchecked Sendable {
 
     init(_ name: String, on network: SimulatedNetwork) {
         (self.name, self.network) = (name, network)
-        let log = Guarded<(@Sendable (LogEntry) -> Void)?>(nil)
+        let log = LockedValue<(@Sendable (LogEntry) -> Void)?>(nil)
         var options = ConfabClient.Options()
         options.log = { entry in log.withLock { $0 }?(entry) }
         core = ClientCore(
             url: URL(string: "ws://simulated/v1/socket"), credential: .anonymous(MemoryIdentity()), hello: Hello(),
-            media: nil, options: options, surroundings: network.surroundings)
+            media: nil, options: options, dependencies: network.dependencies)
         session = SessionCore(SessionID("session")!, token: "token", core: core)
         events = session.events.events.makeAsyncIterator()
         log.withLock { $0 = { [unowned self] in hear($0) } }
@@ -78,7 +78,7 @@ private final class Participant: @unchecked Sendable {
         if next == "offline", !isOver { network.perform(in: 100...500) { [unowned self] in core.connectNow() } }
     }
 
-    private func count(_ event: LineEvent) {
+    private func count(_ event: ConnectionEvent) {
         switch event {
         case .connected(_, .resumed): resumes += 1
         case .expired: expirations += 1
@@ -89,7 +89,7 @@ private final class Participant: @unchecked Sendable {
     private func become(_ next: Session.Status) {
         if !status.canBecome(next) { faults.append("\(name): \(status) became \(next)") }
         status = next
-        if next == .connecting { stays.append(nil) }
+        if next == .connecting { memberships.append(nil) }
         if next == .notConnected, !isOver { network.perform(in: 1...1000) { [unowned self] in join() } }
     }
 
@@ -97,7 +97,8 @@ private final class Participant: @unchecked Sendable {
         guard session.machine.status == .notConnected else { return }
         session.connect { [unowned self] _ in
             guard let id = session.machine.connection?.id else { return }
-            stays[stays.count - 1] = Stay(connection: id, number: stays.count { $0?.connection == id })
+            memberships[memberships.count - 1] = SessionMembership(
+                connection: id, number: memberships.count { $0?.connection == id })
         }
     }
 
@@ -197,9 +198,11 @@ struct SimulationTests {
             }
         }
         if person.events.failure != nil { faults.append("\(person.name) was too slow") }
-        if heard.count != person.stays.count || !part.isEmpty { faults.append("\(person.name) has another history") }
-        for (index, (part, stay)) in zip(heard, person.stays).enumerated() {
-            let sent = stay.map { server.told[$0.connection]?[$0.number] ?? ["nothing"] } ?? []
+        if heard.count != person.memberships.count || !part.isEmpty {
+            faults.append("\(person.name) has another history")
+        }
+        for (index, (part, membership)) in zip(heard, person.memberships).enumerated() {
+            let sent = membership.map { server.told[$0.connection]?[$0.number] ?? ["nothing"] } ?? []
             if !sent.starts(with: part) { faults.append("\(person.name) heard \(part), but was sent \(sent)") }
             // The end of a stay may be lost with its connection. The last stay lasted until everything had arrived.
             if index == heard.count - 1, part != sent {

@@ -1,6 +1,6 @@
 import AppModel
 import Confab
-import ConfabRobots
+import ConfabHeadless
 import Foundation
 import Testing
 

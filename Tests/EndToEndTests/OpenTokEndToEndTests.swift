@@ -1,6 +1,6 @@
 import Confab
 import Foundation
-import OpenTokShapes
+import OpenTokCompat
 import Testing
 import Wire
 

@@ -1,5 +1,5 @@
 import Confab
-import ConfabRobots
+import ConfabHeadless
 import Testing
 
 @Suite("The roulette of the SDK over sockets", .ownThreads, .timeLimit(.minutes(2)))

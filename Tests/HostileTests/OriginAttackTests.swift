@@ -143,7 +143,8 @@ extension Hostile {
             try await ServerProcess.run(isNarrowed ? ["CONFAB_ALLOWED_ORIGINS": Self.allowed] : [:]) { server in
                 var tally = Tally()
                 for path in [
-                    "/", "/try", "/health", "/v1/socket", "/v1/qr", "/lib/index.js", "/lib/line/client.js", "/none",
+                    "/", "/try", "/health", "/v1/socket", "/v1/qr", "/lib/index.js", "/lib/signaling/client.js",
+                    "/none",
                     "/metrics",
                 ] {
                     for method in ["GET", "HEAD", "POST", "OPTIONS", "PUT", "DELETE"] {

@@ -7,7 +7,7 @@ extension Hostile {
         private static let settings = ["CONFAB_PERCH_IDENT": "ident", "CONFAB_PERCH_SECRET": "shipped-with-the-app"]
         private static let credential = "ident=ident&secret=shipped-with-the-app"
 
-        private func call(_ port: Int, _ name: String, _ form: String) throws -> HTTPAnswer {
+        private func call(_ port: Int, _ name: String, _ form: String) throws -> HTTPResponse {
             let type = [("Content-Type", "application/x-www-form-urlencoded")]
             return try RawSocket(port: port).ask(
                 "/xirsys/\(name)", method: "POST", headers: type, body: Array(form.utf8))

@@ -29,12 +29,12 @@ extension Person {
 }
 
 extension ServerProcess {
-    fileprivate func put(_ upload: RoomNotice.Upload, _ bytes: [UInt8]) throws -> HTTPAnswer {
+    fileprivate func put(_ upload: RoomNotice.Upload, _ bytes: [UInt8]) throws -> HTTPResponse {
         let headers = [("Authorization", "Bearer \(upload.secret)")]
         return try RawSocket(port: port).ask(upload.path, method: "PUT", headers: headers, body: bytes)
     }
 
-    fileprivate func get(_ path: String, _ key: RoomFileKey) throws -> HTTPAnswer {
+    fileprivate func get(_ path: String, _ key: RoomFileKey) throws -> HTTPResponse {
         try RawSocket(port: port).ask(path, headers: [("Authorization", "Bearer \(key)")])
     }
 

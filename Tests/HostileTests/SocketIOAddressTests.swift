@@ -7,7 +7,7 @@ extension Hostile {
         private static let proxy = [("X-Forwarded-For", "203.0.113.1")]
         private static let home = [("X-Forwarded-For", "203.0.113.2")]
 
-        private static func handshake(_ server: ServerProcess, _ headers: [(String, String)]) throws -> HTTPAnswer {
+        private static func handshake(_ server: ServerProcess, _ headers: [(String, String)]) throws -> HTTPResponse {
             try RawSocket(port: server.port).ask("/socket.io/1/", headers: headers)
         }
 

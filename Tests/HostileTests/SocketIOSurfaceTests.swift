@@ -24,7 +24,7 @@ struct RawSocketIO {
     }
 
     @discardableResult
-    func post(_ text: String, on socket: RawSocket? = nil) throws -> HTTPAnswer {
+    func post(_ text: String, on socket: RawSocket? = nil) throws -> HTTPResponse {
         try (socket ?? RawSocket(port: port)).ask(pollPath, method: "POST", body: Array(text.utf8))
     }
 

@@ -19,7 +19,7 @@ extension Hostile {
         private func ask(
             _ port: Int, _ method: String, _ path: String, _ token: String, _ headers: [(String, String)] = [],
             _ body: String = ""
-        ) throws -> HTTPAnswer {
+        ) throws -> HTTPResponse {
             let own = [("Authorization", "Bearer \(token)")] + headers
             return try RawSocket(port: port).ask(path, method: method, headers: own, body: Array(body.utf8))
         }

@@ -1,4 +1,4 @@
-import ConfabRobots
+import ConfabHeadless
 import Foundation
 import Synchronization
 import Testing

@@ -11,11 +11,11 @@ struct DivisionTests {
     struct Video: Sendable {
         var steps: [Int64]
         var current: Int?
-        var rank = VideoDemand.Rank()
+        var rank = VideoRequest.Rank()
 
         init(_ steps: [Int64], current: Int? = nil, speaks: Bool = false, area: Int = 0, priority: Int = 0) {
             (self.steps, self.current) = (steps, current)
-            rank = VideoDemand.Rank(priority: priority, isSpeaking: speaks, area: area)
+            rank = VideoRequest.Rank(priority: priority, isSpeaking: speaks, area: area)
         }
     }
 
@@ -24,15 +24,15 @@ struct DivisionTests {
         _ kilobits: Int64, _ videos: [Video], growth: Int64? = nil, resumesOnly: Bool = false,
         tolerance: Double = VideoGrowth.usualTolerance, floor: Int64 = 0, resumesOne: Bool = true
     ) -> [Int?] {
-        var steps: [VideoStep] = []
-        var demands: [VideoDemand] = []
+        var steps: [LayerOption] = []
+        var demands: [VideoRequest] = []
         for (slot, video) in videos.enumerated() {
             let first = steps.count
             for (layer, bitrate) in video.steps.enumerated() {
-                steps.append(VideoStep(layer: layer, temporalLayer: 255, bitrate: .kilobits(bitrate)))
+                steps.append(LayerOption(layer: layer, temporalLayer: 255, bitrate: .kilobits(bitrate)))
             }
             demands.append(
-                VideoDemand(
+                VideoRequest(
                     slot: slot, steps: first..<steps.count, current: video.current.map { $0 + first },
                     rank: video.rank))
         }

@@ -11,7 +11,7 @@ import Testing
             NACKGenerator.maxOutstanding * 24 + 64 * MemoryLayout<PendingPacket>.stride
             + MemoryLayout<ReceiverStatistics>.size
         let history = PacketHistory.capacity * (PacketHistory.slotSize + 8 + MemoryLayout<RTPPacket?>.stride + 8)
-        let outgoing = 256 + MemoryLayout<Rewriting>.size + 8 * MemoryLayout<MappedCodec>.stride
+        let outgoing = 256 + MemoryLayout<RTPRewriter>.size + 8 * MemoryLayout<MappedCodec>.stride
         let retransmissions = PacketHistory.capacity * 4
         let arrivals = TransportFeedback.window * 4 + TransportFeedback.window / 8
         print(

@@ -32,7 +32,7 @@ struct PathChangeTests {
             room.run(20_000)
             #expect(slot.arrivals.count > 1000 && slot.faults(clock: .milliseconds(130)) == [])
             #expect(try clients[0].audio().arrivals.count > 950)
-            #expect(room.router.astray.isEmpty)
+            #expect(room.router.unvalidatedPaths.isEmpty)
         }
     }
 
@@ -61,12 +61,12 @@ struct PathChangeTests {
             video.forgetArrivals()
             room.run(10_000)
             #expect(video.arrivals.count > 500 && video.faults(clock: .milliseconds(130)) == [])
-            #expect(room.router.astray.isEmpty)
+            #expect(room.router.unvalidatedPaths.isEmpty)
         }
     }
 
     @Test("reports from an unknown address are checked only if they are authentic and new, and get nothing else")
-    func astrayReport() throws {
+    func unvalidatedPathsReport() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(2)
         clients[0].subscribe(to: clients[1])
@@ -115,7 +115,7 @@ struct PathChangeTests {
     }
 
     @Test("media from an unknown address is checked only if it is authentic and new, and is never sent anything else")
-    func astray() throws {
+    func unvalidatedPaths() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(2)
         clients[0].subscribe(to: clients[1])
@@ -163,6 +163,6 @@ struct PathChangeTests {
         room.run(2000)
         for slot in slots { #expect(slot.arrivals.count > 60) }
         clients[1].router.leave(clients[1].key)
-        #expect(room.router.astray.isEmpty)
+        #expect(room.router.unvalidatedPaths.isEmpty)
     }
 }

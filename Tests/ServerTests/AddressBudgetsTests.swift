@@ -9,7 +9,7 @@ import Wire
 @Suite("Budgets of address blocks") struct AddressBudgetsTests {
     private static let limits = AddressBudgets.Limits(
         sockets: 2, hellos: .init(perSecond: 1, burst: 3), files: .init(perSecond: 1, burst: 2),
-        messages: .init(perSecond: 10, burst: 100), storedBytes: .init(perSecond: 1, burst: 1000), inquiries: 2,
+        messages: .init(perSecond: 10, burst: 100), storedBytes: .init(perSecond: 1, burst: 1000), queries: 2,
         queuedBytes: 1000, queuedBytesOfAll: 2500)
 
     private let start = Timestamp(milliseconds: 1_000_000)
@@ -57,10 +57,10 @@ import Wire
         budgets.spendStored(bytes: 900, in: slots[1], now: start)
         for slot in slots.dropFirst(2) { budgets.spendStored(bytes: 600, in: slot, now: start) }
         #expect(budgets.stored(in: slots[1], now: start) == .over(.seconds(125)))
-        for slot in slots.dropFirst().prefix(4) { for _ in 0..<2 { #expect(budgets.beginInquiry(in: slot) == true) } }
-        #expect(budgets.beginInquiry(in: slots[6]) == false)
-        budgets.endInquiry(in: slots[1], now: start)
-        #expect(budgets.beginInquiry(in: slots[6]) == true)
+        for slot in slots.dropFirst().prefix(4) { for _ in 0..<2 { #expect(budgets.beginQuery(in: slot) == true) } }
+        #expect(budgets.beginQuery(in: slots[6]) == false)
+        budgets.endQuery(in: slots[1], now: start)
+        #expect(budgets.beginQuery(in: slots[6]) == true)
     }
 
     @Test func `the account of a /56 is forgotten after those of its blocks`() {
@@ -237,8 +237,8 @@ import Wire
         let now = Timestamp(milliseconds: 0)
         func storagePermit(_ slot: AddressBudgets.Slot?) -> StoragePermit { .all }
         func charge(storedBytes: Int, to slot: AddressBudgets.Slot) {}
-        func beginInquiry(in slot: AddressBudgets.Slot) -> Bool { budgets.beginInquiry(in: slot) }
-        func endInquiry(in slot: AddressBudgets.Slot) { budgets.endInquiry(in: slot, now: now) }
+        func beginQuery(in slot: AddressBudgets.Slot) -> Bool { budgets.beginQuery(in: slot) }
+        func endQuery(in slot: AddressBudgets.Slot) { budgets.endQuery(in: slot, now: now) }
     }
 
     private func question(_ person: UInt64) -> Question {
@@ -249,7 +249,7 @@ import Wire
 
     @Test func `several people of an address share a limit of queries`() {
         let accounts = Accounts()
-        var counts = InquiryCounts()
+        var counts = QueryCounts()
         let slot = accounts.budgets.addSocket(of: home, now: accounts.now)
         let other = accounts.budgets.addSocket(of: address(1), now: accounts.now)
         #expect(counts.begin(question(1), in: slot, accounts) == nil)
@@ -265,7 +265,7 @@ import Wire
 
     @Test func `a query ends for its address even if the client is gone`() {
         let accounts = Accounts()
-        var counts = InquiryCounts()
+        var counts = QueryCounts()
         let line = Line()
         let slot = accounts.budgets.addSocket(of: home, now: accounts.now)
         #expect(counts.begin(question(1), in: slot, accounts) == nil)
@@ -281,11 +281,11 @@ import Wire
     }
 
     @Test func `one person has a limit of queries, and all together`() {
-        var counts = InquiryCounts()
-        for _ in 0..<InquiryCounts.maxOfPerson { #expect(counts.begin(question(1), in: nil, nil) == nil) }
+        var counts = QueryCounts()
+        for _ in 0..<QueryCounts.maxOfPerson { #expect(counts.begin(question(1), in: nil, nil) == nil) }
         #expect(counts.begin(question(1), in: nil, nil)?.code == .rateLimited)
         var person: UInt64 = 1
-        while counts.total < InquiryCounts.maxOfAll {
+        while counts.total < QueryCounts.maxOfAll {
             person += 1
             #expect(counts.begin(question(person), in: nil, nil) == nil)
         }

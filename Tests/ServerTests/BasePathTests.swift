@@ -47,7 +47,7 @@ struct BasePathTests {
     func reserved() throws {
         let files = embeddedWebFiles.keys.compactMap { $0.split(separator: "/").first.map(String.init) }
         #expect(BasePath.reserved.isSuperset(of: files.filter { ["app", "lib", "socket.io"].contains($0) }))
-        #expect(BasePath.reserved.isSuperset(of: WayIn.allCases.map(\.rawValue)))
+        #expect(BasePath.reserved.isSuperset(of: Feature.allCases.map(\.rawValue)))
         for name in BasePath.reserved {
             let overrides = ["publicURL": "https://example.org/\(name)/x"]
             let error = #expect(throws: ConfigurationError.self) {

@@ -86,11 +86,11 @@ import Wire
         #expect(queue.add([block(), command, send(1, "ok")]) == [command])
     }
 
-    @Test("an inquiry waits for the changes of its own person only")
-    func inquiry() {
+    @Test("an query waits for the changes of its own person only")
+    func query() {
         let queue = makeQueue()
         func question(_ person: IdentityID) -> Effect {
-            .inquire(Question(identity: person, client: client, re: 1, .callLog(.init())))
+            .query(Question(identity: person, client: client, re: 1, .callLog(.init())))
         }
         _ = queue.add([block()])
         #expect(queue.add([question(bob)]) == [question(bob)])

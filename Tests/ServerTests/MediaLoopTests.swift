@@ -116,7 +116,7 @@ struct MediaLoopTests {
         while lines[1].packets < 200, MediaTime.monotonic < end {
             for line in lines { line.turn(server) }
             guard next <= .monotonic else {
-                Self.waitForNews(lines)
+                Self.waitForEvent(lines)
                 continue
             }
             next = .monotonic + .milliseconds(1)
@@ -134,7 +134,7 @@ struct MediaLoopTests {
     }
 
     /// Waits until a datagram arrives or the next packet is due.
-    private static func waitForNews(_ lines: [Line]) {
+    private static func waitForEvent(_ lines: [Line]) {
         var entries = lines.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
         _ = poll(&entries, nfds_t(entries.count), 1)
     }

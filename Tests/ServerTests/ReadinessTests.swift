@@ -18,12 +18,12 @@ import Testing
     @Test("a media loop that owes an answer for too long has stopped, and is asked only once")
     func pulse() {
         let start = SuspendingClock.now
-        var pulse = MediaPulse()
+        var pulse = MediaHeartbeat()
         #expect(pulse.isResponsive(at: start))
         let (first, second) = (pulse.ask(at: start), pulse.ask(at: start + .seconds(4)))
         #expect(first && !second)
         #expect(pulse.isResponsive(at: start + .seconds(4)))
-        #expect(!pulse.isResponsive(at: start + MediaPulse.limit))
+        #expect(!pulse.isResponsive(at: start + MediaHeartbeat.limit))
         pulse.answered()
         #expect(pulse.isResponsive(at: start + .seconds(60)))
         let third = pulse.ask(at: start + .seconds(60))

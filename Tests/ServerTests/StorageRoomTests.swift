@@ -75,7 +75,7 @@ struct StorageRoomTests: StorageFixtures {
 
     @Test func `rooms that cannot be loaded again are not taken for rooms that are not stored`() async {
         let storage = MemoryStorage()
-        let handler = InquiryHandler(storage: storage, pushNotifier: nil, logger: LogLines().logger)
+        let handler = QueryHandler(storage: storage, pushNotifier: nil, logger: LogLines().logger)
         #expect(await handler.rooms()?.isEmpty == true)
         await storage.close()
         #expect(await handler.rooms() == nil)

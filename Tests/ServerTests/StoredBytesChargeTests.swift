@@ -14,20 +14,20 @@ struct StoredBytesChargeTests: StorageFixtures {
     /// Budgets that refuse nothing, and note what is charged.
     private final class Ledger: ClientBudgets {
         private(set) var charged: [AddressBudgets.Slot: Int] = [:]
-        private(set) var inquiries = 0
+        private(set) var queries = 0
         /// True if something was charged to a slot that no query held any more.
         private(set) var wasChargedLate = false
 
         func storagePermit(_ slot: AddressBudgets.Slot?) -> StoragePermit { .all }
         func charge(storedBytes: Int, to slot: AddressBudgets.Slot) {
-            if inquiries == 0 { wasChargedLate = true }
+            if queries == 0 { wasChargedLate = true }
             charged[slot, default: 0] += storedBytes
         }
-        func beginInquiry(in slot: AddressBudgets.Slot) -> Bool {
-            inquiries += 1
+        func beginQuery(in slot: AddressBudgets.Slot) -> Bool {
+            queries += 1
             return true
         }
-        func endInquiry(in slot: AddressBudgets.Slot) { inquiries -= 1 }
+        func endQuery(in slot: AddressBudgets.Slot) { queries -= 1 }
     }
 
     private final class Line: RunnerSocket {
@@ -71,12 +71,12 @@ struct StoredBytesChargeTests: StorageFixtures {
             runner.unregister(socket, leaving: false)
         }.get()
         try await until("the block is not stored") { try await storage.person(alice, at: now).blocked == [bob] }
-        let (charged, wasChargedLate, inquiries) = try await loop.submit {
+        let (charged, wasChargedLate, queries) = try await loop.submit {
             let ledger = shell.value.ledger
-            return (ledger.charged, ledger.wasChargedLate, ledger.inquiries)
+            return (ledger.charged, ledger.wasChargedLate, ledger.queries)
         }.get()
         #expect(charged == [Self.slot: StoredSize.row])
         #expect(!wasChargedLate, "the account must still exist")
-        #expect(inquiries == 0)
+        #expect(queries == 0)
     }
 }

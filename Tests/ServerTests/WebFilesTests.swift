@@ -14,12 +14,12 @@ import Testing
         ("/sw.js", "app/sw.js"),
     ])
     func everyPageHasAnAddress(path: String, file: String) {
-        #expect(WebFiles.name(of: path, WayIn.allCases) == file)
+        #expect(WebFiles.name(of: path, Feature.allCases) == file)
     }
 
     @Test(arguments: ["/room", "/room/", "/room/a/b", "/rooms/", "/none", "/strangers/", "//"])
     func otherAddressesHaveNone(path: String) {
-        #expect(WebFiles.name(of: path, WayIn.allCases) == nil)
+        #expect(WebFiles.name(of: path, Feature.allCases) == nil)
     }
 
     @Test(arguments: [
@@ -27,9 +27,9 @@ import Testing
         ("/room/Tea%20at%205:30/", "../Tea%20at%205:30"),
     ])
     func aSlashAfterAnAddressLeadsToThePage(path: String, location: String) {
-        #expect(WebFiles.redirection(path: path, query: nil, WayIn.allCases) == location)
-        #expect(WebFiles.redirection(path: path, query: "guest", WayIn.allCases) == location + "?guest")
-        #expect(WebFiles.redirection(path: String(path.dropLast()), query: nil, WayIn.allCases) == nil)
+        #expect(WebFiles.redirection(path: path, query: nil, Feature.allCases) == location)
+        #expect(WebFiles.redirection(path: path, query: "guest", Feature.allCases) == location + "?guest")
+        #expect(WebFiles.redirection(path: String(path.dropLast()), query: nil, Feature.allCases) == nil)
     }
 
     /// In particular never to another site, as a location that begins with two slashes would.
@@ -38,7 +38,7 @@ import Testing
         "/app/front/index.html/", "/lib/index.js/", "/tea//", "",
     ])
     func otherAddressesLeadNowhere(path: String) {
-        #expect(WebFiles.redirection(path: path, query: nil, WayIn.allCases) == nil)
+        #expect(WebFiles.redirection(path: path, query: nil, Feature.allCases) == nil)
         #expect(WebFiles.redirection(path: "/nearby/", query: nil, [.rooms]) == nil)
     }
 
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func aWayThatIsOffHasNoPage() {
-        let ways: [WayIn] = [.rooms, .strangers]
+        let ways: [Feature] = [.rooms, .strangers]
         #expect(WebFiles.name(of: "/", ways) == "app/front/index.html")
         #expect(WebFiles.name(of: "/nearby", ways) == nil)
         #expect(WebFiles.name(of: "/app/nearby/index.html", ways) == nil)
@@ -70,8 +70,8 @@ import Testing
         #expect(headers[.contentSecurityPolicy]?.contains("frame-ancestors 'none'") == true)
     }
 
-    @Test(arguments: WayIn.allCases)
-    func theOnlyWayIsTheFrontPage(way: WayIn) {
+    @Test(arguments: Feature.allCases)
+    func theOnlyWayIsTheFrontPage(way: Feature) {
         let page = "app/\(way.rawValue)/index.html"
         #expect(WebFiles.name(of: "/", [way]) == page)
         #expect(WebFiles.name(of: "/" + way.rawValue, [way]) == page)
@@ -79,20 +79,20 @@ import Testing
 
     @Test func pagesSayWhichWaysAreOn() throws {
         let all = try #require(WebFiles().file("/"))
-        #expect(String(buffer: all.body).contains("data-ways=\"strangers nearby rooms\""))
+        #expect(String(buffer: all.body).contains("data-features=\"strangers nearby rooms\""))
         let some = try #require(WebFiles(ways: [.rooms, .nearby]).file("/"))
-        #expect(String(buffer: some.body).contains("data-ways=\"rooms nearby\""))
+        #expect(String(buffer: some.body).contains("data-features=\"rooms nearby\""))
         #expect(some.tag != all.tag)
     }
 
     @Test func waysInAreReadFromTheConfiguration() throws {
-        let setting = try #require(Setting.all.first { $0.key.name == "web.ways" })
+        let setting = try #require(Setting.all.first { $0.key.name == "web.features" })
         var configuration = ConfabConfiguration()
         #expect(setting.text(configuration) == "strangers, nearby, rooms")
         for bad in [[], ["rooms", "rooms"], ["rooms", "cellar"]] as [[String]] {
             #expect(!setting.store(bad, &configuration))
         }
         #expect(setting.store(["rooms", "strangers"], &configuration))
-        #expect(configuration.web.ways == [.rooms, .strangers])
+        #expect(configuration.web.features == [.rooms, .strangers])
     }
 }

@@ -1,7 +1,7 @@
 import TestSupport
 import Wire
 
-/// A `ClientLine` and a minimal server based on `Link`, on a transport that can be cut at any moment, in simulated
+/// A `SignalClient` and a minimal server based on `Link`, on a transport that can be cut at any moment, in simulated
 /// time. One seed determines everything.
 ///
 /// Every request has a unique number. The answer contains that number, so misplaced answers are detected. Events
@@ -17,7 +17,7 @@ final class ModelLine {
     }
 
     private struct Socket {
-        var own: ClientLine.Socket
+        var own: SignalClient.Socket
         var isBroken = false
         var lastToServer: Timestamp
         var lastToClient: Timestamp
@@ -27,9 +27,9 @@ final class ModelLine {
     private(set) var faults: [String] = []
     private(set) var resumes = 0
     private(set) var restarts = 0
-    private(set) var outcomes: [ClientLine.RequestID: String] = [:]
+    private(set) var outcomes: [SignalClient.RequestID: String] = [:]
     private(set) var asked: UInt64 = 0
-    private(set) var line: ClientLine
+    private(set) var line: SignalClient
     private let server: ModelServer
     private var random: SeededGenerator
     private var agenda: [(at: Timestamp, happening: Happening)] = []
@@ -44,11 +44,11 @@ final class ModelLine {
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
         server = ModelServer(seed: random.next())
-        var options = ClientLine.Options()
+        var options = SignalClient.Options()
         options.connectTimeout = nil
         // Sometimes limit the buffer to so few messages that a resume is impossible.
         if Int.random(in: 0..<4, using: &random) == 0 { options.replay.messages = 8 }
-        line = ClientLine(hello: Hello(), options: options, random: SeededGenerator(seed: random.next()))
+        line = SignalClient(hello: Hello(), options: options, random: SeededGenerator(seed: random.next()))
         if Int.random(in: 0..<4, using: &random) == 0 { server.bounds.messages = 8 }
         plan(.ask, in: 0...100)
         plan(.push, in: 0...100)
@@ -121,11 +121,11 @@ final class ModelLine {
 
     func leave() { report(.leave) }
 
-    private func report(_ event: ClientLine.Event) { carryOut(line.handle(event, now: now)) }
+    private func report(_ event: SignalClient.Event) { carryOut(line.handle(event, now: now)) }
 
     // MARK: Effects
 
-    private func carryOut(_ effects: [ClientLine.Effect]) {
+    private func carryOut(_ effects: [SignalClient.Effect]) {
         for effect in effects {
             switch effect {
             case .open(let own):
@@ -147,7 +147,7 @@ final class ModelLine {
         }
     }
 
-    private func connected(_ welcome: Welcome, _ start: ClientLine.Start) {
+    private func connected(_ welcome: Welcome, _ start: SignalClient.Start) {
         switch start {
         case .first: heard = (welcome.connection, 0)
         case .resumed:
@@ -160,7 +160,7 @@ final class ModelLine {
         }
     }
 
-    private func answered(_ id: ClientLine.RequestID, _ message: ServerMessage) {
+    private func answered(_ id: SignalClient.RequestID, _ message: ServerMessage) {
         guard case .presence(.own(let own)) = message, own.name == "\(id.rawValue)" else {
             return fail("\(id) was answered \(message)")
         }
@@ -168,7 +168,7 @@ final class ModelLine {
         settle(id, "answered")
     }
 
-    private func settle(_ id: ClientLine.RequestID, _ outcome: String) {
+    private func settle(_ id: SignalClient.RequestID, _ outcome: String) {
         if let before = outcomes.updateValue(outcome, forKey: id) { fail("\(id) is \(outcome) after \(before)") }
     }
 

@@ -1,5 +1,5 @@
 // Expect: has different argument labels from those required by protocol 'OTSessionDelegate'
-import OpenTokShapes
+import OpenTokCompat
 import UIKit
 
 final class Chat: UIViewController {}

@@ -1,5 +1,5 @@
 // Expect: nearly matches defaulted requirement
-import OpenTokShapes
+import OpenTokCompat
 import UIKit
 
 final class Camera: UIViewController {}

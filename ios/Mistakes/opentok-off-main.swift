@@ -1,4 +1,4 @@
 // Expect: in a synchronous nonisolated context
-import OpenTokShapes
+import OpenTokCompat
 
 func leave(_ session: OTSession) { session.disconnect(nil) }

@@ -1,7 +1,7 @@
 // The browser SDK. `OT` mirrors OpenTok's API. `Client`, `Roulette`, `People`, `Calls` and `Rooms` exist only in Confab.
 
 export { Calls } from './people/calls.js';
-export { Client } from './line/client.js';
+export { Client } from './signaling/client.js';
 export { ConfabError } from './errors.js';
 export { OT } from './ot.js';
 export { People } from './people/people.js';

@@ -1,6 +1,6 @@
 // `OT`, with OpenTok's names. Unsupported functions do not exist, so a program that uses one fails immediately.
 
-import { sdkVersion } from './line/client.js';
+import { sdkVersion } from './signaling/client.js';
 import { getDevices, getUserMedia } from './media/devices.js';
 import { sortArguments } from './session/arguments.js';
 import { SessionCore } from './session/core.js';

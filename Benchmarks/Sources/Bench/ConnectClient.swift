@@ -31,8 +31,8 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
     private var context: ChannelHandlerContext?
     private var unread: [UInt8] = []
     /// The state machine of the native transport.
-    private var line = ClientLine(hello: Hello(), random: SystemRandomNumberGenerator())
-    private var socket: ClientLine.Socket?
+    private var line = SignalClient(hello: Hello(), random: SystemRandomNumberGenerator())
+    private var socket: SignalClient.Socket?
 
     private init(port: Int, transport: Transport, address: SocketAddress, connected: EventLoopPromise<Void>) {
         self.port = port
@@ -154,8 +154,8 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
         return true
     }
 
-    /// Runs one step of the `ClientLine`. Timeouts are ignored, because the line is used only from `hello` to `welcome`.
-    private func update(_ body: (inout ClientLine, Timestamp) -> [ClientLine.Effect]) {
+    /// Runs one step of the `SignalClient`. Timeouts are ignored, because the line is used only from `hello` to `welcome`.
+    private func update(_ body: (inout SignalClient, Timestamp) -> [SignalClient.Effect]) {
         for effect in body(&line, Timestamp(milliseconds: 0)) {
             switch effect {
             case .open(let socket): self.socket = socket

@@ -2,7 +2,7 @@ import NIOCore
 import NIOPosix
 import Wire
 
-/// A `confab.v1` client: a `ClientLine` on a WebSocket. It must use little CPU time, because the load runs on the same cores as
+/// A `confab.v1` client: a `SignalClient` on a WebSocket. It must use little CPU time, because the load runs on the same cores as
 /// the measured server. It therefore encodes frames itself and masks them with zeros, which is allowed and makes no difference
 /// to the server.
 ///
@@ -28,8 +28,8 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
     private var state = State.upgrading
     private var context: ChannelHandlerContext?
     private var unread = ByteBuffer()
-    private var line: ClientLine
-    private var socket: ClientLine.Socket?
+    private var line: SignalClient
+    private var socket: SignalClient.Socket?
     private var requestCount: UInt64 = 0
     /// The requests whose answers were promised.
     private var promised: [UInt64: EventLoopPromise<ServerMessage>] = [:]
@@ -52,9 +52,9 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         self.port = port
         self.loop = loop
         self.opened = opened
-        var options = ClientLine.Options()
+        var options = SignalClient.Options()
         (options.reconnects, options.connectTimeout, options.welcomeTimeout) = (false, nil, .seconds(180))
-        line = ClientLine(hello: hello, options: options, random: SystemRandomNumberGenerator())
+        line = SignalClient(hello: hello, options: options, random: SystemRandomNumberGenerator())
     }
 
     /// Opens a socket without sending anything.
@@ -91,7 +91,7 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
             .map { _ in }
     }
 
-    // MARK: ClientLine
+    // MARK: SignalClient
 
     /// Sends `hello`. The welcome is passed to `onMessage`.
     func greet() {
@@ -103,7 +103,7 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
     /// Sends a request. The response is passed to `onMessage`.
     func ask(_ message: ClientMessage) {
         requestCount += 1
-        let id = ClientLine.RequestID(rawValue: requestCount)
+        let id = SignalClient.RequestID(rawValue: requestCount)
         update { $0.handle(.request(id, message), now: $1) }
     }
 
@@ -147,7 +147,7 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         return true
     }
 
-    private func update(_ body: (inout ClientLine, Timestamp) -> [ClientLine.Effect]) {
+    private func update(_ body: (inout SignalClient, Timestamp) -> [SignalClient.Effect]) {
         for effect in body(&line, Self.now) {
             switch effect {
             case .open(let socket): self.socket = socket
@@ -170,7 +170,7 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
                 } else {
                     onEnd?(error.message)
                 }
-            // A newer server may send events that this client does not know, and `ClientLine` counts them.
+            // A newer server may send events that this client does not know, and `SignalClient` counts them.
             case .unreadable(let message): if message.error.code != .unknownType { onEnd?(message.error.message) }
             case .ended(let ending): ended(ending.error?.message ?? "left")
             case .reconnecting, .expired: break
@@ -317,7 +317,7 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    private func report(_ event: (ClientLine.Socket) -> ClientLine.Event) {
+    private func report(_ event: (SignalClient.Socket) -> SignalClient.Event) {
         guard let socket else { return }
         update { $0.handle(event(socket), now: $1) }
     }

@@ -43,14 +43,14 @@ struct NearbyBenchmark {
     private var directory: Directory
     private var generator = SplitMix64(state: 42)
     private var listings: [Listing] = []
-    private var turn: Turn
+    private var context: Context
     private var cursors: [String] = []
 
     init(count: Int, crowd: Crowd, project: Project) {
         (self.count, self.crowd) = (count, crowd)
         directory = Directory(rules: Rules(), project: project)
-        turn = Turn(HubSettings(rules: Rules(), project: project), generator: generator)
-        turn.now = Self.now
+        context = Context(HubSettings(rules: Rules(), project: project), generator: generator)
+        context.now = Self.now
     }
 
     mutating func run(pages: Int, moves: Int) -> Figures {
@@ -58,8 +58,8 @@ struct NearbyBenchmark {
         listings.reserveCapacity(count)
         for index in 0..<count { listings.append(person(index)) }
         let before = this.residentBytes()
-        for listing in listings { directory.handle(.show(listing), &turn) }
-        precondition(turn.letters.isEmpty && directory.listedCount == count, "some people are not listed")
+        for listing in listings { directory.handle(.show(listing), &context) }
+        precondition(context.letters.isEmpty && directory.listedCount == count, "some people are not listed")
         let after = this.residentBytes()
         let moving = measure(batches: 50, of: moves / 50) { $0.move() }
         let looking = measure(batches: 50, of: max(1, pages / 50)) { $0.look() }
@@ -138,7 +138,7 @@ struct NearbyBenchmark {
     private mutating func move() {
         let index = Int.random(in: listings.indices, using: &generator)
         listings[index].cell = cell(index)
-        directory.handle(.show(listings[index]), &turn)
+        directory.handle(.show(listings[index]), &context)
     }
 
     /// Requests one page, either the first or a following one.
@@ -148,11 +148,11 @@ struct NearbyBenchmark {
         let after = Bool.random(using: &generator) ? cursors.popLast() : nil
         let watch = NearbyVerb.Watch(unit: .miles, radius: 200, after: after, limit: 50)
         directory.handle(
-            .watch(client, re: 1, viewer: IdentityID(high: 0, low: 0), blocked: [], at: cell, watch), &turn)
-        guard case .client(_, .deliver(.nearby(.list(let list))))? = turn.nextLetter() else {
+            .watch(client, re: 1, viewer: IdentityID(high: 0, low: 0), blocked: [], at: cell, watch), &context)
+        guard case .client(_, .deliver(.nearby(.list(let list))))? = context.nextLetter() else {
             preconditionFailure("the directory returned no page")
         }
-        while turn.nextLetter() != nil {}
+        while context.nextLetter() != nil {}
         if let next = list.next, cursors.count < 100 { cursors.append(next) }
     }
 }

@@ -26,7 +26,7 @@ struct PairingBenchmark {
     private let batches: Int
     private var pool: Pool
     private var generator = SplitMix64(state: 42)
-    private var turn: Turn
+    private var context: Context
     /// The indices of the waiting people. The person with index n has the interest with index n.
     private var people: [Int] = []
     private var lastPerson = 0
@@ -41,8 +41,8 @@ struct PairingBenchmark {
         guard let project = Project(apiKey: "1", secret: String(repeating: "0", count: Project.shortestSecret)) else {
             preconditionFailure("invalid project")
         }
-        turn = Turn(HubSettings(rules: Rules(), project: project), generator: generator)
-        turn.now = Self.now
+        context = Context(HubSettings(rules: Rules(), project: project), generator: generator)
+        context.now = Self.now
     }
 
     mutating func run() -> Figures {
@@ -76,7 +76,7 @@ struct PairingBenchmark {
             people.append(lastPerson)
             enter(entry(interest: lastPerson))
         }
-        precondition(turn.letters.isEmpty, "two people without a common interest were paired")
+        precondition(context.letters.isEmpty, "two people without a common interest were paired")
     }
 
     /// Returns a newcomer who shares an interest with a random waiting person, and removes that person from `people`.
@@ -98,22 +98,23 @@ struct PairingBenchmark {
     }
 
     private mutating func enter(_ entry: PoolEntry) {
-        pool.handle(.enter(entry), &turn)
+        pool.handle(.enter(entry), &context)
     }
 
     /// Delivers the newcomer's `enter`, the two requests, the two answers, and the letter to the match.
     private mutating func pair(_ newcomer: PoolEntry) {
         enter(newcomer)
-        guard case .person(let first, .reserve(let match, let second))? = turn.nextLetter(), turn.letters.count == 1
+        guard case .person(let first, .reserve(let match, let second))? = context.nextLetter(),
+            context.letters.count == 1
         else { preconditionFailure("the newcomer was not paired") }
         forgetLetters()
-        pool.handle(.reserved(match, first), &turn)
-        pool.handle(.reserved(match, second), &turn)
-        precondition(turn.letters.count == 1, "no match started")
+        pool.handle(.reserved(match, first), &context)
+        pool.handle(.reserved(match, second), &context)
+        precondition(context.letters.count == 1, "no match started")
         forgetLetters()
     }
 
     private mutating func forgetLetters() {
-        while turn.nextLetter() != nil {}
+        while context.nextLetter() != nil {}
     }
 }

@@ -201,7 +201,7 @@ struct Crowd {
         for effect in effects {
             switch effect {
             case .persist, .media, .reply, .answer, .push, .deleteFile: break
-            case .inquire(let question): questions.append(question)
+            case .query(let question): questions.append(question)
             case .transmit(let socket, let bytes):
                 try require(
                     !closing.contains { $0.0 == socket }, "the hub sends something on a socket after closing it")
@@ -219,7 +219,7 @@ struct Crowd {
 
     /// Returns the answer of a storage that knows every identity but has no data about any.
     private func finding(for question: Question) -> Finding {
-        switch question.inquiry {
+        switch question.query {
         case .person(let person, _):
             let known = (0..<6).map { KnownIDs.identity($0) }.first { FuzzProject.project.personID(of: $0) == person }
             return .person(known.map { FoundRecord(identity: $0, record: PersonRecord(profile: Profile())) })

@@ -34,7 +34,7 @@ extension FuzzTarget {
         input throws(BrokenProperty) in
         guard input.count >= 2 else { return }
         let status = 100 + (Int(input[0]) << 8 | Int(input[1])) % 500
-        let answer = PushAnswer(status: status, retryAfter: nil, body: Array(input.dropFirst(2)))
+        let answer = PushResponse(status: status, retryAfter: nil, body: Array(input.dropFirst(2)))
         let (web, apns) = (PushVerdict(web: answer), PushVerdict(apns: answer))
         try require(
             web != .renewToken, "a web push response is interpreted as renewToken, which only APNs needs")

@@ -41,7 +41,7 @@ extension FuzzTarget {
         .pushEndpoints,
         .pushAnswers,
         .link,
-        .clientLine,
+        .signalClient,
         .hub,
     ]
 }

@@ -24,7 +24,7 @@ public enum AppRequest: Equatable, Sendable {
 /// An event from the SDK.
 public enum AppEvent: Sendable {
     case checked(URL, ServerHealth)
-    case line(LineState)
+    case line(ConnectionState)
     case nameRefused
     case roulette(RouletteEvent)
     case nearby(NearbyEvent)
@@ -49,7 +49,7 @@ public enum CaptureEvent: Equatable, Sendable {
 }
 
 /// The state of the connection to the server, as the app shows it.
-public enum LineState: Equatable, Sendable {
+public enum ConnectionState: Equatable, Sendable {
     case idle, connecting
     /// `isNew` is false if the connection resumed its session.
     case online(isNew: Bool)

@@ -12,7 +12,7 @@ import Observation
 
     public private(set) var stage = Stage.welcome
     public var tab: Tab
-    public private(set) var line = LineState.idle
+    public private(set) var line = ConnectionState.idle
     public private(set) var aboutYou: AboutYouModel?
     public let welcome: WelcomeModel
     public let permissions: PermissionsModel
@@ -256,7 +256,7 @@ import Observation
         update()
     }
 
-    private func changedLine(to state: LineState) {
+    private func changedLine(to state: ConnectionState) {
         line = state
         let isUp: Bool
         switch state {

@@ -5,7 +5,7 @@ import Foundation
 @MainActor public final class ClientServer: AppServer {
     public var onEvent: (@MainActor (AppEvent) -> Void)?
 
-    private let engine: ChoosingEngine?
+    private let engine: ConfiguredEngine?
     private(set) var client: ConfabClient?
     private var address: URL?
     private var listeners: [Task<Void, Never>] = []
@@ -25,7 +25,7 @@ import Foundation
 
     /// - Parameter media: the media engine; nil for text chats only.
     public init(media: (any MediaEngine)?) {
-        engine = media.map(ChoosingEngine.init)
+        engine = media.map(ConfiguredEngine.init)
         self.media = OwnMedia(media)
         self.media.onEvent = { [weak self] in self?.send(.capture($0)) }
     }

@@ -29,7 +29,7 @@ public protocol WatchedMedia: LocalMedia {
 
 /// Video of a shared screen with audio of the microphone: the media sent in a call while the screen is shared.
 ///
-/// Engines do not support it. ``ChoosingEngine`` splits it into its parts.
+/// Engines do not support it. ``ConfiguredEngine`` splits it into its parts.
 final class SharedScreen: LocalMedia {
     let sound: any LocalMedia
     let picture: any LocalMedia

@@ -12,14 +12,14 @@ import Confab
     }
 
     /// Whether the microphone and the camera are on in a use. Both can be turned off before they are open.
-    struct Wish {
+    struct Target {
         var audio = true
         var video = true
     }
 
     private let engine: (any MediaEngine)?
     private var uses: Uses = []
-    private var wishes: [Uses.RawValue: Wish] = [:]
+    private var wishes: [Uses.RawValue: Target] = [:]
     private(set) var local: (any LocalMedia)?
     /// Whether devices are being opened. Concurrent requests wait, because opening a device twice may fail.
     private var isOpening = false
@@ -89,9 +89,9 @@ import Confab
         waiting.removeFirst().resume()
     }
 
-    func wish(_ use: Uses) -> Wish { wishes[use.rawValue] ?? Wish() }
+    func wish(_ use: Uses) -> Target { wishes[use.rawValue] ?? Target() }
 
-    @discardableResult private func turn(_ wish: Wish, _ media: any LocalMedia) -> Task<Void, Never> {
+    @discardableResult private func turn(_ wish: Target, _ media: any LocalMedia) -> Task<Void, Never> {
         let task = Task { [before = switching] in
             await before?.value
             await media.setEnabled(audio: wish.audio, video: wish.video)

@@ -11,7 +11,7 @@
 ///
 /// Invariant: a `mid` belongs to one track, the newest that has it.
 public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
-    public enum News {
+    public enum Event {
         /// A track arrived. `isNew` is false if the same transceiver received before and already has a watcher.
         case track(mid: String, Transceiver, streamID: String?, isNew: Bool)
         case firstPacket(mid: String)
@@ -83,7 +83,7 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
     /// Records that a transceiver has started receiving.
     ///
     /// - Parameter mid: nil if it is not known yet.
-    public mutating func start(_ transceiver: Transceiver, receiver: Receiver, mid: String?) -> [News] {
+    public mutating func start(_ transceiver: Transceiver, receiver: Receiver, mid: String?) -> [Event] {
         guard var index = track(of: receiver) else { return [] }
         tracks[index].transceivers.append(transceiver)
         if tracks[index].transceivers.count > Self.maxWrappers { tracks[index].transceivers.removeFirst() }
@@ -93,14 +93,14 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
     }
 
     /// Records that a receiver has a stream; `streamID` is nil if its description names none.
-    public mutating func add(_ receiver: Receiver, streamID: String?) -> [News] {
+    public mutating func add(_ receiver: Receiver, streamID: String?) -> [Event] {
         guard let index = track(of: receiver) else { return [] }
         tracks[index].arrival.add(streamID)
         return news(of: index)
     }
 
     /// Records the first packet since the last negotiation. It is reported after its track.
-    public mutating func firstPacket(on receiver: Receiver) -> [News] {
+    public mutating func firstPacket(on receiver: Receiver) -> [Event] {
         guard let index = tracks.firstIndex(where: { $0.receivers.contains(receiver) }) else { return [] }
         tracks[index].hasPacket = true
         return news(of: index)
@@ -108,7 +108,7 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
 
     /// Updates all tracks after a description was set: transceivers may have received a `mid`, or been stopped for
     /// good.
-    public mutating func described(_ state: (Transceiver) -> (mid: String?, isStopped: Bool)) -> [News] {
+    public mutating func described(_ state: (Transceiver) -> (mid: String?, isStopped: Bool)) -> [Event] {
         tracks.removeAll { track in track.transceivers.last.map { state($0).isStopped } ?? false }
         for index in tracks.indices {
             if let transceiver = tracks[index].transceivers.last { tracks[index].mid = state(transceiver).mid }
@@ -158,9 +158,9 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
     }
 
     /// Returns the events of a track that can be reported now.
-    private mutating func news(of index: Int) -> [News] {
+    private mutating func news(of index: Int) -> [Event] {
         guard let mid = tracks[index].mid else { return [] }
-        var news: [News] = []
+        var news: [Event] = []
         if case .complete(let streamID) = tracks[index].arrival, let transceiver = tracks[index].transceivers.last {
             news.append(.track(mid: mid, transceiver, streamID: streamID, isNew: !tracks[index].isAnnounced))
             (tracks[index].arrival, tracks[index].isAnnounced) = (.none, true)
@@ -182,4 +182,4 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
     }
 }
 
-extension ReceivedTracks.News: Equatable where Transceiver: Equatable {}
+extension ReceivedTracks.Event: Equatable where Transceiver: Equatable {}

@@ -48,7 +48,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     public private(set) var isSharingScreen = false
     public private(set) var camera = CameraState()
     /// The state of keeping in touch for each of the last calls.
-    private var keepings: [(call: String, keeping: Keeping)] = []
+    private var keepings: [(call: String, keeping: ContactOffer)] = []
     static let maxKeepings = 4
     private let platform: Platform
     private let ringer: Ringer
@@ -143,13 +143,13 @@ public enum CallMediaRequest: Equatable, Sendable {
         if event.call == metIn?.call { announce(keepText) }
     }
 
-    private func setKeeping(_ keeping: Keeping, of call: String) {
+    private func setKeeping(_ keeping: ContactOffer, of call: String) {
         keepings.removeAll { $0.call == call }
         keepings.append((call, keeping))
         if keepings.count > Self.maxKeepings { keepings.removeFirst() }
     }
 
-    private func keeping(of call: String) -> Keeping { keepings.first { $0.call == call }?.keeping ?? .none }
+    private func keeping(of call: String) -> ContactOffer { keepings.first { $0.call == call }?.keeping ?? .none }
 
     /// Applies the state of the buttons to media opened for a call, which may still have the state of its previous use.
     private func applyToMedia() {
@@ -341,7 +341,7 @@ public enum CallMediaRequest: Equatable, Sendable {
         guard let over, over.duration != nil else { return nil }
         return over.ending.person.map { (over.ending.callID, $0) }
     }
-    private var met: Keeping { metIn.map { keeping(of: $0.call) } ?? .none }
+    private var met: ContactOffer { metIn.map { keeping(of: $0.call) } ?? .none }
     public var canKeep: Bool { metIn.map { met.isOpen && !isContact($0.person.id) } ?? false }
     public var keepText: String {
         let name = isolated(metIn?.person.name ?? CallPerson.unknownName)

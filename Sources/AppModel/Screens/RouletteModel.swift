@@ -40,7 +40,7 @@ import Observation
     private var hadPartner = false
     public private(set) var trouble: CallTrouble?
     public private(set) var peopleOnline: Int?
-    public private(set) var keeping = Keeping.none
+    public private(set) var keeping = ContactOffer.none
     public private(set) var report: ReportModel?
     public private(set) var hasChat = true
     public private(set) var isConnected = true

@@ -58,16 +58,16 @@ public actor Calls {
         }
     }
 
-    private let way: WayCore<CallsMachine>
+    private let feature: FeatureCore<CallsMachine>
     private let media: CallsMedia
     private let source: EventSource<Event>
 
-    init(_ desk: WayDesk) {
+    init(_ desk: FeatureDesk) {
         let source = EventSource<Event>()
         let media = CallsMedia(desk.core, source)
-        let way = WayCore(CallsMachine(), desk, tell: { media.tell($0) }, perform: { media.perform($0) })
-        media.attach(way)
-        (self.way, self.media, self.source) = (way, media, source)
+        let feature = FeatureCore(CallsMachine(), desk, tell: { media.tell($0) }, perform: { media.perform($0) })
+        media.attach(feature)
+        (self.feature, self.media, self.source) = (feature, media, source)
         desk.onClose { [weak media] in
             media?.releaseIfUnused()
             source.finish()
@@ -77,7 +77,7 @@ public actor Calls {
     /// The events of all calls.
     nonisolated public var events: Events<Event> { source.events }
     /// The calls that are not over.
-    nonisolated public var all: [Call] { way.read(\.calls) }
+    nonisolated public var all: [Call] { feature.read(\.calls) }
 
     /// Publishes this media in calls, including the current one. The media belongs to the application. Without it,
     /// placing or accepting a call captures a camera, or only a microphone for a call without video.
@@ -90,8 +90,10 @@ public actor Calls {
     public func start(_ person: PersonID, video: Bool = true) async throws(ConfabError) -> Call {
         try await media.capture(video: video)
         defer { media.releaseIfUnused() }
-        guard case .call(.placed(let placed)) = try await way.ask(.start(person, video: video)) else { throw .noAnswer }
-        guard let call = way.read({ $0.call(placed.call) }) else {
+        guard case .call(.placed(let placed)) = try await feature.ask(.start(person, video: video)) else {
+            throw .noAnswer
+        }
+        guard let call = feature.read({ $0.call(placed.call) }) else {
             throw ConfabError(.callState, "The call ended while it was being placed. The event `ended` says why.")
         }
         return call
@@ -103,20 +105,20 @@ public actor Calls {
     public func accept(_ id: CallID, video: Bool = true) async throws(ConfabError) {
         try await media.capture(video: video)
         defer { media.releaseIfUnused() }
-        try await way.ask(.accept(id, video: video))
+        try await feature.ask(.accept(id, video: video))
     }
 
     /// Declines a call that rings on this device.
-    public func decline(_ id: CallID) async throws(ConfabError) { try await way.ask(.decline(id)) }
+    public func decline(_ id: CallID) async throws(ConfabError) { try await feature.ask(.decline(id)) }
 
     /// Ends a call in any state. On this device it ends immediately.
-    public func end(_ id: CallID) async throws(ConfabError) { try await way.ask(.end(id)) }
+    public func end(_ id: CallID) async throws(ConfabError) { try await feature.ask(.end(id)) }
 
     /// Turns this device's video in a call on or off.
     public func update(_ id: CallID, video: Bool) async throws(ConfabError) {
         if video { try await media.capture(video: true) }
         defer { media.releaseIfUnused() }
-        try await way.ask(.update(id, video: video))
+        try await feature.ask(.update(id, video: video))
         media.setVideo(video, in: id)
     }
 
@@ -128,7 +130,7 @@ public actor Calls {
     /// rejoined automatically.
     ///
     /// - Throws: `not_found` if it has ended, `elsewhere` if it is on another device.
-    public func rejoin(_ id: CallID) async throws(ConfabError) { try await way.ask(.rejoin(id)) }
+    public func rejoin(_ id: CallID) async throws(ConfabError) { try await feature.ask(.rejoin(id)) }
 
     /// Returns a page of the call log, newest first.
     ///
@@ -139,13 +141,13 @@ public actor Calls {
         calls: [Logged], next: String?
     ) {
         let page = CallVerb.LogPage(before: before, limit: min(max(limit, 1), 50))
-        guard case .call(.log(let log)) = try await way.ask(.log(page)) else { throw .noAnswer }
+        guard case .call(.log(let log)) = try await feature.ask(.log(page)) else { throw .noAnswer }
         return (log.calls.map(Logged.init), log.next)
     }
 
     /// Deletes a call from the log; nil deletes all.
-    public func forget(_ id: CallID?) async throws(ConfabError) { try await way.ask(.forget(id)) }
+    public func forget(_ id: CallID?) async throws(ConfabError) { try await feature.ask(.forget(id)) }
 
     /// Notifies the server that the person has seen how a call ended.
-    public func seen(_ id: CallID) async throws(ConfabError) { try await way.ask(.seen(id)) }
+    public func seen(_ id: CallID) async throws(ConfabError) { try await feature.ask(.seen(id)) }
 }

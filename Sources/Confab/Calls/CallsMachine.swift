@@ -4,14 +4,14 @@ import Wire
 /// often the server sends it.
 ///
 /// Invariant: each `join` is followed by exactly one `leave` of the same call.
-struct CallsMachine: WayMachine, Equatable {
-    enum News: Equatable, Sendable {
+struct CallsMachine: FeatureMachine, Equatable {
+    enum Event: Equatable, Sendable {
         case incoming(Call)
         case changed(Call)
         case ended(CallEnding)
     }
 
-    enum Deed: Equatable, Sendable {
+    enum Action: Equatable, Sendable {
         /// Join the session of an accepted call.
         case join(CallID, Admission)
         /// Leave it. `isLost`: the server no longer keeps it.
@@ -20,7 +20,7 @@ struct CallsMachine: WayMachine, Equatable {
         case sendVideo(CallID, Bool)
     }
 
-    enum Wish: Equatable, Sendable {
+    enum Command: Equatable, Sendable {
         case start(PersonID, video: Bool)
         case accept(CallID, video: Bool)
         case decline(CallID)
@@ -33,11 +33,11 @@ struct CallsMachine: WayMachine, Equatable {
     }
 
     enum Purpose: Equatable, Sendable {
-        case start(WayCaller)
-        case accept(WayCaller?, CallID)
-        case finish(WayCaller)
-        case rejoin(WayCaller?, CallID)
-        case ask(WayCaller)
+        case start(FeatureCaller)
+        case accept(FeatureCaller?, CallID)
+        case finish(FeatureCaller)
+        case rejoin(FeatureCaller?, CallID)
+        case ask(FeatureCaller)
         case quiet
         /// A request for the log, which shows how calls ended that no longer ring after a restart.
         case unrung(generation: Int)
@@ -74,8 +74,8 @@ struct CallsMachine: WayMachine, Equatable {
 
     // MARK: Commands
 
-    mutating func handle(_ wish: Wish, from caller: WayCaller, now: Timestamp) -> [Effect] {
-        switch wish {
+    mutating func handle(_ command: Command, from caller: FeatureCaller, now: Timestamp) -> [Effect] {
+        switch command {
         case .start(let person, let video): return start(person, video, caller)
         case .accept(let id, let video): return accept(id, video, caller, now)
         case .decline(let id), .end(let id): return finish(id, caller, now)
@@ -90,7 +90,7 @@ struct CallsMachine: WayMachine, Equatable {
     }
 
     private mutating func send(
-        _ verb: CallVerb, for purpose: Purpose, _ caller: WayCaller, repeats: Bool = true
+        _ verb: CallVerb, for purpose: Purpose, _ caller: FeatureCaller, repeats: Bool = true
     ) -> [Effect] {
         requests.effects(of: .call(verb), for: purpose, caller, repeats: repeats)
     }
@@ -101,7 +101,7 @@ struct CallsMachine: WayMachine, Equatable {
         return [.send(request.id, request.message)]
     }
 
-    private mutating func start(_ person: PersonID, _ video: Bool, _ caller: WayCaller) -> [Effect] {
+    private mutating func start(_ person: PersonID, _ video: Bool, _ caller: FeatureCaller) -> [Effect] {
         guard placing == nil else { return [.finish(caller, .failure(.alreadyPlacing))] }
         let effects = send(.start(.init(person: person, video: video)), for: .start(caller), caller, repeats: false)
         let isRefused = effects.contains { if case .finish = $0 { true } else { false } }
@@ -109,7 +109,7 @@ struct CallsMachine: WayMachine, Equatable {
         return effects
     }
 
-    private mutating func accept(_ id: CallID, _ video: Bool, _ caller: WayCaller, _ now: Timestamp) -> [Effect] {
+    private mutating func accept(_ id: CallID, _ video: Bool, _ caller: FeatureCaller, _ now: Timestamp) -> [Effect] {
         guard call(id)?.state == .incoming else { return [.finish(caller, .failure(.notRinging))] }
         let told = change(id) { call in
             (call.state, call.sendsVideo, call.toldVideo, call.ringDeadline) = (.joining, video, video, nil)
@@ -119,7 +119,7 @@ struct CallsMachine: WayMachine, Equatable {
     }
 
     /// Ends a call on this device immediately, whatever the server answers.
-    private mutating func finish(_ id: CallID, _ caller: WayCaller, _ now: Timestamp) -> [Effect] {
+    private mutating func finish(_ id: CallID, _ caller: FeatureCaller, _ now: Timestamp) -> [Effect] {
         guard let call = call(id) else { return [.finish(caller, isOver(id) ? .success(nil) : .failure(.noSuchCall))] }
         let reference = CallVerb.CallReference(call: id)
         let (request, outcome): (CallVerb, CallOutcome) =
@@ -131,7 +131,7 @@ struct CallsMachine: WayMachine, Equatable {
         return send(request, for: .finish(caller), caller) + end(id, .init(outcome), now: now)
     }
 
-    private mutating func update(_ id: CallID, _ video: Bool, _ caller: WayCaller) -> [Effect] {
+    private mutating func update(_ id: CallID, _ video: Bool, _ caller: FeatureCaller) -> [Effect] {
         guard let call = call(id) else { return [.finish(caller, .failure(.noSuchCall))] }
         let told = change(id) { $0.sendsVideo = video } + [.perform(.sendVideo(id, video))]
         // Before the call is accepted, the other person need not be notified.
@@ -142,7 +142,7 @@ struct CallsMachine: WayMachine, Equatable {
 
     // MARK: The connection
 
-    mutating func handle(_ news: LineNews, now: Timestamp) -> [Effect] {
+    mutating func handle(_ news: FeatureInput, now: Timestamp) -> [Effect] {
         switch news {
         case .connected(_, let start):
             return (start == .resumed ? [] : lost() + beginAnew()) + requests.released()
@@ -216,7 +216,7 @@ struct CallsMachine: WayMachine, Equatable {
         return effects + finished(purpose, answer.optional, now)
     }
 
-    private mutating func finished(_ purpose: Purpose, _ result: WayResult, _ now: Timestamp) -> [Effect] {
+    private mutating func finished(_ purpose: Purpose, _ result: FeatureResult, _ now: Timestamp) -> [Effect] {
         switch purpose {
         case .quiet: return []
         case .ask(let caller): return [.finish(caller, result)]
@@ -238,9 +238,9 @@ struct CallsMachine: WayMachine, Equatable {
     }
 
     private mutating func accepted(
-        _ id: CallID, _ caller: WayCaller?, _ result: WayResult, _ now: Timestamp
+        _ id: CallID, _ caller: FeatureCaller?, _ result: FeatureResult, _ now: Timestamp
     ) -> [Effect] {
-        let finish = { (result: WayResult) -> [Effect] in caller.map { [.finish($0, result)] } ?? [] }
+        let finish = { (result: FeatureResult) -> [Effect] in caller.map { [.finish($0, result)] } ?? [] }
         guard case .failure(let error) = result else { return finish(result) }
         switch error.code {
         // `rejoin` requests the outcome from the server.
@@ -253,7 +253,7 @@ struct CallsMachine: WayMachine, Equatable {
     }
 
     private mutating func rejoined(
-        _ id: CallID, _ caller: WayCaller?, _ result: WayResult, _ now: Timestamp
+        _ id: CallID, _ caller: FeatureCaller?, _ result: FeatureResult, _ now: Timestamp
     ) -> [Effect] {
         let finish: [Effect] = caller.map { [.finish($0, result)] } ?? []
         switch result {

@@ -9,37 +9,37 @@ final class CallsMedia: Sendable {
         var isCaptured = false
         /// The calls in which no audio is sent.
         var muted: Set<CallID> = []
-        var stays: [CallID: (number: Int, stay: Stay)] = [:]
+        var memberships: [CallID: (number: Int, membership: SessionMembership)] = [:]
         /// Counts session memberships, because their events may arrive late.
-        var stayCount = 0
+        var membershipCount = 0
         /// Turns the local video on or off, after earlier changes.
         var switching: Task<Void, Never>?
     }
 
-    private struct WeakWay: Sendable { weak var way: WayCore<CallsMachine>? }
+    private struct WeakFeature: Sendable { weak var feature: FeatureCore<CallsMachine>? }
 
     private let core: ClientCore
     private let source: EventSource<Calls.Event>
-    private let state = Guarded(State())
-    private let weakWay = Guarded(WeakWay())
+    private let state = LockedValue(State())
+    private let weakFeature = LockedValue(WeakFeature())
 
     init(_ core: ClientCore, _ source: EventSource<Calls.Event>) { (self.core, self.source) = (core, source) }
 
     deinit {
-        for stay in state.withLock({ $0.stays.values.map(\.stay) }) { stay.end() }
+        for membership in state.withLock({ $0.memberships.values.map(\.membership) }) { membership.end() }
         release()
     }
 
-    func attach(_ way: WayCore<CallsMachine>) { weakWay.withLock { $0.way = way } }
+    func attach(_ feature: FeatureCore<CallsMachine>) { weakFeature.withLock { $0.feature = feature } }
 
-    private var way: WayCore<CallsMachine>? { weakWay.withLock { $0.way } }
+    private var feature: FeatureCore<CallsMachine>? { weakFeature.withLock { $0.feature } }
 
     func use(_ own: (any LocalMedia)?) {
-        let (stays, captured) = state.withLock { state in
+        let (memberships, captured) = state.withLock { state in
             defer { (state.own, state.isCaptured) = (own, false) }
-            return (state.stays.values.map(\.stay), state.isCaptured ? state.own : nil)
+            return (state.memberships.values.map(\.membership), state.isCaptured ? state.own : nil)
         }
-        for stay in stays { stay.publish(own) }
+        for membership in memberships { membership.publish(own) }
         if let captured { Task { await captured.stop() } }
     }
 
@@ -51,21 +51,21 @@ final class CallsMedia: Sendable {
         }
         guard let engine = core.media, !isEnough else { return }
         let media = try await engine.capture(video ? .camera() : .microphone)
-        let (obsolete, stays) = state.withLock { state -> ((any LocalMedia)?, [Stay]) in
+        let (obsolete, memberships) = state.withLock { state -> ((any LocalMedia)?, [SessionMembership]) in
             // The application has supplied its own media meanwhile.
             if state.own != nil, !state.isCaptured { return (media, []) }
             defer { (state.own, state.isCaptured) = (media, true) }
-            return (state.own, state.stays.values.map(\.stay))
+            return (state.own, state.memberships.values.map(\.membership))
         }
-        for stay in stays { stay.publish(media) }
+        for membership in memberships { membership.publish(media) }
         await obsolete?.stop()
     }
 
-    func perform(_ deed: CallsMachine.Deed) {
-        switch deed {
+    func perform(_ action: CallsMachine.Action) {
+        switch action {
         case .join(let id, let admission): join(id, admission)
         case .leave(let id, _):
-            state.withLock { $0.stays.removeValue(forKey: id) }?.stay.end()
+            state.withLock { $0.memberships.removeValue(forKey: id) }?.membership.end()
         case .sendVideo(_, let isOn):
             state.withLock { state in
                 guard let own = state.own else { return }
@@ -79,40 +79,42 @@ final class CallsMedia: Sendable {
 
     private func join(_ id: CallID, _ admission: Admission) {
         let number = state.withLock { state in
-            state.stayCount += 1
-            return state.stayCount
+            state.membershipCount += 1
+            return state.membershipCount
         }
-        let stay = Stay(admission, core, .init(shown: .one)) { [weak self] news in
-            self?.heard(news, in: id, stay: number)
+        let membership = SessionMembership(admission, core, .init(shown: .one)) { [weak self] news in
+            self?.heard(news, in: id, membership: number)
         }
         let (own, isMuted) = state.withLock { state in
-            state.stays[id] = (number, stay)
+            state.memberships[id] = (number, membership)
             return (state.own, state.muted.contains(id))
         }
-        stay.setSending(audio: !isMuted, video: way?.read { $0.call(id) }?.sendsVideo)
-        stay.begin(publishing: own)
+        membership.setSending(audio: !isMuted, video: feature?.read { $0.call(id) }?.sendsVideo)
+        membership.begin(publishing: own)
     }
 
     func setAudio(_ isOn: Bool, in id: CallID) {
-        let known = Set(way?.read { $0.calls.map(\.id) } ?? [])
-        let stay = state.withLock { state in
+        let known = Set(feature?.read { $0.calls.map(\.id) } ?? [])
+        let membership = state.withLock { state in
             state.muted.formIntersection(known)
             if isOn { state.muted.remove(id) } else if known.contains(id) { state.muted.insert(id) }
-            return state.stays[id]?.stay
+            return state.memberships[id]?.membership
         }
-        stay?.setSending(audio: isOn)
+        membership?.setSending(audio: isOn)
     }
 
     /// Starts or stops sending video in the session of a call.
-    func setVideo(_ isOn: Bool, in id: CallID) { state.withLock { $0.stays[id] }?.stay.setSending(video: isOn) }
+    func setVideo(_ isOn: Bool, in id: CallID) {
+        state.withLock { $0.memberships[id] }?.membership.setSending(video: isOn)
+    }
 
-    private func heard(_ news: StayNews, in id: CallID, stay number: Int) {
+    private func heard(_ news: SessionMembershipEvent, in id: CallID, membership number: Int) {
         // Evaluated in the mailbox, in which session memberships begin and end.
-        let isCurrent = { @Sendable [weak self] in self?.state.withLock { $0.stays[id]?.number } == number }
+        let isCurrent = { @Sendable [weak self] in self?.state.withLock { $0.memberships[id]?.number } == number }
         switch news {
-        case .there: way?.post { machine, _ in isCurrent() ? machine.partnerJoined(id) : [] }
+        case .there: feature?.post { machine, _ in isCurrent() ? machine.partnerJoined(id) : [] }
         case .failed(let error):
-            way?.post { machine, now in isCurrent() ? machine.mediaFailed(id, error, now: now) : [] }
+            feature?.post { machine, now in isCurrent() ? machine.mediaFailed(id, error, now: now) : [] }
         case .shows(.video(let video)): source.send(.video(id, video))
         case .shows(.audioOnly): source.send(.audioOnly(id))
         case .trouble(let error): source.send(.failed(id, error))
@@ -121,7 +123,7 @@ final class CallsMedia: Sendable {
         }
     }
 
-    func tell(_ news: CallsMachine.News) {
+    func tell(_ news: CallsMachine.Event) {
         switch news {
         case .incoming(let call): source.send(.incoming(call))
         case .changed(let call): source.send(.changed(call))
@@ -132,7 +134,7 @@ final class CallsMedia: Sendable {
     }
 
     /// Stops captured media after the last call, and if a call could not be placed or accepted.
-    func releaseIfUnused() { if way?.read({ $0.calls.isEmpty && $0.placing == nil }) == true { release() } }
+    func releaseIfUnused() { if feature?.read({ $0.calls.isEmpty && $0.placing == nil }) == true { release() } }
 
     private func release() {
         let media = state.withLock { state -> (any LocalMedia)? in

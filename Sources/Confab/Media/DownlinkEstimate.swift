@@ -17,7 +17,7 @@ final class DownlinkEstimate: Sendable {
     static let maxWait = Duration.seconds(1)
 
     private let core: ClientCore
-    private let state = Guarded(State())
+    private let state = LockedValue(State())
 
     init(_ core: ClientCore) { self.core = core }
 
@@ -26,7 +26,7 @@ final class DownlinkEstimate: Sendable {
     func read() async -> Int? {
         guard core.connectionState == .online else { return nil }
         let known = try? await awaitResult { (answer: @escaping @Sendable (Result<Int?, ConfabError>) -> Void) in
-            ask(at: core.surroundings.clock.now, answer)
+            ask(at: core.dependencies.clock.now, answer)
         }
         return known ?? nil
     }
@@ -44,7 +44,7 @@ final class DownlinkEstimate: Sendable {
         }
         if let fresh { answer(fresh) }
         guard let number else { return }
-        let cancel = core.surroundings.clock.schedule(at: now + Self.maxWait) { [weak self] in
+        let cancel = core.dependencies.clock.schedule(at: now + Self.maxWait) { [weak self] in
             self?.end(number, nil)
         }
         core.send(.media(.estimate)) { [weak self] result in

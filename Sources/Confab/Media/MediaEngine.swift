@@ -5,7 +5,7 @@ import Foundation
 #endif
 
 /// Captures media and creates peer connections. The SDK contains no WebRTC: an application passes an engine to
-/// ``ConfabClient``, such as one based on WebRTC's framework on Apple platforms, or `FileEngine` of `ConfabRobots` on
+/// ``ConfabClient``, such as one based on WebRTC's framework on Apple platforms, or `FileEngine` of `ConfabHeadless` on
 /// Linux.
 ///
 /// An engine does only what `RTCPeerConnection` and `getUserMedia` do. The SDK itself handles negotiation.
@@ -65,7 +65,7 @@ public struct VideoSize: Hashable, Sendable {
 }
 
 /// Video frames, local or remote. The protocol has no members: a view or a program gets frames from the engine's own
-/// type, such as `EncodedSource` of `ConfabRobots`.
+/// type, such as `EncodedSource` of `ConfabHeadless`.
 public protocol VideoSource: AnyObject, Sendable {}
 
 /// Media of this device: a camera, a file, or anything else that an engine can send. For a custom source, define a type

@@ -26,12 +26,12 @@ public actor Contacts {
         case removed(PersonID)
     }
 
-    private let way: WayCore<ContactsMachine>
+    private let feature: FeatureCore<ContactsMachine>
     private let source: EventSource<Event>
 
-    init(_ desk: WayDesk) {
+    init(_ desk: FeatureDesk) {
         let source = EventSource<Event>()
-        way = WayCore(
+        feature = FeatureCore(
             ContactsMachine(), desk,
             tell: { news in
                 switch news {
@@ -52,32 +52,32 @@ public actor Contacts {
     /// Offers the partner of a chat to keep in touch, up to 60 s after its end. The two become contacts if both do so.
     ///
     /// - Throws: `not_found`, or `not_permitted` if this person already has 500 contacts.
-    public func keep(match: MatchID) async throws(ConfabError) { try await way.ask(.keep(.init(match: match))) }
+    public func keep(match: MatchID) async throws(ConfabError) { try await feature.ask(.keep(.init(match: match))) }
 
     /// Offers the other person of a call to keep in touch, up to an hour after its end. The two become contacts if both
     /// do so.
     ///
     /// - Throws: `not_found`, or `not_permitted` if this person already has 500 contacts.
-    public func keep(call: CallID) async throws(ConfabError) { try await way.ask(.keep(.init(call: call))) }
+    public func keep(call: CallID) async throws(ConfabError) { try await feature.ask(.keep(.init(call: call))) }
 
     /// Returns all contacts, at most 500.
     public func list() async throws(ConfabError) -> [Person] {
-        guard case .contact(.list(let list)) = try await way.ask(.list) else { throw .noAnswer }
+        guard case .contact(.list(let list)) = try await feature.ask(.list) else { throw .noAnswer }
         return list.people.map(Person.init)
     }
 
     /// Removes a contact, for both people.
-    public func remove(_ id: PersonID) async throws(ConfabError) { try await way.ask(.remove(.init(person: id))) }
+    public func remove(_ id: PersonID) async throws(ConfabError) { try await feature.ask(.remove(.init(person: id))) }
 }
 
 /// Push notifications of calls, for a device on which the application is not running.
 public actor Push {
-    private let way: WayCore<PushMachine>
+    private let feature: FeatureCore<PushMachine>
     private let source: EventSource<ConfabError>
 
-    init(_ desk: WayDesk) {
+    init(_ desk: FeatureDesk) {
         let source = EventSource<ConfabError>()
-        way = WayCore(PushMachine(), desk, tell: { source.send($0) })
+        feature = FeatureCore(PushMachine(), desk, tell: { source.send($0) })
         self.source = source
         desk.onClose { source.finish() }
     }
@@ -93,11 +93,11 @@ public actor Push {
     ///   - isSandbox: whether the token belongs to a development build.
     /// - Throws: `not_present` before ``Presence/appear(_:)``, `push_invalid`, `push_not_allowed`.
     public func register(token: String, isSandbox: Bool = false) async throws(ConfabError) {
-        try await way.ask(.register(.init(kind: .apns, endpoint: token, sandbox: isSandbox)))
+        try await feature.ask(.register(.init(kind: .apns, endpoint: token, sandbox: isSandbox)))
     }
 
     /// Stops the notifications to a device token.
     public func unregister(token: String) async throws(ConfabError) {
-        try await way.ask(.unregister(.init(endpoint: token)))
+        try await feature.ask(.unregister(.init(endpoint: token)))
     }
 }

@@ -1,24 +1,24 @@
 import Wire
 
 /// The state machine of contacts: requests, and messages from the server about contacts.
-struct ContactsMachine: WayMachine, Equatable {
-    enum News: Equatable, Sendable {
+struct ContactsMachine: FeatureMachine, Equatable {
+    enum Event: Equatable, Sendable {
         case asked(MeetingReference)
         case added(ContactNotice.Added)
         case changed(PersonInfo)
         case removed(PersonID)
     }
 
-    typealias Deed = Never
-    typealias Wish = ContactVerb
+    typealias Action = Never
+    typealias Command = ContactVerb
 
-    private var requests = Requests<WayCaller>()
+    private var requests = Requests<FeatureCaller>()
 
-    mutating func handle(_ wish: ContactVerb, from caller: WayCaller, now: Timestamp) -> [Effect] {
-        requests.effects(of: .contact(wish), for: caller, caller)
+    mutating func handle(_ command: ContactVerb, from caller: FeatureCaller, now: Timestamp) -> [Effect] {
+        requests.effects(of: .contact(command), for: caller, caller)
     }
 
-    mutating func handle(_ news: LineNews, now: Timestamp) -> [Effect] {
+    mutating func handle(_ news: FeatureInput, now: Timestamp) -> [Effect] {
         switch news {
         case .event(.contact(let notice)): return receive(notice)
         case .event, .reconnecting: return []
@@ -39,31 +39,31 @@ struct ContactsMachine: WayMachine, Equatable {
 
 /// The state machine of push notifications. It registers the device again after each restart of the connection, because
 /// the server may have lost the registration with the person's data.
-struct PushMachine: WayMachine, Equatable {
-    typealias News = ConfabError
-    typealias Deed = Never
-    typealias Wish = PushVerb
+struct PushMachine: FeatureMachine, Equatable {
+    typealias Event = ConfabError
+    typealias Action = Never
+    typealias Command = PushVerb
 
     private enum Purpose: Equatable, Sendable {
-        case register(WayCaller, PushRegistration)
-        case ask(WayCaller)
+        case register(FeatureCaller, PushRegistration)
+        case ask(FeatureCaller)
         case again
     }
 
     private var registration: PushRegistration?
     private var requests = Requests<Purpose>()
 
-    mutating func handle(_ wish: PushVerb, from caller: WayCaller, now: Timestamp) -> [Effect] {
-        switch wish {
+    mutating func handle(_ command: PushVerb, from caller: FeatureCaller, now: Timestamp) -> [Effect] {
+        switch command {
         case .register(let registration):
-            return requests.effects(of: .push(wish), for: .register(caller, registration), caller)
+            return requests.effects(of: .push(command), for: .register(caller, registration), caller)
         case .unregister(let ended):
             if registration?.endpoint == ended.endpoint { registration = nil }
-            return requests.effects(of: .push(wish), for: .ask(caller), caller)
+            return requests.effects(of: .push(command), for: .ask(caller), caller)
         }
     }
 
-    mutating func handle(_ news: LineNews, now: Timestamp) -> [Effect] {
+    mutating func handle(_ news: FeatureInput, now: Timestamp) -> [Effect] {
         switch news {
         case .connected(_, let start):
             guard start != .resumed, let registration else { return requests.released() }
@@ -84,7 +84,7 @@ struct PushMachine: WayMachine, Equatable {
         }
     }
 
-    private mutating func finished(_ purpose: Purpose, _ result: WayResult) -> [Effect] {
+    private mutating func finished(_ purpose: Purpose, _ result: FeatureResult) -> [Effect] {
         switch purpose {
         case .register(let caller, let registration):
             if result.failureCode == nil { self.registration = registration }
@@ -99,9 +99,9 @@ struct PushMachine: WayMachine, Equatable {
     }
 }
 
-extension Requests where Purpose == WayCaller {
+extension Requests where Purpose == FeatureCaller {
     /// Handles an event of the connection for requests without a purpose other than their answer.
-    mutating func handle<News, Deed>(_ news: LineNews) -> [WayEffect<News, Deed>] {
+    mutating func handle<Event, Action>(_ news: FeatureInput) -> [FeatureEffect<Event, Action>] {
         switch news {
         case .connected: return released()
         case .expired:

@@ -58,7 +58,7 @@ public actor Nearby {
         public init(latitude: Double, longitude: Double) { (self.latitude, self.longitude) = (latitude, longitude) }
     }
 
-    private let way: WayCore<NearbyMachine>
+    private let feature: FeatureCore<NearbyMachine>
     private let pages: EventSource<Page>
     private let source: EventSource<Event>
 
@@ -70,10 +70,10 @@ public actor Nearby {
         case failed(ConfabError)
     }
 
-    init(_ desk: WayDesk) {
+    init(_ desk: FeatureDesk) {
         let pages = EventSource<Page> { present, page in present = [page] }
         let source = EventSource<Event>()
-        way = WayCore(
+        feature = FeatureCore(
             NearbyMachine(), desk,
             tell: { news in
                 switch news {
@@ -96,11 +96,11 @@ public actor Nearby {
     ///
     /// - Throws: `not_present` before ``Presence/appear(_:)``, `position_invalid`, `position_too_fast`.
     public func move(to position: Position) async throws(ConfabError) {
-        try await way.ask(.move(.init(latitude: position.latitude, longitude: position.longitude)))
+        try await feature.ask(.move(.init(latitude: position.latitude, longitude: position.longitude)))
     }
 
     /// Deletes the location, so that this person is not listed.
-    public func forget() async throws(ConfabError) { try await way.ask(.forget) }
+    public func forget() async throws(ConfabError) { try await feature.ask(.forget) }
 
     /// Watches a page of the list. A client watches one page at a time.
     ///
@@ -114,15 +114,15 @@ public actor Nearby {
         -> Events<Page>
     {
         let wireUnit = DistanceUnit(rawValue: unit.rawValue) ?? .kilometers
-        try await way.ask(.watch(.init(unit: wireUnit, radius: max(radius, 1), after: after)))
+        try await feature.ask(.watch(.init(unit: wireUnit, radius: max(radius, 1), after: after)))
         return pages.events
     }
 
     /// Stops watching.
-    public func unwatch() async throws(ConfabError) { try await way.ask(.unwatch) }
+    public func unwatch() async throws(ConfabError) { try await feature.ask(.unwatch) }
 
     nonisolated func presenceLeft() {
-        way.post { machine, _ in
+        feature.post { machine, _ in
             machine.presenceLeft()
             return []
         }

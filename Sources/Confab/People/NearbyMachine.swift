@@ -2,8 +2,8 @@ import Wire
 
 /// The state machine of people nearby: one location, and one watched page. Both are sent again after a restart of the
 /// connection.
-struct NearbyMachine: WayMachine, Equatable {
-    enum News: Equatable, Sendable {
+struct NearbyMachine: FeatureMachine, Equatable {
+    enum Event: Equatable, Sendable {
         /// The watched page, after it was requested and after each change.
         case page(NearbyRows)
         /// The location was deleted on another device.
@@ -12,9 +12,9 @@ struct NearbyMachine: WayMachine, Equatable {
         case failed(ConfabError)
     }
 
-    typealias Deed = Never
+    typealias Action = Never
 
-    enum Wish: Equatable, Sendable {
+    enum Command: Equatable, Sendable {
         case move(NearbyVerb.Move)
         case forget
         case watch(NearbyVerb.Watch)
@@ -23,9 +23,9 @@ struct NearbyMachine: WayMachine, Equatable {
 
     private enum Purpose: Equatable, Sendable {
         /// `turn` is the value of `forgotten` when the request was sent.
-        case move(WayCaller, NearbyVerb.Move, turn: Int)
-        case watch(WayCaller, NearbyVerb.Watch, former: NearbyVerb.Watch?)
-        case ask(WayCaller)
+        case move(FeatureCaller, NearbyVerb.Move, turn: Int)
+        case watch(FeatureCaller, NearbyVerb.Watch, former: NearbyVerb.Watch?)
+        case ask(FeatureCaller)
         case again
     }
 
@@ -36,8 +36,8 @@ struct NearbyMachine: WayMachine, Equatable {
     private(set) var rows: NearbyRows?
     private var requests = Requests<Purpose>()
 
-    mutating func handle(_ wish: Wish, from caller: WayCaller, now: Timestamp) -> [Effect] {
-        switch wish {
+    mutating func handle(_ command: Command, from caller: FeatureCaller, now: Timestamp) -> [Effect] {
+        switch command {
         case .move(let move): return send(.move(move), for: .move(caller, move, turn: forgotten), caller)
         case .forget:
             dropPosition()
@@ -57,11 +57,11 @@ struct NearbyMachine: WayMachine, Equatable {
         dropPosition()
     }
 
-    private mutating func send(_ verb: NearbyVerb, for purpose: Purpose, _ caller: WayCaller) -> [Effect] {
+    private mutating func send(_ verb: NearbyVerb, for purpose: Purpose, _ caller: FeatureCaller) -> [Effect] {
         requests.effects(of: .nearby(verb), for: purpose, caller)
     }
 
-    mutating func handle(_ news: LineNews, now: Timestamp) -> [Effect] {
+    mutating func handle(_ news: FeatureInput, now: Timestamp) -> [Effect] {
         switch news {
         case .connected(_, let start): return connected(start)
         case .reconnecting: return []
@@ -77,7 +77,7 @@ struct NearbyMachine: WayMachine, Equatable {
         }
     }
 
-    private mutating func connected(_ start: LineEvent.Start) -> [Effect] {
+    private mutating func connected(_ start: ConnectionEvent.Start) -> [Effect] {
         guard start != .resumed else { return requests.released() }
         let verbs = [position.map(NearbyVerb.move), watched.map(NearbyVerb.watch)].compactMap(\.self)
         let again = verbs.map { verb -> Effect in
@@ -87,7 +87,7 @@ struct NearbyMachine: WayMachine, Equatable {
         return again + requests.released()
     }
 
-    private mutating func finished(_ purpose: Purpose, _ result: WayResult) -> [Effect] {
+    private mutating func finished(_ purpose: Purpose, _ result: FeatureResult) -> [Effect] {
         switch purpose {
         case .ask(let caller): return [.finish(caller, result)]
         case .move(let caller, let move, let turn):
@@ -104,7 +104,7 @@ struct NearbyMachine: WayMachine, Equatable {
         }
     }
 
-    private mutating func listed(_ result: WayResult) -> [Effect] {
+    private mutating func listed(_ result: FeatureResult) -> [Effect] {
         // Ignore the answer if the page is no longer watched.
         guard case .success(.nearby(.list(let list))) = result, watched != nil else { return [] }
         let rows = NearbyRows(list)

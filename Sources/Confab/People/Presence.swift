@@ -108,14 +108,14 @@ public actor Presence {
         case failed(ConfabError)
     }
 
-    private let way: WayCore<PresenceMachine>
+    private let feature: FeatureCore<PresenceMachine>
     private let source: EventSource<Event>
 
-    init(_ desk: WayDesk, _ nearby: Nearby) {
+    init(_ desk: FeatureDesk, _ nearby: Nearby) {
         let source = EventSource<Event> { present, event in
             if case .changed = event { present = [event] }
         }
-        way = WayCore(
+        feature = FeatureCore(
             PresenceMachine(), desk,
             tell: { news in
                 switch news {
@@ -125,8 +125,8 @@ public actor Presence {
                 case .failed(let error): source.send(.failed(error))
                 }
             },
-            perform: { [weak nearby] deed in
-                switch deed {
+            perform: { [weak nearby] action in
+                switch action {
                 case .left: nearby?.presenceLeft()
                 }
             })
@@ -137,12 +137,12 @@ public actor Presence {
     /// The events about this person. An iteration begins with the current settings, if they are known.
     nonisolated public var events: Events<Event> { source.events }
     /// This person, as last reported by the server; nil before ``appear(_:)``.
-    nonisolated public var me: Me? { way.read(\.own).map(Me.init) }
+    nonisolated public var me: Me? { feature.read(\.own).map(Me.init) }
 
     /// Goes online on this device. Connects the client if needed.
     @discardableResult
     public func appear(_ settings: Settings = Settings()) async throws(ConfabError) -> Me {
-        try await way.desk.core.connect()
+        try await feature.desk.core.connect()
         return try await own(.appear(settings.wire))
     }
 
@@ -152,41 +152,43 @@ public actor Presence {
     @discardableResult
     public func set(_ settings: Settings) async throws(ConfabError) -> Me { try await own(.set(settings.wire)) }
 
-    private func own(_ wish: PresenceMachine.Wish) async throws(ConfabError) -> Me {
-        guard case .presence(.own(let own)) = try await way.ask(wish) else { throw .noAnswer }
+    private func own(_ command: PresenceMachine.Command) async throws(ConfabError) -> Me {
+        guard case .presence(.own(let own)) = try await feature.ask(command) else { throw .noAnswer }
         return Me(own)
     }
 
     /// Goes offline on this device. A call on it continues.
-    public func leave() async throws(ConfabError) { try await way.ask(.leave) }
+    public func leave() async throws(ConfabError) { try await feature.ask(.leave) }
 
     /// Looks up a person.
     ///
     /// - Throws: `not_found`.
     public func find(_ id: PersonID) async throws(ConfabError) -> Person {
-        guard case .presence(.person(let found)) = try await way.ask(.plain(.find(.init(person: id)))) else {
+        guard case .presence(.person(let found)) = try await feature.ask(.plain(.find(.init(person: id)))) else {
             throw .noAnswer
         }
         return Person(found.person)
     }
 
     /// Blocks a person: the two no longer see, call or meet each other.
-    public func block(_ id: PersonID) async throws(ConfabError) { try await way.ask(.plain(.block(.init(person: id)))) }
+    public func block(_ id: PersonID) async throws(ConfabError) {
+        try await feature.ask(.plain(.block(.init(person: id))))
+    }
 
     /// Unblocks a person.
     public func unblock(_ id: PersonID) async throws(ConfabError) {
-        try await way.ask(.plain(.unblock(.init(person: id))))
+        try await feature.ask(.plain(.unblock(.init(person: id))))
     }
 
     /// Returns the people that this person has blocked. Their ids are valid only for ``unblock(_:)``.
     public func blocked() async throws(ConfabError) -> [Person] {
-        guard case .presence(.blocked(let list)) = try await way.ask(.plain(.blocked)) else { throw .noAnswer }
+        guard case .presence(.blocked(let list)) = try await feature.ask(.plain(.blocked)) else { throw .noAnswer }
         return list.people.map(Person.init)
     }
 
     /// Creates a code that links another device to this person.
     public func link() async throws(ConfabError) -> LinkCode {
-        guard case .presence(.linkCode(let code)) = try await way.ask(.link) else { throw .noAnswer }
+        guard case .presence(.linkCode(let code)) = try await feature.ask(.link) else { throw .noAnswer }
         return LinkCode(code: code.code, validFor: code.expiresIn)
     }
 
@@ -197,23 +199,23 @@ public actor Presence {
     ///   - label: a name for this device.
     /// - Throws: `link_invalid`, `rate_limited`.
     public func useLink(_ code: String, label: String? = nil) async throws(ConfabError) {
-        try await way.ask(.useLink(code: code, label: label))
+        try await feature.ask(.useLink(code: code, label: label))
     }
 
     /// Returns the devices of this person.
     public func devices() async throws(ConfabError) -> [Device] {
-        guard case .presence(.devices(let list)) = try await way.ask(.plain(.devices)) else { throw .noAnswer }
+        guard case .presence(.devices(let list)) = try await feature.ask(.plain(.devices)) else { throw .noAnswer }
         return list.devices.map(Device.init)
     }
 
     /// Unlinks a device from this person. It becomes a separate person again.
     public func unlink(_ device: PersonID) async throws(ConfabError) {
-        try await way.ask(.plain(.unlink(.init(device: device))))
+        try await feature.ask(.plain(.unlink(.init(device: device))))
     }
 
     /// Deletes everything that the server has about this person, on all devices.
-    public func delete() async throws(ConfabError) { try await way.ask(.delete) }
+    public func delete() async throws(ConfabError) { try await feature.ask(.delete) }
 
     /// Returns everything that the server has stored about this person, as JSON.
-    public func export() async throws(ConfabError) -> Data { try await way.desk.core.download("/v1/person") }
+    public func export() async throws(ConfabError) -> Data { try await feature.desk.core.download("/v1/person") }
 }

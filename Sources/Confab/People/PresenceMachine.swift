@@ -2,8 +2,8 @@ import Wire
 
 /// The state machine of presence. It makes sure that the server has the values that were set last. If the server lost
 /// this person's presence, it is sent again before any other request about people.
-struct PresenceMachine: WayMachine, Equatable {
-    enum News: Equatable, Sendable {
+struct PresenceMachine: FeatureMachine, Equatable {
+    enum Event: Equatable, Sendable {
         /// This person's settings changed, here or on another device.
         case changed(PresenceNotice.Own)
         /// This device was unlinked from the person.
@@ -14,12 +14,12 @@ struct PresenceMachine: WayMachine, Equatable {
         case failed(ConfabError)
     }
 
-    enum Deed: Equatable, Sendable {
+    enum Action: Equatable, Sendable {
         /// The person is offline on this device: stop watching people nearby.
         case left
     }
 
-    enum Wish: Equatable, Sendable {
+    enum Command: Equatable, Sendable {
         case appear(Appearance)
         case set(Appearance)
         case leave
@@ -31,10 +31,10 @@ struct PresenceMachine: WayMachine, Equatable {
     }
 
     private enum Purpose: Equatable, Sendable {
-        case say(WayCaller, Appearance)
-        case link(WayCaller)
-        case delete(WayCaller)
-        case ask(WayCaller)
+        case say(FeatureCaller, Appearance)
+        case link(FeatureCaller)
+        case delete(FeatureCaller)
+        case ask(FeatureCaller)
         case again
     }
 
@@ -46,8 +46,8 @@ struct PresenceMachine: WayMachine, Equatable {
     private(set) var own: PresenceNotice.Own?
     private var requests = Requests<Purpose>()
 
-    mutating func handle(_ wish: Wish, from caller: WayCaller, now: Timestamp) -> [Effect] {
-        switch wish {
+    mutating func handle(_ command: Command, from caller: FeatureCaller, now: Timestamp) -> [Effect] {
+        switch command {
         case .appear(let appearance): return send(.appear(appearance), for: .say(caller, appearance), caller)
         case .set(let appearance): return send(.set(appearance), for: .say(caller, appearance), caller)
         case .leave:
@@ -62,12 +62,12 @@ struct PresenceMachine: WayMachine, Equatable {
     }
 
     private mutating func send(
-        _ verb: PresenceVerb, for purpose: Purpose, _ caller: WayCaller, repeats: Bool = true
+        _ verb: PresenceVerb, for purpose: Purpose, _ caller: FeatureCaller, repeats: Bool = true
     ) -> [Effect] {
         requests.effects(of: .presence(verb), for: purpose, caller, repeats: repeats)
     }
 
-    mutating func handle(_ news: LineNews, now: Timestamp) -> [Effect] {
+    mutating func handle(_ news: FeatureInput, now: Timestamp) -> [Effect] {
         switch news {
         case .connected(let welcome, let start): return connected(welcome, start)
         case .reconnecting: return []
@@ -82,7 +82,7 @@ struct PresenceMachine: WayMachine, Equatable {
         }
     }
 
-    private mutating func connected(_ welcome: Welcome, _ start: LineEvent.Start) -> [Effect] {
+    private mutating func connected(_ welcome: Welcome, _ start: ConnectionEvent.Start) -> [Effect] {
         var effects: [Effect] = []
         if start != .resumed, let said {
             // Send the settings only to a server that created a new person. Otherwise it has kept them, and another
@@ -101,7 +101,7 @@ struct PresenceMachine: WayMachine, Equatable {
         return receive(message, isAnswer: true) + finished(purpose, .success(message))
     }
 
-    private mutating func finished(_ purpose: Purpose, _ result: WayResult) -> [Effect] {
+    private mutating func finished(_ purpose: Purpose, _ result: FeatureResult) -> [Effect] {
         switch purpose {
         case .say(let caller, _), .ask(let caller): return [.finish(caller, result)]
         case .link(let caller):
@@ -136,7 +136,7 @@ struct PresenceMachine: WayMachine, Equatable {
 
     /// Drops the person's values, because this device no longer belongs to the person. The server closes the connection
     /// next, and the client opens a new one.
-    private mutating func forget(_ news: News) -> [Effect] {
+    private mutating func forget(_ news: Event) -> [Effect] {
         (said, own) = (nil, nil)
         return [.perform(.left), .tell(news)]
     }

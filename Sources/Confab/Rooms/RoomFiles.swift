@@ -73,9 +73,9 @@ extension Room {
         guard size > 0 else { throw .emptyFile }
         guard size <= access.maxSize else { throw .fileTooLarge(access.maxSize) }
         let request = RoomVerb.File(name: name ?? file.lastPathComponent, size: size)
-        let answer = try await way.ask(.verb(.file(request)))
+        let answer = try await feature.ask(.verb(.file(request)))
         guard case .room(.upload(let upload)) = answer else { throw .noAnswer }
-        let core = way.desk.core
+        let core = feature.desk.core
         var transfer = HTTPTransfer(url: try core.address(of: upload.path), bearer: "\(upload.secret)")
         transfer.upload = .init(handle: handle, size: size)
         if let progress { transfer.progress = { progress(TransferProgress(bytes: $0, size: size)) } }
@@ -94,7 +94,7 @@ extension Room {
         _ file: SharedFile, to destination: URL, progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws(ConfabError) {
         guard let access else { throw isCurrent ? .noFiles : .roomLeft }
-        let core = way.desk.core
+        let core = feature.desk.core
         var transfer = HTTPTransfer(
             url: try core.address(of: "\(access.path)/\(file.id)"), bearer: "\(access.key)")
         let part = destination.appendingPathExtension("\(file.id).part")

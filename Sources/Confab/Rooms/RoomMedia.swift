@@ -5,37 +5,37 @@ final class RoomMedia: Sendable {
     private struct State: Sendable {
         /// The events of the current room; nil if there is none.
         var source: EventSource<Room.Event>?
-        var stay: Stay?
+        var membership: SessionMembership?
         /// The number of the session membership.
         var number = 0
         /// Which local media is sent in this room, also after rejoining.
-        var sending = Stay.Sending()
+        var sending = SessionMembership.Sending()
         var own: (any LocalMedia)?
         /// The `onWaiting` closures of pending calls of `join`.
         var onWaiting: [Int: @Sendable () -> Void] = [:]
         var waitingCount = 0
     }
 
-    private struct WeakWay: Sendable { weak var way: WayCore<RoomsMachine>? }
+    private struct WeakFeature: Sendable { weak var feature: FeatureCore<RoomsMachine>? }
 
     private let core: ClientCore
-    private let state = Guarded(State())
-    private let weakWay = Guarded(WeakWay())
+    private let state = LockedValue(State())
+    private let weakFeature = LockedValue(WeakFeature())
 
     init(_ core: ClientCore) { self.core = core }
 
-    deinit { state.withLock { $0.stay }?.end() }
+    deinit { state.withLock { $0.membership }?.end() }
 
-    func attach(_ way: WayCore<RoomsMachine>) { weakWay.withLock { $0.way = way } }
+    func attach(_ feature: FeatureCore<RoomsMachine>) { weakFeature.withLock { $0.feature = feature } }
 
-    private var way: WayCore<RoomsMachine>? { weakWay.withLock { $0.way } }
+    private var feature: FeatureCore<RoomsMachine>? { weakFeature.withLock { $0.feature } }
     var source: EventSource<Room.Event>? { state.withLock { $0.source } }
     /// The current room. It holds this object, not the other way around, so the application need not keep it.
     var room: Room? {
-        guard let way, let source else { return nil }
-        return Room(way, self, source)
+        guard let feature, let source else { return nil }
+        return Room(feature, self, source)
     }
-    var session: Session? { state.withLock { $0.stay?.session } }
+    var session: Session? { state.withLock { $0.membership?.session } }
 
     /// Calls a closure when a host must admit this person, until the returned token is released. The closure may hold
     /// objects of the application, so it is not kept longer.
@@ -50,52 +50,53 @@ final class RoomMedia: Sendable {
     }
 
     func use(_ own: (any LocalMedia)?) {
-        let stay = state.withLock { state in
+        let membership = state.withLock { state in
             state.own = own
-            return state.stay
+            return state.membership
         }
-        stay?.publish(own)
+        membership?.publish(own)
     }
 
     func setSending(audio: Bool?, video: Bool?) {
-        let stay = state.withLock { state in
+        let membership = state.withLock { state in
             if let audio { state.sending.audio = audio }
             if let video { state.sending.video = video }
-            return state.stay
+            return state.membership
         }
-        stay?.setSending(audio: audio, video: video)
+        membership?.setSending(audio: audio, video: video)
     }
 
-    func perform(_ deed: RoomsMachine.Deed) {
-        switch deed {
+    func perform(_ action: RoomsMachine.Action) {
+        switch action {
         case .enter(let admission, let number): enter(admission, number)
         case .exit:
-            let stay = state.withLock { state in
-                defer { state.stay = nil }
-                return state.stay
+            let membership = state.withLock { state in
+                defer { state.membership = nil }
+                return state.membership
             }
-            stay?.end()
+            membership?.end()
         }
     }
 
     private func enter(_ admission: Admission, _ number: Int) {
-        let stay = Stay(admission, core, .init(shown: .all, retries: true)) { [weak self] news in
+        let membership = SessionMembership(admission, core, .init(shown: .all, retries: true)) { [weak self] news in
             self?.heard(news, of: number)
         }
         let own = state.withLock { state in
-            if state.source == nil { (state.source, state.sending) = (EventSource(), Stay.Sending()) }
-            (state.stay, state.number) = (stay, number)
-            stay.setSending(audio: state.sending.audio, video: state.sending.video)
+            if state.source == nil { (state.source, state.sending) = (EventSource(), SessionMembership.Sending()) }
+            (state.membership, state.number) = (membership, number)
+            membership.setSending(audio: state.sending.audio, video: state.sending.video)
             return state.own
         }
-        stay.begin(publishing: own)
+        membership.begin(publishing: own)
     }
 
-    private func heard(_ news: StayNews, of number: Int) {
+    private func heard(_ news: SessionMembershipEvent, of number: Int) {
         switch news {
-        case .joined: way?.post { machine, _ in machine.sessionJoined(stay: number) }
-        case .failed(let error): way?.post { machine, now in machine.sessionFailed(error, stay: number, now: now) }
-        case .lost: way?.post { machine, now in machine.sessionLost(stay: number, now: now) }
+        case .joined: feature?.post { machine, _ in machine.sessionJoined(membership: number) }
+        case .failed(let error):
+            feature?.post { machine, now in machine.sessionFailed(error, membership: number, now: now) }
+        case .lost: feature?.post { machine, now in machine.sessionLost(membership: number, now: now) }
         case .media(let stream, let subscriber, _): source(of: number)?.send(.video(stream, subscriber))
         case .gone(let stream): source(of: number)?.send(.videoGone(stream))
         case .trouble(let error): source(of: number)?.send(.failed(error))
@@ -105,10 +106,10 @@ final class RoomMedia: Sendable {
 
     /// Returns the events of the current room; nil if this session membership is not the current one.
     private func source(of number: Int) -> EventSource<Room.Event>? {
-        state.withLock { $0.stay == nil || $0.number != number ? nil : $0.source }
+        state.withLock { $0.membership == nil || $0.number != number ? nil : $0.source }
     }
 
-    func tell(_ news: RoomsMachine.News) {
+    func tell(_ news: RoomsMachine.Event) {
         if case .waiting = news { for body in state.withLock({ $0.onWaiting.values.map(\.self) }) { body() } }
         guard let source, let event = Room.Event(news) else { return }
         source.send(event)
@@ -119,7 +120,7 @@ final class RoomMedia: Sendable {
 }
 
 extension Room.Event {
-    fileprivate init?(_ news: RoomsMachine.News) {
+    fileprivate init?(_ news: RoomsMachine.Event) {
         switch news {
         case .joined: return nil
         case .waiting: self = .waiting

@@ -10,16 +10,16 @@ import Wire
 /// }
 /// ```
 public actor Rooms {
-    private let way: WayCore<RoomsMachine>
+    private let feature: FeatureCore<RoomsMachine>
     private let media: RoomMedia
 
-    init(_ desk: WayDesk) {
+    init(_ desk: FeatureDesk) {
         let media = RoomMedia(desk.core)
-        let way = WayCore(
-            RoomsMachine(random: desk.core.surroundings.random), desk, tell: { media.tell($0) },
+        let feature = FeatureCore(
+            RoomsMachine(random: desk.core.dependencies.random), desk, tell: { media.tell($0) },
             perform: { media.perform($0) })
-        media.attach(way)
-        (self.way, self.media) = (way, media)
+        media.attach(feature)
+        (self.feature, self.media) = (feature, media)
     }
 
     /// The room that this person is in; nil if there is none.
@@ -68,16 +68,16 @@ public actor Rooms {
     private func join(
         _ request: RoomVerb.Join, _ onWaiting: (@Sendable () -> Void)?
     ) async throws(ConfabError) -> Room {
-        try await way.desk.core.connect()
+        try await feature.desk.core.connect()
         let listening = media.onWaiting(onWaiting)
-        try await way.ask(.join(request))
+        try await feature.ask(.join(request))
         guard let room = media.room else { throw .roomLeft }
         withExtendedLifetime(listening) {}
         return room
     }
 
     /// Leaves the room, or stops waiting to be admitted.
-    public func leave() async throws(ConfabError) { try await way.ask(.leave) }
+    public func leave() async throws(ConfabError) { try await feature.ask(.leave) }
 }
 
 /// A room that this person is in. The object stays the same when the client reconnects and rejoins the room.
@@ -115,12 +115,12 @@ public actor Room {
         case ended(RoomEnding, ConfabError?)
     }
 
-    let way: WayCore<RoomsMachine>
+    let feature: FeatureCore<RoomsMachine>
     private let media: RoomMedia
     private let source: EventSource<Event>
 
-    init(_ way: WayCore<RoomsMachine>, _ media: RoomMedia, _ source: EventSource<Event>) {
-        (self.way, self.media, self.source) = (way, media, source)
+    init(_ feature: FeatureCore<RoomsMachine>, _ media: RoomMedia, _ source: EventSource<Event>) {
+        (self.feature, self.media, self.source) = (feature, media, source)
     }
 
     nonisolated var isCurrent: Bool { media.source === source }
@@ -129,7 +129,7 @@ public actor Room {
     nonisolated public var events: Events<Event> { source.events }
 
     nonisolated private func read<Value: Sendable>(_ body: (RoomState) -> Value) -> Value? {
-        isCurrent ? way.read { machine in machine.room.map(body) } : nil
+        isCurrent ? feature.read { machine in machine.room.map(body) } : nil
     }
 
     /// The room's name, in its creator's spelling.
@@ -157,11 +157,11 @@ public actor Room {
 
     func send(_ verb: RoomVerb) async throws(ConfabError) {
         guard isCurrent else { throw .roomLeft }
-        try await way.ask(.verb(verb))
+        try await feature.ask(.verb(verb))
     }
 
     /// Leaves immediately, even if the server cannot be reached.
-    public func leave() async throws(ConfabError) { if isCurrent { try await way.ask(.leave) } }
+    public func leave() async throws(ConfabError) { if isCurrent { try await feature.ask(.leave) } }
 
     /// Starts or stops sending audio and video, and notifies everyone; nil changes nothing. This applies until the room
     /// ends, also to media that is published later.

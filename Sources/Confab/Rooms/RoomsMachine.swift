@@ -3,8 +3,8 @@ import Wire
 /// The state machine for joining a room, and for rejoining it after the server has lost this connection.
 ///
 /// Invariants: at most one room or one attempt to join. Each `enter` is followed by exactly one `exit` before the next.
-struct RoomsMachine: WayMachine, Sendable {
-    enum News: Equatable, Sendable {
+struct RoomsMachine: FeatureMachine, Sendable {
+    enum Event: Equatable, Sendable {
         case joined(RoomName)
         /// A host must admit this person.
         case waiting
@@ -20,14 +20,14 @@ struct RoomsMachine: WayMachine, Sendable {
         case ended(RoomEnding, ConfabError?)
     }
 
-    enum Deed: Equatable, Sendable {
+    enum Action: Equatable, Sendable {
         /// Join the session of the room. Session memberships are numbered, because their events may arrive late.
-        case enter(Admission, stay: Int)
+        case enter(Admission, membership: Int)
         /// Leave it. `isLost`: the server has already ended it.
         case exit(isLost: Bool)
     }
 
-    enum Wish: Equatable, Sendable {
+    enum Command: Equatable, Sendable {
         case join(RoomVerb.Join)
         case leave
         /// A request that requires being in the room.
@@ -36,8 +36,8 @@ struct RoomsMachine: WayMachine, Sendable {
 
     enum Purpose: Equatable, Sendable {
         case join(attempt: Int)
-        case leave(WayCaller?)
-        case verb(WayCaller, RoomVerb)
+        case leave(FeatureCaller?)
+        case verb(FeatureCaller, RoomVerb)
         case quiet
     }
 
@@ -53,9 +53,9 @@ struct RoomsMachine: WayMachine, Sendable {
         var number: Int
         var request: RoomVerb.Join
         /// Nil when rejoining.
-        var caller: WayCaller?
+        var caller: FeatureCaller?
         var phase = Phase.idle
-        var backoff = WayBackoff(longest: .seconds(5))
+        var backoff = FeatureBackoff(longest: .seconds(5))
         /// When to give up rejoining; nil if the first rejection is final.
         var until: Timestamp?
         /// When to send the request, while `idle`; nil: when the connection has been restored.
@@ -86,7 +86,7 @@ struct RoomsMachine: WayMachine, Sendable {
     private var mayAsk = true
     private var connection: ConnectionID?
     /// The number of the most recent session membership.
-    private var stay = 0
+    private var membership = 0
     private var requests = Requests<Purpose>()
     /// The number of unanswered requests to join or leave. A new attempt waits for them, so that each has one answer.
     private var unsettled = 0
@@ -97,8 +97,8 @@ struct RoomsMachine: WayMachine, Sendable {
 
     // MARK: Commands
 
-    mutating func handle(_ wish: Wish, from caller: WayCaller, now: Timestamp) -> [Effect] {
-        switch wish {
+    mutating func handle(_ command: Command, from caller: FeatureCaller, now: Timestamp) -> [Effect] {
+        switch command {
         case .join(let request):
             guard attempt == nil, room == nil else { return [.finish(caller, .failure(.inARoom))] }
             (password, token) = (request.password ?? request.options?.password, request.token)
@@ -112,13 +112,13 @@ struct RoomsMachine: WayMachine, Sendable {
     }
 
     /// Stops joining, because the caller of `join` no longer waits.
-    mutating func cancelled(_ caller: WayCaller, now: Timestamp) -> [Effect] {
+    mutating func cancelled(_ caller: FeatureCaller, now: Timestamp) -> [Effect] {
         guard attempt?.caller == caller else { return [] }
         attempt = nil
         return endRoom(.left, nil) + sendLeave()
     }
 
-    private mutating func leave(_ caller: WayCaller) -> [Effect] {
+    private mutating func leave(_ caller: FeatureCaller) -> [Effect] {
         let wasWaiting = attempt
         guard room != nil || wasWaiting != nil else { return [.finish(caller, .success(nil))] }
         attempt = nil
@@ -126,7 +126,7 @@ struct RoomsMachine: WayMachine, Sendable {
         return endRoom(.left, nil) + failed + sendLeave(caller)
     }
 
-    private mutating func sendLeave(_ caller: WayCaller? = nil) -> [Effect] {
+    private mutating func sendLeave(_ caller: FeatureCaller? = nil) -> [Effect] {
         unsettled += 1
         return send(.leave, for: .leave(caller))
     }
@@ -138,7 +138,9 @@ struct RoomsMachine: WayMachine, Sendable {
 
     // MARK: Joining
 
-    private mutating func begin(_ request: RoomVerb.Join, _ caller: WayCaller?, until: Timestamp?, askAt: Timestamp?) {
+    private mutating func begin(
+        _ request: RoomVerb.Join, _ caller: FeatureCaller?, until: Timestamp?, askAt: Timestamp?
+    ) {
         attempts += 1
         attempt = Attempt(number: attempts, request: request, caller: caller, until: until, askAt: askAt)
     }
@@ -161,18 +163,18 @@ struct RoomsMachine: WayMachine, Sendable {
         var effects = room?.enter(joined, as: connection) ?? []
         if isFirst { room = RoomState(joined, as: connection) }
         room?.isInSession = true
-        stay += 1
+        membership += 1
         sessionDeadline = nil
-        effects += exit + [.perform(.enter(joined.admission, stay: stay))]
+        effects += exit + [.perform(.enter(joined.admission, membership: membership))]
         guard room?.hasRaisedHand == true else { return effects }
         return effects + send(.hand(.init(raised: true)), for: .quiet)
     }
 
     /// Whether an event belongs to the current session membership.
-    private func isCurrent(_ number: Int) -> Bool { number == stay && room?.isInSession == true }
+    private func isCurrent(_ number: Int) -> Bool { number == membership && room?.isInSession == true }
 
     /// Finishes joining, because the session of the room can be used.
-    mutating func sessionJoined(stay number: Int) -> [Effect] {
+    mutating func sessionJoined(membership number: Int) -> [Effect] {
         guard isCurrent(number), let joined = attempt, let room else { return [] }
         attempt = nil
         guard let caller = joined.caller else { return reconnected() }
@@ -181,7 +183,7 @@ struct RoomsMachine: WayMachine, Sendable {
     }
 
     /// Handles a failure to join the session of the room. Without it, being in the room is of no use.
-    mutating func sessionFailed(_ error: ConfabError, stay number: Int, now: Timestamp) -> [Effect] {
+    mutating func sessionFailed(_ error: ConfabError, membership number: Int, now: Timestamp) -> [Effect] {
         guard isCurrent(number) else { return [] }
         let exit = leaveSession(isLost: true)
         guard attempt != nil else { return exit + again(now) }
@@ -192,7 +194,7 @@ struct RoomsMachine: WayMachine, Sendable {
 
     /// Handles the end of the session. Rejoins, unless the session ended because this person is no longer in the room:
     /// then `room.ended` follows.
-    mutating func sessionLost(stay number: Int, now: Timestamp) -> [Effect] {
+    mutating func sessionLost(membership number: Int, now: Timestamp) -> [Effect] {
         guard isCurrent(number), attempt == nil else { return [] }
         sessionDeadline = now + Self.sessionPause
         return leaveSession(isLost: true) + reconnecting()
@@ -269,7 +271,7 @@ struct RoomsMachine: WayMachine, Sendable {
 
     // MARK: The connection
 
-    mutating func handle(_ news: LineNews, now: Timestamp) -> [Effect] {
+    mutating func handle(_ news: FeatureInput, now: Timestamp) -> [Effect] {
         switch news {
         case .connected(let welcome, let start): return connected(welcome, start, now)
         case .reconnecting: return reconnecting()
@@ -286,7 +288,7 @@ struct RoomsMachine: WayMachine, Sendable {
         }
     }
 
-    private mutating func connected(_ welcome: Welcome, _ start: LineEvent.Start, _ now: Timestamp) -> [Effect] {
+    private mutating func connected(_ welcome: Welcome, _ start: ConnectionEvent.Start, _ now: Timestamp) -> [Effect] {
         let former = start == .restarted ? lost() : []
         (mayAsk, connection) = (true, welcome.connection)
         if start == .resumed { return attempt == nil && sessionDeadline == nil ? reconnected() : askIfPossible(now) }

@@ -65,18 +65,18 @@ public actor Roulette {
         case matched
     }
 
-    private let way: WayCore<RouletteMachine>
+    private let feature: FeatureCore<RouletteMachine>
     private let media: RouletteMedia
     private let source: EventSource<Event>
     private let contacts: Contacts
 
-    init(_ desk: WayDesk, _ contacts: Contacts) {
+    init(_ desk: FeatureDesk, _ contacts: Contacts) {
         let source = EventSource<Event>(fold: Self.fold)
         let media = RouletteMedia(desk.core, source)
-        let way = WayCore(
+        let feature = FeatureCore(
             RouletteMachine(), desk, tell: { media.tell($0) }, perform: { media.perform($0) })
-        media.attach(way)
-        (self.way, self.media, self.source, self.contacts) = (way, media, source, contacts)
+        media.attach(feature)
+        (self.feature, self.media, self.source, self.contacts) = (feature, media, source, contacts)
         desk.onClose { [weak media] in
             media?.releaseIfIdle()
             source.finish()
@@ -86,12 +86,12 @@ public actor Roulette {
     /// The events. An iteration begins with the current search or chat.
     nonisolated public var events: Events<Event> { source.events }
     /// The current state of this device in the roulette.
-    nonisolated public var state: State { way.read(\.state) }
+    nonisolated public var state: State { feature.read(\.state) }
     /// The current chat; nil while there is none.
-    nonisolated public var match: Match? { way.read(\.currentMatch).map { Match($0, media) } }
+    nonisolated public var match: Match? { feature.read(\.currentMatch).map { Match($0, media) } }
     /// Whether video chats go through this server or directly between the two people; nil before the first connection.
     nonisolated public var mediaMode: Session.MediaMode? {
-        way.desk.core.welcome.map { $0.media?.roulette == .routed ? .routed : .relayed }
+        feature.desk.core.welcome.map { $0.media?.roulette == .routed ? .routed : .relayed }
     }
 
     /// Publishes this media in every chat, including the current one; nil publishes nothing. The media belongs to the
@@ -108,15 +108,15 @@ public actor Roulette {
     ///   - name: the name that partners see; nil for the client's name.
     /// - Throws: `banned`, `elsewhere`, `invalid_interests`, an error of the media engine or of the connection.
     public func start(_ mode: Mode = .video, interests: [String] = [], name: String? = nil) async throws(ConfabError) {
-        try await way.desk.core.connect()
+        try await feature.desk.core.connect()
         if mode == .video { try await media.capture() }
         let search = RouletteVerb.Start(mode: mode == .text ? .text : .video, interests: interests, name: name)
         defer { media.releaseIfIdle() }
-        try await way.ask(.start(search))
+        try await feature.ask(.start(search))
     }
 
     /// Ends the chat and searches for the next partner.
-    public func next() async throws(ConfabError) { try await way.ask(.next) }
+    public func next() async throws(ConfabError) { try await feature.ask(.next) }
 
     /// Starts or stops sending audio and video, and notifies the partner; nil changes nothing. This also applies to all
     /// later chats.
@@ -125,7 +125,7 @@ public actor Roulette {
     /// Ends the chat and the search.
     public func stop() async throws(ConfabError) {
         defer { media.releaseIfIdle() }
-        try await way.ask(.stop)
+        try await feature.ask(.stop)
     }
 
     /// Reports a partner to the server's operator, with the last lines of the chat.
@@ -134,29 +134,29 @@ public actor Roulette {
     ///   - reason: what happened, at most 500 bytes.
     ///   - match: the chat, up to 60 s after its end; nil for the current or last one.
     public func report(_ reason: String, match: MatchID? = nil) async throws(ConfabError) {
-        try await way.ask(.report(reason, match))
+        try await feature.ask(.report(reason, match))
     }
 
     /// Blocks a partner permanently. The chat ends, and the search continues.
     ///
     /// - Parameter match: the chat, up to 60 s after its end; nil for the current or last one.
-    public func block(match: MatchID? = nil) async throws(ConfabError) { try await way.ask(.block(match)) }
+    public func block(match: MatchID? = nil) async throws(ConfabError) { try await feature.ask(.block(match)) }
 
     /// Offers the partner of the current or last chat to keep in touch. The two become contacts if both do so.
     public func keepInTouch() async throws(ConfabError) {
-        guard let match = way.read(\.lastMatch) else { throw .notMatched }
+        guard let match = feature.read(\.lastMatch) else { throw .notMatched }
         try await contacts.keep(match: match)
     }
 
     /// Returns how many people are connected, and how many of them wait for a partner.
     public func count() async throws(ConfabError) -> (online: Int, waiting: Int) {
-        guard case .roulette(.count(let count)) = try await way.ask(.count) else { throw .noAnswer }
+        guard case .roulette(.count(let count)) = try await feature.ask(.count) else { throw .noAnswer }
         return (count.online, count.waiting)
     }
 
     /// Notifies the partner that this person is typing. Call it on every key press; the SDK limits how often it is
     /// sent.
-    public func setTyping(_ isTyping: Bool) async { _ = try? await way.ask(.typing(isTyping)) }
+    public func setTyping(_ isTyping: Bool) async { _ = try? await feature.ask(.typing(isTyping)) }
 
     /// Sends a line to the partner.
     ///

@@ -4,9 +4,9 @@ import Wire
 /// server's current one. The search survives a restart of the connection.
 ///
 /// Invariant: each `begin` is followed by exactly one `end` of the same match, before the next `begin`.
-struct RouletteMachine: WayMachine, Equatable {
+struct RouletteMachine: FeatureMachine, Equatable {
     /// An event for the application.
-    enum News: Equatable, Sendable {
+    enum Event: Equatable, Sendable {
         case waiting(retryAfter: Duration?)
         case matched(RouletteNotice.Matched)
         case partner(PartnerState)
@@ -19,7 +19,7 @@ struct RouletteMachine: WayMachine, Equatable {
         case failed(ConfabError)
     }
 
-    enum Deed: Equatable, Sendable {
+    enum Action: Equatable, Sendable {
         /// Join the sessions of a match.
         case begin(RouletteNotice.Matched)
         /// Leave the sessions. `isLost`: the server no longer keeps them.
@@ -28,7 +28,7 @@ struct RouletteMachine: WayMachine, Equatable {
         case signal(type: String, data: String)
     }
 
-    enum Wish: Equatable, Sendable {
+    enum Command: Equatable, Sendable {
         case start(RouletteVerb.Start)
         case next
         case stop
@@ -42,9 +42,9 @@ struct RouletteMachine: WayMachine, Equatable {
     typealias State = Roulette.State
 
     private enum Purpose: Equatable, Sendable {
-        case start(WayCaller)
-        case leave(WayCaller, stops: Bool)
-        case ask(WayCaller)
+        case start(FeatureCaller)
+        case leave(FeatureCaller, stops: Bool)
+        case ask(FeatureCaller)
         case recover
     }
 
@@ -74,9 +74,9 @@ struct RouletteMachine: WayMachine, Equatable {
 
     // MARK: Commands
 
-    mutating func handle(_ wish: Wish, from caller: WayCaller, now: Timestamp) -> [Effect] {
+    mutating func handle(_ command: Command, from caller: FeatureCaller, now: Timestamp) -> [Effect] {
         var effects: [Effect] = []
-        switch wish {
+        switch command {
         case .start(let search):
             self.search = search
             send(.start(search), for: .start(caller), &effects)
@@ -116,7 +116,8 @@ struct RouletteMachine: WayMachine, Equatable {
     /// Leaves the current match. Without a connection, audio and video end immediately, because relayed media does not
     /// need the server.
     private mutating func leave(
-        _ verb: RouletteVerb, _ caller: WayCaller, _ ending: MatchEnding, _ left: MatchID?, _ effects: inout [Effect]
+        _ verb: RouletteVerb, _ caller: FeatureCaller, _ ending: MatchEnding, _ left: MatchID?,
+        _ effects: inout [Effect]
     ) {
         if !isConnected, left == match?.details.match { endMatch(ending, &effects) }
         send(verb, for: .leave(caller, stops: ending == .stopped), &effects)
@@ -124,7 +125,7 @@ struct RouletteMachine: WayMachine, Equatable {
 
     // MARK: The connection
 
-    mutating func handle(_ news: LineNews, now: Timestamp) -> [Effect] {
+    mutating func handle(_ news: FeatureInput, now: Timestamp) -> [Effect] {
         var effects: [Effect] = []
         switch news {
         case .connected(let welcome, let start):

@@ -9,31 +9,31 @@ final class RouletteMedia: Sendable {
         var isCaptured = false
         var match: MatchID?
         /// The session membership for publishing, and the one for receiving from the partner. Usually the same.
-        var ours: Stay?
-        var theirs: Stay?
+        var ours: SessionMembership?
+        var theirs: SessionMembership?
         /// Whether `entered` was reported for this match.
         var hasEntered = false
         /// Which local media is sent in each match.
-        var sending = Stay.Sending()
+        var sending = SessionMembership.Sending()
     }
 
-    private struct WeakWay: Sendable { weak var way: WayCore<RouletteMachine>? }
+    private struct WeakFeature: Sendable { weak var feature: FeatureCore<RouletteMachine>? }
 
     private let core: ClientCore
     private let source: EventSource<Roulette.Event>
-    private let state = Guarded(State())
-    private let weakWay = Guarded(WeakWay())
+    private let state = LockedValue(State())
+    private let weakFeature = LockedValue(WeakFeature())
 
     init(_ core: ClientCore, _ source: EventSource<Roulette.Event>) { (self.core, self.source) = (core, source) }
 
     deinit {
-        for stay in state.withLock({ [$0.ours, $0.theirs] }) { stay?.end() }
+        for membership in state.withLock({ [$0.ours, $0.theirs] }) { membership?.end() }
         release()
     }
 
-    func attach(_ way: WayCore<RouletteMachine>) { weakWay.withLock { $0.way = way } }
+    func attach(_ feature: FeatureCore<RouletteMachine>) { weakFeature.withLock { $0.feature = feature } }
 
-    private var way: WayCore<RouletteMachine>? { weakWay.withLock { $0.way } }
+    private var feature: FeatureCore<RouletteMachine>? { weakFeature.withLock { $0.feature } }
 
     /// Captures media, unless there already is some.
     func capture() async throws(ConfabError) {
@@ -48,16 +48,16 @@ final class RouletteMedia: Sendable {
     }
 
     func use(_ own: (any LocalMedia)?) {
-        let (stay, captured) = state.withLock { state in
+        let (membership, captured) = state.withLock { state in
             defer { (state.own, state.isCaptured) = (own, false) }
             return (state.ours, state.isCaptured ? state.own : nil)
         }
-        stay?.publish(own)
+        membership?.publish(own)
         if let captured { Task { await captured.stop() } }
     }
 
     /// Stops captured media after the search.
-    func releaseIfIdle() { if way?.read(\.isBusy) == false { release() } }
+    func releaseIfIdle() { if feature?.read(\.isBusy) == false { release() } }
 
     private func release() {
         let media = state.withLock { state -> (any LocalMedia)? in
@@ -69,29 +69,29 @@ final class RouletteMedia: Sendable {
     }
 
     func setSending(audio: Bool?, video: Bool?) {
-        let stay = state.withLock { state in
+        let membership = state.withLock { state in
             if let audio { state.sending.audio = audio }
             if let video { state.sending.video = video }
             return state.ours
         }
-        stay?.setSending(audio: audio, video: video)
+        membership?.setSending(audio: audio, video: video)
     }
 
     func say(_ text: String, in match: MatchID) async throws(ConfabError) {
         // The application is notified of a match before its sessions exist, and may send a line immediately.
-        await way?.settle()
-        guard let stay = state.withLock({ $0.match == match ? $0.theirs : nil }) else {
+        await feature?.settle()
+        guard let membership = state.withLock({ $0.match == match ? $0.theirs : nil }) else {
             throw ConfabError(.notMatched, "This chat is over.")
         }
-        way?.post { machine, _ in
+        feature?.post { machine, _ in
             machine.said()
             return []
         }
-        try await stay.signal(SignalType.chat, text)
+        try await membership.signal(SignalType.chat, text)
     }
 
-    func perform(_ deed: RouletteMachine.Deed) {
-        switch deed {
+    func perform(_ action: RouletteMachine.Action) {
+        switch action {
         case .begin(let matched): begin(matched)
         case .end(let match, _): end(match)
         case .signal(let type, let data):
@@ -104,13 +104,13 @@ final class RouletteMedia: Sendable {
     private func begin(_ matched: RouletteNotice.Matched) {
         let match = matched.match
         // In a text chat, only a modified client publishes. A subscription would reveal this device's IP address to it.
-        let shown: Stay.Plan.Shown = matched.mode == .video ? .one : .none
-        let theirs = Stay(matched.subscribe, core, .init(shown: shown)) { [weak self] news in
+        let shown: SessionMembership.Plan.Shown = matched.mode == .video ? .one : .none
+        let theirs = SessionMembership(matched.subscribe, core, .init(shown: shown)) { [weak self] news in
             self?.heard(news, in: match)
         }
         var ours = theirs
         if matched.publish.session != matched.subscribe.session {
-            ours = Stay(matched.publish, core, .init(shown: .none)) { [weak self] news in
+            ours = SessionMembership(matched.publish, core, .init(shown: .none)) { [weak self] news in
                 switch news {
                 // The partner is in the other session.
                 case .signal, .there: break
@@ -129,20 +129,20 @@ final class RouletteMedia: Sendable {
     }
 
     private func end(_ match: MatchID) {
-        let stays = state.withLock { state -> [Stay?] in
+        let memberships = state.withLock { state -> [SessionMembership?] in
             guard state.match == match else { return [] }
             defer { (state.match, state.ours, state.theirs) = (nil, nil, nil) }
             return [state.ours, state.theirs]
         }
-        for stay in stays { stay?.end() }
+        for membership in memberships { membership?.end() }
     }
 
-    private func heard(_ news: StayNews, in match: MatchID) {
+    private func heard(_ news: SessionMembershipEvent, in match: MatchID) {
         switch news {
         case .signal(let type, let data, let mine):
-            way?.post { machine, now in machine.heard(type, data, mine: mine, now: now) }
+            feature?.post { machine, now in machine.heard(type, data, mine: mine, now: now) }
         case .media(_, let subscriber, isNew: true):
-            way?.post { machine, _ in
+            feature?.post { machine, _ in
                 machine.streamArrived()
                 return []
             }
@@ -150,7 +150,7 @@ final class RouletteMedia: Sendable {
         case .shows(.video(let video)): source.send(.video(video))
         case .shows(.audioOnly): source.send(.audioOnly)
         case .failed(let error), .trouble(let error):
-            way?.post { machine, _ in machine.mediaFailed(error, in: match) }
+            feature?.post { machine, _ in machine.mediaFailed(error, in: match) }
         case .there:
             let isFirst = state.withLock { state in
                 guard state.match == match, !state.hasEntered else { return false }
@@ -162,7 +162,7 @@ final class RouletteMedia: Sendable {
         }
     }
 
-    func tell(_ news: RouletteMachine.News) {
+    func tell(_ news: RouletteMachine.Event) {
         switch news {
         case .waiting(let pause): source.send(.waiting(retryAfter: pause))
         case .matched(let matched): source.send(.matched(Match(matched, self)))

@@ -76,7 +76,7 @@ final class Publication: Sendable {
         var hasAudio: Bool
         var hasVideo: Bool
         /// The transceivers in a routed session.
-        var pair: MediaLink.Pair?
+        var pair: SFUConnections.Pair?
         /// The state of audio fallback; nil if the application did not enable it.
         var fallback: Mailbox<AudioFallback>?
         /// Whether audio fallback withholds the video.
@@ -87,13 +87,13 @@ final class Publication: Sendable {
         var sentVideo: MediaSource? { isVideoStopped ? nil : video }
     }
 
-    let state: Guarded<State>
+    let state: LockedValue<State>
     let layers: [Layer]
     let events = EventSource<MediaPublisher.Event> { present, event in
         if case .ended = event { present = [event] }
     }
 
-    init(_ state: State, layers: [Layer]) { (self.state, self.layers) = (Guarded(state), layers) }
+    init(_ state: State, layers: [Layer]) { (self.state, self.layers) = (LockedValue(state), layers) }
 
     var id: StreamID { state.withLock { $0.stream.id } }
 
@@ -105,7 +105,7 @@ final class Publication: Sendable {
     /// Ends the events of the stream.
     ///
     /// - Returns: the transceivers to release.
-    func end(_ reason: Session.Reason) -> MediaLink.Pair? {
+    func end(_ reason: Session.Reason) -> SFUConnections.Pair? {
         let (pair, fallback) = state.withLock { state in
             defer { (state.isEnded, state.pair, state.fallback) = (true, nil, nil) }
             return (state.pair, state.fallback)
@@ -123,7 +123,7 @@ final class Subscription: Sendable {
     struct State: Sendable {
         var options: Session.SubscribeOptions
         /// The transceivers in a routed session.
-        var slot: MediaLink.Pair?
+        var slot: SFUConnections.Pair?
         /// The received tracks, by kind.
         var tracks: [TrackKind: RemoteTrack] = [:]
         /// The mids of the received tracks, in a relayed session.
@@ -146,11 +146,11 @@ final class Subscription: Sendable {
     }
 
     let stream: MediaStream
-    let state: Guarded<State>
+    let state: LockedValue<State>
     let events = EventSource<MediaSubscriber.Event>(fold: Subscription.fold)
 
     init(_ stream: MediaStream, _ options: Session.SubscribeOptions) {
-        (self.stream, state) = (stream, Guarded(State(options: options)))
+        (self.stream, state) = (stream, LockedValue(State(options: options)))
     }
 
     /// Keeps for later iterations whether media and its first frame have arrived, and whether the video is paused. All
@@ -201,7 +201,7 @@ final class Subscription: Sendable {
     /// Ends the events of the stream.
     ///
     /// - Returns: the transceivers to release.
-    func end(_ reason: Session.Reason) -> MediaLink.Pair? {
+    func end(_ reason: Session.Reason) -> SFUConnections.Pair? {
         let (slot, meter) = state.withLock { state in
             defer { (state.isEnded, state.slot, state.tracks, state.mids, state.meter) = (true, nil, [:], [], nil) }
             return (state.slot, state.meter)

@@ -14,11 +14,11 @@ final class SessionCore: Sendable {
         var leaving: [Ended] = []
         var listening: Listening?
         /// Receives the events that concern the session's media.
-        var media: (@Sendable (MediaNews) -> Void)?
+        var media: (@Sendable (MediaEvent) -> Void)?
     }
 
     /// An event that concerns the media of a session.
-    enum MediaNews: Sendable {
+    enum MediaEvent: Sendable {
         case status(Session.Status)
         case notice(SessionNotice)
         case event(Session.Event)
@@ -27,7 +27,7 @@ final class SessionCore: Sendable {
     let id: SessionID
     let core: ClientCore
     private let token: String
-    private let state = Guarded(State())
+    private let state = LockedValue(State())
     let statuses = EventSource<Session.Status>(state: .notConnected)
     let events = EventSource<Session.Event>(fold: SessionCore.fold)
 
@@ -44,7 +44,7 @@ final class SessionCore: Sendable {
 
     var machine: SessionMachine { state.withLock { $0.machine } }
 
-    func setMedia(_ media: @escaping @Sendable (MediaNews) -> Void) { state.withLock { $0.media = media } }
+    func setMedia(_ media: @escaping @Sendable (MediaEvent) -> Void) { state.withLock { $0.media = media } }
 
     func connect(_ ended: @escaping Ended) {
         state.withLock { $0.joining.append(ended) }
@@ -66,7 +66,7 @@ final class SessionCore: Sendable {
         post(.disconnect)
     }
 
-    private func hear(_ event: LineEvent) {
+    private func hear(_ event: ConnectionEvent) {
         switch event {
         case .message(.session(let notice)): if notice.session == id { post(.notice(notice)) }
         case .reconnecting: post(.reconnecting)

@@ -6,7 +6,7 @@ extension SessionMedia {
 
     /// Starts audio fallback: stops the video of a stream whenever the network cannot carry it.
     func beginFallback(of publication: Publication) {
-        let mailbox = Mailbox(AudioFallback(), clock: core.surroundings.clock) { [weak self, weak publication] effect in
+        let mailbox = Mailbox(AudioFallback(), clock: core.dependencies.clock) { [weak self, weak publication] effect in
             guard let self, let publication else { return }
             carryOut(effect, of: publication)
         }
@@ -54,7 +54,7 @@ extension SessionMedia {
 
     func reportAudioLevel(of subscription: Subscription, every interval: Duration?) {
         let meter = interval.map { interval in
-            LevelMeter(max(interval, LevelMeter.shortestInterval), clock: core.surroundings.clock) {
+            LevelMeter(max(interval, LevelMeter.shortestInterval), clock: core.dependencies.clock) {
                 [weak self, weak subscription] in
                 guard let self, let subscription else { return }
                 let levels = await audioLevels(of: subscription)
@@ -79,11 +79,11 @@ final class LevelMeter: Sendable {
     static let shortestInterval = Duration.milliseconds(50)
 
     private let interval: Duration
-    private let clock: any LineClock
+    private let clock: any SignalClock
     private let measure: @Sendable () async -> Void
-    private let cancel = Guarded<(@Sendable () -> Void)?>(nil)
+    private let cancel = LockedValue<(@Sendable () -> Void)?>(nil)
 
-    init(_ interval: Duration, clock: any LineClock, _ measure: @escaping @Sendable () async -> Void) {
+    init(_ interval: Duration, clock: any SignalClock, _ measure: @escaping @Sendable () async -> Void) {
         (self.interval, self.clock, self.measure) = (interval, clock, measure)
         wait()
     }

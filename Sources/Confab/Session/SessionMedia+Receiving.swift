@@ -49,7 +49,7 @@ extension SessionMedia {
 
     private func takeSlot(_ subscription: Subscription) async throws(ConfabError) -> MediaMids {
         let link = try link()
-        let slot: MediaLink.Pair
+        let slot: SFUConnections.Pair
         if let present = subscription.state.withLock({ $0.slot }) {
             slot = present
         } else {

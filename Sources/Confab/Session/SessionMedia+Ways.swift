@@ -12,7 +12,7 @@ extension SessionMedia {
         if let present { return present }
         guard !isFull else { return nil }
         guard let engine = core.media, let own = session.machine.connection?.id else { return nil }
-        let reports = Guarded(WeakMailbox(mailbox: nil))
+        let reports = LockedValue(WeakMailbox(mailbox: nil))
         let runner = PeerRunner(
             engine: engine,
             configure: { [weak core] () async throws(ConfabError) in
@@ -22,8 +22,8 @@ extension SessionMedia {
                 reports.withLock { $0.mailbox }?.post(.report(report, connection: number))
             })
         // The peer with the lower id, compared as text, is polite.
-        let rules = RelayedPeer(isPolite: "\(own)" < "\(connection)", random: core.surroundings.random)
-        let mailbox = Mailbox(rules, clock: core.surroundings.clock) { [weak self, runner] effect in
+        let rules = RelayedPeer(isPolite: "\(own)" < "\(connection)", random: core.dependencies.random)
+        let mailbox = Mailbox(rules, clock: core.dependencies.clock) { [weak self, runner] effect in
             if case .step(let step) = effect { runner.run(step) } else { self?.carryOut(effect, with: connection) }
         }
         reports.withLock { $0 = WeakMailbox(mailbox: mailbox) }
@@ -127,7 +127,7 @@ extension SessionMedia {
 
     // MARK: Routed
 
-    func hear(_ event: MediaLink.Event) {
+    func hear(_ event: SFUConnections.Event) {
         let (publications, subscriptions, link) = state.withLock { state in
             (Array(state.publications.values), Array(state.subscriptions.values), state.link)
         }

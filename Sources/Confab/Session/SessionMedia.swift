@@ -1,7 +1,7 @@
 import Wire
 
 /// The streams that a client publishes and receives in a session. Chooses the peer connections that carry them:
-/// `RelayedPeer` handles relayed media, `RoutedSide` routed media.
+/// `RelayedPeer` handles relayed media, `SFUTransport` routed media.
 ///
 /// Invariant: however a stream ends, its transceivers are released once, and its events end.
 final class SessionMedia: Sendable {
@@ -13,7 +13,7 @@ final class SessionMedia: Sendable {
         var peers: [ConnectionID: RelayedConnection] = [:]
         /// Connections with which media has worked, and which have been reported to the server.
         var reported: Set<ConnectionID> = []
-        var link: MediaLink?
+        var link: SFUConnections?
         var listening: Listening?
         /// Whether a moderator has muted everyone, so that streams begin without audio.
         var startsMuted = false
@@ -37,7 +37,7 @@ final class SessionMedia: Sendable {
     static let maxPeers = 100
 
     let session: SessionCore
-    let state = Guarded(State())
+    let state = LockedValue(State())
     var core: ClientCore { session.core }
     var isRouted: Bool { session.machine.mediaMode == .routed }
 
@@ -65,9 +65,9 @@ final class SessionMedia: Sendable {
 
     func send(_ verb: SessionVerb) { core.send(.session(verb)) }
 
-    func link() throws(ConfabError) -> MediaLink {
+    func link() throws(ConfabError) -> SFUConnections {
         if let link = state.withLock({ $0.link }) { return link }
-        let link = try core.mediaLink()
+        let link = try core.sfuConnections()
         let listening = link.attach { [weak self] in self?.hear($0) }
         state.withLock { ($0.link, $0.listening) = (link, listening) }
         return link
@@ -106,7 +106,7 @@ final class SessionMedia: Sendable {
         await local.setEnabled(
             audio: enabling || !verb.hasAudio ? verb.hasAudio : nil,
             video: enabling || !verb.hasVideo ? verb.hasVideo : nil)
-        var used: MediaLink?
+        var used: SFUConnections?
         if isRouted {
             let link = try link()
             used = link
@@ -136,11 +136,11 @@ final class SessionMedia: Sendable {
     /// - Parameter link: the link that owns the pair. The pair is released to it even if the session has ended
     ///   meanwhile.
     private func announce(
-        _ verb: SessionVerb.Publish, _ begun: Publication.State, _ layers: [Layer], _ link: MediaLink?
+        _ verb: SessionVerb.Publish, _ begun: Publication.State, _ layers: [Layer], _ link: SFUConnections?
     ) async throws(ConfabError) -> Publication {
         /// Whether the task was cancelled, and the stream once it exists. Whichever is set second ends the unwanted
         /// stream.
-        let outcome = Guarded<(isCancelled: Bool, publication: Publication?)>((false, nil))
+        let outcome = LockedValue<(isCancelled: Bool, publication: Publication?)>((false, nil))
         do {
             return try await awaitResult { (answer: @escaping @Sendable (Result<Publication, ConfabError>) -> Void) in
                 // Register the stream before the next event, which may report its first subscriber.

@@ -53,7 +53,7 @@ extension CongestionControl {
         guard let estimate, wanted <= estimate * 1.1, remb.bitrate == nil else { return sufficientSince = nil }
         guard let since = sufficientSince else { return sufficientSince = now }
         guard now - since >= Self.sufficient else { return }
-        (rates, loss, sufficientSince) = (RateControl(estimate: Self.unlimited), LossBound(), nil)
+        (rates, loss, sufficientSince) = (RateControl(estimate: Self.unlimited), LossBasedEstimator(), nil)
         probing.retry(now: now)
     }
 

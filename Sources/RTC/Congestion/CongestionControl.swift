@@ -47,9 +47,9 @@ public struct CongestionControl: Sendable {
     private var trend = DelayTrend()
     private var acknowledged = AcknowledgedBitrate()
     var rates = RateControl(estimate: CongestionControl.unlimited)
-    var loss = LossBound()
-    private var carried = CarriedBitrate()
-    private var competition = Competition()
+    var loss = LossBasedEstimator()
+    private var carried = SustainedBitrate()
+    private var competition = CrossTrafficDetector()
     private var queue = QueueDelay()
     /// Whether there is a long queue that is not only due to packets that were held back.
     private var isQueueStanding = false
@@ -69,7 +69,7 @@ public struct CongestionControl: Sendable {
     private var drainedQueue = MediaInterval.zero
     /// Since when the estimate has sufficed for the wanted bitrate, without a queue.
     var sufficientSince: MediaTime?
-    var paddingDue = PaddingDue()
+    var paddingDue = PaddingBudget()
     /// The time from sending a packet until its arrival is reported.
     public private(set) var roundTrip = MediaInterval.milliseconds(200)
 
@@ -134,7 +134,7 @@ extension CongestionControl {
 
     /// Reads the memory that `sent` needs, so that it is in the cache.
     @inline(__always)
-    public func warm() -> UInt64 { sentPackets.warm() }
+    public func prefetch() -> UInt64 { sentPackets.prefetch() }
 
     /// Records a packet that is sent now.
     /// - Parameter bytes: its length with the header and without the authentication tag.
@@ -369,7 +369,7 @@ extension CongestionControl {
         let base = min(rates.estimate, acknowledged.bitrate ?? rates.estimate)
         beforeSilence = beforeSilence ?? base
         rates.limit(to: max(base * 0.5, Self.smallest))
-        carried = CarriedBitrate()
+        carried = SustainedBitrate()
         probing.congested(now: now)
     }
 }

@@ -31,7 +31,7 @@ struct DelayTrend: Sendable {
     private(set) var usage = Usage.normal
     private(set) var threshold = 12.5
     /// The arrivals and smoothed delays of recent groups, in milliseconds: about half a second of video.
-    private var line = SlidingLine()
+    private var line = SlidingLinearFit()
     /// The number of groups so far, up to `maxGroups`.
     private var count = 0
     private var first: MediaInterval?

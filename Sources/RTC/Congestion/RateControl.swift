@@ -78,7 +78,7 @@ struct RateControl: Sendable {
         (phase, mean) = (.hold, nil)
         guard !falls else {
             decreasedAt = now
-            return estimate = min(estimate, acknowledged ?? estimate) * Competition.decrease
+            return estimate = min(estimate, acknowledged ?? estimate) * CrossTrafficDetector.decrease
         }
         let (passed, trip) = (changedAt.map { now - $0 } ?? .zero, max(roundTrip, .milliseconds(50)))
         let trips = Double(trip.nanoseconds) / 1e9

@@ -45,7 +45,7 @@ public struct SentPackets: Sendable {
 
     /// Reads the memory that `add` needs, so that it is in the cache.
     @inline(__always)
-    func warm() -> UInt64 { UInt64(records[Int(truncatingIfNeeded: count) & (Self.capacity - 1)]) }
+    func prefetch() -> UInt64 { UInt64(records[Int(truncatingIfNeeded: count) & (Self.capacity - 1)]) }
 
     /// The extended number of the oldest packet that is remembered.
     var oldest: Int64 { max(0, count &- Int64(Self.capacity)) }

@@ -42,7 +42,7 @@ public final class SRTPSender {
 
     /// Reads the memory that `protect` needs for this source; see `PeerTransport.warm`.
     @inline(__always)
-    func warm(_ ssrc: UInt32) -> UInt64 { sources.warm(ssrc) }
+    func prefetch(_ ssrc: UInt32) -> UInt64 { sources.prefetch(ssrc) }
 
     /// Encrypts one RTP packet. The result goes into `packet`, the copy that each subscriber needs anyway.
     ///

@@ -132,7 +132,7 @@ struct SRTPSources: ~Copyable {
 
     /// Reads the memory of this source's window; see `PeerTransport.warm`.
     @inline(__always)
-    func warm(_ ssrc: UInt32) -> UInt64 { window(ssrc)?.newestWord ?? 0 }
+    func prefetch(_ ssrc: UInt32) -> UInt64 { window(ssrc)?.newestWord ?? 0 }
 
     @inline(__always)
     func window(_ ssrc: UInt32) -> ReplayWindow? {

@@ -145,7 +145,7 @@ public final class PeerTransport {
     /// Processes a datagram from a path that is not validated. If it is media or RTCP from this peer, checks whether
     /// the peer is at that address. The peer's answer validates and selects the path. The datagram itself is dropped.
     /// - Returns: whether the datagram is from this peer.
-    public func receiveAstray(
+    public func receiveUnvalidated(
         _ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime, sink: any DatagramSink
     ) -> Bool {
         guard state == .connected, let receiver, !agent.isValidated(path) else { return false }
@@ -232,7 +232,7 @@ public final class PeerTransport {
 
     /// Reads the memory that `protect` needs for this source, so that it is in the processor's cache.
     /// - Returns: a meaningless number that keeps the compiler from removing the reads.
-    public func warm(_ ssrc: UInt32) -> UInt64 { selectedPath == nil ? 0 : sender?.warm(ssrc) ?? 0 }
+    public func prefetch(_ ssrc: UInt32) -> UInt64 { selectedPath == nil ? 0 : sender?.prefetch(ssrc) ?? 0 }
 
     /// Encrypts one RTP packet; see `SRTPSender.protect`. Also returns nil while not connected.
     @inline(__always)

@@ -1,5 +1,5 @@
 import Confab
-import ConfabRobots
+import ConfabHeadless
 import Datagrams
 import Foundation
 import Peers
@@ -86,7 +86,7 @@ public final class Bot: Sendable {
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 tasks.addTask {
                     switch self.plan.place {
-                    case .session(let session, let token): try await self.stay(in: session, token)
+                    case .session(let session, let token): try await self.membership(in: session, token)
                     case .roulette: try await self.play()
                     }
                 }

@@ -32,5 +32,5 @@ public struct BotPlan: Sendable {
     }
 
     /// Whether the server's host is an IPv6 address. If so, the media port is also reached over IPv6.
-    var isIPv6: Bool { (try? RobotPlace(server))?.host.contains(":") ?? false }
+    var isIPv6: Bool { (try? HostEndpoint(server))?.host.contains(":") ?? false }
 }

@@ -1,5 +1,5 @@
 import Confab
-import ConfabRobots
+import ConfabHeadless
 
 /// Reads the media of a subscriber until the stream ends, and then prints how much was received.
 final class BotReceiver: Sendable {

@@ -7,7 +7,7 @@ extension Bot {
     static let maxStreams = 8
 
     /// Joins a session, publishes there, and stays until the task is cancelled or the session ends.
-    func stay(in id: SessionID, _ token: String) async throws {
+    func membership(in id: SessionID, _ token: String) async throws {
         let session = await client.session(id, token: token)
         let events = session.events.makeAsyncIterator()
         try await session.connect()
@@ -21,21 +21,21 @@ extension Bot {
         }
         try await session.publish(engine.media, as: .init(name: plan.name, videoKind: .custom))
         tell("In the session")
-        var stay = BotStay(session, plan, tell)
+        var membership = BotMembership(session, plan, tell)
         while let event = await events.next() {
             if case .disconnected(let reason) = event {
-                await stay.end()
+                await membership.end()
                 throw RobotError("The bot was removed from the session (\(reason.rawValue)).")
             }
-            await stay.handle(event)
+            await membership.handle(event)
         }
-        await stay.end()
+        await membership.end()
         if let failure = events.failure { throw failure }
     }
 }
 
 /// The state of a bot in a session: its chat, and the streams that it records.
-private struct BotStay {
+private struct BotMembership {
     private let session: Session
     private let plan: BotPlan
     private let tell: @Sendable (String) -> Void

@@ -1,4 +1,4 @@
-import ConfabRobots
+import ConfabHeadless
 import Peers
 
 /// Counts the frames of a stream, and writes them to files, one for the video and one for the audio.

@@ -33,7 +33,7 @@ enum LoadAddress {
 
     /// Returns the source address of a client; nil for any, if the server is another computer.
     static func of(_ number: Int, at server: String) throws -> String? {
-        guard ["127.0.0.1", "localhost"].contains(try RobotPlace(server).host) else { return nil }
+        guard ["127.0.0.1", "localhost"].contains(try HostEndpoint(server).host) else { return nil }
         let address = number / peoplePerAddress
         return "127.1.\(address / 250).\(address % 250 + 1)"
     }

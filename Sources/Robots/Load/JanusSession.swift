@@ -75,7 +75,7 @@ final class JanusSession: Sendable {
 
     /// - Parameter server: the URL of the API, such as `http://host:8088/janus`.
     static func open(_ server: String) async throws -> JanusSession {
-        let place = try RobotPlace(server)
+        let place = try HostEndpoint(server)
         let base = URLComponents(string: server)?.path ?? ""
         let outer = JanusSession(LoadHTTP(place: place), base.isEmpty || base == "/" ? "/janus" : base)
         let made = try await outer.say("create")

@@ -111,7 +111,7 @@ extension KeyframeRun {
         init() throws {
             publisher = LoadCrowd(loop: try RobotLoop())
             pair = LoadCrowd(loop: try RobotLoop(stampsArrivals: true), firstRoom: 1, firstNumber: 1)
-            crowd = LoadCrowd(loop: try RobotLoop(givesWay: true), firstNumber: 3)
+            crowd = LoadCrowd(loop: try RobotLoop(yields: true), firstNumber: 3)
         }
 
         func connectPair(to target: some LoadTarget) async throws {

@@ -9,7 +9,7 @@ struct LoadHTTP: Sendable {
     /// The timeout of a request, longer than the 30 seconds for which Janus delays the response to a poll.
     private static let requestTimeout = TimeAmount.seconds(60)
 
-    let place: RobotPlace
+    let place: HostEndpoint
 
     func get(_ path: String) async throws -> [UInt8] { try await request(.GET, path, []) }
     func post(_ path: String, _ body: [UInt8]) async throws -> [UInt8] { try await request(.POST, path, body) }
@@ -82,7 +82,7 @@ private final class AnswerHandler: ChannelInboundHandler {
 extension LoadCounters {
     /// - Parameter url: the address of the metrics, such as `http://127.0.0.1:9464/metrics`.
     static func read(_ url: String) async throws -> LoadCounters {
-        let answer = try await LoadHTTP(place: RobotPlace(url)).get("/metrics")
+        let answer = try await LoadHTTP(place: HostEndpoint(url)).get("/metrics")
         return LoadCounters(exposition: String(decoding: answer, as: UTF8.self))
     }
 }

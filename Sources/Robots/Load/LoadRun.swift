@@ -42,7 +42,7 @@ public struct LoadRun: Sendable {
     }
 
     func run(_ target: some LoadTarget, name: String) async throws -> LoadReport {
-        let loop = try RobotLoop(givesWay: true)
+        let loop = try RobotLoop(yields: true)
         let crowd = LoadCrowd(loop: loop)
         do {
             let report = try await measure(target, crowd, name)

@@ -66,10 +66,10 @@ private struct RoomSeat: LoadSeat {
     func publish(on loop: RobotLoop, phase: MediaInterval) async throws -> (RobotConnection, LoadStream) {
         let connection = try await base.client.openMedia(.send, on: loop) { connection in
             var video = OfferedMedia.video(mid: "v", .sendonly)
-            video.rids = LayeredSource.layers.map(\.rid)
+            video.rids = SimulcastSource.layers.map(\.rid)
             return connection.offer([.audio(mid: "a", .sendonly), video])
         }
-        try await loop.run { connection.source = LayeredSource(of: connection, now: loop.now + phase) }
+        try await loop.run { connection.source = SimulcastSource(of: connection, now: loop.now + phase) }
         return (connection, try await base.announce())
     }
 

@@ -1,5 +1,5 @@
 import Confab
-import ConfabRobots
+import ConfabHeadless
 import Foundation
 import Peers
 

@@ -1,7 +1,7 @@
 import RTC
 
 /// One option for sending a video to a subscriber: a layer, with its temporal layers up to a limit.
-struct VideoStep: Equatable, Sendable {
+struct LayerOption: Equatable, Sendable {
     /// The layer's index in the track's `layers`.
     var layer: Int
     /// The highest temporal layer to send; `PendingPacket.noLayer` for all.
@@ -10,7 +10,7 @@ struct VideoStep: Equatable, Sendable {
 }
 
 /// A subscriber's request for one video, and the allocation's choice for it.
-struct VideoDemand: Equatable, Sendable {
+struct VideoRequest: Equatable, Sendable {
     /// The index of the transceiver in the peer's `outgoing`.
     var slot = 0
     /// The options from the smallest to the one that the subscriber would get without a bandwidth limit, as a range of
@@ -70,7 +70,7 @@ struct VideoGrowth: Equatable, Sendable {
     /// bottleneck soon causes another drop.
     static let calmTolerance = 1.2
 
-    fileprivate func allows(_ step: Int, _ demand: VideoDemand, more: Double, after grown: Double) -> Bool {
+    fileprivate func allows(_ step: Int, _ demand: VideoRequest, more: Double, after grown: Double) -> Bool {
         if resumesOnly, demand.current != nil || step != demand.steps.lowerBound { return false }
         guard let limit else { return true }
         let isNext = step == demand.current.map { $0 + 1 } ?? demand.steps.lowerBound
@@ -97,14 +97,14 @@ enum Allocation {
     ///   - floor: the bitrate that one video's smallest option may use if it does not fit into the budget.
     ///   - growth: the limits for raising videos above their current options.
     static func distribute(
-        _ budget: Bitrate, among demands: inout [VideoDemand], _ steps: [VideoStep], floor: Bitrate = .zero,
+        _ budget: Bitrate, among demands: inout [VideoRequest], _ steps: [LayerOption], floor: Bitrate = .zero,
         growth: VideoGrowth = VideoGrowth()
     ) {
         demands.sort { $0.rank.isKept(before: $1.rank) }
         let budget = Double(budget.bitsPerSecond)
         var (spent, grown) = (0.0, 0.0)
         /// Moves a demand to an option if the difference fits.
-        func take(_ step: Int, _ demand: inout VideoDemand) -> Bool {
+        func take(_ step: Int, _ demand: inout VideoRequest) -> Bool {
             let isRaise = demand.current.map { step > $0 } ?? true
             let former = demand.choice.map { Double(steps[$0].bitrate.bitsPerSecond) } ?? 0
             let more = Double(steps[step].bitrate.bitsPerSecond) - former
@@ -119,7 +119,7 @@ enum Allocation {
             return true
         }
         /// Gives a video its smallest option within the floor, if no video has been allocated yet.
-        func keep(_ step: Int, _ demand: inout VideoDemand) {
+        func keep(_ step: Int, _ demand: inout VideoRequest) {
             let more = Double(steps[step].bitrate.bitsPerSecond)
             let isPaused = demand.current == nil
             let most = Double(floor.bitsPerSecond) * (isPaused ? 1 / headroom : growth.tolerance)

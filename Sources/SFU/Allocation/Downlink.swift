@@ -76,9 +76,9 @@ final class Downlink {
         return handledStatuses <= Self.statuses
     }
 
-    /// Reads the memory that sending needs, to load it into the cache; see `Router.warm`.
+    /// Reads the memory that sending needs, to load it into the cache; see Router.prefetch`.
     @inline(__always)
-    func warm() -> UInt64 { control.warm() }
+    func prefetch() -> UInt64 { control.prefetch() }
 
     /// Whether another packet of video may be sent now; see `Router.pace`.
     func maySendVideo(isLate: Bool = false, now: MediaTime) -> Bool {

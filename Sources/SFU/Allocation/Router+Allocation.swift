@@ -35,7 +35,7 @@ extension Router {
         }
     }
 
-    private func apply(_ demands: [VideoDemand], to peer: Peer, _ budget: Bitrate, now: MediaTime) {
+    private func apply(_ demands: [VideoRequest], to peer: Peer, _ budget: Bitrate, now: MediaTime) {
         // While a subscriber waits for the keyframe of a smaller layer, the larger one continues, unless its bitrate is
         // far too high: then the queue would delay the audio, too.
         let video = peer.downlink.map { $0.media - $0.audio } ?? .zero
@@ -80,9 +80,9 @@ extension Router {
             let first = steps.count
             addSteps(of: track, source, now: now)
             guard steps.count > first else { continue }
-            var demand = VideoDemand(slot: slot, steps: first..<steps.count)
+            var demand = VideoRequest(slot: slot, steps: first..<steps.count)
             demand.current = current(of: track, in: demand.steps)
-            demand.rank = VideoDemand.Rank(
+            demand.rank = VideoRequest.Rank(
                 priority: track.preference.priority,
                 isSpeaking: speakers[publication.session]?.current == publication.stream, area: track.preference.area)
             demands.append(demand)
@@ -125,7 +125,7 @@ extension Router {
         let bitrate = source.bitrate(layer, upTo: temporal)
         // Remove options that need more bitrate for a smaller video. They are never chosen.
         while steps.count > first, let last = steps.last, last.bitrate >= bitrate { steps.removeLast() }
-        steps.append(VideoStep(layer: layer, temporalLayer: temporal, bitrate: bitrate))
+        steps.append(LayerOption(layer: layer, temporalLayer: temporal, bitrate: bitrate))
     }
 }
 

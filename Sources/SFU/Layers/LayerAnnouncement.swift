@@ -8,7 +8,7 @@ struct LayerAnnouncement: Sendable {
     static let layerReleaseDelay = MediaInterval.seconds(2)
 
     /// An announcement to a publisher.
-    struct News: Equatable, Sendable {
+    struct Change: Equatable, Sendable {
         /// The encodings to send, one bit each.
         var layers: UInt8
         /// The payload type of the codec to send; nil for the publisher's choice.
@@ -20,7 +20,7 @@ struct LayerAnnouncement: Sendable {
     /// The same for subscribers that cannot decode the encoding, but can decode another codec that the publisher offers.
     var refused: UInt8 = 0
     private var stream: Key?
-    private var announced: News?
+    private var announced: Change?
     /// Whether nothing about this track was ever announced to the publisher.
     private var isUntold = true
     private var begunAt: MediaTime?
@@ -34,7 +34,7 @@ struct LayerAnnouncement: Sendable {
     /// - Returns: the announcement to send; nil if it has not changed.
     mutating func next(
         for stream: Key, codec: UInt8? = nil, isLayered: Bool = true, wasTold: Bool = false, now: MediaTime
-    ) -> News? {
+    ) -> Change? {
         if self.stream != stream {
             isUntold = self.stream == nil
             (self.stream, announced, begunAt) = (stream, nil, now)
@@ -49,8 +49,8 @@ struct LayerAnnouncement: Sendable {
         // At first it is unknown what a new stream sends. Announce encodings that are needed immediately, but wait for the
         // delay before announcing that none are.
         if announced == nil, current == 0, let begunAt, now - begunAt < Self.layerReleaseDelay { return nil }
-        let news = News(layers: current, payloadType: codec)
-        if announced == nil, isUntold, !wasTold, !isLayered, current != 0 { announced = News(layers: current) }
+        let news = Change(layers: current, payloadType: codec)
+        if announced == nil, isUntold, !wasTold, !isLayered, current != 0 { announced = Change(layers: current) }
         guard announced != news else { return nil }
         announced = news
         return news

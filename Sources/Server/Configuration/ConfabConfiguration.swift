@@ -48,7 +48,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     /// The features that the web app offers.
     public struct Web: Sendable, Equatable {
         /// The features for meeting people, in display order. Never empty.
-        public var ways = WayIn.allCases
+        public var features = Feature.allCases
         public init() {}
     }
 

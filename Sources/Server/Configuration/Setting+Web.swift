@@ -1,5 +1,5 @@
 /// A feature of the web app that has its own page.
-public enum WayIn: String, Sendable, Equatable, CaseIterable {
+public enum Feature: String, Sendable, Equatable, CaseIterable {
     case strangers
     case nearby
     case rooms
@@ -8,20 +8,22 @@ public enum WayIn: String, Sendable, Equatable, CaseIterable {
 extension Setting {
     static let web: [Setting] = [
         Setting(
-            "web.ways", \.web.ways, .ways,
+            "web.features", \.web.features, .features,
             "Features of the web app, in the order in which / offers them. With only one, / is its page.")
     ]
 }
 
-extension Format<[WayIn]> {
+extension Format<[Feature]> {
     /// A format for a list of features: at least one, and each at most once.
-    fileprivate static var ways: Format<[WayIn]> {
-        let list: Format<[WayIn]> = .list(of: Format<WayIn>.choice)
-        return Format<[WayIn]>(
+    fileprivate static var features: Format<[Feature]> {
+        let list: Format<[Feature]> = .list(of: Format<Feature>.choice)
+        return Format<[Feature]>(
             accepts: list.accepts + ", at least one and each once", isList: true,
             parse: { items in
-                guard let ways = list.parse(items), !ways.isEmpty, Set(ways).count == ways.count else { return nil }
-                return ways
+                guard let features = list.parse(items), !features.isEmpty, Set(features).count == features.count else {
+                    return nil
+                }
+                return features
             }, write: list.write)
     }
 }

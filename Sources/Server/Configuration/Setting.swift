@@ -214,7 +214,7 @@ enum WebURLText {
     ///
     /// Returns nil for a URL with credentials, query, fragment or spaces, with an invalid host or port, or with a path
     /// that is not allowed. A path has segments of letters, digits and `-._~`, none of them `.` or `..`: proxies decode and
-    /// resolve all others, each in its own way.
+    /// resolve all others, each in its own feature.
     static func normalized(_ text: String, allowsPath: Bool) -> String? {
         let lower = text.lowercased()
         guard let scheme = ["https://", "http://"].first(where: lower.hasPrefix), text.utf8.count <= 2048,

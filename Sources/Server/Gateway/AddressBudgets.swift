@@ -25,7 +25,7 @@ struct AddressBudgets {
         /// The budget for bytes that clients cause to be stored.
         var storedBytes: Budget.Rate
         /// Maximum number of queries in progress.
-        var inquiries: Int
+        var queries: Int
         /// Maximum number of queued bytes of one block, and of all blocks.
         var queuedBytes: Int
         var queuedBytesOfAll: Int
@@ -54,7 +54,7 @@ struct AddressBudgets {
         /// The number of slots that are held.
         fileprivate var holders = 0
         fileprivate var sockets = 0
-        fileprivate var inquiries = 0
+        fileprivate var queries = 0
         fileprivate var hellos: Budget
         fileprivate var files: Budget
         fileprivate var messages: Budget
@@ -279,21 +279,21 @@ struct AddressBudgets {
     // MARK: Queries
 
     /// Counts a query. Returns false, without counting it, if too many are in progress.
-    mutating func beginInquiry(in slot: Slot) -> Bool {
+    mutating func beginQuery(in slot: Slot) -> Bool {
         let wide = accounts[slot.index].wide
-        guard accounts[slot.index].inquiries < limits.inquiries,
-            wide.map({ accounts[$0].inquiries < wideLimits.inquiries }) ?? true
+        guard accounts[slot.index].queries < limits.queries,
+            wide.map({ accounts[$0].queries < wideLimits.queries }) ?? true
         else { return false }
         hold(slot.index)
-        accounts[slot.index].inquiries += 1
-        if let wide { accounts[wide].inquiries += 1 }
+        accounts[slot.index].queries += 1
+        if let wide { accounts[wide].queries += 1 }
         return true
     }
 
-    /// Ends a query counted by `beginInquiry`. The client may already be gone.
-    mutating func endInquiry(in slot: Slot, now: Timestamp) {
-        accounts[slot.index].inquiries -= 1
-        if let wide = accounts[slot.index].wide { accounts[wide].inquiries -= 1 }
+    /// Ends a query counted by `beginQuery`. The client may already be gone.
+    mutating func endQuery(in slot: Slot, now: Timestamp) {
+        accounts[slot.index].queries -= 1
+        if let wide = accounts[slot.index].wide { accounts[wide].queries -= 1 }
         release(slot.index, now: now)
     }
 }
@@ -307,7 +307,7 @@ extension AddressBudgets.Limits {
         limits.files = files.ofWideBlock
         limits.messages = messages.ofWideBlock
         limits.storedBytes = storedBytes.ofWideBlock
-        limits.inquiries *= IPAddress.wideFactor
+        limits.queries *= IPAddress.wideFactor
         return limits
     }
 }

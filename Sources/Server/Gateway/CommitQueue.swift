@@ -101,7 +101,7 @@ struct CommitQueue {
                 // Add the person of the origin, because some changes name only a call and no person.
                 store(change, people: change.people.union(origin.person.map { [$0] } ?? []), in: own!)
             case .media, .deleteFile: ready.append(effect)
-            case .transmit, .close, .reply, .answer, .inquire, .push:
+            case .transmit, .close, .reply, .answer, .query, .push:
                 if let number = own ?? holder(of: effect, person) {
                     hold(effect, in: number)
                 } else {
@@ -173,7 +173,7 @@ struct CommitQueue {
             let ofPerson = person(socket).flatMap { holders[.person($0)] }
             return [holders[.socket(socket)], ofPerson].compactMap { $0 }.max()
         // The answer must include what this person has stored.
-        case .inquire(let question): return holders[.person(question.identity)]
+        case .query(let question): return holders[.person(question.identity)]
         case .push(let person, _): return holders[.person(person)]
         case .persist, .media, .deleteFile: return nil
         }
@@ -211,7 +211,7 @@ extension Effect {
     var socket: SocketID? {
         switch self {
         case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _), .answer(let socket, _): socket
-        case .media, .inquire, .push, .persist, .deleteFile: nil
+        case .media, .query, .push, .persist, .deleteFile: nil
         }
     }
 

@@ -121,9 +121,9 @@ extension Gateway: ClientBudgets {
         budgets.spendStored(bytes: storedBytes, in: slot, now: runner.now)
     }
 
-    func beginInquiry(in slot: AddressBudgets.Slot) -> Bool { budgets.beginInquiry(in: slot) }
+    func beginQuery(in slot: AddressBudgets.Slot) -> Bool { budgets.beginQuery(in: slot) }
 
-    func endInquiry(in slot: AddressBudgets.Slot) { budgets.endInquiry(in: slot, now: runner.now) }
+    func endQuery(in slot: AddressBudgets.Slot) { budgets.endQuery(in: slot, now: runner.now) }
 }
 
 extension AddressBudgets.Limits {
@@ -133,7 +133,7 @@ extension AddressBudgets.Limits {
             messages: limits.addressMessages,
             storedBytes: Budget.Rate(
                 perSecond: Double(limits.storedPerAddressAndDay) / 86_400, burst: Double(limits.storedPerAddressAndDay)),
-            inquiries: InquiryCounts.maxOfAddress, queuedBytes: limits.sendQueuesPerAddress,
+            queries: QueryCounts.maxOfAddress, queuedBytes: limits.sendQueuesPerAddress,
             queuedBytesOfAll: limits.sendQueuesOfAll)
     }
 }

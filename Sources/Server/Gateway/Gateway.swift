@@ -91,7 +91,7 @@ final class Gateway {
     var eventLoop: any EventLoop { runner.eventLoop }
 
     /// Created on demand, because the keys can change.
-    var reception: Reception { Reception(project: runner.hubSettings.project) }
+    var reception: HelloValidator { HelloValidator(project: runner.hubSettings.project) }
 
     /// Starts the timer that pings the groups in turn. Call once.
     func startPinging() {

@@ -17,8 +17,8 @@ extension HubRunner {
     /// people concern state in memory and are carried out.
     func carryOut(_ effect: Effect, unlessLost lost: Set<SocketID>, _ people: Set<IdentityID>) {
         switch effect {
-        case .inquire(let question) where people.contains(question.identity):
-            inquiries.end(question, clientBudgets)
+        case .query(let question) where people.contains(question.identity):
+            queries.end(question, clientBudgets)
             inputs.append(.answered(question, .refused(.storageFailed)))
         // Always send a push that withdraws an earlier push.
         case .push(let person, let notice) where people.contains(person) && notice.kind != .over: return
@@ -53,7 +53,7 @@ extension HubRunner {
     /// change.
     private func reload(_ rooms: Set<RoomID>, reads: Int = 1) {
         let runner = NIOLoopBound(self, eventLoop: eventLoop)
-        let (handler, eventLoop) = (inquiryHandler, eventLoop)
+        let (handler, eventLoop) = (queryHandler, eventLoop)
         afterCommit {
             let start = runner.value.roomChanges.number
             Task {

@@ -12,7 +12,7 @@ import Wire
 /// committed together (group commit).
 final class HubRunner {
     var hub: Hub
-    let inquiryHandler: InquiryHandler
+    let queryHandler: QueryHandler
     private let pushNotifier: (any PushNotifier)?
     /// The budgets of clients. Set by the gateway.
     weak var clientBudgets: (any ClientBudgets)?
@@ -47,7 +47,7 @@ final class HubRunner {
     private(set) var roomChanges = RecentChanges<RoomID> { $0.room.map { [$0] } ?? [] }
     /// For each queued arrival, the identities that were looked up and the number of the last change before the lookup.
     private var lookups: [SocketID: (identities: [IdentityID], start: LookupStart)] = [:]
-    var inquiries = InquiryCounts()
+    var queries = QueryCounts()
     private var timer: Scheduled<Void>?
     private var timerAt: Timestamp?
 
@@ -58,7 +58,7 @@ final class HubRunner {
     ) {
         self.media = media
         self.pushNotifier = pushNotifier
-        inquiryHandler = InquiryHandler(storage: storage, pushNotifier: pushNotifier, logger: logger)
+        queryHandler = QueryHandler(storage: storage, pushNotifier: pushNotifier, logger: logger)
         hub = Hub(hubSettings: hubSettings, generator: SystemRandomNumberGenerator())
         self.clock = clock
         self.logger = logger
@@ -173,7 +173,7 @@ final class HubRunner {
 
     /// The account of a client whose query was answered. The client may be gone.
     private func account(for input: Input) -> AddressBudgets.Slot? {
-        if case .answered(let question, _) = input { inquiries.slot(of: question.client) } else { nil }
+        if case .answered(let question, _) = input { queries.slot(of: question.client) } else { nil }
     }
 
     private func permit(for input: Input) -> StoragePermit {
@@ -197,7 +197,7 @@ final class HubRunner {
     func carryOut(
         _ effects: [Effect], from origin: CommitQueue.Origin, chargedTo account: AddressBudgets.Slot? = nil
     ) {
-        let effects = beginInquiries(effects)
+        let effects = beginQueries(effects)
         var storedBytes = 0
         for effect in effects {
             switch effect {
@@ -207,8 +207,8 @@ final class HubRunner {
                 roomChanges.begin(change)
                 metrics.count(change)
                 storedBytes += change.storedBytes
-            case .inquire(let question):
-                if case .register(let registration) = question.inquiry { storedBytes += StoredSize.of(registration) }
+            case .query(let question):
+                if case .register(let registration) = question.query { storedBytes += StoredSize.of(registration) }
             default: break
             }
         }
@@ -249,7 +249,7 @@ final class HubRunner {
         case .answer(let id, let reply): sockets[id]?.answer(reply)
         case .deleteFile(let file): roomFiles?.delete(file)
         case .media(let command): media?.perform(command)
-        case .inquire(let question): inquire(question)
+        case .query(let question): query(question)
         case .push(let identity, let notice): pushNotifier?.wake(identity, notice)
         case .persist: assertionFailure("the commit queue collects changes")
         }
@@ -313,7 +313,7 @@ final class HubRunner {
     func recordMetrics() {
         metrics.sockets.record(sockets.count)
         metrics.uncommitted.record(queue.count)
-        metrics.waitingInputs.record(inputs.count + inquiries.total)
+        metrics.waitingInputs.record(inputs.count + queries.total)
         metrics.record(hub)
         if let counters = media?.counters { metrics.media.record(counters) }
     }

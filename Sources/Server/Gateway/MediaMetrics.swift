@@ -36,20 +36,20 @@ struct MediaMetrics: Sendable {
         help[entry.key] = "Deprecated, removed in the next version. Use \(entry.key)_total."
     }.merging(added) { $1 }
 
-    private let received = Total("confab_media_packets_received")
-    private let forwarded = Total("confab_media_packets_forwarded")
-    private let repeated = Total("confab_media_packets_repeated")
-    private let recovered = Total("confab_media_packets_recovered")
-    private let dropped = Total("confab_media_packets_dropped")
-    private let stray = Total("confab_media_datagrams_stray")
-    private let unsent = Total("confab_media_datagrams_unsent")
-    private let waited = Total(waits, isNew: true)
-    private let padded = Total(padding, isNew: true)
+    private let received = CounterBridge("confab_media_packets_received")
+    private let forwarded = CounterBridge("confab_media_packets_forwarded")
+    private let repeated = CounterBridge("confab_media_packets_repeated")
+    private let recovered = CounterBridge("confab_media_packets_recovered")
+    private let dropped = CounterBridge("confab_media_packets_dropped")
+    private let stray = CounterBridge("confab_media_datagrams_stray")
+    private let unsent = CounterBridge("confab_media_datagrams_unsent")
+    private let waited = CounterBridge(waits, isNew: true)
+    private let padded = CounterBridge(padding, isNew: true)
     private let changed = ["slow", "codec", "bandwidth", "size", "publisher"].map {
-        Total(changes, isNew: true, dimensions: [("reason", $0)])
+        CounterBridge(changes, isNew: true, dimensions: [("reason", $0)])
     }
     private let refused = ["stream", "subscription", "connection"].map {
-        Total(refusals, isNew: true, dimensions: [("request", $0)])
+        CounterBridge(refusals, isNew: true, dimensions: [("request", $0)])
     }
     private let full = Gauge(label: fullSessions)
 

@@ -139,7 +139,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         if case .awaitingHello(let timeout) = state { timeout.cancel() }
         if let refusal = refusal(at: .hello) { return refuse(refusal) }
         var generator = SystemRandomNumberGenerator()
-        let guest: Reception.Guest
+        let guest: HelloValidator.Guest
         do throws(WireError) {
             guest = try gateway.reception.admit(hello, now: gateway.runner.wallNow, using: &generator)
         } catch {
@@ -151,7 +151,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     }
 
     /// Looks up the person to whom the device's secret belongs.
-    private func lookUp(_ guest: Reception.Guest) {
+    private func lookUp(_ guest: HelloValidator.Guest) {
         let socket = NIOLoopBound(self, eventLoop: gateway.eventLoop)
         let (storage, now, eventLoop, logger) = (gateway.storage, gateway.runner.wallNow, gateway.eventLoop, logger)
         let lookupStart = gateway.runner.lookupStart
@@ -166,11 +166,11 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         }
     }
 
-    private func lookUpAgain(_ guest: Reception.Guest) {
+    private func lookUpAgain(_ guest: HelloValidator.Guest) {
         if case .admitting = state { lookUp(guest) }
     }
 
-    private func lookedUp(_ guest: Reception.Guest, _ found: FoundRecord?, lookupStart: LookupStart) {
+    private func lookedUp(_ guest: HelloValidator.Guest, _ found: FoundRecord?, lookupStart: LookupStart) {
         guard case .admitting = state else { return }
         let concerned = [guest.device] + (found.map { [$0.identity] } ?? [])
         if gateway.runner.isOutdated(concerned, since: lookupStart) {
@@ -187,7 +187,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     }
 
     /// - Parameter lookupStart: `HubRunner.lookupStart` before the lookup. Newcomers are not looked up.
-    private func admit(_ guest: Reception.Guest, _ record: PersonRecord, lookupStart: LookupStart = .init()) {
+    private func admit(_ guest: HelloValidator.Guest, _ record: PersonRecord, lookupStart: LookupStart = .init()) {
         guard case .admitting(let early) = state else { return }
         if let refusal = refusal(at: .welcome) { return refuse(refusal) }
         if let ban = gateway.ban(of: [guest.identity.id, guest.device], record) {

@@ -33,20 +33,20 @@ struct PersonExport: Sendable {
 
     func get(_ request: Request, _ context: Context) async throws -> Response {
         let headers = HTTPHeaders(request.headers)
-        var answer: EndpointAnswer
+        var answer: EndpointResponse
         do throws(WireError) {
             guard configuration.allows(headers) else { throw .forbiddenOrigin }
-            answer = EndpointAnswer(
+            answer = EndpointResponse(
                 status: 200, contentType: "application/json", body: try await export(headers, context))
             answer.headers.add(name: "Content-Disposition", value: "attachment; filename=\"confab-person.json\"")
         } catch {
-            answer = EndpointAnswer(error)
+            answer = EndpointResponse(error)
         }
         return answer.response(to: request, configuration)
     }
 
     func options(_ request: Request) -> Response {
-        EndpointAnswer.preflight(methods: "GET", headers: "Authorization").response(to: request, configuration)
+        EndpointResponse.preflight(methods: "GET", headers: "Authorization").response(to: request, configuration)
     }
 
     private func export(_ headers: HTTPHeaders, _ context: Context) async throws(WireError) -> [UInt8] {

@@ -19,15 +19,15 @@ struct QRCodeDrawing: Sendable {
     private var configuration: ConfabConfiguration { live.current }
 
     func post(_ request: Request, _ context: PersonExport.Context) async throws -> Response {
-        var answer: EndpointAnswer
+        var answer: EndpointResponse
         do throws(WireError) {
             let headers = HTTPHeaders(request.headers)
             guard configuration.allows(headers) else { throw .forbiddenOrigin }
             try await gateway.admit(configuration.clientAddress(headers, from: context.peer), at: .drawing) { _ in }
             let drawing = try drawing(of: try await text(in: request))
-            answer = EndpointAnswer(status: 200, contentType: "image/svg+xml", body: Array(drawing.utf8))
+            answer = EndpointResponse(status: 200, contentType: "image/svg+xml", body: Array(drawing.utf8))
         } catch {
-            answer = EndpointAnswer(error)
+            answer = EndpointResponse(error)
         }
         return answer.response()
     }

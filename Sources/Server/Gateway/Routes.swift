@@ -13,7 +13,7 @@ struct Routes: Sendable {
     func router() -> Router<PersonExport.Context> {
         let router = Router(context: PersonExport.Context.self, options: .autoGenerateHeadEndpoints)
         let export = PersonExport(gateway: gateway, live: live)
-        let files = WebFiles(directory: live.current.webDirectory, ways: live.current.web.ways)
+        let files = WebFiles(directory: live.current.webDirectory, features: live.current.web.features)
         router.get("/health") { _, _ in try await health() }
         router.get("/ready") { _, _ in try await ready() }
         router.get("/v1/socket") { request, _ in upgradeRequired(request) }

@@ -34,8 +34,8 @@ protocol ClientBudgets: AnyObject {
     /// Charges the data that a client caused to be stored.
     func charge(storedBytes: Int, to slot: AddressBudgets.Slot)
     /// Counts a query. Returns false if too many queries of this address are in progress.
-    func beginInquiry(in slot: AddressBudgets.Slot) -> Bool
-    func endInquiry(in slot: AddressBudgets.Slot)
+    func beginQuery(in slot: AddressBudgets.Slot) -> Bool
+    func endQuery(in slot: AddressBudgets.Slot)
 }
 
 /// A reader that pauses while storage is far behind, or while its address exceeds its budget.

@@ -19,51 +19,52 @@ struct WebFiles: Sendable {
 
     private let files: [String: File]
     private let directory: String?
-    private let ways: [WayIn]
+    private let features: [Feature]
 
     /// - Parameters:
     ///   - directory: The `web` directory of a checkout. If nil, serves the embedded files.
-    ///   - ways: The ways in whose pages are served. At least one.
-    init(directory: String? = nil, ways: [WayIn] = WayIn.allCases) {
+    ///   - features: The features in whose pages are served. At least one.
+    init(directory: String? = nil, features: [Feature] = Feature.allCases) {
         self.directory = directory
-        self.ways = ways
+        self.features = features
         files = Dictionary(
             uniqueKeysWithValues: embeddedWebFiles.map { name, text in
                 (
                     name,
                     Self.file(
-                        name, Array(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)), ways)
+                        name, Array(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)), features
+                    )
                 )
             }
         )
     }
 
     func file(_ path: String) -> File? {
-        guard let name = Self.name(of: path, ways) else { return nil }
+        guard let name = Self.name(of: path, features) else { return nil }
         guard let directory else { return files[name] }
         // Serve only names of embedded files, so that no path from a request reaches the file system.
         guard files[name] != nil, let data = FileManager.default.contents(atPath: directory + "/" + name) else {
             return nil
         }
-        return Self.file(name, Array(data), ways)
+        return Self.file(name, Array(data), features)
     }
 
     private static let folders = ["app", "lib", "socket.io"]
 
     /// Returns the name of the file at a path; nil if there is none, or if it is the page of a way in that is off.
-    static func name(of path: String, _ ways: [WayIn]) -> String? {
+    static func name(of path: String, _ features: [Feature]) -> String? {
         guard let name = name(of: path) else { return nil }
-        if name == frontPage, ways.count == 1 { return ways[0].page }
-        return isOn(name, ways) ? name : nil
+        if name == frontPage, features.count == 1 { return features[0].page }
+        return isOn(name, features) ? name : nil
     }
 
     private static let frontPage = "app/front/index.html"
     private static let roomPage = "app/room/index.html"
 
-    private static func isOn(_ name: String, _ ways: [WayIn]) -> Bool {
-        if name == roomPage { return ways.contains(.rooms) }
-        guard let way = WayIn.allCases.first(where: { $0.page == name }) else { return true }
-        return ways.contains(way)
+    private static func isOn(_ name: String, _ features: [Feature]) -> Bool {
+        if name == roomPage { return features.contains(.rooms) }
+        guard let way = Feature.allCases.first(where: { $0.page == name }) else { return true }
+        return features.contains(feature)
     }
 
     private static func name(of path: String) -> String? {
@@ -89,10 +90,10 @@ struct WebFiles: Sendable {
     /// Returns where the page is if the path is its address and a slash, which people and programs add; otherwise nil.
     ///
     /// The reference is relative, because a proxy may serve this server below a path of its own.
-    static func redirection(path: String, query: String?, _ ways: [WayIn]) -> String? {
+    static func redirection(path: String, query: String?, _ features: [Feature]) -> String? {
         guard path.hasSuffix("/") else { return nil }
         let address = String(path.dropLast())
-        guard folderFile(address) == nil, name(of: address, ways)?.hasSuffix(".html") == true,
+        guard folderFile(address) == nil, name(of: address, features)?.hasSuffix(".html") == true,
             let segment = address.split(separator: "/").last
         else { return nil }
         return "../\(segment)" + (query.map { "?\($0)" } ?? "")
@@ -115,15 +116,17 @@ struct WebFiles: Sendable {
         folders.contains { path.hasPrefix("/\($0)/") } ? String(path.dropFirst()) : nil
     }
 
-    /// Pages list all ways in. Replaces the list by those that are on.
-    private static func page(_ bytes: [UInt8], _ ways: [WayIn]) -> [UInt8] {
-        let attribute = { (ways: [WayIn]) in "data-ways=\"\(ways.map(\.rawValue).joined(separator: " "))\"" }
+    /// Pages list all features in. Replaces the list by those that are on.
+    private static func page(_ bytes: [UInt8], _ features: [Feature]) -> [UInt8] {
+        let attribute = { (features: [Feature]) in
+            "data-features=\"\(features.map(\.rawValue).joined(separator: " "))\""
+        }
         let text = String(decoding: bytes, as: UTF8.self)
-        return Array(text.replacing(attribute(WayIn.allCases), with: attribute(ways), maxReplacements: 1).utf8)
+        return Array(text.replacing(attribute(Feature.allCases), with: attribute(features), maxReplacements: 1).utf8)
     }
 
-    private static func file(_ name: String, _ original: [UInt8], _ ways: [WayIn]) -> File {
-        let bytes = name.hasSuffix(".html") && ways != WayIn.allCases ? page(original, ways) : original
+    private static func file(_ name: String, _ original: [UInt8], _ features: [Feature]) -> File {
+        let bytes = name.hasSuffix(".html") && features != Feature.allCases ? page(original, features) : original
         let hash = SHA256.hash(data: bytes).prefix(12).map { byte in
             String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
         }
@@ -170,7 +173,7 @@ struct WebFiles: Sendable {
     func response(to request: Request, framedBy origins: [String] = []) -> Response {
         let page = Self.address(ofPageFile: request.uri.path)
         guard page == nil, let file = file(request.uri.path) else {
-            if let location = page ?? Self.redirection(path: request.uri.path, query: request.uri.query, ways) {
+            if let location = page ?? Self.redirection(path: request.uri.path, query: request.uri.query, features) {
                 return Response(status: .permanentRedirect, headers: [.location: location])
             }
             return Response(
@@ -181,7 +184,7 @@ struct WebFiles: Sendable {
         }
         var headers = Self.headers(of: file, framedBy: Self.isRoom(request.uri.path) ? origins : [])
         // Only one page uses the location.
-        let usesLocation = Self.name(of: request.uri.path, ways) == WayIn.nearby.page
+        let usesLocation = Self.name(of: request.uri.path, features) == Feature.nearby.page
         let geolocation = usesLocation ? "geolocation=(self)" : "geolocation=()"
         headers[HTTPField.Name("Permissions-Policy")!] = "camera=(self), microphone=(self), \(geolocation)"
         // Pages of other origins may load the SDK. The WebSocket checks their origin.
@@ -191,7 +194,7 @@ struct WebFiles: Sendable {
     }
 }
 
-extension WayIn {
+extension Feature {
     /// The file of its page.
     fileprivate var page: String { "app/\(rawValue)/index.html" }
 }

@@ -18,7 +18,7 @@ final class MediaPlane: Sendable {
     let addresses: [IPAddress]
     let notes: [String]
     private let onEvent: @Sendable (MediaEvent) -> Void
-    private let pulse = Mutex(MediaPulse())
+    private let pulse = Mutex(MediaHeartbeat())
 
     struct Settings: Sendable {
         var port: Int

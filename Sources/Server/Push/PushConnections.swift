@@ -7,7 +7,7 @@ import Wire
 /// A client for push services.
 protocol PushTransport: Sendable {
     /// - Throws: `PushFailure`, or `CancellationError`.
-    func exchange(_ request: PushRequest) async throws -> PushAnswer
+    func exchange(_ request: PushRequest) async throws -> PushResponse
     /// Closes all connections. Later requests fail.
     func close() async
 }
@@ -58,9 +58,9 @@ actor PushConnections: PushTransport {
         (self.settings, self.resolver) = (settings, resolver)
     }
 
-    nonisolated func exchange(_ request: PushRequest) async throws -> PushAnswer {
+    nonisolated func exchange(_ request: PushRequest) async throws -> PushResponse {
         let settings = settings
-        return try await withThrowingTaskGroup(of: PushAnswer?.self) { group in
+        return try await withThrowingTaskGroup(of: PushResponse?.self) { group in
             group.addTask { try await self.tryAddresses(request) }
             group.addTask {
                 try await settings.pause(settings.timeout)
@@ -84,7 +84,7 @@ actor PushConnections: PushTransport {
 
     // MARK: Addresses
 
-    private func tryAddresses(_ request: PushRequest) async throws -> PushAnswer {
+    private func tryAddresses(_ request: PushRequest) async throws -> PushResponse {
         let addresses = try await addresses(of: request.host)
         var failure = PushFailure.nameUnknown(request.host)
         for address in addresses.prefix(Self.maxAttempts) {
@@ -115,7 +115,7 @@ actor PushConnections: PushTransport {
 
     // MARK: Connections
 
-    private func exchange(_ request: PushRequest, at target: Target) async throws -> PushAnswer {
+    private func exchange(_ request: PushRequest, at target: Target) async throws -> PushResponse {
         let client = try acquire(target)
         defer { release(target) }
         return try await Self.exchange(request, by: client, timeout: settings.timeout)
@@ -165,7 +165,7 @@ actor PushConnections: PushTransport {
 
     private static func exchange(
         _ request: PushRequest, by client: HTTPClient, timeout: Duration
-    ) async throws -> PushAnswer {
+    ) async throws -> PushResponse {
         let port = request.port == WebPushURL.defaultPort ? nil : request.port
         var message = HTTPClientRequest(
             url: "https://\(URLAuthority(host: request.host, port: port))\(request.path)")
@@ -185,14 +185,14 @@ actor PushConnections: PushTransport {
         var body: [UInt8] = []
         do {
             for try await piece in response.body {
-                body += piece.readableBytesView.prefix(PushAnswer.maxBodySize - body.count)
+                body += piece.readableBytesView.prefix(PushResponse.maxBodySize - body.count)
                 // Leaving the loop cancels the rest of the body.
-                if body.count >= PushAnswer.maxBodySize { break }
+                if body.count >= PushResponse.maxBodySize { break }
             }
         } catch {
             // The body could not be read, but the status is sufficient.
         }
-        return PushAnswer(
+        return PushResponse(
             status: Int(response.status.code), retryAfter: response.headers.first(name: "retry-after"), body: body)
     }
 }

@@ -84,7 +84,7 @@ extension PushEndpoint: CustomStringConvertible, CustomReflectable {
 }
 
 /// The URL of a subscription. It comes from an untrusted client and the server connects to it, so parsing is strict: it
-/// accepts only URLs that all parsers interpret in the same way. The checked host is then the host that is connected to.
+/// accepts only URLs that all parsers interpret in the same feature. The checked host is then the host that is connected to.
 struct WebPushURL: Hashable, Sendable {
     /// The host name in lower case.
     let host: String

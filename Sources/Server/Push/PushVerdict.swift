@@ -13,7 +13,7 @@ enum PushVerdict: Equatable, Sendable {
     case refused(String)
 
     /// Interprets the answer of a browser's service (RFC 8030 §5, §7.3, RFC 8292 §4.2).
-    init(web answer: PushAnswer) {
+    init(web answer: PushResponse) {
         switch answer.status {
         case 200...299: self = .delivered
         case 404, 410: self = .gone
@@ -24,7 +24,7 @@ enum PushVerdict: Equatable, Sendable {
     }
 
     /// Interprets the answer of Apple's service.
-    init(apns answer: PushAnswer) {
+    init(apns answer: PushResponse) {
         let reason = Self.reason(answer.body)
         switch (answer.status, reason) {
         case (200, _): self = .delivered

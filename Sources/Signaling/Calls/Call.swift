@@ -47,7 +47,7 @@ struct Call: Machine, Equatable, Sendable {
 
     init(id: CallID) { self.id = id }
 
-    static func make(_ id: CallID, for event: CallEvent, _ turn: inout Turn) -> Call? {
+    static func make(_ id: CallID, for event: CallEvent, _ context: inout Context) -> Call? {
         switch event {
         case .begin, .restore: Call(id: id)
         default: nil
@@ -70,103 +70,106 @@ struct Call: Machine, Equatable, Sendable {
         }
     }
 
-    mutating func handleTimeout(_ turn: inout Turn) {
-        let isLate = backBy.map { $0 <= turn.now } ?? false
+    mutating func handleTimeout(_ context: inout Context) {
+        let isLate = backBy.map { $0 <= context.now } ?? false
         switch state {
         case .new, .over: return
         case .asking(let request):
-            guard ringsUntil <= turn.now else { return }
+            guard ringsUntil <= context.now else { return }
             let error = WireError(.internalError, "The callee could not be reached. Try again.", retryable: true)
-            giveUp(error, request, &turn)
-        case .ringing where ringsUntil <= turn.now: end(.unanswered, .missed, &turn)
-        case .ringing where isLate: end(.cancelled, .cancelled, &turn)
+            giveUp(error, request, &context)
+        case .ringing where ringsUntil <= context.now: end(.unanswered, .missed, &context)
+        case .ringing where isLate: end(.cancelled, .cancelled, &context)
         case .joining where isLate, .active where isLate:
-            end(.connectionLost, .connectionLost, &turn)
-        case .joining(_, let until) where until <= turn.now: end(.failed, .failed, &turn)
+            end(.connectionLost, .connectionLost, &context)
+        case .joining(_, let until) where until <= context.now: end(.failed, .failed, &context)
         case .ringing, .joining, .active: return
         }
     }
 
     // MARK: Events
 
-    mutating func handle(_ event: CallEvent, _ turn: inout Turn) {
+    mutating func handle(_ event: CallEvent, _ context: inout Context) {
         switch event {
-        case .begin(let attempt): begin(attempt, &turn)
-        case .restore(let stored): restore(stored, &turn)
-        case .answered(let answer): answered(answer, &turn)
+        case .begin(let attempt): begin(attempt, &context)
+        case .restore(let stored): restore(stored, &context)
+        case .answered(let answer): answered(answer, &context)
         case .rings(let devices):
             guard isRinging else { return }
             state = .ringing(devices: devices)
-            turn.tell(.person(caller.party.identity, .call(.ringing(id, devices: devices))))
+            context.tell(.person(caller.party.identity, .call(.ringing(id, devices: devices))))
         case .outOfReach:
-            if isRinging { end(.unreachable, .missed, &turn) }
+            if isRinging { end(.unreachable, .missed, &context) }
         case .accept(let identity, let video):
             guard isRinging, identity == callee.party.identity else { return }
-            accept(video, &turn)
-        case .leave(let identity, let leaving): leave(identity, leaving, &turn)
-        case .away(let identity, let isAway): setAway(isAway, identity, &turn)
-        case .video(let identity, let video): setVideo(video, identity, &turn)
+            accept(video, &context)
+        case .leave(let identity, let leaving): leave(identity, leaving, &context)
+        case .away(let identity, let isAway): setAway(isAway, identity, &context)
+        case .video(let identity, let video): setVideo(video, identity, &context)
         case .rejoin(let identity):
             guard let since, let place = place(of: identity) else { return }
-            setAway(false, identity, &turn)
-            admit(place, since: since, &turn)
-            if self[place.other].isAway { turn.tell(.person(identity, .call(.partnerAway(id, true)))) }
+            setAway(false, identity, &context)
+            admit(place, since: since, &context)
+            if self[place.other].isAway { context.tell(.person(identity, .call(.partnerAway(id, true)))) }
         case .joined(let identity): joined(identity)
         case .merge(let other):
-            if isRinging { end(.merged, .merged, of: other, &turn) }
+            if isRinging { end(.merged, .merged, of: other, &context) }
         }
     }
 
     // MARK: Placing
 
-    private mutating func begin(_ attempt: CallAttempt, _ turn: inout Turn) {
+    private mutating func begin(_ attempt: CallAttempt, _ context: inout Context) {
         guard state == .new else { return }
         caller = Side(party: attempt.caller, hasVideo: attempt.video)
-        let person = turn.project.personID(of: attempt.callee)
+        let person = context.project.personID(of: attempt.callee)
         let party = Counterpart(identity: attempt.callee, person: person, name: "", isOnline: false)
         callee = Side(party: party, hasVideo: attempt.video)
-        session = turn.project.makeSessionID(
-            mediaMode: turn.rules.callSessionMode, now: turn.wallNow, using: &turn.random)
-        (video, placedAt, ringsUntil) = (attempt.video, turn.wallNow, turn.now + turn.rules.ringTimeout)
+        session = context.project.makeSessionID(
+            mediaMode: context.rules.callSessionMode, now: context.wallNow, using: &context.random)
+        (video, placedAt, ringsUntil) = (attempt.video, context.wallNow, context.now + context.rules.ringTimeout)
         state = .asking(Request(attempt.client, attempt.re))
-        turn.tell(.person(attempt.callee, .call(.asked(offer(from: caller)))))
+        context.tell(.person(attempt.callee, .call(.asked(offer(from: caller)))))
     }
 
-    private mutating func answered(_ answer: CallAnswer, _ turn: inout Turn) {
+    private mutating func answered(_ answer: CallAnswer, _ context: inout Context) {
         guard case .asking(let request) = state else { return }
         switch answer {
         case .notAllowed:
             let error = WireError(.callNotAllowed, "This person does not accept calls from you.")
-            giveUp(error, request, &turn)
+            giveUp(error, request, &context)
         case .ready(let party):
-            place(party, request, &turn)
-            turn.tell(.person(party.identity, .call(.ring(id))))
+            place(party, request, &context)
+            context.tell(.person(party.identity, .call(.ring(id))))
         case .refused(let party, let outcome, let isMissed):
-            place(party, request, isStored: false, &turn)
-            end(outcome, isMissed ? .missed : nil, &turn)
+            place(party, request, isStored: false, &context)
+            end(outcome, isMissed ? .missed : nil, &context)
         case .mutual(let party, let other) where id < other:
             // This call continues. The callee joins it after the call that they placed has ended.
-            place(party, request, &turn)
-            turn.tell(.call(other, .merge(into: id)))
+            place(party, request, &context)
+            context.tell(.call(other, .merge(into: id)))
         case .mutual(let party, let other):
             // The other call continues. The caller joins it after this call has ended.
-            place(party, request, isStored: false, &turn)
-            end(.merged, nil, of: other, &turn)
+            place(party, request, isStored: false, &context)
+            end(.merged, nil, of: other, &context)
         }
     }
 
-    private mutating func place(_ party: Counterpart, _ request: Request, isStored: Bool = true, _ turn: inout Turn) {
+    private mutating func place(
+        _ party: Counterpart, _ request: Request, isStored: Bool = true, _ context: inout Context
+    ) {
         callee.party = party
         self.isStored = isStored
-        if isStored { turn.persist(.callPlaced(stored(turn.moment))) }
+        if isStored { context.persist(.callPlaced(stored(context.moment))) }
         state = .ringing(devices: 0)
-        turn.tell(.person(caller.party.identity, .call(.placed(offer(from: callee), request.client, re: request.re))))
+        context.tell(
+            .person(caller.party.identity, .call(.placed(offer(from: callee), request.client, re: request.re))))
     }
 
     /// Ends a call that could not be placed. Only the caller is notified.
-    private mutating func giveUp(_ error: WireError, _ request: Request, _ turn: inout Turn) {
+    private mutating func giveUp(_ error: WireError, _ request: Request, _ context: inout Context) {
         state = .over
-        turn.tell(.person(caller.party.identity, .call(.notPlaced(request.client, re: request.re, error))))
+        context.tell(.person(caller.party.identity, .call(.notPlaced(request.client, re: request.re, error))))
     }
 
     private func stored(_ moment: Moment) -> StoredCall {
@@ -190,25 +193,25 @@ struct Call: Machine, Equatable, Sendable {
         }
     }
 
-    private mutating func accept(_ video: Bool, _ turn: inout Turn) {
+    private mutating func accept(_ video: Bool, _ context: inout Context) {
         callee.hasVideo = video
-        state = .joining(since: turn.now, until: turn.now + turn.rules.joinTimeout)
-        turn.persist(.callAccepted(id, at: turn.wallNow, people: people))
-        turn.tell(.session(session, .matchOpened(id.binding, places: 2, of: id)))
+        state = .joining(since: context.now, until: context.now + context.rules.joinTimeout)
+        context.persist(.callAccepted(id, at: context.wallNow, people: people))
+        context.tell(.session(session, .matchOpened(id.binding, places: 2, of: id)))
         for place in [CallDirection.incoming, .outgoing] {
-            admit(place, since: turn.now, &turn)
+            admit(place, since: context.now, &context)
         }
-        if caller.isAway { turn.tell(.person(callee.party.identity, .call(.partnerAway(id, true)))) }
+        if caller.isAway { context.tell(.person(callee.party.identity, .call(.partnerAway(id, true)))) }
     }
 
-    private func admit(_ place: CallDirection, since: Timestamp, _ turn: inout Turn) {
+    private func admit(_ place: CallDirection, since: Timestamp, _ context: inout Context) {
         let agreement = CallAgreement(
-            call: id, withVideo: self[place.other].hasVideo, since: turn.moment.wall(at: since),
-            admission: turn.admission(
+            call: id, withVideo: self[place.other].hasVideo, since: context.moment.wall(at: since),
+            admission: context.admission(
                 to: session, .publisher, match: id.binding, for: self[place].party.identity),
-            mediaMode: turn.project.mediaMode(of: session) ?? turn.rules.callSessionMode
+            mediaMode: context.project.mediaMode(of: session) ?? context.rules.callSessionMode
         )
-        turn.tell(.person(self[place].party.identity, .call(.accepted(agreement))))
+        context.tell(.person(self[place].party.identity, .call(.accepted(agreement))))
     }
 
     private mutating func joined(_ identity: IdentityID) {
@@ -217,27 +220,27 @@ struct Call: Machine, Equatable, Sendable {
         if caller.hasJoined, callee.hasJoined { state = .active(since: since) }
     }
 
-    private mutating func setAway(_ isAway: Bool, _ identity: IdentityID, _ turn: inout Turn) {
+    private mutating func setAway(_ isAway: Bool, _ identity: IdentityID, _ context: inout Context) {
         guard let place = place(of: identity), self[place].isAway != isAway else { return }
         self[place].isAway = isAway
         if !caller.isAway, !callee.isAway { backBy = nil }
         if case .ringing(let devices) = state {
-            if !isAway { turn.tell(.person(identity, .call(.ringing(id, devices: devices)))) }
+            if !isAway { context.tell(.person(identity, .call(.ringing(id, devices: devices)))) }
         } else if since != nil {
             let other = self[place.other].party.identity
-            turn.tell(.person(other, .call(.partnerAway(id, isAway))))
+            context.tell(.person(other, .call(.partnerAway(id, isAway))))
         }
     }
 
-    private mutating func setVideo(_ video: Bool, _ identity: IdentityID, _ turn: inout Turn) {
+    private mutating func setVideo(_ video: Bool, _ identity: IdentityID, _ context: inout Context) {
         guard since != nil, let place = place(of: identity), self[place].hasVideo != video else { return }
         self[place].hasVideo = video
-        turn.tell(.person(self[place.other].party.identity, .call(.changed(id, video: video))))
+        context.tell(.person(self[place.other].party.identity, .call(.changed(id, video: video))))
     }
 
     // MARK: Ending
 
-    private mutating func leave(_ identity: IdentityID, _ leaving: CallLeaving, _ turn: inout Turn) {
+    private mutating func leave(_ identity: IdentityID, _ leaving: CallLeaving, _ context: inout Context) {
         guard let place = place(of: identity) else { return }
         if leaving == .deleted { self[place].party.name = "" }
         let isCaller = place == .outgoing
@@ -245,10 +248,10 @@ struct Call: Machine, Equatable, Sendable {
         case (.new, _), (.over, _): return
         case (.asking, _), (.ringing, _):
             let outcome: CallOutcome = isCaller ? .cancelled : .declined
-            end(outcome, outcome, &turn)
-        case (.joining, .lost), (.active, .lost): end(.connectionLost, .connectionLost, &turn)
+            end(outcome, outcome, &context)
+        case (.joining, .lost), (.active, .lost): end(.connectionLost, .connectionLost, &context)
         case (.joining, _), (.active, _):
-            end(isCaller ? .ended : .hungUp, isCaller ? .hungUp : .ended, &turn)
+            end(isCaller ? .ended : .hungUp, isCaller ? .hungUp : .ended, &context)
         }
     }
 
@@ -256,11 +259,11 @@ struct Call: Machine, Equatable, Sendable {
     ///   - toCallee: the outcome for the callee; nil if the callee must not be notified.
     ///   - merged: the call in which both people continue, if they called each other.
     private mutating func end(
-        _ toCaller: CallOutcome, _ toCallee: CallOutcome?, of merged: CallID? = nil, _ turn: inout Turn
+        _ toCaller: CallOutcome, _ toCallee: CallOutcome?, of merged: CallID? = nil, _ context: inout Context
     ) {
-        let duration = since.map { max(.zero, turn.now - $0) }
-        if isStored { turn.persist(.callOver(id, people: people)) }
-        if since != nil { turn.tell(.session(session, .matchClosed(id.binding))) }
+        let duration = since.map { max(.zero, context.now - $0) }
+        if isStored { context.persist(.callOver(id, people: people)) }
+        if since != nil { context.tell(.session(session, .matchClosed(id.binding))) }
         state = .over
         for (place, outcome) in [(CallDirection.outgoing, Optional(toCaller)), (.incoming, toCallee)] {
             guard let outcome else { continue }
@@ -270,7 +273,7 @@ struct Call: Machine, Equatable, Sendable {
                 video: video, at: placedAt, duration: duration, isSeen: false
             )
             let end = CallEnd(record: record, into: merged)
-            turn.tell(.person(self[place].party.identity, .call(.over(end))))
+            context.tell(.person(self[place].party.identity, .call(.over(end))))
         }
     }
 
@@ -278,10 +281,10 @@ struct Call: Machine, Equatable, Sendable {
 
     /// Restores a stored call after a server restart. No device is connected yet. Its deadline and the time since which it is
     /// active have been converted to this server's clock (`StoredCall.restored`).
-    private mutating func restore(_ stored: StoredCall, _ turn: inout Turn) {
+    private mutating func restore(_ stored: StoredCall, _ context: inout Context) {
         guard state == .new else { return }
         func side(_ identity: IdentityID, _ name: String) -> Side {
-            let person = turn.project.personID(of: identity)
+            let person = context.project.personID(of: identity)
             let party = Counterpart(identity: identity, person: person, name: name, isOnline: false)
             return Side(party: party, hasVideo: stored.video)
         }
@@ -291,11 +294,11 @@ struct Call: Machine, Equatable, Sendable {
         (placedAt, ringsUntil) = (stored.placedAt, stored.ringsUntil)
         isStored = true
         caller.isAway = true
-        backBy = turn.now + turn.rules.resumeGrace
+        backBy = context.now + context.rules.resumeGrace
         guard let acceptedAt = stored.acceptedAt else { return state = .ringing(devices: 0) }
         callee.isAway = true
-        state = .joining(since: acceptedAt, until: turn.now + turn.rules.resumeGrace + turn.rules.joinTimeout)
-        turn.tell(.session(session, .matchOpened(id.binding, places: 2, of: id)))
+        state = .joining(since: acceptedAt, until: context.now + context.rules.resumeGrace + context.rules.joinTimeout)
+        context.tell(.session(session, .matchOpened(id.binding, places: 2, of: id)))
     }
 
     // MARK: Sides

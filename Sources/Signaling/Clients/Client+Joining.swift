@@ -5,7 +5,7 @@ extension Client {
     /// Recent matches and calls that have ended, newest last. The client may have sent a join with the token of such a match
     /// before it received the end of the match. There can be several: if a partner skips and the next match also ends quickly,
     /// a join for the first match may arrive after both ends.
-    struct Crossings: Equatable, Sendable {
+    struct RecentlyEnded: Equatable, Sendable {
         private var matches: [MatchID] = []
         private static let maxCount = 8
 
@@ -18,31 +18,31 @@ extension Client {
         func contains(_ match: MatchID) -> Bool { matches.contains(match) }
     }
 
-    mutating func join(_ join: SessionVerb.Join, re: UInt64, _ turn: inout Turn) {
+    mutating func join(_ join: SessionVerb.Join, re: UInt64, _ context: inout Context) {
         let grant: SessionGrant
         do throws(WireError) {
-            grant = try turn.project.verifySessionToken(join.token, for: join.session, now: turn.wallNow)
+            grant = try context.project.verifySessionToken(join.token, for: join.session, now: context.wallNow)
         } catch {
-            return refuseJoin(re: re, error, match: nil, &turn)
+            return refuseJoin(re: re, error, match: nil, &context)
         }
         guard !sessions.contains(join.session) else {
-            return fail(WireError(.alreadyJoined, "This connection has already joined the session."), re: re, &turn)
+            return fail(WireError(.alreadyJoined, "This connection has already joined the session."), re: re, &context)
         }
-        guard sessions.count < turn.rules.sessionsPerClient else {
+        guard sessions.count < context.rules.sessionsPerClient else {
             let error = WireError(
                 .sessionFull, "A connection can join at most \(sessions.count) sessions. Leave one first.")
-            return fail(error, re: re, &turn)
+            return fail(error, re: re, &context)
         }
-        turn.tell(.session(join.session, .join(id, identity, grant, re: re)))
+        context.tell(.session(join.session, .join(id, identity, grant, re: re)))
     }
 
     /// Rejects a join. A bad token closes the connection, unless the token's match ended while the join was in transit.
-    mutating func refuseJoin(re: UInt64, _ error: WireError, match: MatchID?, _ turn: inout Turn) {
-        let crossed = error.code == .tokenMatchEnded && match.map(crossings.contains) ?? false
+    mutating func refuseJoin(re: UInt64, _ error: WireError, match: MatchID?, _ context: inout Context) {
+        let crossed = error.code == .tokenMatchEnded && match.map(recentlyEnded.contains) ?? false
         if error.code.isToken, !crossed {
-            expel(error, .token, re: re, &turn)
+            expel(error, .token, re: re, &context)
         } else {
-            fail(error, re: re, &turn)
+            fail(error, re: re, &context)
         }
     }
 }

@@ -10,38 +10,38 @@ extension Client {
         var vouchedName: String?
     }
 
-    mutating func perform(_ verb: RoomVerb, re: UInt64, _ turn: inout Turn) {
-        if case .join(let join) = verb { return self.join(join, Request(id, re), &turn) }
-        guard let room else { return fail(.notInRoom, re: re, &turn) }
+    mutating func perform(_ verb: RoomVerb, re: UInt64, _ context: inout Context) {
+        if case .join(let join) = verb { return self.join(join, Request(id, re), &context) }
+        guard let room else { return fail(.notInRoom, re: re, &context) }
         if case .set(let change) = verb, change.options.persistent == true {
-            return turn.tell(.roomRegister(.keep(id, re: re, room.name, change)))
+            return context.tell(.roomRegistry(.keep(id, re: re, room.name, change)))
         }
-        turn.tell(.room(room.name, .verb(id, re: re, verb)))
+        context.tell(.room(room.name, .verb(id, re: re, verb)))
     }
 
-    private mutating func join(_ join: RoomVerb.Join, _ request: Request, _ turn: inout Turn) {
+    private mutating func join(_ join: RoomVerb.Join, _ request: Request, _ context: inout Context) {
         guard room == nil else {
             let error = WireError(.alreadyJoined, "You are in a room or waiting for one. Send room.leave first.")
-            return fail(error, re: request.re, &turn)
+            return fail(error, re: request.re, &context)
         }
         var join = join
         let grant: RoomGrant?
-        do throws(WireError) { grant = try self.grant(of: join, turn) } catch {
-            return refuseJoin(re: request.re, error, match: nil, &turn)
+        do throws(WireError) { grant = try self.grant(of: join, context) } catch {
+            return refuseJoin(re: request.re, error, match: nil, &context)
         }
         if let grant { join.name = grant.room }
-        guard let name = shownName(join.displayName, grant, turn) else {
-            return fail(PersonName.invalid, re: request.re, &turn)
+        guard let name = shownName(join.displayName, grant, context) else {
+            return fail(PersonName.invalid, re: request.re, &context)
         }
         let applicant = RoomApplicant(
             client: id, identity: identity, address: origin.address, name: name, grant: grant)
-        turn.tell(.roomRegister(.join(RoomApplication(applicant: applicant, re: request.re, join: join))))
+        context.tell(.roomRegistry(.join(RoomApplication(applicant: applicant, re: request.re, join: join))))
     }
 
     /// Verifies the token for the room, if the client sent one. The room checks whether the token is still valid there.
-    private func grant(of join: RoomVerb.Join, _ turn: Turn) throws(WireError) -> RoomGrant? {
+    private func grant(of join: RoomVerb.Join, _ context: Context) throws(WireError) -> RoomGrant? {
         guard let token = join.token else { return nil }
-        let grant = try turn.project.verifyRoomToken(token, now: turn.wallNow)
+        let grant = try context.project.verifyRoomToken(token, now: context.wallNow)
         guard join.name == nil || join.name == grant.room else {
             throw WireError(.tokenRoom, "The token is for another room. Join that room, or omit the room's name.")
         }
@@ -49,22 +49,22 @@ extension Client {
     }
 
     /// Returns the name to show in a room, or nil if the requested one is invalid.
-    private func shownName(_ requested: String, _ grant: RoomGrant?, _ turn: Turn) -> String? {
+    private func shownName(_ requested: String, _ grant: RoomGrant?, _ context: Context) -> String? {
         let granted = grant.flatMap { $0.displayName.isEmpty ? nil : $0.displayName }
         let name = granted ?? origin.vouchedName.map(PersonName.vouched) ?? PersonName.normalized(requested)
-        return name.map { $0.isEmpty ? PersonName.generated(turn.project.personID(of: identity)) : $0 }
+        return name.map { $0.isEmpty ? PersonName.generated(context.project.personID(of: identity)) : $0 }
     }
 
     mutating func setRoom(_ seat: RoomSeat?) {
         room = seat
         // The client may send a join with the token of its place in the room before it is notified that it lost the
         // place.
-        if let place = seat?.place { crossings.remember(place.binding) }
+        if let place = seat?.place { recentlyEnded.remember(place.binding) }
     }
 
     /// Leaves the room too if the client is no longer in the room's session.
-    func leaveRoom(of session: SessionID, by moderator: ConnectionID?, _ turn: inout Turn) {
+    func leaveRoom(of session: SessionID, by moderator: ConnectionID?, _ context: inout Context) {
         guard let room, room.place?.session == session else { return }
-        turn.tell(.room(room.name, .leftSession(id, by: moderator)))
+        context.tell(.room(room.name, .leftSession(id, by: moderator)))
     }
 }

@@ -34,7 +34,7 @@ public struct Client: Machine, Equatable, Sendable {
     private var call: Snapshot.Call?
     /// Whether the media plane has received an offer from this client.
     private var usesMedia = false
-    var crossings = Crossings()
+    var recentlyEnded = RecentlyEnded()
     private var verbs: Budget
     private var negotiations: Budget
     private var malformed: Budget
@@ -49,55 +49,55 @@ public struct Client: Machine, Equatable, Sendable {
     var socket: SocketID? { if case .live(let socket) = presence { socket } else { nil } }
 
     /// Creates the client connection for a new client, or for one that could not resume.
-    init(_ arrival: Arrival, id: ConnectionID, _ turn: inout Turn) {
+    init(_ arrival: Arrival, id: ConnectionID, _ context: inout Context) {
         self.id = id
         identity = arrival.identity.id
         device = arrival.device
         origin = Origin(address: arrival.address, vouchedName: arrival.identity.name)
         presence = .live(arrival.socket)
-        link = Link(bounds: turn.rules.replay)
-        secret = ResumeSecret.make(for: id, using: &turn.random)
-        verbs = Budget(turn.rules.verbs, now: turn.now)
-        negotiations = Budget(turn.rules.negotiations, now: turn.now)
-        malformed = Budget(Self.malformedRate(turn), now: turn.now)
-        refusals = Budget(turn.rules.refusals, now: turn.now)
-        messages = Budget(turn.rules.messages, now: turn.now)
-        joins = Budget(turn.rules.joins, now: turn.now)
-        var welcome = welcome(turn)
+        link = Link(bounds: context.rules.replay)
+        secret = ResumeSecret.make(for: id, using: &context.random)
+        verbs = Budget(context.rules.verbs, now: context.now)
+        negotiations = Budget(context.rules.negotiations, now: context.now)
+        malformed = Budget(Self.malformedRate(context), now: context.now)
+        refusals = Budget(context.rules.refusals, now: context.now)
+        messages = Budget(context.rules.messages, now: context.now)
+        joins = Budget(context.rules.joins, now: context.now)
+        var welcome = welcome(context)
         welcome.identity = arrival.newIdentitySecret
-        turn.transmit(arrival.socket, ServerMessage.welcome(welcome).encode())
-        turn.tell(.person(identity, arrival.event(for: id)))
+        context.transmit(arrival.socket, ServerMessage.welcome(welcome).encode())
+        context.tell(.person(identity, arrival.event(for: id)))
     }
 
-    static func orphan(_ event: ClientEvent, _ id: ConnectionID, _ turn: inout Turn) {
+    static func orphan(_ event: ClientEvent, _ id: ConnectionID, _ context: inout Context) {
         // The client disconnected while the answer to its join of a session or room was in transit.
         switch event {
         case .deliver(.session(.joined(let joined))):
-            turn.tell(.session(joined.session, .gone(id, .clientDisconnected)))
-        case .room(let seat?): turn.tell(.room(seat.name, .gone(id)))
+            context.tell(.session(joined.session, .gone(id, .clientDisconnected)))
+        case .room(let seat?): context.tell(.room(seat.name, .gone(id)))
         default: return
         }
     }
 
-    private static func malformedRate(_ turn: Turn) -> Budget.Rate {
-        let perMinute = Double(turn.rules.malformedPerMinute)
+    private static func malformedRate(_ context: Context) -> Budget.Rate {
+        let perMinute = Double(context.rules.malformedPerMinute)
         return Budget.Rate(perSecond: perMinute / 60, burst: perMinute)
     }
 
-    private func welcome(_ turn: Turn) -> Welcome {
+    private func welcome(_ context: Context) -> Welcome {
         var welcome = Welcome()
-        welcome.server = turn.version
+        welcome.server = context.version
         welcome.connection = id
         welcome.received = link.received
-        welcome.resume = .init(secret: secret, grace: turn.rules.resumeGrace)
-        welcome.ping = turn.rules.pingInterval
-        welcome.ice = turn.ice.configuration(for: id, now: turn.wallNow)
-        welcome.media = turn.rules.routesMedia ? Welcome.Media(roulette: turn.rules.matchMediaMode) : nil
-        welcome.limits.message = turn.rules.messageSize
-        welcome.limits.description = turn.rules.descriptionSize
-        welcome.limits.interests = turn.rules.maxInterests
-        welcome.limits.streamTimeout = turn.rules.streamTimeout
-        welcome.push = turn.vapidKey.map { Welcome.Push(vapidKey: $0) }
+        welcome.resume = .init(secret: secret, grace: context.rules.resumeGrace)
+        welcome.ping = context.rules.pingInterval
+        welcome.ice = context.ice.configuration(for: id, now: context.wallNow)
+        welcome.media = context.rules.routesMedia ? Welcome.Media(roulette: context.rules.matchMediaMode) : nil
+        welcome.limits.message = context.rules.messageSize
+        welcome.limits.description = context.rules.descriptionSize
+        welcome.limits.interests = context.rules.maxInterests
+        welcome.limits.streamTimeout = context.rules.streamTimeout
+        welcome.push = context.vapidKey.map { Welcome.Push(vapidKey: $0) }
         welcome.state = Snapshot(sessions: sessions, roulette: roulette, call: call)
         return welcome
     }
@@ -106,135 +106,137 @@ public struct Client: Machine, Equatable, Sendable {
         if case .dropped(let until) = presence { until } else { nil }
     }
 
-    mutating func handleTimeout(_ turn: inout Turn) {
-        guard case .dropped(let until) = presence, until <= turn.now else { return }
-        depart(.networkDisconnected, &turn)
+    mutating func handleTimeout(_ context: inout Context) {
+        guard case .dropped(let until) = presence, until <= context.now else { return }
+        depart(.networkDisconnected, &context)
     }
 
-    mutating func handle(_ event: ClientEvent, _ turn: inout Turn) {
+    mutating func handle(_ event: ClientEvent, _ context: inout Context) {
         switch event {
         case .message(let socket, let envelope):
             guard presence == .live(socket) else { return }
-            if hasBudget(&turn) { receive(envelope, &turn) }
+            if hasBudget(&context) { receive(envelope, &context) }
         case .unreadable(let socket, let message):
             guard presence == .live(socket) else { return }
-            if hasBudget(&turn) { receive(message, &turn) }
+            if hasBudget(&context) { receive(message, &context) }
         case .closed(let socket, let leaving):
             guard presence == .live(socket) else { return }
             if leaving {
-                depart(.clientDisconnected, &turn)
+                depart(.clientDisconnected, &context)
             } else {
-                drop(until: turn.now + turn.rules.resumeGrace, &turn)
+                drop(until: context.now + context.rules.resumeGrace, &context)
             }
         case .asked, .perch, .perchSignal, .moved, .connected, .requested: return
-        case .resume(let arrival): resume(arrival, &turn)
-        case .deliver(let message): deliver(message, &turn)
+        case .resume(let arrival): resume(arrival, &context)
+        case .deliver(let message): deliver(message, &context)
         case .deliverBroadcast(let broadcast):
-            if !withhold(broadcast.message, &turn) { send(&turn) { seq, ack in broadcast.encode(seq: seq, ack: ack) } }
+            if !withhold(broadcast.message, &context) {
+                send(&context) { seq, ack in broadcast.encode(seq: seq, ack: ack) }
+            }
         case .joinRefused(let re, let error, let match):
-            refuseJoin(re: re, error, match: match, &turn)
+            refuseJoin(re: re, error, match: match, &context)
         case .leftSession(let session, let reason, let moderator):
             forget(session)
-            deliver(.session(.left(.init(session: session, reason: reason))), &turn)
-            leaveRoom(of: session, by: moderator, &turn)
+            deliver(.session(.left(.init(session: session, reason: reason))), &context)
+            leaveRoom(of: session, by: moderator, &context)
         case .roulette(let state):
             roulette = state
-            if let match = state.match { crossings.remember(match) }
+            if let match = state.match { recentlyEnded.remember(match) }
         case .call(let state):
             call = state
-            if let state { crossings.remember(state.id.binding) }
+            if let state { recentlyEnded.remember(state.id.binding) }
         case .room(let seat): setRoom(seat)
         case .expel(let error, let code, let re):
-            expel(error, code, re: re, &turn)
+            expel(error, code, re: re, &context)
         }
     }
 
     // MARK: Sending
 
-    private mutating func deliver(_ message: ServerMessage, _ turn: inout Turn) {
+    private mutating func deliver(_ message: ServerMessage, _ context: inout Context) {
         guard presence != .gone, !isStale(message) else { return }
-        send(&turn) { seq, ack in message.encode(seq: seq, ack: ack) }
+        send(&context) { seq, ack in message.encode(seq: seq, ack: ack) }
         guard case .session(let notice) = message else { return }
         pages.sent(notice, as: link.sent)
         if case .joined(let joined) = notice, !sessions.contains(joined.session) { sessions.append(joined.session) }
     }
 
-    private mutating func send(_ turn: inout Turn, _ encode: (UInt64, UInt64) -> [UInt8]) {
+    private mutating func send(_ context: inout Context, _ encode: (UInt64, UInt64) -> [UInt8]) {
         guard presence != .gone else { return }
         let bytes = link.send(encode)
-        if case .live(let socket) = presence { turn.transmit(socket, bytes) }
+        if case .live(let socket) = presence { context.transmit(socket, bytes) }
     }
 
-    mutating func fail(_ error: WireError, re: UInt64?, _ turn: inout Turn) {
-        deliver(.error(.init(error, re: re)), &turn)
+    mutating func fail(_ error: WireError, re: UInt64?, _ context: inout Context) {
+        deliver(.error(.init(error, re: re)), &context)
     }
 
     /// Sends an unnumbered error, closes the socket and ends the client. The error also answers the request `re`, if set.
-    mutating func expel(_ error: WireError, _ code: CloseCode, re: UInt64? = nil, _ turn: inout Turn) {
+    mutating func expel(_ error: WireError, _ code: CloseCode, re: UInt64? = nil, _ context: inout Context) {
         if case .live(let socket) = presence {
-            turn.transmit(socket, ServerMessage.error(.init(error, re: re)).encode())
-            turn.close(socket, code, error.code.rawValue)
+            context.transmit(socket, ServerMessage.error(.init(error, re: re)).encode())
+            context.close(socket, code, error.code.rawValue)
         }
-        depart(.forceDisconnected, &turn)
+        depart(.forceDisconnected, &context)
     }
 
     // MARK: Connecting and disconnecting
 
-    private mutating func drop(until: Timestamp, _ turn: inout Turn) {
+    private mutating func drop(until: Timestamp, _ context: inout Context) {
         presence = .dropped(until: until)
-        for session in sessions { turn.tell(.session(session, .dropped(id))) }
-        if let room { turn.tell(.room(room.name, .away(id, true))) }
-        turn.tell(.person(identity, .dropped(id)))
+        for session in sessions { context.tell(.session(session, .dropped(id))) }
+        if let room { context.tell(.room(room.name, .away(id, true))) }
+        context.tell(.person(identity, .dropped(id)))
     }
 
-    private mutating func depart(_ reason: GoneReason, _ turn: inout Turn) {
+    private mutating func depart(_ reason: GoneReason, _ context: inout Context) {
         guard presence != .gone else { return }
         presence = .gone
         // Notify the person before the sessions. The person then ends the match, which closes the match's session before that
         // session notices a missing member.
-        turn.tell(.person(identity, .departed(id)))
-        for session in sessions { turn.tell(.session(session, .gone(id, reason))) }
+        context.tell(.person(identity, .departed(id)))
+        for session in sessions { context.tell(.session(session, .gone(id, reason))) }
         // The room closes the client's place in the session, which already knows the reason.
-        if let room { turn.tell(.room(room.name, .gone(id))) }
-        if usesMedia { turn.tell(.media(.leave(id))) }
+        if let room { context.tell(.room(room.name, .gone(id))) }
+        if usesMedia { context.tell(.media(.leave(id))) }
     }
 
-    private mutating func resume(_ arrival: Arrival, _ turn: inout Turn) {
-        let next = ResumeSecret.make(for: id, using: &turn.random)
+    private mutating func resume(_ arrival: Arrival, _ context: inout Context) {
+        let next = ResumeSecret.make(for: id, using: &context.random)
         guard presence != .gone, let claim = arrival.resume, matches(claim.secret),
             let missing = link.replay(after: claim.received)
         else {
             // The secret is correct, but messages were dropped from the replay buffer. End this client connection, because the
             // client cannot receive the missing messages.
             if let claim = arrival.resume, matches(claim.secret) {
-                if case .live(let old) = presence { replace(old, &turn) }
-                depart(.networkDisconnected, &turn)
+                if case .live(let old) = presence { replace(old, &context) }
+                depart(.networkDisconnected, &context)
             }
-            return turn.tell(.reception(arrival.withoutResume(&turn)))
+            return context.tell(.reception(arrival.withoutResume(&context)))
         }
         let wasDropped = if case .dropped = presence { true } else { false }
-        if case .live(let old) = presence { replace(old, &turn) }
+        if case .live(let old) = presence { replace(old, &context) }
         previousSecret = secret == claim.secret ? claim.secret : previousSecret
         secret = next
         presence = .live(arrival.socket)
         origin.address = arrival.address
-        var welcome = welcome(turn)
+        var welcome = welcome(context)
         welcome.resumed = true
-        turn.transmit(arrival.socket, ServerMessage.welcome(welcome).encode())
-        for bytes in missing { turn.transmit(arrival.socket, bytes) }
-        acknowledged(upTo: claim.received, &turn)
-        turn.tell(.person(identity, .moved(id, address: arrival.address)))
+        context.transmit(arrival.socket, ServerMessage.welcome(welcome).encode())
+        for bytes in missing { context.transmit(arrival.socket, bytes) }
+        acknowledged(upTo: claim.received, &context)
+        context.tell(.person(identity, .moved(id, address: arrival.address)))
         guard wasDropped else { return }
-        for session in sessions { turn.tell(.session(session, .returned(id))) }
-        if let room { turn.tell(.room(room.name, .away(id, false))) }
-        turn.tell(.person(identity, .returned(id)))
+        for session in sessions { context.tell(.session(session, .returned(id))) }
+        if let room { context.tell(.room(room.name, .away(id, false))) }
+        context.tell(.person(identity, .returned(id)))
     }
 
     /// Closes the old socket after the client resumed on a new socket.
-    private func replace(_ old: SocketID, _ turn: inout Turn) {
+    private func replace(_ old: SocketID, _ context: inout Context) {
         let error = WireError(.replaced, "This connection was resumed on another socket. Use that one.")
-        turn.transmit(old, ServerMessage.error(.init(error)).encode())
-        turn.close(old, .replaced, error.code.rawValue)
+        context.transmit(old, ServerMessage.error(.init(error)).encode())
+        context.close(old, .replaced, error.code.rawValue)
     }
 
     private func matches(_ claim: String) -> Bool {
@@ -245,25 +247,25 @@ public struct Client: Machine, Equatable, Sendable {
 
     // MARK: Receiving
 
-    private mutating func receive(_ message: UnreadableMessage, _ turn: inout Turn) {
-        if let ack = message.ack { acknowledged(upTo: ack, &turn) }
-        if let seq = message.seq, !accept(seq, &turn) { return }
+    private mutating func receive(_ message: UnreadableMessage, _ context: inout Context) {
+        if let ack = message.ack { acknowledged(upTo: ack, &context) }
+        if let seq = message.seq, !accept(seq, &context) { return }
         if message.error.code == .malformed {
-            guard malformed.take(Self.malformedRate(turn), now: turn.now) == nil else {
-                return expel(message.error, .malformed, re: message.seq, &turn)
+            guard malformed.take(Self.malformedRate(context), now: context.now) == nil else {
+                return expel(message.error, .malformed, re: message.seq, &context)
             }
         } else {
             // An unknown verb may come from a newer client, so it does not count as malformed. It costs as much as a known
             // verb.
-            let wait = verbs.take(turn.rules.verbs, now: turn.now)
-            guard withinBudget(wait, re: message.seq, &turn) else { return }
+            let wait = verbs.take(context.rules.verbs, now: context.now)
+            guard withinBudget(wait, re: message.seq, &context) else { return }
         }
-        fail(message.error, re: message.seq, &turn)
+        fail(message.error, re: message.seq, &context)
     }
 
     /// Returns true if the message with this number should be handled: it is not a duplicate, and all messages before it have
     /// arrived.
-    private mutating func accept(_ seq: UInt64, _ turn: inout Turn) -> Bool {
+    private mutating func accept(_ seq: UInt64, _ context: inout Context) -> Bool {
         switch link.receive(seq: seq) {
         case .deliver: return true
         case .duplicate: return false
@@ -271,109 +273,110 @@ public struct Client: Machine, Equatable, Sendable {
             let error = WireError(
                 .outOfOrder, "Received message \(seq) after \(link.received). Number messages without gaps."
             )
-            expel(error, .malformed, &turn)
+            expel(error, .malformed, &context)
             return false
         }
     }
 
-    private mutating func receive(_ envelope: Envelope<ClientMessage>, _ turn: inout Turn) {
+    private mutating func receive(_ envelope: Envelope<ClientMessage>, _ context: inout Context) {
         previousSecret = nil
-        if let ack = envelope.ack { acknowledged(upTo: ack, &turn) }
+        if let ack = envelope.ack { acknowledged(upTo: ack, &context) }
         switch envelope.message {
         case .ack: return
         case .ping:
             if case .live(let socket) = presence {
-                turn.transmit(socket, ServerMessage.pong.encode(ack: link.acknowledge()))
+                context.transmit(socket, ServerMessage.pong.encode(ack: link.acknowledge()))
             }
             return
         case .bye:
-            if case .live(let socket) = presence { turn.close(socket, .normal, "bye") }
-            return depart(.clientDisconnected, &turn)
+            if case .live(let socket) = presence { context.close(socket, .normal, "bye") }
+            return depart(.clientDisconnected, &context)
         default: break
         }
         guard let seq = envelope.seq else {
             let error = WireError(.malformed, "\(envelope.message.type) requires a \"seq\". Number messages from 1.")
-            return receive(UnreadableMessage(error: error), &turn)
+            return receive(UnreadableMessage(error: error), &context)
         }
-        guard accept(seq, &turn) else { return }
-        let wait = budget(envelope.message, turn)
-        guard withinBudget(wait, re: seq, &turn) else { return }
-        perform(envelope.message, re: seq, &turn)
+        guard accept(seq, &context) else { return }
+        let wait = budget(envelope.message, context)
+        guard withinBudget(wait, re: seq, &context) else { return }
+        perform(envelope.message, re: seq, &context)
     }
 
-    private mutating func budget(_ message: ClientMessage, _ turn: Turn) -> Duration? {
+    private mutating func budget(_ message: ClientMessage, _ context: Context) -> Duration? {
         switch message {
-        case .session(.join), .room(.join): if let wait = joins.take(turn.rules.joins, now: turn.now) { return wait }
+        case .session(.join), .room(.join):
+            if let wait = joins.take(context.rules.joins, now: context.now) { return wait }
         default: break
         }
-        guard let size = message.negotiationSize else { return verbs.take(turn.rules.verbs, now: turn.now) }
-        let cost = Double(1 + size / turn.rules.bytesPerNegotiation)
-        return negotiations.take(turn.rules.negotiations, cost: cost, now: turn.now)
+        guard let size = message.negotiationSize else { return verbs.take(context.rules.verbs, now: context.now) }
+        let cost = Double(1 + size / context.rules.bytesPerNegotiation)
+        return negotiations.take(context.rules.negotiations, cost: cost, now: context.now)
     }
 
     /// Charges one message to the budget for all messages. If the budget is exhausted, removes the client and returns false.
-    private mutating func hasBudget(_ turn: inout Turn) -> Bool {
-        guard messages.take(turn.rules.messages, now: turn.now) != nil else { return true }
+    private mutating func hasBudget(_ context: inout Context) -> Bool {
+        guard messages.take(context.rules.messages, now: context.now) != nil else { return true }
         let error = WireError(
             .rateLimited, "Too many messages. Reconnect, and send messages more slowly.", retryable: true)
-        expel(error, .tooMany, &turn)
+        expel(error, .tooMany, &context)
         return false
     }
 
-    private mutating func withinBudget(_ wait: Duration?, re: UInt64?, _ turn: inout Turn) -> Bool {
+    private mutating func withinBudget(_ wait: Duration?, re: UInt64?, _ context: inout Context) -> Bool {
         guard let wait else { return true }
         let error = WireError(
             .rateLimited, "Too many messages. Try again in \(wait.roundedText).", retryable: true, retryAfter: wait
         )
-        if refusals.take(turn.rules.refusals, now: turn.now) != nil {
-            expel(error, .tooMany, re: re, &turn)
+        if refusals.take(context.rules.refusals, now: context.now) != nil {
+            expel(error, .tooMany, re: re, &context)
         } else {
-            fail(error, re: re, &turn)
+            fail(error, re: re, &context)
         }
         return false
     }
 
-    private mutating func perform(_ message: ClientMessage, re: UInt64, _ turn: inout Turn) {
-        if let error = turn.permit.refusal(of: message.storageUse) { return fail(error, re: re, &turn) }
+    private mutating func perform(_ message: ClientMessage, re: UInt64, _ context: inout Context) {
+        if let error = context.permit.refusal(of: message.storageUse) { return fail(error, re: re, &context) }
         switch message {
         case .hello:
-            fail(WireError(.malformed, "hello was already sent on this connection."), re: re, &turn)
-        case .session(let verb): perform(verb, re: re, &turn)
+            fail(WireError(.malformed, "hello was already sent on this connection."), re: re, &context)
+        case .session(let verb): perform(verb, re: re, &context)
         case .iceServers:
-            let ice = turn.ice.configuration(for: id, now: turn.wallNow)
-            deliver(.iceServers(.init(re: re, ice: ice)), &turn)
+            let ice = context.ice.configuration(for: id, now: context.wallNow)
+            deliver(.iceServers(.init(re: re, ice: ice)), &context)
         case .media(.offer(let offer)):
-            guard turn.rules.routesMedia else {
+            guard context.rules.routesMedia else {
                 let error = WireError(
                     .mediaUnavailable, "This server does not route media. Use a relayed session.")
-                return fail(error, re: re, &turn)
+                return fail(error, re: re, &context)
             }
             usesMedia = true
-            turn.media(.offer(id, re: re, offer.side, sdp: offer.sdp))
+            context.media(.offer(id, re: re, offer.side, sdp: offer.sdp))
         case .media(.close(let close)):
-            if usesMedia { turn.media(.close(id, close.side)) }
-            deliver(.ok(.init(re: re)), &turn)
+            if usesMedia { context.media(.close(id, close.side)) }
+            deliver(.ok(.init(re: re)), &context)
         case .media(.estimate):
             // A client without peer connections is unknown to the media plane.
-            guard usesMedia else { return deliver(.media(.estimate(.init(re: re, bitrate: nil))), &turn) }
-            turn.media(.estimate(id, re: re))
-        case .room(let verb): perform(verb, re: re, &turn)
+            guard usesMedia else { return deliver(.media(.estimate(.init(re: re, bitrate: nil))), &context) }
+            context.media(.estimate(id, re: re))
+        case .room(let verb): perform(verb, re: re, &context)
         case .roulette, .presence, .nearby, .call, .contact, .push:
-            turn.tell(.person(identity, .verb(id, re: re, message)))
+            context.tell(.person(identity, .verb(id, re: re, message)))
         // These messages have no number and were handled earlier.
         case .ack, .ping, .bye: break
         }
     }
 
-    private mutating func perform(_ verb: SessionVerb, re: UInt64, _ turn: inout Turn) {
-        if case .join(let join) = verb { return self.join(join, re: re, &turn) }
+    private mutating func perform(_ verb: SessionVerb, re: UInt64, _ context: inout Context) {
+        if case .join(let join) = verb { return self.join(join, re: re, &context) }
         let session = verb.session
         guard sessions.contains(session) else {
-            return fail(WireError(.notJoined, "Join the session first (session.join)."), re: re, &turn)
+            return fail(WireError(.notJoined, "Join the session first (session.join)."), re: re, &context)
         }
-        guard case .leave = verb else { return turn.tell(.session(session, .verb(id, re: re, verb))) }
+        guard case .leave = verb else { return context.tell(.session(session, .verb(id, re: re, verb))) }
         forget(session)
-        turn.tell(.session(session, .gone(id, .clientDisconnected)))
-        deliver(.ok(.init(re: re)), &turn)
+        context.tell(.session(session, .gone(id, .clientDisconnected)))
+        deliver(.ok(.init(re: re)), &context)
     }
 }

@@ -20,22 +20,22 @@ struct Clients: Sendable {
 
     // MARK: Machines
 
-    mutating func deliver(_ event: ClientEvent, to id: ConnectionID, _ turn: inout Turn) -> Timestamp? {
-        defer { count(&turn) }
+    mutating func deliver(_ event: ClientEvent, to id: ConnectionID, _ context: inout Context) -> Timestamp? {
+        defer { count(&context) }
         if !legacyClients.isEmpty, legacyClients.contains(id) {
-            return legacyClients.deliver(event, to: id, &turn).wakeUp
+            return legacyClients.deliver(event, to: id, &context).wakeUp
         }
-        if id.isPerch, perchClients.contains(id) { return perchClients.deliver(event, to: id, &turn).wakeUp }
-        if !resources.isEmpty, resources.contains(id) { return settle(resources.deliver(event, to: id, &turn)) }
-        return settle(clients.deliver(event, to: id, &turn))
+        if id.isPerch, perchClients.contains(id) { return perchClients.deliver(event, to: id, &context).wakeUp }
+        if !resources.isEmpty, resources.contains(id) { return settle(resources.deliver(event, to: id, &context)) }
+        return settle(clients.deliver(event, to: id, &context))
     }
 
-    mutating func wake(_ id: ConnectionID, at moment: Timestamp, _ turn: inout Turn) -> Timestamp? {
-        defer { count(&turn) }
-        if legacyClients.contains(id) { return legacyClients.wake(id, at: moment, &turn).wakeUp }
-        if id.isPerch, perchClients.contains(id) { return perchClients.wake(id, at: moment, &turn).wakeUp }
-        if resources.contains(id) { return settle(resources.wake(id, at: moment, &turn)) }
-        return settle(clients.wake(id, at: moment, &turn))
+    mutating func wake(_ id: ConnectionID, at moment: Timestamp, _ context: inout Context) -> Timestamp? {
+        defer { count(&context) }
+        if legacyClients.contains(id) { return legacyClients.wake(id, at: moment, &context).wakeUp }
+        if id.isPerch, perchClients.contains(id) { return perchClients.wake(id, at: moment, &context).wakeUp }
+        if resources.contains(id) { return settle(resources.wake(id, at: moment, &context)) }
+        return settle(clients.wake(id, at: moment, &context))
     }
 
     private mutating func settle(_ delivered: Delivered<MediaResource>) -> Timestamp? {
@@ -54,30 +54,30 @@ struct Clients: Sendable {
         return delivered.wakeUp
     }
 
-    private func count(_ turn: inout Turn) {
-        turn.figures.online = clients.count + legacyClients.count + perchClients.count
+    private func count(_ context: inout Context) {
+        context.figures.online = clients.count + legacyClients.count + perchClients.count
     }
 
     // MARK: Devices
 
     /// Disconnects the clients on a banned device that is linked to another identity's person.
-    func banned(device: IdentityID, _ ban: Ban, _ turn: inout Turn) {
-        guard ban.isActive(at: turn.wallNow) else { return }
+    func banned(device: IdentityID, _ ban: Ban, _ context: inout Context) {
+        guard ban.isActive(at: context.wallNow) else { return }
         for client in (linked[device] ?? []).sorted() {
-            turn.tell(.client(client, .expel(.banned(ban, now: turn.wallNow), .forbidden)))
+            context.tell(.client(client, .expel(.banned(ban, now: context.wallNow), .forbidden)))
         }
     }
 
     // MARK: Sockets
 
     /// Sends an event to the socket's client. Does nothing if the socket has already closed.
-    func tell(_ socket: SocketID, _ event: ClientEvent, _ turn: inout Turn) {
-        if let client = sockets[socket] { turn.tell(.client(client, event)) }
+    func tell(_ socket: SocketID, _ event: ClientEvent, _ context: inout Context) {
+        if let client = sockets[socket] { context.tell(.client(client, event)) }
     }
 
-    mutating func closed(_ socket: SocketID, leaving: Bool, _ turn: inout Turn) {
+    mutating func closed(_ socket: SocketID, leaving: Bool, _ context: inout Context) {
         if let client = sockets.removeValue(forKey: socket) {
-            turn.tell(.client(client, .closed(socket, leaving: leaving)))
+            context.tell(.client(client, .closed(socket, leaving: leaving)))
         }
     }
 
@@ -92,56 +92,56 @@ struct Clients: Sendable {
     // MARK: Arrivals
 
     /// Forwards a resume request to the client connection that it names. Any other arrival becomes a new client.
-    mutating func receive(_ arrival: Arrival, _ turn: inout Turn) {
-        guard let claim = arrival.resume else { return turn.tell(.reception(arrival)) }
+    mutating func receive(_ arrival: Arrival, _ context: inout Context) {
+        guard let claim = arrival.resume else { return context.tell(.reception(arrival)) }
         guard let client = ResumeSecret.client(of: claim.secret), clients.contains(client) else {
-            return turn.tell(.reception(arrival.withoutResume(&turn)))
+            return context.tell(.reception(arrival.withoutResume(&context)))
         }
         sockets[arrival.socket] = client
-        turn.tell(.client(client, .resume(arrival)))
+        context.tell(.client(client, .resume(arrival)))
     }
 
-    mutating func makeClient(_ arrival: Arrival, _ turn: inout Turn) {
-        let id = ConnectionID.random(using: &turn.random)
+    mutating func makeClient(_ arrival: Arrival, _ context: inout Context) {
+        let id = ConnectionID.random(using: &context.random)
         sockets[arrival.socket] = id
-        let client = Client(arrival, id: id, &turn)
+        let client = Client(arrival, id: id, &context)
         if client.isOnLinkedDevice { linked[client.device, default: []].insert(id) }
         _ = clients.insert(client, id)
-        count(&turn)
+        count(&context)
     }
 
     /// Creates a legacy client. Legacy clients cannot resume. The first message to a legacy client names its own session.
-    mutating func makeLegacy(_ arrival: LegacyArrival, _ turn: inout Turn) {
-        let id = ConnectionID.random(using: &turn.random)
+    mutating func makeLegacy(_ arrival: LegacyArrival, _ context: inout Context) {
+        let id = ConnectionID.random(using: &context.random)
         sockets[arrival.socket] = id
-        _ = legacyClients.insert(LegacyClient(arrival, id: id, &turn), id)
-        count(&turn)
+        _ = legacyClients.insert(LegacyClient(arrival, id: id, &context), id)
+        count(&context)
     }
 
     /// Creates a client of PerchRTC's protocol. It cannot resume.
-    mutating func makePerch(_ arrival: PerchArrival, _ turn: inout Turn) {
-        let id = ConnectionID.perch(using: &turn.random)
+    mutating func makePerch(_ arrival: PerchArrival, _ context: inout Context) {
+        let id = ConnectionID.perch(using: &context.random)
         sockets[arrival.socket] = id
-        _ = perchClients.insert(PerchClient(arrival, id: id, &turn), id)
-        count(&turn)
+        _ = perchClients.insert(PerchClient(arrival, id: id, &context), id)
+        count(&context)
     }
 
     /// - Returns: the resource and when to wake it, or nil if it was rejected.
-    mutating func makeResource(_ arrival: ResourceArrival, _ turn: inout Turn) -> (
+    mutating func makeResource(_ arrival: ResourceArrival, _ context: inout Context) -> (
         id: ConnectionID, wakeUp: Timestamp?
     )? {
         do throws(WireError) {
-            guard turn.rules.routesMedia else {
+            guard context.rules.routesMedia else {
                 throw WireError(.mediaUnavailable, "WHIP and WHEP are not available: this server does not route media.")
             }
-            try register.admit(arrival, turn.rules)
+            try register.admit(arrival, context.rules)
         } catch {
-            turn.reply(arrival.socket, .refused(re: nil, error))
-            turn.close(arrival.socket, .normal, "")
+            context.reply(arrival.socket, .refused(re: nil, error))
+            context.close(arrival.socket, .normal, "")
             return nil
         }
-        let id = ConnectionID.random(using: &turn.random)
+        let id = ConnectionID.random(using: &context.random)
         sockets[arrival.socket] = id
-        return (id, resources.insert(MediaResource(arrival, id: id, &turn), id))
+        return (id, resources.insert(MediaResource(arrival, id: id, &context), id))
     }
 }

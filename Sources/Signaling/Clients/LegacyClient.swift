@@ -31,16 +31,16 @@ public struct LegacyClient: Machine, Equatable, Sendable {
     private var retryAt: Timestamp?
 
     /// Sends the client its own session, in which it publishes for as long as it is connected.
-    init(_ arrival: LegacyArrival, id: ConnectionID, _ turn: inout Turn) {
+    init(_ arrival: LegacyArrival, id: ConnectionID, _ context: inout Context) {
         self.id = id
-        identity = IdentityID.random(using: &turn.random)
+        identity = IdentityID.random(using: &context.random)
         socket = arrival.socket
-        binding = MatchID.random(using: &turn.random)
-        home = turn.project.makeSessionID(
-            mediaMode: turn.rules.matchMediaMode, now: turn.wallNow, using: &turn.random)
-        turn.tell(.session(home, .homeOpened(binding)))
-        transmit(.initial(turn.admission(to: home, .publisher, match: binding)), &turn)
-        turn.tell(
+        binding = MatchID.random(using: &context.random)
+        home = context.project.makeSessionID(
+            mediaMode: context.rules.matchMediaMode, now: context.wallNow, using: &context.random)
+        context.tell(.session(home, .homeOpened(binding)))
+        transmit(.initial(context.admission(to: home, .publisher, match: binding)), &context)
+        context.tell(
             .person(identity, .arrived(id, address: arrival.address, .none, PersonRecord(), home: home)))
     }
 
@@ -51,27 +51,27 @@ public struct LegacyClient: Machine, Equatable, Sendable {
         }
     }
 
-    mutating func handleTimeout(_ turn: inout Turn) {
-        if let at = emptyAt, at <= turn.now {
+    mutating func handleTimeout(_ context: inout Context) {
+        if let at = emptyAt, at <= context.now {
             emptyAt = nil
-            transmit(.empty, &turn)
+            transmit(.empty, &context)
         }
-        if let at = retryAt, at <= turn.now { ask(.next, &turn) }
+        if let at = retryAt, at <= context.now { ask(.next, &context) }
     }
 
-    mutating func handle(_ event: ClientEvent, _ turn: inout Turn) {
+    mutating func handle(_ event: ClientEvent, _ context: inout Context) {
         guard !isOver else { return }
         switch event {
         case .asked(let socket, let request):
-            if socket == self.socket { ask(request, &turn) }
-        case .deliver(let message): deliver(message, &turn)
-        case .deliverBroadcast(let broadcast): deliver(broadcast.message, &turn)
+            if socket == self.socket { ask(request, &context) }
+        case .deliver(let message): deliver(message, &context)
+        case .deliverBroadcast(let broadcast): deliver(broadcast.message, &context)
         case .closed(let socket, _):
-            if socket == self.socket { depart(&turn) }
-        case .moved(let address): turn.tell(.person(identity, .moved(id, address: address)))
+            if socket == self.socket { depart(&context) }
+        case .moved(let address): context.tell(.person(identity, .moved(id, address: address)))
         case .expel(_, let code, _):
-            turn.close(socket, code, "")
-            depart(&turn)
+            context.close(socket, code, "")
+            depart(&context)
         // Events that only native clients use.
         case .message, .unreadable, .perch, .perchSignal, .resume, .joinRefused, .leftSession, .roulette, .call, .room,
             .connected, .requested:
@@ -79,38 +79,38 @@ public struct LegacyClient: Machine, Equatable, Sendable {
         }
     }
 
-    private mutating func ask(_ request: RouletteTokRequest, _ turn: inout Turn) {
+    private mutating func ask(_ request: RouletteTokRequest, _ context: inout Context) {
         emptyAt = nil
         retryAt = nil
-        turn.tell(.person(identity, .asked(id, request)))
+        context.tell(.person(identity, .asked(id, request)))
     }
 
-    private mutating func deliver(_ message: ServerMessage, _ turn: inout Turn) {
+    private mutating func deliver(_ message: ServerMessage, _ context: inout Context) {
         switch message {
         // A skip penalty looks like normal waiting: the legacy protocol has no message for it.
-        case .roulette(.waiting): emptyAt = turn.now
+        case .roulette(.waiting): emptyAt = context.now
         case .roulette(.matched(let matched)):
             emptyAt = nil
-            transmit(.subscribe(matched.subscribe), &turn)
-        case .roulette(.ended): transmit(.disconnectPartner, &turn)
+            transmit(.subscribe(matched.subscribe), &context)
+        case .roulette(.ended): transmit(.disconnectPartner, &context)
         case .error(let message):
             if let wait = message.error.retryAfter {
-                emptyAt = turn.now
-                retryAt = turn.now + wait
+                emptyAt = context.now
+                retryAt = context.now + wait
             } else {
-                turn.transmit(socket, SocketIOPacket.error(message.error.code).encode())
+                context.transmit(socket, SocketIOPacket.error(message.error.code).encode())
             }
         default: return
         }
     }
 
-    private func transmit(_ event: RouletteTokEvent, _ turn: inout Turn) {
-        turn.transmit(socket, event.packet)
+    private func transmit(_ event: RouletteTokEvent, _ context: inout Context) {
+        context.transmit(socket, event.packet)
     }
 
-    private mutating func depart(_ turn: inout Turn) {
+    private mutating func depart(_ context: inout Context) {
         isOver = true
-        turn.tell(.person(identity, .departed(id)))
-        turn.tell(.session(home, .homeClosed(binding)))
+        context.tell(.person(identity, .departed(id)))
+        context.tell(.session(home, .homeClosed(binding)))
     }
 }

@@ -62,14 +62,14 @@ public struct MediaResource: Machine, Equatable, Sendable {
     private var session: SessionID { grant.session }
 
     /// Creates a resource and sends a join request to its session.
-    init(_ arrival: ResourceArrival, id: ConnectionID, _ turn: inout Turn) {
+    init(_ arrival: ResourceArrival, id: ConnectionID, _ context: inout Context) {
         self.id = id
         (address, grant, socket, purpose) = (arrival.address, arrival.grant, arrival.socket, arrival.purpose)
         (token, offer) = (Array(arrival.token.utf8), arrival.offer)
-        requests = Budget(turn.rules.verbs, now: turn.now)
-        deadline = turn.now + turn.rules.resourceAnswer
-        let identity = IdentityID.random(using: &turn.random)
-        turn.tell(.session(grant.session, .join(id, identity, grant, re: lastRequest)))
+        requests = Budget(context.rules.verbs, now: context.now)
+        deadline = context.now + context.rules.resourceAnswer
+        let identity = IdentityID.random(using: &context.random)
+        context.tell(.session(grant.session, .join(id, identity, grant, re: lastRequest)))
     }
 
     // MARK: Time
@@ -79,10 +79,10 @@ public struct MediaResource: Machine, Equatable, Sendable {
         return min(deadline, until)
     }
 
-    mutating func handleTimeout(_ turn: inout Turn) {
-        if let restart, restart.until <= turn.now { refuse(restart, Self.slow, &turn) }
-        guard let deadline, deadline <= turn.now else { return }
-        depart(state == .running ? .networkDisconnected : .clientDisconnected, Self.slow, &turn)
+    mutating func handleTimeout(_ context: inout Context) {
+        if let restart, restart.until <= context.now { refuse(restart, Self.slow, &context) }
+        guard let deadline, deadline <= context.now else { return }
+        depart(state == .running ? .networkDisconnected : .clientDisconnected, Self.slow, &context)
     }
 
     private static let slow = WireError(
@@ -90,63 +90,63 @@ public struct MediaResource: Machine, Equatable, Sendable {
 
     // MARK: Events
 
-    mutating func handle(_ event: ClientEvent, _ turn: inout Turn) {
+    mutating func handle(_ event: ClientEvent, _ context: inout Context) {
         guard !isOver else { return }
         switch event {
         case .requested(let request):
-            perform(request, &turn)
-        case .deliverBroadcast(let broadcast): handle(.deliver(broadcast.message), &turn)
+            perform(request, &context)
+        case .deliverBroadcast(let broadcast): handle(.deliver(broadcast.message), &context)
         case .deliver(let message):
-            deliver(message, &turn)
-        case .joinRefused(_, let error, _): depart(.clientDisconnected, error, &turn)
+            deliver(message, &context)
+        case .joinRefused(_, let error, _): depart(.clientDisconnected, error, &context)
         case .leftSession:
             isJoined = false
             let error = WireError(.notFound, "This resource was removed from the session. Create a new one.")
-            depart(.forceDisconnected, error, &turn)
-        case .connected(let isConnected): connected(isConnected, turn)
+            depart(.forceDisconnected, error, &context)
+        case .connected(let isConnected): connected(isConnected, context)
         case .closed(let socket, _):
-            if socket == self.socket { depart(.clientDisconnected, Self.slow, &turn) }
-        case .expel(let error, _, _): depart(.forceDisconnected, error, &turn)
+            if socket == self.socket { depart(.clientDisconnected, Self.slow, &context) }
+        case .expel(let error, _, _): depart(.forceDisconnected, error, &context)
         // Events that only clients with sockets use.
         case .message, .unreadable, .asked, .perch, .perchSignal, .moved, .resume, .roulette, .call, .room: return
         }
     }
 
-    private mutating func deliver(_ message: ServerMessage, _ turn: inout Turn) {
+    private mutating func deliver(_ message: ServerMessage, _ context: inout Context) {
         switch message {
-        case .session(.joined(let joined)): self.joined(joined, &turn)
-        case .session(.roster(let page)): listed(page.streams, hasMore: page.more == true, &turn)
+        case .session(.joined(let joined)): self.joined(joined, &context)
+        case .session(.roster(let page)): listed(page.streams, hasMore: page.more == true, &context)
         case .media(.answer(let answer)):
-            answered(answer, &turn)
+            answered(answer, &context)
         case .session(.published(let published)) where published.re == lastRequest:
             stream = published.stream.id
-            attached(&turn)
+            attached(&context)
         case .ok(let answer) where answer.re == lastRequest:
-            attached(&turn)
-        case .error(let message): failed(message, &turn)
+            attached(&context)
+        case .error(let message): failed(message, &context)
         case .media(.closed(let closed)):
-            depart(.networkDisconnected, WireError(closed.code, closed.message), &turn)
-        case .session(.streamCreated(let created)): appeared(created.stream, &turn)
-        case .session(.streamDestroyed(let destroyed)): disappeared(destroyed.stream, &turn)
-        case .session(.muted(let muted)): unmute(muted, &turn)
+            depart(.networkDisconnected, WireError(closed.code, closed.message), &context)
+        case .session(.streamCreated(let created)): appeared(created.stream, &context)
+        case .session(.streamDestroyed(let destroyed)): disappeared(destroyed.stream, &context)
+        case .session(.muted(let muted)): unmute(muted, &context)
         default: return
         }
     }
 
     // MARK: Creating the resource
 
-    private mutating func joined(_ joined: SessionNotice.Joined, _ turn: inout Turn) {
+    private mutating func joined(_ joined: SessionNotice.Joined, _ context: inout Context) {
         isJoined = true
         guard joined.mediaMode == .routed else {
             let error = WireError(
                 .sessionRelayed, "This session is relayed. WHIP and WHEP require a routed session.")
-            return depart(.clientDisconnected, error, &turn)
+            return depart(.clientDisconnected, error, &context)
         }
-        listed(joined.streams, hasMore: joined.more == true, &turn)
+        listed(joined.streams, hasMore: joined.more == true, &context)
     }
 
     /// Handles the streams on a page of the session's roster. Offers after the last page.
-    private mutating func listed(_ streams: [StreamInfo], hasMore: Bool, _ turn: inout Turn) {
+    private mutating func listed(_ streams: [StreamInfo], hasMore: Bool, _ context: inout Context) {
         guard state == .joining else { return }
         switch purpose {
         case .publish: break
@@ -154,15 +154,15 @@ public struct MediaResource: Machine, Equatable, Sendable {
         case .watch(nil): found = newest(of: found + streams)
         }
         // A resource has no socket that could be too slow, so it needs no pause between the pages.
-        if hasMore { return turn.tell(.session(session, .rosterAcknowledged(id))) }
+        if hasMore { return context.tell(.session(session, .rosterAcknowledged(id))) }
         for stream in found { remember(stream) }
         if purpose == .watch(nil) { stream = cameras.last }
         found = []
-        if case .watch = purpose, stream == nil { return depart(.clientDisconnected, Self.noStream, &turn) }
+        if case .watch = purpose, stream == nil { return depart(.clientDisconnected, Self.noStream, &context) }
         state = .offering
         usesMedia = true
         lastRequest += 1
-        turn.media(.offer(id, re: lastRequest, purpose.side, sdp: offer.sdp))
+        context.media(.offer(id, re: lastRequest, purpose.side, sdp: offer.sdp))
     }
 
     private func newest(of streams: [StreamInfo]) -> [StreamInfo] {
@@ -173,13 +173,13 @@ public struct MediaResource: Machine, Equatable, Sendable {
     private static let noStream = WireError(
         .notFound, "No such stream in this session. Try again after it is published.", retryable: true)
 
-    private mutating func answered(_ answer: MediaNotice.Answer, _ turn: inout Turn) {
+    private mutating func answered(_ answer: MediaNotice.Answer, _ context: inout Context) {
         if let restart, restart.offer == answer.re {
             self.restart = nil
             offer.credentials = restart.credentials
-            tag = Self.makeTag(using: &turn.random)
-            if !isConnected { deadline = turn.now + turn.rules.resourceConnect }
-            return turn.reply(socket, .restarted(re: restart.re, sdp: answer.sdp, tag: tag))
+            tag = Self.makeTag(using: &context.random)
+            if !isConnected { deadline = context.now + context.rules.resourceConnect }
+            return context.reply(socket, .restarted(re: restart.re, sdp: answer.sdp, tag: tag))
         }
         guard state == .offering, answer.re == lastRequest else { return }
         state = .attaching(answer: answer.sdp)
@@ -191,29 +191,29 @@ public struct MediaResource: Machine, Equatable, Sendable {
             (verb.hasAudio, verb.hasVideo) = (offer.mids.audio != nil, offer.mids.video != nil)
             verb.videoType = verb.hasVideo ? .camera : nil
             verb.mids = offer.mids
-            turn.tell(.session(session, .verb(id, re: lastRequest, .publish(verb))))
+            context.tell(.session(session, .verb(id, re: lastRequest, .publish(verb))))
         case .watch:
-            guard let stream else { return depart(.clientDisconnected, Self.noStream, &turn) }
-            subscribe(to: stream, &turn)
+            guard let stream else { return depart(.clientDisconnected, Self.noStream, &context) }
+            subscribe(to: stream, &context)
         }
     }
 
-    private func subscribe(to stream: StreamID, _ turn: inout Turn) {
+    private func subscribe(to stream: StreamID, _ context: inout Context) {
         let verb = SessionVerb.Subscribe(
             session: session, stream: stream, audio: offer.mids.audio != nil, video: offer.mids.video != nil,
             mids: offer.mids
         )
-        turn.tell(.session(session, .verb(id, re: lastRequest, .subscribe(verb))))
+        context.tell(.session(session, .verb(id, re: lastRequest, .subscribe(verb))))
     }
 
-    private mutating func attached(_ turn: inout Turn) {
+    private mutating func attached(_ context: inout Context) {
         guard case .attaching(let answer) = state else { return }
         state = .running
-        tag = Self.makeTag(using: &turn.random)
-        deadline = isConnected ? nil : turn.now + turn.rules.resourceConnect
-        let ice = turn.ice.configuration(for: id, now: turn.wallNow)
-        turn.reply(socket, .created(sdp: answer, tag: tag, ice))
-        watchNewest(&turn)
+        tag = Self.makeTag(using: &context.random)
+        deadline = isConnected ? nil : context.now + context.rules.resourceConnect
+        let ice = context.ice.configuration(for: id, now: context.wallNow)
+        context.reply(socket, .created(sdp: answer, tag: tag, ice))
+        watchNewest(&context)
     }
 
     /// Returns a new entity tag for one ICE session of this resource (RFC 9725 §4.3.1).
@@ -222,14 +222,14 @@ public struct MediaResource: Machine, Equatable, Sendable {
         return String(repeating: "0", count: 16 - text.utf8.count) + text
     }
 
-    private mutating func failed(_ message: ServerMessage.Failure, _ turn: inout Turn) {
-        if let restart, restart.offer == message.re { return refuse(restart, message.error, &turn) }
+    private mutating func failed(_ message: ServerMessage.Failure, _ context: inout Context) {
+        if let restart, restart.offer == message.re { return refuse(restart, message.error, &context) }
         guard message.re == lastRequest else { return }
         if state == .running {
             // The stream ended before the session handled the subscription.
             stream = nil
         } else {
-            depart(.clientDisconnected, message.error, &turn)
+            depart(.clientDisconnected, message.error, &context)
         }
     }
 
@@ -243,69 +243,69 @@ public struct MediaResource: Machine, Equatable, Sendable {
 
     /// Records the stream. A viewer of the newest camera who currently has no stream starts to watch it: a publisher that
     /// reconnects publishes a new stream.
-    private mutating func appeared(_ stream: StreamInfo, _ turn: inout Turn) {
+    private mutating func appeared(_ stream: StreamInfo, _ context: inout Context) {
         remember(stream)
-        watchNewest(&turn)
+        watchNewest(&context)
     }
 
-    private mutating func disappeared(_ stream: StreamID, _ turn: inout Turn) {
+    private mutating func disappeared(_ stream: StreamID, _ context: inout Context) {
         cameras.removeAll { $0 == stream }
         guard self.stream == stream else { return }
-        guard purpose == .watch(nil) else { return depart(.clientDisconnected, Self.noStream, &turn) }
+        guard purpose == .watch(nil) else { return depart(.clientDisconnected, Self.noStream, &context) }
         self.stream = state == .offering ? cameras.last : nil
-        watchNewest(&turn)
+        watchNewest(&context)
     }
 
-    private mutating func watchNewest(_ turn: inout Turn) {
+    private mutating func watchNewest(_ context: inout Context) {
         guard purpose == .watch(nil), state == .running, stream == nil, let newest = cameras.last else { return }
         stream = newest
         lastRequest += 1
-        subscribe(to: newest, &turn)
+        subscribe(to: newest, &context)
     }
 
     /// Turns audio on again as soon as a moderator ends a mute, because a WHIP client has no user interface to unmute.
-    private mutating func unmute(_ muted: SessionNotice.Muted, _ turn: inout Turn) {
+    private mutating func unmute(_ muted: SessionNotice.Muted, _ context: inout Context) {
         guard !muted.active, purpose == .publish, offer.mids.audio != nil, let stream,
             muted.stream ?? stream == stream
         else { return }
         var verb = SessionVerb.Update()
         (verb.session, verb.stream, verb.hasAudio) = (session, stream, true)
         lastRequest += 1
-        turn.tell(.session(session, .verb(id, re: lastRequest, .update(verb))))
+        context.tell(.session(session, .verb(id, re: lastRequest, .update(verb))))
     }
 
     // MARK: Requests
 
-    private mutating func perform(_ request: ResourceRequest, _ turn: inout Turn) {
+    private mutating func perform(_ request: ResourceRequest, _ context: inout Context) {
         do throws(WireError) {
-            try authorize(request, turn)
+            try authorize(request, context)
             switch request.action {
             case .delete:
-                turn.reply(socket, .deleted(re: request.re))
-                depart(.clientDisconnected, Self.noStream, &turn)
+                context.reply(socket, .deleted(re: request.re))
+                depart(.clientDisconnected, Self.noStream, &context)
             case .patch(let credentials, let condition):
                 try check(condition)
                 guard let credentials, credentials != offer.credentials else {
                     // The server is ICE-lite and gets the client's address from its connectivity checks (RFC 8445
                     // §6.1.1).
-                    return turn.reply(socket, .accepted(re: request.re))
+                    return context.reply(socket, .accepted(re: request.re))
                 }
-                try begin(credentials, re: request.re, &turn)
+                try begin(credentials, re: request.re, &context)
             }
         } catch {
-            turn.reply(socket, .refused(re: request.re, error))
+            context.reply(socket, .refused(re: request.re, error))
         }
     }
 
     /// Checks that the request has the token that created the resource, or another token with the same permission (RFC 9725
     /// §4.2).
-    private mutating func authorize(_ request: ResourceRequest, _ turn: Turn) throws(WireError) {
-        if let wait = requests.take(turn.rules.verbs, now: turn.now) {
+    private mutating func authorize(_ request: ResourceRequest, _ context: Context) throws(WireError) {
+        if let wait = requests.take(context.rules.verbs, now: context.now) {
             throw WireError(
                 .rateLimited, "Too many requests. Try again in \(wait.roundedText).", retryable: true, retryAfter: wait)
         }
         guard !constantTimeEquals(token, Array(request.token.utf8)) else { return }
-        _ = try turn.project.verifyResourceToken(request.token, for: session, purpose, now: turn.wallNow)
+        _ = try context.project.verifyResourceToken(request.token, for: session, purpose, now: context.wallNow)
     }
 
     private func check(_ condition: ResourceRequest.Condition) throws(WireError) {
@@ -324,7 +324,9 @@ public struct MediaResource: Machine, Equatable, Sendable {
     }
 
     /// Starts an ICE restart (RFC 9725 §4.3.3): sends the media plane the original offer with new credentials.
-    private mutating func begin(_ credentials: ResourceCredentials, re: UInt64, _ turn: inout Turn) throws(WireError) {
+    private mutating func begin(_ credentials: ResourceCredentials, re: UInt64, _ context: inout Context)
+        throws(WireError)
+    {
         guard credentials.ufrag != offer.credentials.ufrag, credentials.pwd != offer.credentials.pwd else {
             throw WireError(
                 .descriptionInvalid, "An ICE restart must change both a=ice-ufrag and a=ice-pwd (RFC 8839 §4.4.3.1.1).")
@@ -336,36 +338,36 @@ public struct MediaResource: Machine, Equatable, Sendable {
         var changed = offer
         changed.credentials = credentials
         restart = Restart(
-            re: re, offer: lastRequest, credentials: credentials, until: turn.now + turn.rules.resourceAnswer)
-        turn.media(.offer(id, re: lastRequest, purpose.side, sdp: changed.sdp))
+            re: re, offer: lastRequest, credentials: credentials, until: context.now + context.rules.resourceAnswer)
+        context.media(.offer(id, re: lastRequest, purpose.side, sdp: changed.sdp))
     }
 
-    private mutating func refuse(_ restart: Restart, _ error: WireError, _ turn: inout Turn) {
+    private mutating func refuse(_ restart: Restart, _ error: WireError, _ context: inout Context) {
         self.restart = nil
-        turn.reply(socket, .refused(re: restart.re, error))
+        context.reply(socket, .refused(re: restart.re, error))
     }
 
     // MARK: Ending
 
     /// Starts a timeout if the peer connection is lost, and stops it if the peer connection is back. A resource has no socket,
     /// so only its peer connection shows whether the client is still there.
-    private mutating func connected(_ isConnected: Bool, _ turn: Turn) {
+    private mutating func connected(_ isConnected: Bool, _ context: Context) {
         self.isConnected = isConnected
         guard state == .running else { return }
-        deadline = isConnected ? nil : turn.now + turn.rules.resourceConnect
+        deadline = isConnected ? nil : context.now + context.rules.resourceConnect
     }
 
     /// - Parameter error: the error with which to answer pending requests.
-    private mutating func depart(_ reason: GoneReason, _ error: WireError, _ turn: inout Turn) {
+    private mutating func depart(_ reason: GoneReason, _ error: WireError, _ context: inout Context) {
         switch state {
-        case .joining, .offering, .attaching: turn.reply(socket, .refused(re: nil, error))
+        case .joining, .offering, .attaching: context.reply(socket, .refused(re: nil, error))
         case .running, .gone: break
         }
-        if let restart { refuse(restart, error, &turn) }
+        if let restart { refuse(restart, error, &context) }
         state = .gone
-        if isJoined { turn.tell(.session(session, .gone(id, reason))) }
-        if usesMedia { turn.tell(.media(.leave(id))) }
-        turn.close(socket, .normal, "")
+        if isJoined { context.tell(.session(session, .gone(id, reason))) }
+        if usesMedia { context.tell(.media(.leave(id))) }
+        context.close(socket, .normal, "")
     }
 }
 

@@ -3,45 +3,45 @@ import Wire
 /// Translates negotiations with native clients, and relays those with other clients of PerchRTC's protocol.
 extension PerchClient {
     /// Asks the client to make an offer. If it may already have a peer connection, asks it to close that one first.
-    mutating func beginNegotiation(with member: ConnectionID, _ turn: inout Turn) {
+    mutating func beginNegotiation(with member: ConnectionID, _ context: inout Context) {
         guard var pair = pairs[member] else { return }
         if pair.wasTold {
             let bye = PerchSignal(connection: pair.connection ?? "none", .bye)
-            transmit(.signal(bye, from: pair.user), &turn)
+            transmit(.signal(bye, from: pair.user), &context)
         }
-        pair.told(now: turn.now)
+        pair.told(now: context.now)
         pairs[member] = pair
-        transmit(.connected(pair.user), &turn)
+        transmit(.connected(pair.user), &context)
     }
 
     // MARK: From the client
 
     /// Relays a message from the client if it belongs to the current peer connection.
-    mutating func pass(_ signal: PerchSignal, to member: ConnectionID, _ turn: inout Turn) {
+    mutating func pass(_ signal: PerchSignal, to member: ConnectionID, _ context: inout Context) {
         guard var pair = pairs[member] else { return }
         switch signal.content {
         case .offer:
             // The other end makes the offers.
             guard pair.offers else { return }
-            pair.offered(signal.connection, now: turn.now)
+            pair.offered(signal.connection, now: context.now)
         case .answer:
             guard !pair.offers, signal.connection == pair.connection else { return }
         case .candidate:
             guard signal.connection == pair.connection else { return }
         case .bye:
             guard signal.connection == pair.connection else { return }
-            pair.closed(now: turn.now)
+            pair.closed(now: context.now)
         }
         pairs[member] = pair
         if pair.isPerch {
-            turn.tell(.client(member, .perchSignal(id, signal)))
+            context.tell(.client(member, .perchSignal(id, signal)))
         } else {
-            negotiate(signal, with: member, number: pair.offerNumber, &turn)
+            negotiate(signal, with: member, number: pair.offerNumber, &context)
         }
     }
 
     private func negotiate(
-        _ signal: PerchSignal, with member: ConnectionID, number: Int, _ turn: inout Turn
+        _ signal: PerchSignal, with member: ConnectionID, number: Int, _ context: inout Context
     ) {
         guard let session else { return }
         var verb = SessionVerb.Negotiate()
@@ -63,7 +63,7 @@ extension PerchClient {
         // A native client always answers, and detects on its own that media ended.
         case .answer, .bye: return
         }
-        ask(.negotiate(verb), &turn)
+        ask(.negotiate(verb), &context)
     }
 
     private static func object(_ members: [(String, JSONValue)]) -> JSONValue {
@@ -74,32 +74,32 @@ extension PerchClient {
 
     // MARK: From other clients of this protocol
 
-    mutating func receive(_ signal: PerchSignal, from member: ConnectionID, _ turn: inout Turn) {
+    mutating func receive(_ signal: PerchSignal, from member: ConnectionID, _ context: inout Context) {
         guard var pair = pairs[member], pair.isPerch else { return }
         switch signal.content {
         case .offer:
             guard !pair.offers else { return }
-            pair.offered(signal.connection, now: turn.now)
+            pair.offered(signal.connection, now: context.now)
         case .answer:
             guard pair.offers, signal.connection == pair.connection else { return }
             pair.answered()
         case .candidate: guard signal.connection == pair.connection else { return }
         case .bye:
             guard signal.connection == pair.connection else { return }
-            pair.closed(now: turn.now)
+            pair.closed(now: context.now)
         }
         pairs[member] = pair
-        transmit(.signal(signal, from: pair.user), &turn)
+        transmit(.signal(signal, from: pair.user), &context)
     }
 
     // MARK: From native clients
 
-    mutating func receive(_ negotiate: SessionNotice.Negotiate, _ turn: inout Turn) {
+    mutating func receive(_ negotiate: SessionNotice.Negotiate, _ context: inout Context) {
         guard var pair = pairs[negotiate.from], !pair.isPerch else { return }
         if negotiate.description?.type == .offer {
             // The native client has more to send, or lost its connection. Only this client makes offers, so it must
             // start over.
-            pair.beginAgain(now: turn.now)
+            pair.beginAgain(now: context.now)
             pairs[negotiate.from] = pair
             return
         }
@@ -108,36 +108,36 @@ extension PerchClient {
             guard negotiate.offerNumber ?? pair.offerNumber == pair.offerNumber else { return }
             pair.answered()
             pairs[negotiate.from] = pair
-            transmit(.signal(.init(connection: connection, .answer(description.sdp)), from: pair.user), &turn)
+            transmit(.signal(.init(connection: connection, .answer(description.sdp)), from: pair.user), &context)
         } else if let candidate = negotiate.candidate.flatMap(PerchCandidate.init(native:)) {
-            transmit(.signal(.init(connection: connection, .candidate(candidate)), from: pair.user), &turn)
+            transmit(.signal(.init(connection: connection, .candidate(candidate)), from: pair.user), &context)
         }
     }
 
     // MARK: Streams
 
-    mutating func streamCreated(_ stream: StreamInfo, _ turn: inout Turn) {
+    mutating func streamCreated(_ stream: StreamInfo, _ context: inout Context) {
         // PerchRTC's protocol carries one video per user, which must not be a screen. Media between two clients of this
         // protocol needs no subscription.
         guard stream.videoType != .screen, let pair = pairs[stream.connection], !pair.isPerch else { return }
         pairs[stream.connection]?.streams.append(stream.id)
-        subscribe(to: stream.connection, &turn)
+        subscribe(to: stream.connection, &context)
     }
 
-    mutating func streamDestroyed(_ stream: StreamID, _ turn: inout Turn) {
+    mutating func streamDestroyed(_ stream: StreamID, _ context: inout Context) {
         guard let member = pairs.first(where: { $0.value.streams.contains(stream) })?.key else { return }
         pairs[member]?.streams.removeAll { $0 == stream }
         if pairs[member]?.subscribed == stream { pairs[member]?.subscribed = nil }
-        subscribe(to: member, &turn)
+        subscribe(to: member, &context)
     }
 
-    private mutating func subscribe(to member: ConnectionID, _ turn: inout Turn) {
+    private mutating func subscribe(to member: ConnectionID, _ context: inout Context) {
         guard let session, let pair = pairs[member], pair.subscribed == nil, let stream = pair.streams.first else {
             return
         }
         pairs[member]?.subscribed = stream
-        ask(.subscribe(.init(session: session, stream: stream)), &turn)
-        pairs[member]?.begin(now: turn.now)
+        ask(.subscribe(.init(session: session, stream: stream)), &context)
+        pairs[member]?.begin(now: context.now)
     }
 }
 

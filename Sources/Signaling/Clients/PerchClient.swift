@@ -57,16 +57,16 @@ public struct PerchClient: Machine, Equatable, Sendable {
     private var malformed: Budget
 
     /// Requests to join the room, or to create it as a mesh room.
-    init(_ arrival: PerchArrival, id: ConnectionID, _ turn: inout Turn) {
+    init(_ arrival: PerchArrival, id: ConnectionID, _ context: inout Context) {
         self.id = id
-        identity = turn.project.perchIdentity(user: arrival.place.user, address: arrival.address)
+        identity = context.project.perchIdentity(user: arrival.place.user, address: arrival.address)
         (socket, place) = (arrival.socket, arrival.place)
         users = PerchUsers(own: arrival.place.user)
-        messages = Budget(turn.rules.messages, now: turn.now)
-        negotiations = Budget(turn.rules.negotiations, now: turn.now)
-        malformed = Budget(Self.malformedRate(turn), now: turn.now)
+        messages = Budget(context.rules.messages, now: context.now)
+        negotiations = Budget(context.rules.negotiations, now: context.now)
+        malformed = Budget(Self.malformedRate(context), now: context.now)
         guard let name = RoomName(arrival.place.room) else {
-            refuse(.perchRoomName, .forbidden, &turn)
+            refuse(.perchRoomName, .forbidden, &context)
             return
         }
         var options = RoomChanges()
@@ -74,13 +74,13 @@ public struct PerchClient: Machine, Equatable, Sendable {
         let shown = PersonName.vouched(arrival.place.user)
         let applicant = RoomApplicant(
             client: id, identity: identity, address: arrival.address,
-            name: shown.isEmpty ? PersonName.generated(turn.project.personID(of: identity)) : shown, isPerch: true)
+            name: shown.isEmpty ? PersonName.generated(context.project.personID(of: identity)) : shown, isPerch: true)
         let join = RoomVerb.Join(name: name, displayName: applicant.name, options: options)
-        turn.tell(.roomRegister(.join(RoomApplication(applicant: applicant, re: Step.room.rawValue, join: join))))
+        context.tell(.roomRegistry(.join(RoomApplication(applicant: applicant, re: Step.room.rawValue, join: join))))
     }
 
-    private static func malformedRate(_ turn: Turn) -> Budget.Rate {
-        Budget.Rate(perMinute: turn.rules.malformedPerMinute)
+    private static func malformedRate(_ context: Context) -> Budget.Rate {
+        Budget.Rate(perMinute: context.rules.malformedPerMinute)
     }
 
     var isOver: Bool { state == .over }
@@ -89,28 +89,28 @@ public struct PerchClient: Machine, Equatable, Sendable {
     /// The room's session, while this client is in it.
     var session: SessionID? { if case .inside(let session) = state { session } else { nil } }
 
-    mutating func handleTimeout(_ turn: inout Turn) {
+    mutating func handleTimeout(_ context: inout Context) {
         for member in pairs.keys.sorted() {
-            guard let pair = pairs[member], let due = pair.dueAt, due <= turn.now else { continue }
-            beginNegotiation(with: member, &turn)
+            guard let pair = pairs[member], let due = pair.dueAt, due <= context.now else { continue }
+            beginNegotiation(with: member, &context)
         }
     }
 
-    mutating func handle(_ event: ClientEvent, _ turn: inout Turn) {
+    mutating func handle(_ event: ClientEvent, _ context: inout Context) {
         guard state != .over else { return }
         switch event {
-        case .perch(let socket, let request): if socket == self.socket { receive(request, &turn) }
-        case .perchSignal(let member, let signal): receive(signal, from: member, &turn)
-        case .deliver(let message): deliver(message, &turn)
-        case .deliverBroadcast(let broadcast): deliver(broadcast.message, &turn)
+        case .perch(let socket, let request): if socket == self.socket { receive(request, &context) }
+        case .perchSignal(let member, let signal): receive(signal, from: member, &context)
+        case .deliver(let message): deliver(message, &context)
+        case .deliverBroadcast(let broadcast): deliver(broadcast.message, &context)
         case .room(let seat): room = seat
-        case .joinRefused(_, let error, _): refuse(error, .forbidden, &turn)
+        case .joinRefused(_, let error, _): refuse(error, .forbidden, &context)
         // The room then sends the client the reason.
         case .leftSession(_, _, let moderator):
-            if let room { turn.tell(.room(room.name, .leftSession(id, by: moderator))) }
+            if let room { context.tell(.room(room.name, .leftSession(id, by: moderator))) }
         case .closed(let socket, let leaving):
-            if socket == self.socket { depart(leaving ? .clientDisconnected : .networkDisconnected, &turn) }
-        case .expel(let error, let code, _): refuse(error, code, &turn)
+            if socket == self.socket { depart(leaving ? .clientDisconnected : .networkDisconnected, &context) }
+        case .expel(let error, let code, _): refuse(error, code, &context)
         // Events that only other clients use.
         case .message, .unreadable, .asked, .moved, .resume, .roulette, .call, .connected, .requested: return
         }
@@ -118,128 +118,131 @@ public struct PerchClient: Machine, Equatable, Sendable {
 
     // MARK: From the client
 
-    private mutating func receive(_ request: PerchRequest, _ turn: inout Turn) {
-        guard messages.take(turn.rules.messages, now: turn.now) == nil else {
-            return refuse(.perchFlood, .tooMany, &turn)
+    private mutating func receive(_ request: PerchRequest, _ context: inout Context) {
+        guard messages.take(context.rules.messages, now: context.now) == nil else {
+            return refuse(.perchFlood, .tooMany, &context)
         }
         switch request {
         case .ping: return
         case .unreadable:
-            guard malformed.take(Self.malformedRate(turn), now: turn.now) != nil else { return }
-            refuse(WireError(.malformed, "Too many malformed messages. Send valid ones."), .malformed, &turn)
+            guard malformed.take(Self.malformedRate(context), now: context.now) != nil else { return }
+            refuse(WireError(.malformed, "Too many malformed messages. Send valid ones."), .malformed, &context)
         case .signal(let signal, to: let user):
-            let cost = Double(1 + signal.size / turn.rules.bytesPerNegotiation)
-            guard negotiations.take(turn.rules.negotiations, cost: cost, now: turn.now) == nil else {
-                return refuse(.perchFlood, .tooMany, &turn)
+            let cost = Double(1 + signal.size / context.rules.bytesPerNegotiation)
+            guard negotiations.take(context.rules.negotiations, cost: cost, now: context.now) == nil else {
+                return refuse(.perchFlood, .tooMany, &context)
             }
             // The user has left in the meantime.
             guard let member = users.member(user) else { return }
-            pass(signal, to: member, &turn)
+            pass(signal, to: member, &context)
         }
     }
 
     // MARK: From the room and its session
 
-    private mutating func deliver(_ message: ServerMessage, _ turn: inout Turn) {
+    private mutating func deliver(_ message: ServerMessage, _ context: inout Context) {
         switch message {
-        case .room(let notice): deliver(notice, &turn)
-        case .session(let notice): deliver(notice, &turn)
+        case .room(let notice): deliver(notice, &context)
+        case .session(let notice): deliver(notice, &context)
         case .error(let failure):
-            if let re = failure.re, re < Step.other.rawValue { refuse(failure.error, .forbidden, &turn) }
+            if let re = failure.re, re < Step.other.rawValue { refuse(failure.error, .forbidden, &context) }
         default: return
         }
     }
 
-    private mutating func deliver(_ notice: RoomNotice, _ turn: inout Turn) {
+    private mutating func deliver(_ notice: RoomNotice, _ context: inout Context) {
         switch notice {
         case .joined(let joined):
             for person in joined.people { names[person.connection] = person.displayName }
-            join(joined.admission, &turn)
+            join(joined.admission, &context)
         case .person(let person): names[person.connection] = person.state == .left ? nil : person.displayName
-        case .ended(let ended): refuse(.perchEnded(ended.reason), .forbidden, &turn)
-        case .refused(let refused): refuse(WireError(refused.code, refused.message), .forbidden, &turn)
+        case .ended(let ended): refuse(.perchEnded(ended.reason), .forbidden, &context)
+        case .refused(let refused): refuse(WireError(refused.code, refused.message), .forbidden, &context)
         case .waiting, .knock, .changed, .said, .reacted, .upload, .fileRemoved: return
         }
     }
 
-    private mutating func join(_ admission: Admission, _ turn: inout Turn) {
+    private mutating func join(_ admission: Admission, _ context: inout Context) {
         do throws(WireError) {
-            let grant = try turn.project.verifySessionToken(admission.token, for: admission.session, now: turn.wallNow)
+            let grant = try context.project.verifySessionToken(
+                admission.token, for: admission.session, now: context.wallNow)
             state = .joining(admission.session)
-            turn.tell(.session(admission.session, .join(id, identity, grant, re: Step.session.rawValue)))
+            context.tell(.session(admission.session, .join(id, identity, grant, re: Step.session.rawValue)))
         } catch {
-            refuse(error, .forbidden, &turn)
+            refuse(error, .forbidden, &context)
         }
     }
 
-    private mutating func deliver(_ notice: SessionNotice, _ turn: inout Turn) {
+    private mutating func deliver(_ notice: SessionNotice, _ context: inout Context) {
         switch notice {
-        case .joined(let joined): joinedSession(joined, &turn)
+        case .joined(let joined): joinedSession(joined, &context)
         case .published(let published): stream = published.stream.id
-        case .connectionCreated(let created): meet(created.connection.id, isNewcomer: true, &turn)
-        case .connectionDestroyed(let gone): part(from: gone.connection, &turn)
-        case .streamCreated(let created): streamCreated(created.stream, &turn)
-        case .streamDestroyed(let ended): streamDestroyed(ended.stream, &turn)
-        case .subscribed(let subscribed): pairs[subscribed.connection]?.begin(now: turn.now)
-        case .negotiate(let negotiate): receive(negotiate, &turn)
+        case .connectionCreated(let created): meet(created.connection.id, isNewcomer: true, &context)
+        case .connectionDestroyed(let gone): part(from: gone.connection, &context)
+        case .streamCreated(let created): streamCreated(created.stream, &context)
+        case .streamDestroyed(let ended): streamDestroyed(ended.stream, &context)
+        case .subscribed(let subscribed): pairs[subscribed.connection]?.begin(now: context.now)
+        case .negotiate(let negotiate): receive(negotiate, &context)
         default: return
         }
     }
 
-    private mutating func joinedSession(_ joined: SessionNotice.Joined, _ turn: inout Turn) {
+    private mutating func joinedSession(_ joined: SessionNotice.Joined, _ context: inout Context) {
         state = .inside(joined.session)
         var publish = SessionVerb.Publish()
         (publish.session, publish.name, publish.videoType) = (joined.session, names[id], .camera)
-        ask(.publish(publish), .publish, &turn)
-        for connection in joined.connections { meet(connection.id, isNewcomer: false, &turn) }
+        ask(.publish(publish), .publish, &context)
+        for connection in joined.connections { meet(connection.id, isNewcomer: false, &context) }
         // Include only the members whose offers the client must wait for. The others follow as `peer_connected`.
         let waitsFor = joined.connections.compactMap { pairs[$0.id] }.filter { !$0.offers }
-        transmit(.peers(waitsFor.map(\.user)), &turn)
-        for stream in joined.streams { streamCreated(stream, &turn) }
+        transmit(.peers(waitsFor.map(\.user)), &context)
+        for stream in joined.streams { streamCreated(stream, &context) }
     }
 
     /// - Parameter isNewcomer: whether the other member joined after this client.
-    private mutating func meet(_ member: ConnectionID, isNewcomer: Bool, _ turn: inout Turn) {
+    private mutating func meet(_ member: ConnectionID, isNewcomer: Bool, _ context: inout Context) {
         guard member != id, pairs[member] == nil else { return }
         let user = users.add(member, named: names[member] ?? "")
         var pair = PerchPair(user: user, isPerch: member.isPerch, offers: !member.isPerch || isNewcomer)
-        if member.isPerch { pair.begin(now: turn.now) }
+        if member.isPerch { pair.begin(now: context.now) }
         pairs[member] = pair
     }
 
-    private mutating func part(from member: ConnectionID, _ turn: inout Turn) {
+    private mutating func part(from member: ConnectionID, _ context: inout Context) {
         guard let pair = pairs.removeValue(forKey: member) else { return }
         // PerchRTC keeps a working media connection if it only receives `peer_removed`.
         if let connection = pair.connection {
-            transmit(.signal(.init(connection: connection, .bye), from: pair.user), &turn)
+            transmit(.signal(.init(connection: connection, .bye), from: pair.user), &context)
         }
-        if pair.wasTold || !pair.offers { transmit(.removed(pair.user), &turn) }
+        if pair.wasTold || !pair.offers { transmit(.removed(pair.user), &context) }
         users.remove(member)
     }
 
     // MARK: Sending
 
-    private func ask(_ verb: SessionVerb, _ step: Step, _ turn: inout Turn) {
-        if let session { turn.tell(.session(session, .verb(id, re: step.rawValue, verb))) }
+    private func ask(_ verb: SessionVerb, _ step: Step, _ context: inout Context) {
+        if let session { context.tell(.session(session, .verb(id, re: step.rawValue, verb))) }
     }
 
     /// Sends a request whose answer is ignored.
-    func ask(_ verb: SessionVerb, _ turn: inout Turn) { ask(verb, .other, &turn) }
+    func ask(_ verb: SessionVerb, _ context: inout Context) { ask(verb, .other, &context) }
 
-    func transmit(_ notice: PerchNotice, _ turn: inout Turn) { turn.transmit(socket, notice.encode(for: place)) }
+    func transmit(_ notice: PerchNotice, _ context: inout Context) {
+        context.transmit(socket, notice.encode(for: place))
+    }
 
     // MARK: Leaving
 
     /// Sends the client the reason why it cannot be in the room, and closes its socket.
-    private mutating func refuse(_ error: WireError, _ code: CloseCode, _ turn: inout Turn) {
-        transmit(.refused(error), &turn)
-        turn.close(socket, code, error.message)
-        depart(.forceDisconnected, &turn)
+    private mutating func refuse(_ error: WireError, _ code: CloseCode, _ context: inout Context) {
+        transmit(.refused(error), &context)
+        context.close(socket, code, error.message)
+        depart(.forceDisconnected, &context)
     }
 
-    private mutating func depart(_ reason: GoneReason, _ turn: inout Turn) {
-        if let session { turn.tell(.session(session, .gone(id, reason))) }
-        if let room { turn.tell(.room(room.name, .gone(id))) }
+    private mutating func depart(_ reason: GoneReason, _ context: inout Context) {
+        if let session { context.tell(.session(session, .gone(id, reason))) }
+        if let room { context.tell(.room(room.name, .gone(id))) }
         pairs = [:]
         state = .over
     }

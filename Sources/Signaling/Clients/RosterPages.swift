@@ -49,19 +49,19 @@ extension Client {
 
     /// Withholds the message that another client joined a session if too many messages are unacknowledged. Notifies the
     /// session, which announces the join in a page after the acknowledgment.
-    mutating func withhold(_ message: ServerMessage, _ turn: inout Turn) -> Bool {
-        guard case .session(.connectionCreated(let created)) = message, link.keptBytes > turn.rules.rosterPage else {
+    mutating func withhold(_ message: ServerMessage, _ context: inout Context) -> Bool {
+        guard case .session(.connectionCreated(let created)) = message, link.keptBytes > context.rules.rosterPage else {
             return false
         }
         pages.expect(link.sent, in: created.session)
-        turn.tell(.session(created.session, .lagging(id, behind: created.connection.id)))
+        context.tell(.session(created.session, .lagging(id, behind: created.connection.id)))
         return true
     }
 
     /// Handles an acknowledgment. Requests the pages that may now be sent.
-    mutating func acknowledged(upTo ack: UInt64, _ turn: inout Turn) {
+    mutating func acknowledged(upTo ack: UInt64, _ context: inout Context) {
         link.acknowledged(upTo: ack)
         guard ack <= link.sent else { return }
-        for session in pages.take(upTo: ack) { turn.tell(.session(session, .rosterAcknowledged(id))) }
+        for session in pages.take(upTo: ack) { context.tell(.session(session, .rosterAcknowledged(id))) }
     }
 }

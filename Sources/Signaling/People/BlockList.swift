@@ -16,37 +16,37 @@ struct BlockList: Equatable, Sendable {
     /// Blocks a person. The two no longer see each other in lists and are no longer matched.
     ///
     /// - Returns: true if the person was not blocked before.
-    mutating func add(_ other: IdentityID, of owner: IdentityID, _ turn: inout Turn) -> Bool {
+    mutating func add(_ other: IdentityID, of owner: IdentityID, _ context: inout Context) -> Bool {
         guard all.insert(other).inserted else { return false }
         oldestFirst.append(other)
-        if oldestFirst.count > turn.rules.maxBlocks { all.remove(oldestFirst.removeFirst()) }
-        turn.tell(.pool(.exclude(owner, other)))
+        if oldestFirst.count > context.rules.maxBlocks { all.remove(oldestFirst.removeFirst()) }
+        context.tell(.pool(.exclude(owner, other)))
         return true
     }
 
-    mutating func unblock(_ person: PersonID, _ request: Request, of owner: IdentityID, _ turn: inout Turn) {
-        let project = turn.project
+    mutating func unblock(_ person: PersonID, _ request: Request, of owner: IdentityID, _ context: inout Context) {
+        let project = context.project
         // Compare ids instead of looking the person up, so that deleted people can be unblocked too.
         let named = oldestFirst.firstIndex {
             project.blockedID(of: $0, by: owner) == person || project.personID(of: $0) == person
         }
         guard let index = named else {
             let error = WireError(.notFound, "No blocked person has this ID. Request presence.blocked again.")
-            return turn.fail(error, request)
+            return context.fail(error, request)
         }
         let other = oldestFirst.remove(at: index)
         all.remove(other)
-        turn.persist(.unblock(owner: owner, blocked: other))
-        turn.ok(request)
+        context.persist(.unblock(owner: owner, blocked: other))
+        context.ok(request)
     }
 
     /// Sends the list of blocked people, newest first, with the names under which this person knows them.
-    func list(_ names: [IdentityID: String], _ request: Request, of owner: IdentityID, _ turn: inout Turn) {
-        let project = turn.project
+    func list(_ names: [IdentityID: String], _ request: Request, of owner: IdentityID, _ context: inout Context) {
+        let project = context.project
         let people = oldestFirst.reversed().prefix(Self.maxListed).map { other in
             let person = project.blockedID(of: other, by: owner)
             return PersonInfo(id: person, name: names[other] ?? PersonName.generated(person), online: false)
         }
-        turn.send(.presence(.blocked(PeopleList(re: request.re, people: people))), to: request.client)
+        context.send(.presence(.blocked(PeopleList(re: request.re, people: people))), to: request.client)
     }
 }

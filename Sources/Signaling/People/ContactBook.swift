@@ -31,7 +31,7 @@ struct ContactBook: Equatable, Sendable {
 
     // MARK: Meetings
 
-    mutating func recordCall(in call: CallDesk.Part, _ now: Timestamp) {
+    mutating func recordCall(in call: CallState.Part, _ now: Timestamp) {
         meetings.recordCall(in: call.id, with: call.offer.other.identity, now: now)
     }
 
@@ -40,9 +40,9 @@ struct ContactBook: Equatable, Sendable {
     mutating func forgetMeetings(with other: IdentityID) { meetings.forget(other) }
 
     /// Sends pending contact requests to a device that just went online.
-    func sendRequests(to client: ConnectionID, _ turn: inout Turn) {
+    func sendRequests(to client: ConnectionID, _ context: inout Context) {
         for request in meetings.requests where request.other != nil && !request.isMine {
-            turn.send(.contact(.asked(request.meeting)), to: client)
+            context.send(.contact(.asked(request.meeting)), to: client)
         }
     }
 
@@ -52,71 +52,75 @@ struct ContactBook: Equatable, Sendable {
     ///
     /// - Returns: the other person, if they had already requested to keep in touch and both now agree; otherwise nil.
     mutating func keep(
-        _ encounter: Encounter, _ request: Request, _ facts: Facts, _ turn: inout Turn
+        _ encounter: Encounter, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context
     ) -> Counterpart? {
         do throws(WireError) {
-            let other = try permitted(encounter, facts, turn)
-            let asker = meetings.recordRequest(encounter.meeting, by: nil, now: turn.now).other
+            let other = try permitted(encounter, snapshot, context)
+            let asker = meetings.recordRequest(encounter.meeting, by: nil, now: context.now).other
             // Answer after the other person: they may store the contact, and then the answer must wait until it is stored.
-            if asker == nil { turn.tell(.person(other, .contact(.asked(encounter.meeting, by: facts.acquaintance)))) }
-            turn.ok(request)
+            if asker == nil {
+                context.tell(.person(other, .contact(.asked(encounter.meeting, by: snapshot.acquaintance))))
+            }
+            context.ok(request)
             return asker
         } catch {
-            turn.fail(error, request)
+            context.fail(error, request)
         }
         return nil
     }
 
     private func permitted(
-        _ encounter: Encounter, _ facts: Facts, _ turn: Turn
+        _ encounter: Encounter, _ snapshot: PersonSnapshot, _ context: Context
     ) throws(WireError) -> IdentityID {
         guard let other = encounter.other else {
             throw WireError(.notFound, "Unknown chat or call, or it ended too long ago. Send a more recent one.")
         }
-        guard !facts.blocks.contains(other) else {
+        guard !snapshot.blocks.contains(other) else {
             throw WireError(.notPermitted, "You have blocked this person. Unblock them first.")
         }
-        guard hasRoom(for: other, turn) else {
+        guard hasRoom(for: other, context) else {
             throw WireError(
                 .notPermitted, "You already have \(contacts.count) contacts, the maximum. Remove one first.")
         }
         return other
     }
 
-    private func hasRoom(for other: IdentityID, _ turn: Turn) -> Bool {
-        contacts.count < turn.rules.maxContacts || contains(other)
+    private func hasRoom(for other: IdentityID, _ context: Context) -> Bool {
+        contacts.count < context.rules.maxContacts || contains(other)
     }
 
     /// Handles the other person's request to keep in touch.
     ///
     /// - Returns: true if this person had already requested to keep in touch, so both now agree.
     mutating func asked(
-        _ encounter: Encounter, by other: Counterpart, _ facts: Facts, _ turn: inout Turn
+        _ encounter: Encounter, by other: Counterpart, _ snapshot: PersonSnapshot, _ context: inout Context
     ) -> Bool {
         let meeting = encounter.meeting
-        guard encounter.other == other.identity, !facts.blocks.contains(other.identity) else { return false }
+        guard encounter.other == other.identity, !snapshot.blocks.contains(other.identity) else { return false }
         let isKnown = meetings.requests.contains { $0.meeting == meeting && $0.other != nil }
-        let contactRequest = meetings.recordRequest(meeting, by: other, now: turn.now)
+        let contactRequest = meetings.recordRequest(meeting, by: other, now: context.now)
         if contactRequest.isMine || contains(other.identity) { return true }
-        if !isKnown { tell(facts.devices, .asked(meeting), &turn) }
+        if !isKnown { tell(snapshot.devices, .asked(meeting), &context) }
         return false
     }
 
     /// Handles the new contact that the other person's state machine has stored.
     ///
     /// - Returns: true if this person still agrees; false if the contact was removed from both contact books.
-    func accepts(_ other: Counterpart, _ facts: Facts, _ turn: inout Turn) -> Bool {
-        if !facts.blocks.contains(other.identity), hasRoom(for: other.identity, turn) { return true }
-        giveUp(other.identity, facts.id, &turn)
+    func accepts(_ other: Counterpart, _ snapshot: PersonSnapshot, _ context: inout Context) -> Bool {
+        if !snapshot.blocks.contains(other.identity), hasRoom(for: other.identity, context) { return true }
+        giveUp(other.identity, snapshot.id, &context)
         return false
     }
 
-    mutating func add(_ other: Counterpart, _ meeting: MeetingReference, _ devices: DeviceList, _ turn: inout Turn) {
+    mutating func add(
+        _ other: Counterpart, _ meeting: MeetingReference, _ devices: DeviceList, _ context: inout Context
+    ) {
         meetings.fulfilled(meeting)
         contacts.removeAll { $0.identity == other.identity }
         contacts.append(Contact(identity: other.identity, name: other.name))
         note(other)
-        tell(devices, .added(.init(person: other.info, meeting: meeting)), &turn)
+        tell(devices, .added(.init(person: other.info, meeting: meeting)), &context)
     }
 
     private mutating func note(_ other: Counterpart) {
@@ -125,44 +129,46 @@ struct ContactBook: Equatable, Sendable {
 
     // MARK: Listing
 
-    func list(_ request: Request, _ turn: inout Turn) {
-        let project = turn.project
+    func list(_ request: Request, _ context: inout Context) {
+        let project = context.project
         let people = contacts.map { contact in
             PersonInfo(
                 id: project.personID(of: contact.identity), name: contact.name,
                 online: online.contains(contact.identity)
             )
         }
-        turn.send(.contact(.list(PeopleList(re: request.re, people: people))), to: request.client)
+        context.send(.contact(.list(PeopleList(re: request.re, people: people))), to: request.client)
     }
 
     // MARK: Removing
 
-    mutating func remove(_ verb: PersonReference, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
-        let project = turn.project
+    mutating func remove(
+        _ verb: PersonReference, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context
+    ) {
+        let project = context.project
         guard let contact = contacts.first(where: { project.personID(of: $0.identity) == verb.person }) else {
             let error = WireError(.notFound, "This person is not in your contacts. Request contact.list again.")
-            return turn.fail(error, request)
+            return context.fail(error, request)
         }
-        remove(contact.identity, of: facts.id, &turn)
-        turn.ok(request)
-        tell(facts.devices, .removed(verb), except: request.client, &turn)
+        remove(contact.identity, of: snapshot.id, &context)
+        context.ok(request)
+        tell(snapshot.devices, .removed(verb), except: request.client, &context)
     }
 
     /// Removes a contact from both people's contact books. Does nothing if `other` is not a contact.
-    mutating func remove(_ other: IdentityID, of id: IdentityID, _ turn: inout Turn) {
-        if forget(other) { giveUp(other, id, &turn) }
+    mutating func remove(_ other: IdentityID, of id: IdentityID, _ context: inout Context) {
+        if forget(other) { giveUp(other, id, &context) }
     }
 
     /// Handles that the other person has removed this person from their contacts.
-    mutating func removed(by other: IdentityID, _ facts: Facts, _ turn: inout Turn) {
+    mutating func removed(by other: IdentityID, _ snapshot: PersonSnapshot, _ context: inout Context) {
         guard forget(other) else { return }
-        tell(facts.devices, .removed(.init(person: turn.project.personID(of: other))), &turn)
+        tell(snapshot.devices, .removed(.init(person: context.project.personID(of: other))), &context)
     }
 
-    private func giveUp(_ other: IdentityID, _ id: IdentityID, _ turn: inout Turn) {
-        turn.persist(.lostTouch(id, other))
-        turn.tell(.person(other, .contact(.removed(by: id))))
+    private func giveUp(_ other: IdentityID, _ id: IdentityID, _ context: inout Context) {
+        context.persist(.lostTouch(id, other))
+        context.tell(.person(other, .contact(.removed(by: id))))
     }
 
     private mutating func forget(_ other: IdentityID) -> Bool {
@@ -175,9 +181,9 @@ struct ContactBook: Equatable, Sendable {
     /// Notifies all contacts that this person was deleted. Storage deletes the contacts with the person.
     ///
     /// - Returns: the people who were contacts.
-    mutating func loseAll(of id: IdentityID, _ turn: inout Turn) -> [IdentityID] {
+    mutating func loseAll(of id: IdentityID, _ context: inout Context) -> [IdentityID] {
         let former = contacts.map(\.identity)
-        for contact in former { turn.tell(.person(contact, .contact(.removed(by: id)))) }
+        for contact in former { context.tell(.person(contact, .contact(.removed(by: id)))) }
         (contacts, online) = ([], [])
         return former
     }
@@ -185,40 +191,40 @@ struct ContactBook: Equatable, Sendable {
     // MARK: Presence
 
     /// Notifies all contacts that this person's name or online status has changed.
-    func tellPresence(_ facts: Facts, _ turn: inout Turn) {
+    func tellPresence(_ snapshot: PersonSnapshot, _ context: inout Context) {
         for contact in contacts {
-            turn.tell(.person(contact.identity, .contact(.presence(of: facts.counterpart))))
+            context.tell(.person(contact.identity, .contact(.presence(of: snapshot.counterpart))))
         }
     }
 
     /// Requests the online status of all contacts, when this person's first device connects.
-    func inquire(for id: IdentityID, _ turn: inout Turn) {
-        for contact in contacts { turn.tell(.person(contact.identity, .contact(.inquired(by: id)))) }
+    func query(for id: IdentityID, _ context: inout Context) {
+        for contact in contacts { context.tell(.person(contact.identity, .contact(.queried(by: id)))) }
     }
 
     /// Answers a contact's request for this person's online status.
-    func inquired(by other: IdentityID, _ facts: Facts, _ turn: inout Turn) {
-        guard facts.isSeenOnline, contains(other) else { return }
-        turn.tell(.person(other, .contact(.presence(of: facts.counterpart))))
+    func queried(by other: IdentityID, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        guard snapshot.isSeenOnline, contains(other) else { return }
+        context.tell(.person(other, .contact(.presence(of: snapshot.counterpart))))
     }
 
-    mutating func presenceChanged(of other: Counterpart, _ devices: DeviceList, _ turn: inout Turn) {
+    mutating func presenceChanged(of other: Counterpart, _ devices: DeviceList, _ context: inout Context) {
         guard let index = contacts.firstIndex(where: { $0.identity == other.identity }) else { return }
         let wasOnline = online.contains(other.identity)
         guard wasOnline != other.isOnline || contacts[index].name != other.name else { return }
         contacts[index].name = other.name
         note(other)
         let news = ContactNotice.Changed(person: other.info)
-        for client in devices.present { turn.send(.contact(.changed(news)), to: client) }
+        for client in devices.present { context.send(.contact(.changed(news)), to: client) }
     }
 
     /// Notifies all devices, even those that did not send `presence.appear`, because people in a roulette chat need not send
     /// it. Skips legacy clients, whose protocol has no such message.
     private func tell(
-        _ devices: DeviceList, _ news: ContactNotice, except excluded: ConnectionID? = nil, _ turn: inout Turn
+        _ devices: DeviceList, _ news: ContactNotice, except excluded: ConnectionID? = nil, _ context: inout Context
     ) {
         for client in devices.clients where client != excluded && devices[client]?.home == nil {
-            turn.send(.contact(news), to: client)
+            context.send(.contact(news), to: client)
         }
     }
 }

@@ -37,42 +37,42 @@ struct DeviceCodes: Machine {
 
     var nextTimeout: Timestamp? { expiring.first?.expires }
 
-    mutating func handle(_ event: DeviceCodesEvent, _ turn: inout Turn) {
+    mutating func handle(_ event: DeviceCodesEvent, _ context: inout Context) {
         switch event {
         case .make(let owner, let client, let re):
-            make(for: owner, Request(client, re), &turn)
+            make(for: owner, Request(client, re), &context)
         case .use(let verb, let device, let client, let address, let re):
             let request = Request(client, re)
-            if let wait = guesses.take(address, turn.rules.linkGuesses, now: turn.now) {
+            if let wait = guesses.take(address, context.rules.linkGuesses, now: context.now) {
                 let error = WireError(
                     .rateLimited, "Too many pairing codes tried. Try again in \(wait.roundedText).",
                     retryable: true, retryAfter: wait)
-                return turn.fail(error, request)
+                return context.fail(error, request)
             }
-            use(verb, by: device, request, &turn)
+            use(verb, by: device, request, &context)
         case .withdraw(let owner): withdraw(owner)
         }
     }
 
-    mutating func handleTimeout(_ turn: inout Turn) {
-        while let first = expiring.first, first.expires <= turn.now {
+    mutating func handleTimeout(_ context: inout Context) {
+        while let first = expiring.first, first.expires <= context.now {
             expiring.removeFirst()
-            if let code = codes[first.code], code.expires <= turn.now { withdraw(code.owner) }
+            if let code = codes[first.code], code.expires <= context.now { withdraw(code.owner) }
         }
     }
 
     // MARK: Codes
 
-    private mutating func make(for owner: IdentityID, _ request: Request, _ turn: inout Turn) {
+    private mutating func make(for owner: IdentityID, _ request: Request, _ context: inout Context) {
         withdraw(owner)
         guard codes.count < Self.maxCodes else {
             let error = WireError(
                 .rateLimited, "Too many devices are being linked right now. Try again in a minute.", retryable: true)
-            return turn.fail(error, request)
+            return context.fail(error, request)
         }
-        var text = PairingCode.random(using: &turn.random)
-        while codes[text] != nil { text = PairingCode.random(using: &turn.random) }
-        let expires = turn.now + turn.rules.linkCodeLifetime
+        var text = PairingCode.random(using: &context.random)
+        while codes[text] != nil { text = PairingCode.random(using: &context.random) }
+        let expires = context.now + context.rules.linkCodeLifetime
         codes[text] = Code(owner: owner, expires: expires)
         byOwner[owner] = text
         expiring.append((text, expires))
@@ -81,8 +81,8 @@ struct DeviceCodes: Machine {
         if expiring.count > 2 * codes.count + 64 {
             expiring.removeAll { entry in codes[entry.code]?.expires != entry.expires }
         }
-        let code = PresenceNotice.LinkCode(re: request.re, code: text.shown, expiresIn: turn.rules.linkCodeLifetime)
-        turn.send(.presence(.linkCode(code)), to: request.client)
+        let code = PresenceNotice.LinkCode(re: request.re, code: text.shown, expiresIn: context.rules.linkCodeLifetime)
+        context.send(.presence(.linkCode(code)), to: request.client)
     }
 
     private mutating func withdraw(_ owner: IdentityID) {
@@ -90,21 +90,21 @@ struct DeviceCodes: Machine {
     }
 
     private mutating func use(
-        _ verb: PresenceVerb.UseLink, by device: IdentityID, _ request: Request, _ turn: inout Turn
+        _ verb: PresenceVerb.UseLink, by device: IdentityID, _ request: Request, _ context: inout Context
     ) {
-        guard let text = PairingCode(verb.code), let code = codes[text], turn.now < code.expires else {
+        guard let text = PairingCode(verb.code), let code = codes[text], context.now < code.expires else {
             let error = WireError(
                 .linkInvalid, "This pairing code is wrong, used or expired. Get a new one on the other device.")
-            return turn.fail(error, request)
+            return context.fail(error, request)
         }
         guard code.owner != device else {
             let error = WireError(
                 .linkInvalid, "This is your own pairing code. Enter it on the device that you want to add.")
-            return turn.fail(error, request)
+            return context.fail(error, request)
         }
         withdraw(code.owner)
-        let linked = LinkedDevice(identity: device, label: verb.label ?? "", linkedAt: turn.wallNow)
-        turn.tell(.person(code.owner, .presence(.linked(linked, request.client, re: request.re))))
+        let linked = LinkedDevice(identity: device, label: verb.label ?? "", linkedAt: context.wallNow)
+        context.tell(.person(code.owner, .presence(.linked(linked, request.client, re: request.re))))
     }
 }
 

@@ -84,19 +84,19 @@ struct DeviceList: Equatable, Sendable {
 
     /// Closes the oldest connections beyond the limit. The number is limited because every change of a person is sent to all of
     /// their connections.
-    func closeExcess(_ turn: inout Turn) {
-        let excess = connected.count - turn.rules.connectionsPerPerson
+    func closeExcess(_ context: inout Context) {
+        let excess = connected.count - context.rules.connectionsPerPerson
         guard excess > 0 else { return }
         let oldest = connected.sorted {
             ($0.value.isDropped ? 0 : 1, $0.value.order) < ($1.value.isDropped ? 0 : 1, $1.value.order)
         }.prefix(excess).map(\.key)
-        disconnect(oldest, "Too many open connections. The oldest one was closed. Close some tabs or apps.", &turn)
+        disconnect(oldest, "Too many open connections. The oldest one was closed. Close some tabs or apps.", &context)
     }
 
     /// Charges one request to the shared budget. Returns an error if the budget is exhausted.
-    mutating func takeRequest(_ turn: Turn) -> WireError? {
-        let rate = turn.rules.personVerbs
-        return requests.take(rate, now: turn.now).map { wait in
+    mutating func takeRequest(_ context: Context) -> WireError? {
+        let rate = context.rules.personVerbs
+        return requests.take(rate, now: context.now).map { wait in
             WireError(
                 .rateLimited, "Too many requests from your devices. Try again in \(wait.roundedText).", retryable: true,
                 retryAfter: wait)
@@ -116,14 +116,14 @@ struct DeviceList: Equatable, Sendable {
     mutating func setWatching(_ client: ConnectionID, _ watches: Bool) { connected[client]?.isWatching = watches }
 
     /// Takes a device offline for other people. The device stays connected.
-    mutating func leave(_ client: ConnectionID, _ turn: inout Turn) {
-        if isWatching(client) { turn.tell(.directory(.unwatch(client))) }
+    mutating func leave(_ client: ConnectionID, _ context: inout Context) {
+        if isWatching(client) { context.tell(.directory(.unwatch(client))) }
         connected[client]?.hasAppeared = false
         connected[client]?.isWatching = false
     }
 
-    private func disconnect(_ clients: [ConnectionID], _ text: String, _ turn: inout Turn) {
-        for client in clients { turn.tell(.client(client, .expel(WireError(.replaced, text), .replaced))) }
+    private func disconnect(_ clients: [ConnectionID], _ text: String, _ context: inout Context) {
+        for client in clients { context.tell(.client(client, .expel(WireError(.replaced, text), .replaced))) }
     }
 
     // MARK: Push
@@ -136,44 +136,44 @@ struct DeviceList: Equatable, Sendable {
         if let until = codeUntil, until <= now { codeUntil = nil }
     }
 
-    mutating func link(_ request: Request, of id: IdentityID, _ turn: inout Turn) {
+    mutating func link(_ request: Request, of id: IdentityID, _ context: inout Context) {
         guard !isVouched else {
             let error = WireError(
                 .notPermitted, "You are signed in, so no pairing code is needed. Sign in on the other device instead.")
-            return turn.fail(error, request)
+            return context.fail(error, request)
         }
-        guard count < turn.rules.devicesPerPerson else { return tooMany(request, &turn) }
-        if let wait = codes.take(turn.rules.linkCodes, now: turn.now) {
+        guard count < context.rules.devicesPerPerson else { return tooMany(request, &context) }
+        if let wait = codes.take(context.rules.linkCodes, now: context.now) {
             let error = WireError(
                 .rateLimited,
                 "Too many pairing codes. Use the most recent one, or try again in \(wait.roundedText).",
                 retryable: true, retryAfter: wait)
-            return turn.fail(error, request)
+            return context.fail(error, request)
         }
         // Keep the person in memory until the code expires, even if the page is closed, because the code may be entered on
         // another device.
-        codeUntil = turn.now + turn.rules.linkCodeLifetime
-        turn.tell(.deviceCodes(.make(id, request.client, re: request.re)))
+        codeUntil = context.now + context.rules.linkCodeLifetime
+        context.tell(.deviceCodes(.make(id, request.client, re: request.re)))
     }
 
     private var count: Int { linked.count + (isRetired ? 0 : 1) }
 
-    private func tooMany(_ request: Request, _ turn: inout Turn) {
+    private func tooMany(_ request: Request, _ context: inout Context) {
         let error = WireError(
             .linkInvalid,
-            "You can have at most \(turn.rules.devicesPerPerson) devices. Unlink one first.")
-        turn.fail(error, request)
+            "You can have at most \(context.rules.devicesPerPerson) devices. Unlink one first.")
+        context.fail(error, request)
     }
 
-    func useLink(_ verb: PresenceVerb.UseLink, _ request: Request, of id: IdentityID, _ turn: inout Turn) {
+    func useLink(_ verb: PresenceVerb.UseLink, _ request: Request, of id: IdentityID, _ context: inout Context) {
         guard let device = connected[request.client] else { return }
         var verb = verb
         do throws(WireError) {
             verb.label = try linkable(device, verb.label ?? "", of: id)
         } catch {
-            return turn.fail(error, request)
+            return context.fail(error, request)
         }
-        turn.tell(
+        context.tell(
             .deviceCodes(
                 .use(verb, device: device.identity, request.client, address: device.address, re: request.re)))
     }
@@ -196,80 +196,81 @@ struct DeviceList: Equatable, Sendable {
         return label.isEmpty ? "Linked device" : label
     }
 
-    mutating func add(_ device: LinkedDevice, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
+    mutating func add(_ device: LinkedDevice, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context)
+    {
         codeUntil = nil
-        if let error = facts.banError(turn.wallNow) { return turn.fail(error, request) }
-        guard count < turn.rules.devicesPerPerson else { return tooMany(request, &turn) }
+        if let error = snapshot.banError(context.wallNow) { return context.fail(error, request) }
+        guard count < context.rules.devicesPerPerson else { return tooMany(request, &context) }
         linked.append(device)
-        turn.persist(.linked(device, to: facts.id))
-        turn.send(
-            .presence(.linked(.init(re: request.re, person: facts.persona.id))), to: request.client)
-        turn.tell(.person(device.identity, .presence(.becameDevice(of: facts.id))))
+        context.persist(.linked(device, to: snapshot.id))
+        context.send(
+            .presence(.linked(.init(re: request.re, person: snapshot.persona.id))), to: request.client)
+        context.tell(.person(device.identity, .presence(.becameDevice(of: snapshot.id))))
     }
 
     /// Turns this person into a device of another person. Its clients must reconnect as that person.
-    mutating func handOver(to person: IdentityID, _ facts: Facts, _ turn: inout Turn) {
-        turn.tell(.deviceCodes(.withdraw(facts.id)))
-        turn.tell(.lookup(facts.persona.id, .void))
+    mutating func handOver(to person: IdentityID, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        context.tell(.deviceCodes(.withdraw(snapshot.id)))
+        context.tell(.lookup(snapshot.persona.id, .void))
         codeUntil = nil
         // Storage has already moved the blocks and push registrations together with the link.
-        let inheritance = PersonPresenceEvent.inherited(blocked: facts.blocks.oldestFirst, hasPush: hasPush)
-        turn.tell(.person(person, .presence(inheritance)))
+        let inheritance = PersonPresenceEvent.inherited(blocked: snapshot.blocks.oldestFirst, hasPush: hasPush)
+        context.tell(.person(person, .presence(inheritance)))
         hasPush = false
-        disconnect(clients, "This device is now linked to another account. Send hello again.", &turn)
+        disconnect(clients, "This device is now linked to another account. Send hello again.", &context)
     }
 
     // MARK: Listing and unlinking
 
-    func list(_ request: Request, _ facts: Facts, _ turn: inout Turn) {
-        let (current, project) = (connected[request.client]?.identity, turn.project)
+    func list(_ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        let (current, project) = (connected[request.client]?.identity, context.project)
         var list: [DeviceInfo] = []
         func add(_ device: IdentityID, _ label: String, _ linkedAt: Timestamp?) {
             let isThere = connected.values.contains { $0.identity == device && $0.isThere }
             list.append(
                 DeviceInfo(
-                    id: device == facts.id ? facts.persona.id : project.personID(of: device), label: label,
+                    id: device == snapshot.id ? snapshot.persona.id : project.personID(of: device), label: label,
                     current: device == current, present: isThere, linkedAt: linkedAt))
         }
-        if !isRetired { add(facts.id, "First device", nil) }
+        if !isRetired { add(snapshot.id, "First device", nil) }
         for device in linked { add(device.identity, device.label, device.linkedAt) }
-        turn.send(.presence(.devices(.init(re: request.re, devices: list))), to: request.client)
+        context.send(.presence(.devices(.init(re: request.re, devices: list))), to: request.client)
     }
 
-    mutating func unlink(_ device: PersonID, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
-        let (id, project) = (facts.id, turn.project)
+    mutating func unlink(_ device: PersonID, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        let (id, project) = (snapshot.id, context.project)
         let index = linked.firstIndex { project.personID(of: $0.identity) == device }
-        guard index != nil || (device == facts.persona.id && !isRetired) else {
+        guard index != nil || (device == snapshot.persona.id && !isRetired) else {
             let error = WireError(.notFound, "No linked device has this ID. Request presence.devices again.")
-            return turn.fail(error, request)
+            return context.fail(error, request)
         }
         guard count > 1 else {
             let error = WireError(
                 .notPermitted, "You cannot unlink your only device. Delete your account instead (presence.delete).")
-            return turn.fail(error, request)
+            return context.fail(error, request)
         }
         let identity = index.map { linked.remove(at: $0).identity } ?? id
         if index == nil { isRetired = true }
-        turn.persist(index == nil ? .retired(id) : .unlinked(identity))
+        context.persist(index == nil ? .retired(id) : .unlinked(identity))
         // Withdraw the pairing code, because the unlinked device may have created it.
-        turn.tell(.deviceCodes(.withdraw(id)))
+        context.tell(.deviceCodes(.withdraw(id)))
         codeUntil = nil
         if hasPush {
             // Check for push registrations again, because the unlinked device may have had the only one.
-            turn.inquire(Question(identity: id, client: request.client, re: request.re, .wakeable))
+            context.query(Question(identity: id, client: request.client, re: request.re, .wakeable))
         }
-        turn.ok(request)
+        context.ok(request)
         let clients = connected.filter { $0.value.identity == identity }.keys.sorted()
-        for other in clients { turn.send(.presence(.unlinked), to: other) }
-        disconnect(clients, "This device was unlinked. Send hello again.", &turn)
+        for other in clients { context.send(.presence(.unlinked), to: other) }
+        disconnect(clients, "This device was unlinked. Send hello again.", &context)
     }
 
     // MARK: Deleting
 
     /// Notifies and disconnects all devices of the deleted person. They reconnect with new identities.
-    func delete(_ turn: inout Turn) {
-        for client in clients { turn.send(.presence(.deleted), to: client) }
-        disconnect(clients, "This account was deleted. Send hello without an identity to get a new one.", &turn)
-        for client in watching { turn.tell(.directory(.unwatch(client))) }
+    func delete(_ context: inout Context) {
+        for client in clients { context.send(.presence(.deleted), to: client) }
+        disconnect(clients, "This account was deleted. Send hello without an identity to get a new one.", &context)
+        for client in watching { context.tell(.directory(.unwatch(client))) }
     }
 }

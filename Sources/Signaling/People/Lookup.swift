@@ -23,42 +23,42 @@ struct Lookup: Machine {
 
     private init(_ person: PersonID) { self.person = person }
 
-    static func make(_ id: PersonID, for event: LookupEvent, _ turn: inout Turn) -> Lookup? {
+    static func make(_ id: PersonID, for event: LookupEvent, _ context: inout Context) -> Lookup? {
         if case .asked = event { Lookup(id) } else { nil }
     }
 
-    static func orphan(_ event: LookupEvent, _ id: PersonID, _ turn: inout Turn) {
-        if case .answered(let introduction, let finding) = event { answer(introduction, finding, &turn) }
+    static func orphan(_ event: LookupEvent, _ id: PersonID, _ context: inout Context) {
+        if case .answered(let introduction, let finding) = event { answer(introduction, finding, &context) }
     }
 
     var isOver: Bool { questions == 0 }
 
-    mutating func handle(_ event: LookupEvent, _ turn: inout Turn) {
+    mutating func handle(_ event: LookupEvent, _ context: inout Context) {
         switch event {
         case .asked(let introduction):
             questions += 1
-            turn.inquire(
+            context.query(
                 Question(
                     identity: introduction.identity, client: introduction.client, re: introduction.re,
                     .person(person, introduction)))
         case .answered(let introduction, let finding):
             questions -= 1
             if isVoid, case .person = finding {
-                Self.answer(introduction, .person(nil), &turn)
+                Self.answer(introduction, .person(nil), &context)
             } else {
-                Self.answer(introduction, finding, &turn)
+                Self.answer(introduction, finding, &context)
             }
         case .void: isVoid = true
         }
     }
 
-    private static func answer(_ introduction: Introduction, _ finding: Finding, _ turn: inout Turn) {
+    private static func answer(_ introduction: Introduction, _ finding: Finding, _ context: inout Context) {
         switch finding {
         case .person(let found):
-            if let found { turn.tell(.person(found.identity, .lookedUp(found.record))) }
-            turn.tell(.person(introduction.identity, .introduced(introduction, found?.identity)))
-        case .refused(let error): turn.fail(error, introduction.request)
-        case .callLog, .push: turn.fail(.internalError, introduction.request)
+            if let found { context.tell(.person(found.identity, .lookedUp(found.record))) }
+            context.tell(.person(introduction.identity, .introduced(introduction, found?.identity)))
+        case .refused(let error): context.fail(error, introduction.request)
+        case .callLog, .push: context.fail(.internalError, introduction.request)
         }
     }
 }

@@ -3,27 +3,27 @@ import Wire
 /// All people in memory: connected people, and people kept for a while after they disconnected or were looked up.
 struct People: Sendable {
     private var machines = Machines<Person>()
-    private var absences = Absences()
+    private var idlePeople = IdlePeople()
 
     var count: Int { machines.count }
     func ids(where matches: (Person) -> Bool) -> [IdentityID] { machines.ids(where: matches) }
 
-    mutating func deliver(_ event: PersonEvent, to id: IdentityID, _ turn: inout Turn) -> Timestamp? {
-        let wakeUp = machines.deliver(event, to: id, &turn).wakeUp
-        noteAbsence(of: id, limit: turn.rules.absentPeople)
+    mutating func deliver(_ event: PersonEvent, to id: IdentityID, _ context: inout Context) -> Timestamp? {
+        let wakeUp = machines.deliver(event, to: id, &context).wakeUp
+        noteAbsence(of: id, limit: context.rules.absentPeople)
         return wakeUp
     }
 
-    mutating func wake(_ id: IdentityID, at moment: Timestamp, _ turn: inout Turn) -> Timestamp? {
-        let wakeUp = machines.wake(id, at: moment, &turn).wakeUp
-        noteAbsence(of: id, limit: turn.rules.absentPeople)
+    mutating func wake(_ id: IdentityID, at moment: Timestamp, _ context: inout Context) -> Timestamp? {
+        let wakeUp = machines.wake(id, at: moment, &context).wakeUp
+        noteAbsence(of: id, limit: context.rules.absentPeople)
         return wakeUp
     }
 
     /// Records whether this person is absent. Evicts the person who has been absent longest if there are too many absent
     /// people.
     private mutating func noteAbsence(of id: IdentityID, limit: Int) {
-        absences.note(id, isAbsent: machines.with(id) { $0.isAbsent } ?? false)
-        while let longest = absences.overflow(limit) { machines.with(longest) { $0.forgetAbsence() } }
+        idlePeople.note(id, isAbsent: machines.with(id) { $0.isAbsent } ?? false)
+        while let longest = idlePeople.overflow(limit) { machines.with(longest) { $0.forgetAbsence() } }
     }
 }

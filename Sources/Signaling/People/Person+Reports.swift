@@ -5,7 +5,7 @@ extension Person {
     /// The part of a person's state that others see, as it was before an event.
     struct ReportedState {
         fileprivate let roulette: (client: ConnectionID, roulette: Snapshot.Roulette)?
-        fileprivate let call: CallDesk.HeldCall?
+        fileprivate let call: CallState.HeldCall?
         fileprivate let publicState: PublicState?
     }
 
@@ -13,29 +13,29 @@ extension Person {
         ReportedState(roulette: roulette.state, call: calls.heldCall, publicState: publicState)
     }
 
-    mutating func report(_ before: ReportedState, _ turn: inout Turn) {
-        reportRoulette(before, &turn)
-        reportCall(before, &turn)
-        reportPublicState(before, &turn)
+    mutating func report(_ before: ReportedState, _ context: inout Context) {
+        reportRoulette(before, &context)
+        reportCall(before, &context)
+        reportPublicState(before, &context)
     }
 
     // MARK: Own devices
 
-    private func reportRoulette(_ before: ReportedState, _ turn: inout Turn) {
+    private func reportRoulette(_ before: ReportedState, _ context: inout Context) {
         let (before, after) = (before.roulette, roulette.state)
         if let before, before.client != after?.client {
-            turn.tell(.client(before.client, .roulette(Snapshot.Roulette())))
+            context.tell(.client(before.client, .roulette(Snapshot.Roulette())))
         }
         if let after, before?.client != after.client || before?.roulette != after.roulette {
-            turn.tell(.client(after.client, .roulette(after.roulette)))
+            context.tell(.client(after.client, .roulette(after.roulette)))
         }
     }
 
-    private func reportCall(_ before: ReportedState, _ turn: inout Turn) {
+    private func reportCall(_ before: ReportedState, _ context: inout Context) {
         let (before, after) = (before.call, calls.heldCall)
         guard before != after else { return }
-        if let before, before.client != after?.client { turn.tell(.client(before.client, .call(nil))) }
-        if let after { turn.tell(.client(after.client, .call(after.call))) }
+        if let before, before.client != after?.client { context.tell(.client(before.client, .call(nil))) }
+        if let after { context.tell(.client(after.client, .call(after.call))) }
     }
 
     // MARK: Others
@@ -52,9 +52,9 @@ extension Person {
     /// The current public state; `nil` for a person who was never online and shared no location, because no one else sees such
     /// a person.
     private var publicState: PublicState? {
-        guard persona.isKnown || whereabouts.cell != nil else { return nil }
+        guard persona.isKnown || locationState.cell != nil else { return nil }
         return PublicState(
-            listing: listing, name: persona.shownName, isSeenOnline: isSeenOnline, cell: whereabouts.cell,
+            listing: listing, name: persona.shownName, isSeenOnline: isSeenOnline, cell: locationState.cell,
             blocked: blocks.all
         )
     }
@@ -63,7 +63,7 @@ extension Person {
 
     /// The directory entry, if the person is online, visible and has a location.
     private var listing: Listing? {
-        guard let cell = whereabouts.cell, isSeenOnline else { return nil }
+        guard let cell = locationState.cell, isSeenOnline else { return nil }
         let isBusy = roulette.isChatting || calls.isBusy || persona.profile.doNotDisturb
         return Listing(
             identity: id, person: persona.id, name: persona.shownName, isBusy: isBusy, cell: cell, blocked: blocks.all
@@ -71,18 +71,18 @@ extension Person {
     }
 
     /// Notifies the directory and the contacts of changes. Removes a person who went offline from the directory.
-    private mutating func reportPublicState(_ before: ReportedState, _ turn: inout Turn) {
-        if whereabouts.cell != nil, !devices.hasAppeared { whereabouts.disappear() }
+    private mutating func reportPublicState(_ before: ReportedState, _ context: inout Context) {
+        if locationState.cell != nil, !devices.hasAppeared { locationState.disappear() }
         let (before, after) = (before.publicState, publicState)
-        if let listing = after?.listing, listing != before?.listing { turn.tell(.directory(.show(listing))) }
-        if after?.listing == nil, before?.listing != nil { turn.tell(.directory(.hide(id))) }
+        if let listing = after?.listing, listing != before?.listing { context.tell(.directory(.show(listing))) }
+        if after?.listing == nil, before?.listing != nil { context.tell(.directory(.hide(id))) }
         guard let after, before != after else { return }
         if before.map({ $0.name != after.name || $0.isSeenOnline != after.isSeenOnline }) ?? true {
-            contacts.tellPresence(facts, &turn)
+            contacts.tellPresence(snapshot, &context)
         }
         if after.cell != before?.cell || after.blocked != before?.blocked {
             for client in devices.watching {
-                turn.tell(.directory(.viewerChanged(client, blocked: after.blocked, at: after.cell)))
+                context.tell(.directory(.viewerChanged(client, blocked: after.blocked, at: after.cell)))
             }
         }
     }

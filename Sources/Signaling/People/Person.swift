@@ -3,17 +3,17 @@ import Wire
 /// One identity with all its devices and its current activity.
 ///
 /// Owns the state that exists once per person. The work is done by parts, such as the call desk and the contact book. Each part
-/// changes only itself, reads the other parts through `Facts`, and returns what else must happen. `Person` then applies these
+/// changes only itself, reads the other parts through `PersonSnapshot`, and returns what else must happen. `Person` then applies these
 /// results in order. It does not choose roulette partners (the pool does) and does not use sockets.
 /// Invariant: a person in a call does not search or chat in the roulette.
 public struct Person: Machine, Equatable, Sendable {
     let id: IdentityID
-    var persona: Persona
+    var persona: PersonProfile
     var devices: DeviceList
-    var roulette = RouletteSeat()
-    var calls: CallDesk
+    var roulette = RouletteState()
+    var calls: CallState
     var contacts: ContactBook
-    var whereabouts = Whereabouts()
+    var locationState = LocationState()
     var blocks: BlockList
     var ban: Ban?
     /// True after the person was deleted or one of its changes could not be stored. While true, late events change nothing. The
@@ -24,32 +24,32 @@ public struct Person: Machine, Equatable, Sendable {
     private var absentSince: Timestamp?
     private let idleTime: Duration
 
-    private init(_ id: IdentityID, _ record: PersonRecord, _ turn: Turn) {
+    private init(_ id: IdentityID, _ record: PersonRecord, _ context: Context) {
         self.id = id
-        persona = Persona(turn.project.personID(of: id), record.profile, usedAt: record.profileUsedAt)
+        persona = PersonProfile(context.project.personID(of: id), record.profile, usedAt: record.profileUsedAt)
         devices = DeviceList(record)
-        calls = CallDesk(record)
+        calls = CallState(record)
         contacts = ContactBook(record)
         blocks = BlockList(record.blocked)
         ban = record.ban
-        idleTime = turn.rules.personIdle
+        idleTime = context.rules.personIdle
     }
 
-    static func make(_ id: IdentityID, for event: PersonEvent, _ turn: inout Turn) -> Person? {
+    static func make(_ id: IdentityID, for event: PersonEvent, _ context: inout Context) -> Person? {
         switch event {
-        case .arrived(_, _, _, let record, _, _): return Person(id, record, turn)
+        case .arrived(_, _, _, let record, _, _): return Person(id, record, context)
         case .lookedUp(let record):
             // The person is not connected. Keep the record in memory for a while.
-            var person = Person(id, record, turn)
-            person.absentSince = turn.now
+            var person = Person(id, record, context)
+            person.absentSince = context.now
             return person
         default: return nil
         }
     }
 
     /// A read-only view of this person, for the parts to read each other's state.
-    var facts: Facts {
-        Facts(
+    var snapshot: PersonSnapshot {
+        PersonSnapshot(
             id: id, persona: persona, devices: devices, blocks: blocks, ban: ban, isCalling: calls.isBusy,
             searchName: roulette.search?.name)
     }
@@ -81,151 +81,151 @@ public struct Person: Machine, Equatable, Sendable {
         return next
     }
 
-    mutating func handleTimeout(_ turn: inout Turn) {
-        if let until = absentUntil, until <= turn.now, devices.isEmpty { absentSince = nil }
-        devices.checkCode(turn.now)
-        let presence = devices.ownPresence.takeDue(turn.now)
-        if presence.isDue { sendOwnPresence(except: presence.except, &turn) }
-        roulette.handleTimeout(facts, &turn)
+    mutating func handleTimeout(_ context: inout Context) {
+        if let until = absentUntil, until <= context.now, devices.isEmpty { absentSince = nil }
+        devices.checkCode(context.now)
+        let presence = devices.ownPresence.takeDue(context.now)
+        if presence.isDue { sendOwnPresence(except: presence.except, &context) }
+        roulette.handleTimeout(snapshot, &context)
     }
 
     // MARK: Events
 
-    mutating func handle(_ event: PersonEvent, _ turn: inout Turn) {
+    mutating func handle(_ event: PersonEvent, _ context: inout Context) {
         let wasThere = devices.isThere
         if !isDeleted {
             let before = reportedState
-            act(on: event, &turn)
-            report(before, &turn)
+            act(on: event, &context)
+            report(before, &context)
         } else if case .departed(let client) = event {
             _ = devices.remove(client)
         }
-        turn.figures.present += (devices.isThere ? 1 : 0) - (wasThere ? 1 : 0)
+        context.figures.present += (devices.isThere ? 1 : 0) - (wasThere ? 1 : 0)
     }
 
-    private mutating func act(on event: PersonEvent, _ turn: inout Turn) {
+    private mutating func act(on event: PersonEvent, _ context: inout Context) {
         switch event {
         case .arrived(let client, let address, let name, _, let home, let device):
-            if devices.isEmpty { contacts.inquire(for: id, &turn) }
+            if devices.isEmpty { contacts.query(for: id, &context) }
             devices.insert(Device(address: address, name: name, home: home, identity: device ?? id), client)
-            devices.closeExcess(&turn)
+            devices.closeExcess(&context)
             absentSince = nil
-        case .dropped(let client): drop(client, &turn)
-        case .returned(let client): returned(client, &turn)
+        case .dropped(let client): drop(client, &context)
+        case .returned(let client): returned(client, &context)
         case .moved(let client, let address):
-            if devices.move(client, to: address) { roulette.moved(client, to: address, of: id, &turn) }
-        case .departed(let client): depart(client, &turn)
+            if devices.move(client, to: address) { roulette.moved(client, to: address, of: id, &context) }
+        case .departed(let client): depart(client, &context)
         case .verb(let client, let re, let message):
             let request = Request(client, re)
-            if let error = devices.takeRequest(turn) { return turn.fail(error, request) }
-            perform(message, request, &turn)
-        case .asked(let client, let request): roulette.perform(request, by: client, facts, &turn)
-        case .reserve(let match, let partner): roulette.reserve(match, with: partner, facts, &turn)
+            if let error = devices.takeRequest(context) { return context.fail(error, request) }
+            perform(message, request, &context)
+        case .asked(let client, let request): roulette.perform(request, by: client, snapshot, &context)
+        case .reserve(let match, let partner): roulette.reserve(match, with: partner, snapshot, &context)
         case .release(let match): roulette.release(match)
-        case .queueFull: roulette.queueFull(&turn)
+        case .queueFull: roulette.queueFull(&context)
         case .matched(let matched, let partner, let address):
-            roulette.begin(matched, with: .init(identity: partner, address: address), of: id, &turn)
-        case .matchEnded(let match, let reason): roulette.ended(match, reason, facts, &turn)
-        case .partnerAway(let match, let isAway): roulette.partnerAway(match, isAway, &turn)
+            roulette.begin(matched, with: .init(identity: partner, address: address), of: id, &context)
+        case .matchEnded(let match, let reason): roulette.ended(match, reason, snapshot, &context)
+        case .partnerAway(let match, let isAway): roulette.partnerAway(match, isAway, &context)
         case .partnerMoved(let match, let address): roulette.partnerMoved(match, to: address)
         case .lookedUp: break
         case .unbanned: ban = nil
-        case .storageFailed: forget(&turn)
-        case .banned(let ban): banned(ban, &turn)
-        case .introduced(let introduction, let other): introduced(introduction, to: other, &turn)
-        case .presence(let event): handle(event, &turn)
-        case .call(let event): handle(event, &turn)
-        case .contact(let event): handle(event, &turn)
+        case .storageFailed: forget(&context)
+        case .banned(let ban): banned(ban, &context)
+        case .introduced(let introduction, let other): introduced(introduction, to: other, &context)
+        case .presence(let event): handle(event, &context)
+        case .call(let event): handle(event, &context)
+        case .contact(let event): handle(event, &context)
         }
     }
 
-    private mutating func perform(_ message: ClientMessage, _ request: Request, _ turn: inout Turn) {
+    private mutating func perform(_ message: ClientMessage, _ request: Request, _ context: inout Context) {
         switch message {
-        case .roulette(.start(let start)): roulette.start(start, request, facts, &turn)
-        case .roulette(.next(let verb)): roulette.next(verb, request, facts, &turn)
-        case .roulette(.stop): roulette.stop(request, facts, &turn)
-        case .roulette(.count): turn.tell(.pool(.count(request.client, re: request.re)))
-        case .roulette(.report(let report)): roulette.report(report, request, by: facts, &turn)
+        case .roulette(.start(let start)): roulette.start(start, request, snapshot, &context)
+        case .roulette(.next(let verb)): roulette.next(verb, request, snapshot, &context)
+        case .roulette(.stop): roulette.stop(request, snapshot, &context)
+        case .roulette(.count): context.tell(.pool(.count(request.client, re: request.re)))
+        case .roulette(.report(let report)): roulette.report(report, request, by: snapshot, &context)
         case .roulette(.block(let verb)):
-            guard let chat = roulette.chat(verb.match, turn) else { return roulette.notMatched(request, &turn) }
-            block(chat.partner, &turn)
-            roulette.endChat(withBlocked: chat.partner, request, facts, &turn)
-        case .presence(let verb): perform(verb, request, &turn)
-        case .nearby(let verb): perform(verb, request, &turn)
-        case .call(let verb): perform(verb, request, &turn)
-        case .contact(let verb): perform(verb, request, &turn)
-        case .push(let verb): perform(verb, request, &turn)
+            guard let chat = roulette.chat(verb.match, context) else { return roulette.notMatched(request, &context) }
+            block(chat.partner, &context)
+            roulette.endChat(withBlocked: chat.partner, request, snapshot, &context)
+        case .presence(let verb): perform(verb, request, &context)
+        case .nearby(let verb): perform(verb, request, &context)
+        case .call(let verb): perform(verb, request, &context)
+        case .contact(let verb): perform(verb, request, &context)
+        case .push(let verb): perform(verb, request, &context)
         case .hello, .ack, .ping, .bye, .iceServers, .session, .media, .room:
-            turn.fail(WireError(.unknownType, "This connection does not support this request."), request)
+            context.fail(WireError(.unknownType, "This connection does not support this request."), request)
         }
     }
 
     // MARK: Devices
 
-    private mutating func drop(_ client: ConnectionID, _ turn: inout Turn) {
+    private mutating func drop(_ client: ConnectionID, _ context: inout Context) {
         devices.setDropped(client, true)
-        if devices.isWatching(client) { turn.tell(.directory(.viewerAway(client, true))) }
-        calls.dropped(client, facts, &turn)
-        roulette.dropped(client, of: id, &turn)
+        if devices.isWatching(client) { context.tell(.directory(.viewerAway(client, true))) }
+        calls.dropped(client, snapshot, &context)
+        roulette.dropped(client, of: id, &context)
     }
 
-    private mutating func returned(_ client: ConnectionID, _ turn: inout Turn) {
+    private mutating func returned(_ client: ConnectionID, _ context: inout Context) {
         devices.setDropped(client, false)
-        if devices.isWatching(client) { turn.tell(.directory(.viewerAway(client, false))) }
-        calls.returned(client, facts, &turn)
-        roulette.returned(client, facts, &turn)
+        if devices.isWatching(client) { context.tell(.directory(.viewerAway(client, false))) }
+        calls.returned(client, snapshot, &context)
+        roulette.returned(client, snapshot, &context)
     }
 
-    private mutating func depart(_ client: ConnectionID, _ turn: inout Turn) {
+    private mutating func depart(_ client: ConnectionID, _ context: inout Context) {
         guard let device = devices.remove(client) else { return }
-        if device.isWatching { turn.tell(.directory(.unwatch(client))) }
-        calls.departed(client, wasDropped: device.isDropped, facts, &turn)
-        roulette.departed(client, facts, &turn)
+        if device.isWatching { context.tell(.directory(.unwatch(client))) }
+        calls.departed(client, wasDropped: device.isDropped, snapshot, &context)
+        roulette.departed(client, snapshot, &context)
         // Keep the person in memory only if there is recent activity to remember and the person can return. Legacy clients
         // cannot return. Blocks do not count, because they are in storage.
         let hasStateToKeep =
-            roulette.hasStateToKeep || whereabouts.hasStateToKeep || calls.hasStateToKeep
+            roulette.hasStateToKeep || locationState.hasStateToKeep || calls.hasStateToKeep
             || contacts.hasStateToKeep
-        if devices.isEmpty, device.home == nil, hasStateToKeep { absentSince = turn.now }
+        if devices.isEmpty, device.home == nil, hasStateToKeep { absentSince = context.now }
     }
 
     // MARK: Ban and deletion
 
-    private mutating func banned(_ ban: Ban, _ turn: inout Turn) {
-        self.ban = ban.isActive(at: turn.wallNow) ? ban : nil
-        guard let error = facts.banError(turn.wallNow) else { return }
-        roulette.stop(.banned, notifies: true, facts, &turn)
-        calls.endAll(.hungUp, facts, &turn)
-        for client in devices.clients { turn.tell(.client(client, .expel(error, .forbidden))) }
+    private mutating func banned(_ ban: Ban, _ context: inout Context) {
+        self.ban = ban.isActive(at: context.wallNow) ? ban : nil
+        guard let error = snapshot.banError(context.wallNow) else { return }
+        roulette.stop(.banned, notifies: true, snapshot, &context)
+        calls.endAll(.hungUp, snapshot, &context)
+        for client in devices.clients { context.tell(.client(client, .expel(error, .forbidden))) }
     }
 
     /// Removes this person from memory, because the state in memory no longer matches storage. The person's clients are
     /// disconnected with close code 1012. When the first of them reconnects, the state is loaded from storage.
-    private mutating func forget(_ turn: inout Turn) {
-        turn.tell(.deviceCodes(.withdraw(id)))
-        calls.withdrawPushes(facts, &turn)
-        calls.endAll(.hungUp, facts, &turn)
-        roulette.stop(.partnerLeft, notifies: false, facts, &turn)
+    private mutating func forget(_ context: inout Context) {
+        context.tell(.deviceCodes(.withdraw(id)))
+        calls.withdrawPushes(snapshot, &context)
+        calls.endAll(.hungUp, snapshot, &context)
+        roulette.stop(.partnerLeft, notifies: false, snapshot, &context)
         for client in devices.clients {
-            turn.tell(.client(client, .expel(.storageFailed, .serviceRestart)))
-            depart(client, &turn)
+            context.tell(.client(client, .expel(.storageFailed, .serviceRestart)))
+            depart(client, &context)
         }
-        whereabouts.forget()
+        locationState.forget()
         absentSince = nil
         isDeleted = true
     }
 
     /// Deletes this person and all their data, on all devices. Data of other people, such as their call logs, is kept.
-    mutating func delete(_ request: Request, _ turn: inout Turn) {
-        turn.tell(.deviceCodes(.withdraw(id)))
-        turn.tell(.lookup(persona.id, .void))
-        calls.endAll(.deleted, facts, &turn)
-        roulette.stop(.partnerLeft, notifies: false, facts, &turn)
-        turn.persist(.deleted(id, contacts: contacts.loseAll(of: id, &turn)))
-        turn.ok(request)
-        devices.delete(&turn)
+    mutating func delete(_ request: Request, _ context: inout Context) {
+        context.tell(.deviceCodes(.withdraw(id)))
+        context.tell(.lookup(persona.id, .void))
+        calls.endAll(.deleted, snapshot, &context)
+        roulette.stop(.partnerLeft, notifies: false, snapshot, &context)
+        context.persist(.deleted(id, contacts: contacts.loseAll(of: id, &context)))
+        context.ok(request)
+        devices.delete(&context)
         persona.forget()
-        whereabouts.forget()
+        locationState.forget()
         // Late events must not store anything for this person.
         isDeleted = true
     }

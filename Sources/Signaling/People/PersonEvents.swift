@@ -82,5 +82,5 @@ public enum PersonContactEvent: Equatable, Sendable {
     /// The online status or name of a contact changed.
     case presence(of: Counterpart)
     /// A contact connected, and requests this person's online status.
-    case inquired(by: IdentityID)
+    case queried(by: IdentityID)
 }

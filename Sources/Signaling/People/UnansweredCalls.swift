@@ -24,19 +24,19 @@ struct UnansweredCalls: Equatable, Sendable {
 
     mutating func forget(_ other: IdentityID) { byPerson[other] = nil }
 
-    mutating func count(_ record: CallRecord, _ turn: Turn) {
+    mutating func count(_ record: CallRecord, _ context: Context) {
         switch record.outcome {
         case .unanswered, .declined, .cancelled: break
         default: return
         }
-        let (now, period) = (turn.now, turn.rules.callsInVainPeriod)
+        let (now, period) = (context.now, context.rules.callsInVainPeriod)
         byPerson = byPerson.filter { _, attempts in
             attempts.until.map { now < $0 } ?? false || attempts.times.contains { now - $0 < period }
         }
         guard byPerson.count < Self.maxPeople || byPerson[record.other] != nil else { return }
         var attempts = byPerson[record.other, default: Attempts()]
         attempts.times = attempts.times.filter { now - $0 < period } + [now]
-        if attempts.times.count >= turn.rules.callsInVain { attempts = Attempts(until: now + period) }
+        if attempts.times.count >= context.rules.callsInVain { attempts = Attempts(until: now + period) }
         byPerson[record.other] = attempts
     }
 }

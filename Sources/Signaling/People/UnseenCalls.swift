@@ -32,10 +32,10 @@ struct UnseenCalls: Equatable, Sendable {
     mutating func forget(_ call: CallID?) { oldestFirst.removeAll { call == nil || $0.call == call } }
 
     /// Sends the ended calls to a device that just went online.
-    func tell(_ client: ConnectionID, _ turn: inout Turn) {
+    func tell(_ client: ConnectionID, _ context: inout Context) {
         for record in oldestFirst {
-            let ended = CallNotice.Ended(record, turn.project.personID(of: record.other))
-            turn.send(.call(.ended(ended)), to: client)
+            let ended = CallNotice.Ended(record, context.project.personID(of: record.other))
+            context.send(.call(.ended(ended)), to: client)
         }
     }
 }

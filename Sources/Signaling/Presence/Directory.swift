@@ -67,13 +67,13 @@ public struct Directory: Machine {
     public var listedCount: Int { grid.count }
     public var watchCount: Int { watches.count }
 
-    public mutating func handle(_ event: DirectoryEvent, _ turn: inout Turn) {
-        beginDay(at: turn.now)
+    public mutating func handle(_ event: DirectoryEvent, _ context: inout Context) {
+        beginDay(at: context.now)
         switch event {
         case .show(let listing): show(listing)
         case .hide(let identity): hide(identity)
         case .watch(let client, let re, let viewer, let blocked, let cell, let watch):
-            self.watch(watch, Request(client, re), Viewer(identity: viewer, blocked: blocked, cell: cell), &turn)
+            self.watch(watch, Request(client, re), Viewer(identity: viewer, blocked: blocked, cell: cell), &context)
         case .unwatch(let client): watches.remove(client)
         case .viewerChanged(let client, let blocked, let cell):
             watches.change(client) { ($0.viewer.blocked, $0.viewer.cell) = (blocked, cell) }
@@ -86,9 +86,9 @@ public struct Directory: Machine {
         return min(sweep, Self.firstMoment(ofDay: day + 1))
     }
 
-    public mutating func handleTimeout(_ turn: inout Turn) {
-        beginDay(at: turn.now)
-        sweep(&turn)
+    public mutating func handleTimeout(_ context: inout Context) {
+        beginDay(at: context.now)
+        sweep(&context)
     }
 
     // MARK: Order of the day

@@ -105,13 +105,13 @@ extension Directory {
         }
     }
 
-    mutating func watch(_ watch: NearbyVerb.Watch, _ request: Request, _ viewer: Viewer, _ turn: inout Turn) {
+    mutating func watch(_ watch: NearbyVerb.Watch, _ request: Request, _ viewer: Viewer, _ context: inout Context) {
         var after: Cursor?
         if let text = watch.after {
             guard let cursor = Cursor(text) else {
                 let error = WireError(
                     .malformed, "Invalid \"after\". Send the \"next\" of an earlier list, or omit it to start over.")
-                return turn.fail(error, request)
+                return context.fail(error, request)
             }
             after = cursor
         }
@@ -121,11 +121,11 @@ extension Directory {
             limit: min(max(1, watch.limit ?? Limits.nearbyRows), Limits.nearbyRows)
         )
         (watching.rows, watching.next) = look(watching)
-        (watching.seen, watching.sentAt) = (changes.count, turn.now)
+        (watching.seen, watching.sentAt) = (changes.count, context.now)
         var list = NearbyNotice.List()
         (list.re, list.unit, list.radius) = (request.re, watch.unit, Distance.labels(watch.unit)[reach - 1])
         (list.people, list.next) = (watching.rows, watching.next)
-        turn.send(.nearby(.list(list)), to: request.client)
+        context.send(.nearby(.list(list)), to: request.client)
         if watches.count == 0 { watches.sweptChanges = changes.count }
         watches.insert(watching)
     }
@@ -140,28 +140,28 @@ extension Directory {
     }
 
     /// Runs one step of a sweep, if one is due.
-    mutating func sweep(_ turn: inout Turn) {
-        guard let due = watches.nextSweep(seen: changes.count, rules), due <= turn.now else { return }
+    mutating func sweep(_ context: inout Context) {
+        guard let due = watches.nextSweep(seen: changes.count, rules), due <= context.now else { return }
         if case .resting = watches.state {
-            watches.state = .sweeping(since: turn.now, index: 0, at: turn.now)
+            watches.state = .sweeping(since: context.now, index: 0, at: context.now)
             (watches.sweptChanges, watches.isIncomplete) = (changes.count, false)
         }
         guard case .sweeping(let since, var index, _) = watches.state else { return }
         let pace = Pace(rules)
         var work = pace.work
         while index < watches.all.count, work > 0 {
-            work -= refresh(index, &turn)
+            work -= refresh(index, &context)
             index += 1
         }
         let isDone = index >= watches.all.count
         watches.state =
-            isDone ? .resting(since: since) : .sweeping(since: since, index: index, at: turn.now + pace.interval)
+            isDone ? .resting(since: since) : .sweeping(since: since, index: index, at: context.now + pace.interval)
     }
 
     /// Refreshes one watched page if necessary.
     ///
     /// - Returns: the cost.
-    private mutating func refresh(_ index: Int, _ turn: inout Turn) -> Int {
+    private mutating func refresh(_ index: Int, _ context: inout Context) -> Int {
         let watching = watches.all[index]
         // Skip viewers who have lost their connection. Their pages are refreshed when they reconnect.
         if watching.isAway { return Pace.passingCost }
@@ -169,7 +169,7 @@ extension Directory {
             watches.all[index].seen = changes.count
             return Pace.passingCost
         }
-        if let sentAt = watching.sentAt, turn.now < sentAt + rules.nearbyInterval {
+        if let sentAt = watching.sentAt, context.now < sentAt + rules.nearbyInterval {
             watches.isIncomplete = true
             return Pace.passingCost
         }
@@ -177,8 +177,8 @@ extension Directory {
         (watches.all[index].seen, watches.all[index].isStale) = (changes.count, false)
         guard rows != watching.rows || next != watching.next else { return Pace.pageCost }
         (watches.all[index].rows, watches.all[index].next) = (rows, next)
-        watches.all[index].sentAt = turn.now
-        turn.send(
+        watches.all[index].sentAt = context.now
+        context.send(
             .nearby(.changed(.init(from: watching.rows, to: rows, next: next))), to: watching.client)
         return Pace.pageCost
     }

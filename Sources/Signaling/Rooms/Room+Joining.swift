@@ -2,43 +2,43 @@ import Wire
 
 /// Decides who may enter the room.
 extension Room {
-    mutating func join(_ application: RoomApplication, _ turn: inout Turn) {
+    mutating func join(_ application: RoomApplication, _ context: inout Context) {
         let (applicant, request) = (application.applicant, application.request)
         let former: ConnectionID?
         let formerKnock: RoomApplicant?
         do throws(WireError) {
             if applicant.isPerch {
-                try permitPerch(applicant, turn.rules, now: turn.now)
-                try chargeArrival(of: applicant, replacing: nil, turn)
-                return enter(applicant, re: request.re, &turn)
+                try permitPerch(applicant, context.rules, now: context.now)
+                try chargeArrival(of: applicant, replacing: nil, context)
+                return enter(applicant, re: request.re, &context)
             }
-            try permit(application, &turn)
+            try permit(application, &context)
             let waits = mustWait(applicant)
-            former = try takePlace(for: applicant, isAdmitted: waits, turn.rules)
+            former = try takePlace(for: applicant, isAdmitted: waits, context.rules)
             guard waits else {
                 // Check this last, so that only people who could enter the room receive this error.
                 try application.permitMesh(options)
-                try chargeArrival(of: applicant, replacing: former, turn)
-                if let former { remove(former, .replaced, &turn) }
-                return enter(applicant, re: request.re, &turn)
+                try chargeArrival(of: applicant, replacing: former, context)
+                if let former { remove(former, .replaced, &context) }
+                return enter(applicant, re: request.re, &context)
             }
             // Use a copy, so that a person who would have to wait receives the error immediately, without having
             // knocked.
             var lobby = lobby
-            formerKnock = try lobby.knock(applicant, turn)
+            formerKnock = try lobby.knock(applicant, context)
             try application.permitMesh(options)
-            try arrivals.chargeKnock(to: roster.moderators.count, turn)
+            try arrivals.chargeKnock(to: roster.moderators.count, context)
             self.lobby = lobby
         } catch {
-            return turn.refuse(application, error)
+            return context.refuse(application, error)
         }
-        if let formerKnock { refuse(formerKnock, .waitsElsewhere, &turn) }
-        turn.figures.rooms.joins["waiting", default: 0] += 1
-        turn.tell(.client(applicant.client, .room(RoomSeat(name: name))))
-        turn.send(.room(.waiting(.init(re: request.re, name: name))), to: applicant.client)
-        tellKnock(of: applicant, waiting: true, &turn)
+        if let formerKnock { refuse(formerKnock, .waitsElsewhere, &context) }
+        context.figures.rooms.joins["waiting", default: 0] += 1
+        context.tell(.client(applicant.client, .room(RoomSeat(name: name))))
+        context.send(.room(.waiting(.init(re: request.re, name: name))), to: applicant.client)
+        tellKnock(of: applicant, waiting: true, &context)
         // Remove the old connection only now, because a person whose knock failed keeps the place.
-        if let former { remove(former, .replaced, &turn) }
+        if let former { remove(former, .replaced, &context) }
     }
 
     private func isCreator(_ applicant: RoomApplicant) -> Bool { applicant.identity == creator }
@@ -48,13 +48,13 @@ extension Room {
         isCreator(applicant) || applicant.grant?.role == .host
     }
 
-    private func permit(_ application: RoomApplication, _ turn: inout Turn) throws(WireError) {
+    private func permit(_ application: RoomApplication, _ context: inout Context) throws(WireError) {
         let applicant = application.applicant
         // Check this first, because no other error is relevant to a person who wants a different room.
         try permitReturn(application.join)
         guard !isBanned(applicant) else { throw .roomBanned }
         // The settings may have changed with a restart.
-        guard turn.rules.routesMedia || options.media == .mesh else { throw .roomWithoutMedia }
+        guard context.rules.routesMedia || options.media == .mesh else { throw .roomWithoutMedia }
         if let grant = applicant.grant { try check(grant, of: applicant) }
         let isReturning = application.join.room != nil
         // An application's token replaces the password and the approval of a host.
@@ -68,11 +68,11 @@ extension Room {
         guard isReturning || settings.password != nil || !application.join.expectsPassword else {
             throw .roomNoPassword
         }
-        guard !settings.accepts(application.join.password, turn.project.serverKey) else { return }
+        guard !settings.accepts(application.join.password, context.project.serverKey) else { return }
         guard application.join.password != nil else {
             throw WireError(.roomPassword, "This room has a password. Send it with room.join.", retryable: true)
         }
-        turn.tell(.roomRegister(.wrongPassword(address: application.applicant.address)))
+        context.tell(.roomRegistry(.wrongPassword(address: application.applicant.address)))
         throw WireError(.roomPassword, "Wrong password. Ask for the room's password and try again.", retryable: true)
     }
 
@@ -111,9 +111,9 @@ extension Room {
     }
 
     private mutating func chargeArrival(
-        of applicant: RoomApplicant, replacing former: ConnectionID?, _ turn: Turn
+        of applicant: RoomApplicant, replacing former: ConnectionID?, _ context: Context
     ) throws(WireError) {
-        try arrivals.charge(applicant, to: roster.count, isReplacing: former != nil, turn)
+        try arrivals.charge(applicant, to: roster.count, isReplacing: former != nil, context)
     }
 
     private func mustWait(_ applicant: RoomApplicant) -> Bool {
@@ -126,7 +126,7 @@ extension Room {
     // MARK: Coming in
 
     /// - Parameter re: the request that this answers; nil after waiting in the lobby.
-    mutating func enter(_ applicant: RoomApplicant, re: UInt64?, _ turn: inout Turn) {
+    mutating func enter(_ applicant: RoomApplicant, re: UInt64?, _ context: inout Context) {
         let isOwner = isOwner(applicant)
         if isOwner { ownersAddress = applicant.address }
         var rights = RoomRights(isOwner ? .host : applicant.grant?.role ?? .guest, hasToken: applicant.grant != nil)
@@ -134,50 +134,50 @@ extension Room {
         let role = rights.role
         // Do this before the person becomes one of the members.
         let former = isOwner ? roster.endStandIns() : []
-        turn.figures.rooms.joins["joined", default: 0] += 1
-        let binding = MatchID.random(using: &turn.random)
-        let member = roster.insert(applicant, with: rights, binding, &turn)
-        updateState(&turn)
-        turn.tell(.session(session, .room(.place(binding, rights))))
-        turn.tell(.session(session, .room(.screens(onlyOfHosts: options.share == .hosts))))
+        context.figures.rooms.joins["joined", default: 0] += 1
+        let binding = MatchID.random(using: &context.random)
+        let member = roster.insert(applicant, with: rights, binding, &context)
+        updateState(&context)
+        context.tell(.session(session, .room(.place(binding, rights))))
+        context.tell(.session(session, .room(.screens(onlyOfHosts: options.share == .hosts))))
         let place = RoomSeat.Place(session: session, binding: binding)
-        turn.tell(.client(applicant.client, .room(RoomSeat(name: name, place: place))))
+        context.tell(.client(applicant.client, .room(RoomSeat(name: name, place: place))))
         var joined = RoomNotice.Joined()
         (joined.re, joined.name, joined.role, joined.options) = (re, name, role, options)
         joined.room = returnID
-        joined.admission = turn.admission(
+        joined.admission = context.admission(
             to: session, role.sessionRole, match: binding, for: applicant.identity)
         (joined.people, joined.chat) = (roster.people, Array(chat.lines))
-        joined.files = fileAccess(of: member, turn.rules)
-        turn.send(.room(.joined(joined)), to: applicant.client)
-        broadcast(.person(member.person), except: applicant.client, &turn)
-        if role.moderates { sendKnocks(to: applicant.client, &turn) }
-        for member in former { roleChanged(of: member, &turn) }
+        joined.files = fileAccess(of: member, context.rules)
+        context.send(.room(.joined(joined)), to: applicant.client)
+        broadcast(.person(member.person), except: applicant.client, &context)
+        if role.moderates { sendKnocks(to: applicant.client, &context) }
+        for member in former { roleChanged(of: member, &context) }
     }
 
     /// Admits the people who wait for a room that no longer has a lobby, as far as it has places. If everyone has left
     /// a room that no owner can open, the first person waiting opens it, just as `mustWait` allows for people who
     /// arrive then.
-    mutating func admitWaiting(_ turn: inout Turn) {
+    mutating func admitWaiting(_ context: inout Context) {
         guard state != .over, !options.locked else { return }
-        let rules = turn.rules
+        let rules = context.rules
         while let next = lobby.waiting.first(where: { hasPlace(for: $0) && isWithinShare($0, rules) }) {
             guard !options.lobby || !hasPeople && creator == nil && !hasHostTokens else { return }
-            admit(next, &turn)
+            admit(next, &context)
         }
     }
 
-    mutating func admit(_ applicant: RoomApplicant, _ turn: inout Turn) {
+    mutating func admit(_ applicant: RoomApplicant, _ context: inout Context) {
         guard lobby.remove(applicant.client) != nil else { return }
-        tellKnock(of: applicant, waiting: false, &turn)
-        enter(applicant, re: nil, &turn)
+        tellKnock(of: applicant, waiting: false, &context)
+        enter(applicant, re: nil, &context)
     }
 
     /// Notifies a person who waited that they are not admitted. They must already be removed from the lobby.
-    func refuse(_ applicant: RoomApplicant, _ error: WireError, _ turn: inout Turn) {
-        turn.tell(.client(applicant.client, .room(nil)))
-        turn.send(.room(.refused(.init(name: name, error))), to: applicant.client)
-        tellKnock(of: applicant, waiting: false, &turn)
+    func refuse(_ applicant: RoomApplicant, _ error: WireError, _ context: inout Context) {
+        context.tell(.client(applicant.client, .room(nil)))
+        context.send(.room(.refused(.init(name: name, error))), to: applicant.client)
+        tellKnock(of: applicant, waiting: false, &context)
     }
 }
 

@@ -2,26 +2,26 @@ import Wire
 
 /// Actions of hosts and cohosts.
 extension Room {
-    mutating func moderate(_ verb: RoomVerb, by member: RoomRoster.Member, _ turn: inout Turn) throws(WireError) {
+    mutating func moderate(_ verb: RoomVerb, by member: RoomRoster.Member, _ context: inout Context) throws(WireError) {
         try member.rights.permit(.moderate)
-        try chargeModeration(turn)
+        try chargeModeration(context)
         switch verb {
         case .admit(let verb):
             let applicant = try applicant(verb.connection)
             guard hasPlace(for: applicant) else { throw full }
-            admit(applicant, &turn)
-        case .deny(let verb): sendAway(try applicant(verb.connection), .roomRefused, &turn)
+            admit(applicant, &context)
+        case .deny(let verb): sendAway(try applicant(verb.connection), .roomRefused, &context)
         case .set(let verb):
             try member.rights.permit(.change(verb.options, from: options))
             let lasts = member.rights.actsForOwners
-            if lasts { try permitStoring(verb.options, turn) }
-            try change(verb.options, lasts: lasts, &turn)
+            if lasts { try permitStoring(verb.options, context) }
+            try change(verb.options, lasts: lasts, &context)
         case .mute(let verb):
-            turn.tell(.session(session, .room(.mute(try target(verb, by: member)))))
+            context.tell(.session(session, .room(.mute(try target(verb, by: member)))))
         case .stopShare(let verb):
-            turn.tell(.session(session, .room(.stopScreens(try target(verb, by: member)))))
-        case .remove(let verb): try remove(verb, by: member, &turn)
-        case .role(let verb): try setRole(verb, by: member, &turn)
+            context.tell(.session(session, .room(.stopScreens(try target(verb, by: member)))))
+        case .remove(let verb): try remove(verb, by: member, &context)
+        case .role(let verb): try setRole(verb, by: member, &context)
         case .join, .leave, .say, .hand, .react, .file, .removeFile: return
         }
     }
@@ -45,47 +45,47 @@ extension Room {
         return .one(try person(client).binding)
     }
 
-    private mutating func sendAway(_ applicant: RoomApplicant, _ error: WireError, _ turn: inout Turn) {
+    private mutating func sendAway(_ applicant: RoomApplicant, _ error: WireError, _ context: inout Context) {
         _ = lobby.remove(applicant.client)
-        lobby.sendAway(applicant.identity, turn)
-        refuse(applicant, error, &turn)
+        lobby.sendAway(applicant.identity, context)
+        refuse(applicant, error, &context)
     }
 
     // MARK: Options and roles
 
     /// Data that is stored about a room protects the people in it, so it is essential. Making a room persistent can
     /// wait.
-    private func permitStoring(_ changes: RoomChanges, _ turn: Turn) throws(WireError) {
+    private func permitStoring(_ changes: RoomChanges, _ context: Context) throws(WireError) {
         let becomesPersistent = changes.persistent == true && !options.persistent
         let use: StorageUse = becomesPersistent ? .optional : options.persistent ? .essential : .none
-        if let error = turn.permit.refusal(of: use) { throw error }
+        if let error = context.permit.refusal(of: use) { throw error }
     }
 
     /// - Parameter lasts: whether the change stays in effect when the room is empty.
-    mutating func change(_ changes: RoomChanges, lasts: Bool, _ turn: inout Turn) throws(WireError) {
+    mutating func change(_ changes: RoomChanges, lasts: Bool, _ context: inout Context) throws(WireError) {
         let former = settings
         let before = former.options
-        try settings.apply(changes, lasts: lasts, &turn)
+        try settings.apply(changes, lasts: lasts, &context)
         // The password may have changed even if the room already had one.
         guard settings != former else { return }
-        if lasts { optionsChanged(from: before, &turn) }
+        if lasts { optionsChanged(from: before, &context) }
         guard options != before else { return }
-        broadcast(.changed(.init(options: options)), &turn)
+        broadcast(.changed(.init(options: options)), &context)
         if options.share != before.share {
-            turn.tell(.session(session, .room(.screens(onlyOfHosts: options.share == .hosts))))
+            context.tell(.session(session, .room(.screens(onlyOfHosts: options.share == .hosts))))
         }
-        admitWaiting(&turn)
+        admitWaiting(&context)
     }
 
-    private mutating func setRole(_ verb: RoomVerb.Role, by member: RoomRoster.Member, _ turn: inout Turn)
+    private mutating func setRole(_ verb: RoomVerb.Role, by member: RoomRoster.Member, _ context: inout Context)
         throws(WireError)
     {
         let former = try person(verb.connection)
         try member.rights.permit(.setRole(former.rights, of: subject(former, verb.role, by: member)))
         guard former.role != verb.role else { return }
         roster.giveRole(verb.role, to: former.client, by: member.rights)
-        if verb.role != .host, former.identity == creator { setCreator(nil, &turn) }
-        if let changed = roster[verb.connection] { roleChanged(of: changed, &turn) }
+        if verb.role != .host, former.identity == creator { setCreator(nil, &context) }
+        if let changed = roster[verb.connection] { roleChanged(of: changed, &context) }
     }
 
     private func subject(
@@ -98,7 +98,7 @@ extension Room {
 
     // MARK: Removing
 
-    private mutating func remove(_ verb: RoomVerb.Remove, by member: RoomRoster.Member, _ turn: inout Turn)
+    private mutating func remove(_ verb: RoomVerb.Remove, by member: RoomRoster.Member, _ context: inout Context)
         throws(WireError)
     {
         let isBan = verb.ban ?? false
@@ -106,31 +106,33 @@ extension Room {
             guard applicant.identity != member.identity else { throw .removesItself }
             // A person in the lobby may also be in the room on another device, with any role.
             if isBan {
-                try ban(applicant.identity, by: member, &turn)
+                try ban(applicant.identity, by: member, &context)
             } else {
-                sendAway(applicant, .roomRefused, &turn)
+                sendAway(applicant, .roomRefused, &context)
             }
             return
         }
         let target = try person(verb.connection)
         guard target.client != member.client else { throw .removesItself }
-        if isBan { return try ban(target.identity, by: member, &turn) }
+        if isBan { return try ban(target.identity, by: member, &context) }
         try member.rights.permit(.remove(target.rights))
-        remove(target.client, .removed, by: member, &turn)
+        remove(target.client, .removed, by: member, &context)
     }
 
     /// Bans a person on all their connections.
-    private mutating func ban(_ identity: IdentityID, by member: RoomRoster.Member, _ turn: inout Turn)
+    private mutating func ban(_ identity: IdentityID, by member: RoomRoster.Member, _ context: inout Context)
         throws(WireError)
     {
         guard identity != member.identity else { throw .removesItself }
         let targets = roster.members.filter { $0.identity == identity }
         for target in targets { try member.rights.permit(.remove(target.rights)) }
         let lasts = member.rights.actsForOwners
-        if lasts, options.persistent, let error = turn.permit.refusal(of: .essential) { throw error }
-        ban(identity, by: member.rights, &turn)
-        for applicant in lobby.waiting where applicant.identity == identity { sendAway(applicant, .roomBanned, &turn) }
-        for target in targets { remove(target.client, .banned, by: member, &turn) }
+        if lasts, options.persistent, let error = context.permit.refusal(of: .essential) { throw error }
+        ban(identity, by: member.rights, &context)
+        for applicant in lobby.waiting where applicant.identity == identity {
+            sendAway(applicant, .roomBanned, &context)
+        }
+        for target in targets { remove(target.client, .banned, by: member, &context) }
     }
 }
 

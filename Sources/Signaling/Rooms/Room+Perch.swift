@@ -42,10 +42,10 @@ extension Hub {
         room text: String, user: String, address: String, now: Timestamp
     ) -> WireError? {
         guard let name = RoomName(text) else { return .perchRoomName }
-        let identity = turn.project.perchIdentity(user: user, address: address)
+        let identity = context.project.perchIdentity(user: user, address: address)
         let applicant = RoomApplicant(
             client: ConnectionID(high: 0, low: 0), identity: identity, address: address, name: user, isPerch: true)
-        let rules = turn.rules
+        let rules = context.rules
         let refusal = rooms.read(name) { room -> WireError? in
             do throws(WireError) {
                 try room.permitPerch(applicant, rules, now: now)
@@ -55,7 +55,7 @@ extension Hub {
             }
         }
         guard let refusal else {
-            return turn.rules.roomCreation == .everyone
+            return context.rules.roomCreation == .everyone
                 ? nil : WireError(.roomNotFound, "There is no room with this name. Check the name.")
         }
         return refusal
@@ -63,6 +63,6 @@ extension Hub {
 
     /// The STUN and TURN servers for a client of PerchRTC's protocol.
     public func perchServers(now: Timestamp) -> ICEConfiguration {
-        turn.ice.configuration(for: ConnectionID(high: .max, low: 0), now: now)
+        context.ice.configuration(for: ConnectionID(high: .max, low: 0), now: now)
     }
 }

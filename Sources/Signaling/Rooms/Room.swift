@@ -65,7 +65,7 @@ public struct Room: Machine, Equatable, Sendable {
 
     private init(_ name: RoomName, _ settings: RoomSettings) { (self.name, self.settings) = (name, settings) }
 
-    static func make(_ id: RoomName, for event: RoomEvent, _ turn: inout Turn) -> Room? {
+    static func make(_ id: RoomName, for event: RoomEvent, _ context: inout Context) -> Room? {
         switch event {
         case .open(let settings, _, _): Room(id, settings)
         case .restore(let stored): Room(id, RoomSettings(stored))
@@ -73,12 +73,12 @@ public struct Room: Machine, Equatable, Sendable {
         }
     }
 
-    static func orphan(_ event: RoomEvent, _ id: RoomName, _ turn: inout Turn) {
+    static func orphan(_ event: RoomEvent, _ id: RoomName, _ context: inout Context) {
         switch event {
-        case .join(let application): turn.refuse(application, .noRoom)
-        case .verb(let client, let re, _): turn.fail(.notInRoom, Request(client, re))
-        case .operate(let request): turn.answer(request.socket, .refused(.noRoom))
-        case .notStored(let stored): if let stored { turn.tell(.roomRegister(.restore(stored))) }
+        case .join(let application): context.refuse(application, .noRoom)
+        case .verb(let client, let re, _): context.fail(.notInRoom, Request(client, re))
+        case .operate(let request): context.answer(request.socket, .refused(.noRoom))
+        case .notStored(let stored): if let stored { context.tell(.roomRegistry(.restore(stored))) }
         case .open, .restore, .away, .gone, .leftSession, .close: return
         }
     }
@@ -97,116 +97,120 @@ public struct Room: Machine, Equatable, Sendable {
         return files.nextTimeout.map { min($0, checkAt) } ?? checkAt
     }
 
-    mutating func handleTimeout(_ turn: inout Turn) {
-        expireFiles(&turn)
-        guard case .empty(let until, let checkAt) = state, checkAt <= turn.now else { return }
+    mutating func handleTimeout(_ context: inout Context) {
+        expireFiles(&context)
+        guard case .empty(let until, let checkAt) = state, checkAt <= context.now else { return }
         let before = (roster.count, lobby.waiting.count)
-        if until <= turn.now, isRetentionOver(turn) { end(&turn) } else { waitForPeople(until: until, turn) }
-        count(since: before, &turn)
+        if until <= context.now, isRetentionOver(context) {
+            end(&context)
+        } else {
+            waitForPeople(until: until, context)
+        }
+        count(since: before, &context)
     }
 
-    private mutating func waitForPeople(until: Timestamp, _ turn: Turn) {
-        var checkAt = min(until, turn.now + Self.longestTimer)
-        if let keptUntil, until <= turn.now || keptUntil > turn.moment.wall(at: until) {
-            checkAt = turn.moment.look(forWall: keptUntil)
+    private mutating func waitForPeople(until: Timestamp, _ context: Context) {
+        var checkAt = min(until, context.now + Self.longestTimer)
+        if let keptUntil, until <= context.now || keptUntil > context.moment.wall(at: until) {
+            checkAt = context.moment.look(forWall: keptUntil)
         }
         state = .empty(until: until, checkAt: checkAt)
     }
 
     /// Returns whether a restored room is too old. Only a confirmed clock counts: a clock that is a year ahead would end every
     /// room.
-    private func isRetentionOver(_ turn: Turn) -> Bool {
+    private func isRetentionOver(_ context: Context) -> Bool {
         guard let keptUntil else { return true }
-        return turn.moment.confirmedWall.map { keptUntil <= $0 } ?? false
+        return context.moment.confirmedWall.map { keptUntil <= $0 } ?? false
     }
 
     /// Updates the state when the room becomes empty or occupied.
-    mutating func updateState(_ turn: inout Turn) {
+    mutating func updateState(_ context: inout Context) {
         guard state != .over else { return }
         if roster.isEmpty {
             if case .empty = state { return }
             keptUntil = nil
             settings.endTemporary()
             bans.endTemporary()
-            waitForPeople(until: turn.now + emptyTime(turn), turn)
+            waitForPeople(until: context.now + emptyTime(context), context)
         } else {
             if state == .open { return }
             state = .open
         }
-        storeUse(&turn)
+        storeUse(&context)
     }
 
-    private func emptyTime(_ turn: Turn) -> Duration {
-        let grace = turn.rules.roomEmptyGrace
+    private func emptyTime(_ context: Context) -> Duration {
+        let grace = context.rules.roomEmptyGrace
         // Nobody can enter a locked room without a creator or a host with a token, so it does not keep its name.
         guard creator != nil || hasHostTokens || !options.locked else { return grace }
-        if options.persistent { return turn.rules.roomRetention }
+        if options.persistent { return context.rules.roomRetention }
         // Otherwise a stranger could take the name and meet the people who return.
-        return options.password ? max(grace, turn.rules.roomPasswordGrace) : grace
+        return options.password ? max(grace, context.rules.roomPasswordGrace) : grace
     }
 
     // MARK: Events
 
-    mutating func handle(_ event: RoomEvent, _ turn: inout Turn) {
+    mutating func handle(_ event: RoomEvent, _ context: inout Context) {
         let before = (roster.count, lobby.waiting.count)
-        perform(event, &turn)
-        count(since: before, &turn)
+        perform(event, &context)
+        count(since: before, &context)
     }
 
-    private func count(since before: (people: Int, waiting: Int), _ turn: inout Turn) {
-        turn.figures.rooms.people += roster.count - before.people
-        turn.figures.rooms.waiting += lobby.waiting.count - before.waiting
+    private func count(since before: (people: Int, waiting: Int), _ context: inout Context) {
+        context.figures.rooms.people += roster.count - before.people
+        context.figures.rooms.waiting += lobby.waiting.count - before.waiting
     }
 
-    private mutating func perform(_ event: RoomEvent, _ turn: inout Turn) {
+    private mutating func perform(_ event: RoomEvent, _ context: inout Context) {
         switch event {
         case .open(_, let creator, let formerID):
             self.formerID = formerID
-            open(creator, &turn)
-        case .restore(let stored): restore(stored, &turn)
-        case .operate(let request): perform(request, &turn)
-        case .join(let application): join(application, &turn)
-        case .verb(let client, let re, let verb): perform(verb, Request(client, re), &turn)
+            open(creator, &context)
+        case .restore(let stored): restore(stored, &context)
+        case .operate(let request): perform(request, &context)
+        case .join(let application): join(application, &context)
+        case .verb(let client, let re, let verb): perform(verb, Request(client, re), &context)
         case .away(let client, let isAway):
             lobby.setAway(isAway, client)
             // If the drop is not announced, the return is not announced either.
-            if isAway, roster[client] != nil, !arrivals.affordsDrop(to: roster.count, turn) { return }
+            if isAway, roster[client] != nil, !arrivals.affordsDrop(to: roster.count, context) { return }
             guard roster.setDropped(isAway, client), let member = roster[client] else { return }
             // Include the client: it may have entered while it was disconnected, or still have its previous state.
-            broadcast(.person(member.person), &turn)
-        case .gone(let client): leave(client, &turn)
+            broadcast(.person(member.person), &context)
+        case .gone(let client): leave(client, &context)
         case .leftSession(let client, let moderator):
-            remove(client, .removed, by: moderator.flatMap { roster[$0] }, &turn)
-        case .close: end(&turn)
-        case .notStored(let stored): reload(stored, &turn)
+            remove(client, .removed, by: moderator.flatMap { roster[$0] }, &context)
+        case .close: end(&context)
+        case .notStored(let stored): reload(stored, &context)
         }
     }
 
-    private mutating func open(_ creator: IdentityID?, _ turn: inout Turn) {
+    private mutating func open(_ creator: IdentityID?, _ context: inout Context) {
         guard state == .new else { return }
         self.creator = creator
-        (id, createdAt) = (RoomID.random(using: &turn.random), turn.wallNow)
-        makeSession(&turn)
-        updateState(&turn)
-        store(&turn)
+        (id, createdAt) = (RoomID.random(using: &context.random), context.wallNow)
+        makeSession(&context)
+        updateState(&context)
+        store(&context)
     }
 
     /// Restores only what is stored. All places ended with the previous server process.
-    private mutating func restore(_ stored: StoredRoom, _ turn: inout Turn) {
+    private mutating func restore(_ stored: StoredRoom, _ context: inout Context) {
         guard state == .new else { return }
         (id, createdAt, creator) = (stored.id, stored.createdAt, stored.creator)
         (bans, hasHostTokens, storedAt) = (RoomBans(stored), stored.hasHostTokens, stored.usedAt)
-        makeSession(&turn)
+        makeSession(&context)
         // People who were in the room when the server stopped need time to return, no matter how old the last use is.
-        let earliest = turn.now + turn.rules.roomEmptyGrace
-        keptUntil = stored.usedAt + turn.rules.roomRetention
-        waitForPeople(until: earliest, turn)
+        let earliest = context.now + context.rules.roomEmptyGrace
+        keptUntil = stored.usedAt + context.rules.roomRetention
+        waitForPeople(until: earliest, context)
     }
 
-    private mutating func makeSession(_ turn: inout Turn) {
-        session = turn.project.makeSessionID(
+    private mutating func makeSession(_ context: inout Context) {
+        session = context.project.makeSessionID(
             mediaMode: options.media == .routed ? .routed : .relayed, relayedOnly: options.media == .mesh,
-            now: turn.wallNow, using: &turn.random)
+            now: context.wallNow, using: &context.random)
     }
 
     // MARK: Storing
@@ -215,13 +219,13 @@ public struct Room: Machine, Equatable, Sendable {
     private static let useInterval: Duration = .seconds(86400)
 
     /// Stores the room if it is persistent, and deletes it from storage if it no longer is.
-    mutating func store(_ turn: inout Turn) {
+    mutating func store(_ context: inout Context) {
         if options.persistent, state != .over {
-            if storedAt == nil { turn.tell(.roomRegister(.persistence(name, true))) }
+            if storedAt == nil { context.tell(.roomRegistry(.persistence(name, true))) }
             // Never set an earlier time: a clock that is temporarily behind must not make the room look unused.
-            let usedAt = max(storedAt ?? turn.wallNow, turn.wallNow)
+            let usedAt = max(storedAt ?? context.wallNow, context.wallNow)
             storedAt = usedAt
-            turn.persist(
+            context.persist(
                 .roomStored(
                     StoredRoom(
                         id: id, name: name, options: settings.lasting, password: settings.password, creator: creator,
@@ -229,171 +233,174 @@ public struct Room: Machine, Equatable, Sendable {
                         createdAt: createdAt, usedAt: usedAt)))
         } else if storedAt != nil {
             storedAt = nil
-            turn.tell(.roomRegister(.persistence(name, false)))
-            turn.persist(.roomForgotten(id))
+            context.tell(.roomRegistry(.persistence(name, false)))
+            context.persist(.roomForgotten(id))
         }
     }
 
-    private mutating func storeUse(_ turn: inout Turn) {
+    private mutating func storeUse(_ context: inout Context) {
         // A shorter retention, as in tests, needs a finer interval.
-        let interval = min(Self.useInterval, turn.rules.roomRetention / 10)
-        if let storedAt, storedAt + interval <= turn.wallNow { store(&turn) }
+        let interval = min(Self.useInterval, context.rules.roomRetention / 10)
+        if let storedAt, storedAt + interval <= context.wallNow { store(&context) }
     }
 
     /// Handles changed options. An empty room that became persistent, or that can be opened again, ends at a different time.
-    mutating func optionsChanged(from before: RoomOptions, _ turn: inout Turn) {
-        store(&turn)
+    mutating func optionsChanged(from before: RoomOptions, _ context: inout Context) {
+        store(&context)
         let isSame =
             options.persistent == before.persistent && options.locked == before.locked
             && options.password == before.password
-        if !isSame { updateEnd(turn) }
+        if !isSame { updateEnd(context) }
     }
 
-    mutating func noteHostToken(_ turn: inout Turn) {
+    mutating func noteHostToken(_ context: inout Context) {
         guard !hasHostTokens else { return }
         hasHostTokens = true
-        store(&turn)
-        updateEnd(turn)
+        store(&context)
+        updateEnd(context)
     }
 
-    private mutating func updateEnd(_ turn: Turn) {
+    private mutating func updateEnd(_ context: Context) {
         guard case .empty = state else { return }
         keptUntil = nil
-        waitForPeople(until: turn.now + emptyTime(turn), turn)
+        waitForPeople(until: context.now + emptyTime(context), context)
     }
 
-    mutating func setCreator(_ identity: IdentityID?, _ turn: inout Turn) {
+    mutating func setCreator(_ identity: IdentityID?, _ context: inout Context) {
         creator = identity
-        store(&turn)
+        store(&context)
     }
 
     // MARK: Leaving
 
-    mutating func leave(_ client: ConnectionID, _ turn: inout Turn) {
+    mutating func leave(_ client: ConnectionID, _ context: inout Context) {
         if let applicant = lobby.remove(client) {
-            turn.tell(.client(client, .room(nil)))
-            return tellKnock(of: applicant, waiting: false, &turn)
+            context.tell(.client(client, .room(nil)))
+            return tellKnock(of: applicant, waiting: false, &context)
         }
         guard let member = roster.remove(client) else { return }
-        gone(member, .clientDisconnected, &turn)
+        gone(member, .clientDisconnected, &context)
     }
 
     /// Removes a person who did not leave on their own. `moderator`: the person who decided it, if any.
     mutating func remove(
-        _ client: ConnectionID, _ reason: RoomEndReason, by moderator: RoomRoster.Member? = nil, _ turn: inout Turn
+        _ client: ConnectionID, _ reason: RoomEndReason, by moderator: RoomRoster.Member? = nil,
+        _ context: inout Context
     ) {
         guard let member = roster.remove(client) else { return }
         // PerchRTC's clients rejoin automatically when they lose their connection.
-        if member.isPerch, reason == .removed { lobby.sendAway(member.identity, turn) }
-        if let moderator { withdraw(member, by: moderator, &turn) }
-        turn.send(.room(.ended(.init(name: name, reason: reason))), to: client)
-        gone(member, reason == .replaced ? .networkDisconnected : .forceDisconnected, &turn)
+        if member.isPerch, reason == .removed { lobby.sendAway(member.identity, context) }
+        if let moderator { withdraw(member, by: moderator, &context) }
+        context.send(.room(.ended(.init(name: name, reason: reason))), to: client)
+        gone(member, reason == .replaced ? .networkDisconnected : .forceDisconnected, &context)
     }
 
     /// Withdraws rights of a removed person. They may return, but not as creator, and not with their token. Creators who remove
     /// one of their own devices stay creators.
     private mutating func withdraw(
-        _ member: RoomRoster.Member, by moderator: RoomRoster.Member, _ turn: inout Turn
+        _ member: RoomRoster.Member, by moderator: RoomRoster.Member, _ context: inout Context
     ) {
         let lasts = moderator.rights.actsForOwners
-        if let token = member.token { bans.revoke(token, lasts: lasts, turn.rules) }
+        if let token = member.token { bans.revoke(token, lasts: lasts, context.rules) }
         guard lasts else { return }
         let losesRoom = member.identity == creator && member.identity != moderator.identity
         if losesRoom { creator = nil } else if member.token == nil { return }
-        store(&turn)
+        store(&context)
     }
 
     /// Closes the place in the session of a person who is no longer in the room, and notifies the others.
-    private mutating func gone(_ member: RoomRoster.Member, _ reason: GoneReason, _ turn: inout Turn) {
-        abandonUploads(of: member.client, &turn)
-        arrivals.left(roster.count + 1, turn)
-        turn.tell(.client(member.client, .room(nil)))
-        turn.tell(.session(session, .room(.placeClosed(member.binding, reason))))
+    private mutating func gone(_ member: RoomRoster.Member, _ reason: GoneReason, _ context: inout Context) {
+        abandonUploads(of: member.client, &context)
+        arrivals.left(roster.count + 1, context)
+        context.tell(.client(member.client, .room(nil)))
+        context.tell(.session(session, .room(.placeClosed(member.binding, reason))))
         var person = member.person
         person.state = .left
-        broadcast(.person(person), &turn)
-        if let host = roster.appointHost() { roleChanged(of: host, &turn) }
-        updateState(&turn)
-        admitWaiting(&turn)
+        broadcast(.person(person), &context)
+        if let host = roster.appointHost() { roleChanged(of: host, &context) }
+        updateState(&context)
+        admitWaiting(&context)
     }
 
-    mutating func end(_ turn: inout Turn) {
+    mutating func end(_ context: inout Context) {
         guard state != .over else { return }
         state = .over
-        store(&turn)
-        deleteFiles(&turn)
-        for applicant in lobby.removeAll() { refuse(applicant, .roomEnded, &turn) }
+        store(&context)
+        deleteFiles(&context)
+        for applicant in lobby.removeAll() { refuse(applicant, .roomEnded, &context) }
         while let member = roster.members.first {
             _ = roster.remove(member.client)
-            turn.send(.room(.ended(.init(name: name, reason: .closed))), to: member.client)
-            turn.tell(.client(member.client, .room(nil)))
-            turn.tell(.session(session, .room(.placeClosed(member.binding, .forceDisconnected))))
+            context.send(.room(.ended(.init(name: name, reason: .closed))), to: member.client)
+            context.tell(.client(member.client, .room(nil)))
+            context.tell(.session(session, .room(.placeClosed(member.binding, .forceDisconnected))))
         }
-        turn.tell(.roomRegister(.ended(name)))
+        context.tell(.roomRegistry(.ended(name)))
     }
 
     /// Reloads the room, because a change could not be stored and storage has a different state. Drops the room, and restores
     /// the stored one. Everyone is disconnected, including the person who made the change. Their pages reconnect and join
     /// again.
-    private mutating func reload(_ stored: StoredRoom?, _ turn: inout Turn) {
+    private mutating func reload(_ stored: StoredRoom?, _ context: inout Context) {
         guard state != .over else { return }
         (state, storedAt) = (.over, nil)
-        deleteFiles(&turn)
+        deleteFiles(&context)
         for client in roster.members.map(\.client) + lobby.removeAll().map(\.client) {
-            turn.tell(.client(client, .room(nil)))
-            turn.tell(.client(client, .expel(.storageFailed, .serviceRestart)))
+            context.tell(.client(client, .room(nil)))
+            context.tell(.client(client, .expel(.storageFailed, .serviceRestart)))
         }
         while let member = roster.members.first {
             _ = roster.remove(member.client)
-            turn.tell(.session(session, .room(.placeClosed(member.binding, .networkDisconnected))))
+            context.tell(.session(session, .room(.placeClosed(member.binding, .networkDisconnected))))
         }
-        turn.tell(.roomRegister(.ended(name)))
-        if let stored { turn.tell(.roomRegister(.restore(stored))) }
+        context.tell(.roomRegistry(.ended(name)))
+        if let stored { context.tell(.roomRegistry(.restore(stored))) }
     }
 
-    mutating func ban(_ identity: IdentityID, by moderator: RoomRights, _ turn: inout Turn) {
-        let isChanged = bans.ban(identity, lasts: moderator.actsForOwners, turn.rules)
-        if isChanged, moderator.actsForOwners { store(&turn) }
+    mutating func ban(_ identity: IdentityID, by moderator: RoomRights, _ context: inout Context) {
+        let isChanged = bans.ban(identity, lasts: moderator.actsForOwners, context.rules)
+        if isChanged, moderator.actsForOwners { store(&context) }
     }
 
     // MARK: Telling
 
     /// Charges a message to everyone in the room to the room's budget, which has the same rate as a session's.
-    mutating func charge(textSize: Int = 0, _ turn: Turn) throws(WireError) {
+    mutating func charge(textSize: Int = 0, _ context: Context) throws(WireError) {
         let cost = Double((256 + textSize) * roster.count)
-        if let wait = traffic.take(turn.rules.sessionTraffic, cost: cost, now: turn.now) { throw .tooFast(wait) }
+        if let wait = traffic.take(context.rules.sessionTraffic, cost: cost, now: context.now) { throw .tooFast(wait) }
     }
 
     /// Charges an action of a host or cohost. A new moderator also receives a knock for each person waiting.
-    mutating func chargeModeration(_ turn: Turn) throws(WireError) {
+    mutating func chargeModeration(_ context: Context) throws(WireError) {
         let cost = Double(256 * (roster.count + lobby.waiting.count))
-        if let wait = moderation.take(turn.rules.sessionTraffic, cost: cost, now: turn.now) { throw .tooFast(wait) }
+        if let wait = moderation.take(context.rules.sessionTraffic, cost: cost, now: context.now) {
+            throw .tooFast(wait)
+        }
     }
 
-    func broadcast(_ notice: RoomNotice, except excluded: ConnectionID? = nil, _ turn: inout Turn) {
+    func broadcast(_ notice: RoomNotice, except excluded: ConnectionID? = nil, _ context: inout Context) {
         let message = BroadcastMessage(.room(notice))
         for member in roster.members where member.client != excluded {
-            turn.tell(.client(member.client, .deliverBroadcast(message)))
+            context.tell(.client(member.client, .deliverBroadcast(message)))
         }
     }
 
     /// Sends a person's new role to everyone, the resulting rights to the session, and the people waiting in the lobby to a new
     /// moderator.
-    func roleChanged(of member: RoomRoster.Member, _ turn: inout Turn) {
-        turn.tell(.session(session, .room(.place(member.binding, member.rights))))
-        broadcast(.person(member.person), &turn)
-        if member.role.moderates { sendKnocks(to: member.client, &turn) }
+    func roleChanged(of member: RoomRoster.Member, _ context: inout Context) {
+        context.tell(.session(session, .room(.place(member.binding, member.rights))))
+        broadcast(.person(member.person), &context)
+        if member.role.moderates { sendKnocks(to: member.client, &context) }
     }
 
-    func tellKnock(of applicant: RoomApplicant, waiting: Bool, _ turn: inout Turn) {
+    func tellKnock(of applicant: RoomApplicant, waiting: Bool, _ context: inout Context) {
         let knock = RoomNotice.Knock(connection: applicant.client, displayName: applicant.name, waiting: waiting)
-        for host in roster.moderators { turn.send(.room(.knock(knock)), to: host) }
+        for host in roster.moderators { context.send(.room(.knock(knock)), to: host) }
     }
 
-    func sendKnocks(to client: ConnectionID, _ turn: inout Turn) {
+    func sendKnocks(to client: ConnectionID, _ context: inout Context) {
         for applicant in lobby.waiting {
             let knock = RoomNotice.Knock(connection: applicant.client, displayName: applicant.name, waiting: true)
-            turn.send(.room(.knock(knock)), to: client)
+            context.send(.room(.knock(knock)), to: client)
         }
     }
 }

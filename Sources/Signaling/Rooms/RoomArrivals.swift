@@ -28,40 +28,42 @@ struct RoomArrivals: Equatable, Sendable {
     ///   - count: the number of people in the room.
     ///   - isReplacing: whether the person replaces one of their own connections, so that the room does not grow.
     mutating func charge(
-        _ applicant: RoomApplicant, to count: Int, isReplacing: Bool, _ turn: Turn
+        _ applicant: RoomApplicant, to count: Int, isReplacing: Bool, _ context: Context
     ) throws(WireError) {
-        note(count, turn)
+        note(count, context)
         guard isReplacing || count < size.greatest else { return }
-        let (person, network) = (turn.rules.roomReturns, turn.rules.roomReturnsPerAddress)
-        if let wait = people.wait(applicant.identity, person, now: turn.now) { throw .tooManyReturns(wait) }
-        if let wait = addresses.wait(applicant.address, network, now: turn.now) { throw .tooManyReturns(wait) }
-        try pay(Self.messagesPerStay, to: count, turn)
-        _ = people.take(applicant.identity, person, now: turn.now)
-        _ = addresses.take(applicant.address, network, now: turn.now)
+        let (person, network) = (context.rules.roomReturns, context.rules.roomReturnsPerAddress)
+        if let wait = people.wait(applicant.identity, person, now: context.now) { throw .tooManyReturns(wait) }
+        if let wait = addresses.wait(applicant.address, network, now: context.now) { throw .tooManyReturns(wait) }
+        try pay(Self.messagesPerStay, to: count, context)
+        _ = people.take(applicant.identity, person, now: context.now)
+        _ = addresses.take(applicant.address, network, now: context.now)
     }
 
     /// Charges a knock and the message that ends it.
-    mutating func chargeKnock(to hosts: Int, _ turn: Turn) throws(WireError) { try pay(2, to: hosts, turn) }
+    mutating func chargeKnock(to hosts: Int, _ context: Context) throws(WireError) { try pay(2, to: hosts, context) }
 
     /// Charges a dropped connection. Returns false if the budget is exhausted. The drop is then not announced.
-    mutating func affordsDrop(to count: Int, _ turn: Turn) -> Bool {
-        (try? pay(Self.messagesPerDrop, to: count, turn)) != nil
+    mutating func affordsDrop(to count: Int, _ context: Context) -> Bool {
+        (try? pay(Self.messagesPerDrop, to: count, context)) != nil
     }
 
     /// Records how many people were in the room before someone left.
-    mutating func left(_ count: Int, _ turn: Turn) {
-        note(count, turn)
+    mutating func left(_ count: Int, _ context: Context) {
+        note(count, context)
         // The room is empty, so arrivals cost nothing.
         if count <= 1 { size = RecentSize() }
     }
 
-    private mutating func note(_ count: Int, _ turn: Turn) {
-        size.note(count, for: turn.rules.sessionSizeMemory, now: turn.now)
+    private mutating func note(_ count: Int, _ context: Context) {
+        size.note(count, for: context.rules.sessionSizeMemory, now: context.now)
     }
 
-    private mutating func pay(_ messages: Int, to count: Int, _ turn: Turn) throws(WireError) {
+    private mutating func pay(_ messages: Int, to count: Int, _ context: Context) throws(WireError) {
         let cost = Double(messages * Self.messageSize * count)
-        if let wait = traffic.take(turn.rules.sessionTraffic, cost: cost, now: turn.now) { throw .tooManyReturns(wait) }
+        if let wait = traffic.take(context.rules.sessionTraffic, cost: cost, now: context.now) {
+            throw .tooManyReturns(wait)
+        }
     }
 }
 

@@ -27,7 +27,7 @@ public enum RoomEvent: Equatable, Sendable {
 }
 
 /// Events for the room registry from clients, operators and rooms.
-public enum RoomRegisterEvent: Equatable, Sendable {
+public enum RoomRegistryEvent: Equatable, Sendable {
     /// A client requests to join a room, which may not exist yet.
     indirect case join(RoomApplication)
     /// A request from an operator or application, except `list`, which the hub answers.

@@ -3,7 +3,7 @@ import Wire
 /// The files of a room, and the uploads in progress. The shell stores the bytes.
 ///
 /// Invariant: each file was reserved with its full size before its first byte arrived, and `bytes` is the sum of all
-/// reservations. `Turn.fileSpace` contains each reservation exactly once.
+/// reservations. `Context.fileSpace` contains each reservation exactly once.
 struct RoomFiles: Equatable, Sendable {
     /// Legal transitions: `promised` → `receiving` → `stored`. A file in any state can be removed, and expires at
     /// `until`.
@@ -46,9 +46,9 @@ struct RoomFiles: Equatable, Sendable {
     private func index(_ id: RoomFileID) -> Int? { entries.firstIndex { $0.id == id } }
 
     mutating func reserve(
-        _ verb: RoomVerb.File, for member: RoomRoster.Member, _ turn: inout Turn
+        _ verb: RoomVerb.File, for member: RoomRoster.Member, _ context: inout Context
     ) throws(WireError) -> Entry {
-        let rules = turn.rules
+        let rules = context.rules
         guard rules.takesRoomFiles else {
             throw WireError(.notPermitted, "This server does not accept files. Send a link instead.")
         }
@@ -57,30 +57,30 @@ struct RoomFiles: Equatable, Sendable {
                 .messageTooLarge, "A file must not exceed \(rules.roomFileSize) bytes. Send a smaller one, or a link.")
         }
         guard Self.isAllowed(verb.name) else { throw .invalidFileName }
-        if let error = turn.permit.refusal(of: .optional) { throw error }
+        if let error = context.permit.refusal(of: .optional) { throw error }
         let claim = RoomFileSpace.Claim(
             space: Self.space(for: verb.size), sender: member.identity, address: member.address)
-        try permit(claim, turn)
-        let until = turn.now + rules.roomUploadStart
+        try permit(claim, context)
+        let until = context.now + rules.roomUploadStart
         let entry = Entry(
-            id: .random(using: &turn.random), name: verb.name, size: verb.size, sender: member.client,
-            isOwners: member.rights.actsForOwners, claim: claim, secret: .random(using: &turn.random), until: until,
+            id: .random(using: &context.random), name: verb.name, size: verb.size, sender: member.client,
+            isOwners: member.rights.actsForOwners, claim: claim, secret: .random(using: &context.random), until: until,
             checkAt: until)
         entries.append(entry)
-        turn.fileSpace.reserve(claim)
-        turn.freeDisk.promise(claim.space)
+        context.fileSpace.reserve(claim)
+        context.freeDisk.promise(claim.space)
         return entry
     }
 
-    private func permit(_ claim: RoomFileSpace.Claim, _ turn: Turn) throws(WireError) {
-        let rules = turn.rules
+    private func permit(_ claim: RoomFileSpace.Claim, _ context: Context) throws(WireError) {
+        let rules = context.rules
         guard entries.count < rules.roomFiles, bytes + claim.space <= rules.roomFileBytes else {
             throw WireError(
                 .storageFull, "This room has no space left for this file. Ask a host to remove other files.",
                 retryable: true)
         }
-        try turn.fileSpace.permit(claim, rules)
-        guard turn.freeDisk.hasRoom(for: claim.space) else { throw .noSpace }
+        try context.fileSpace.permit(claim, rules)
+        guard context.freeDisk.hasRoom(for: claim.space) else { throw .noSpace }
     }
 
     /// Returns whether the name is safe on every file system: it has no characters that end a path or a header, or that
@@ -95,16 +95,16 @@ struct RoomFiles: Equatable, Sendable {
     }
 
     /// Begins the upload. Each upload can begin only once.
-    mutating func begin(_ id: RoomFileID, _ secret: RoomFileKey, _ turn: inout Turn) throws(WireError) -> Entry {
+    mutating func begin(_ id: RoomFileID, _ secret: RoomFileKey, _ context: inout Context) throws(WireError) -> Entry {
         guard let index = index(id), entries[index].secret == secret, entries[index].state == .promised,
-            entries[index].until > turn.now
+            entries[index].until > context.now
         else { throw .noUpload }
         let space = entries[index].claim.space
-        guard turn.freeDisk.canBegin(space) else { throw .noSpace }
-        turn.freeDisk.begin(space)
+        guard context.freeDisk.canBegin(space) else { throw .noSpace }
+        context.freeDisk.begin(space)
         entries[index].state = .receiving
-        let time = turn.rules.uploadTime(of: entries[index].size)
-        entries[index].keep(until: turn.now + time, now: turn.now)
+        let time = context.rules.uploadTime(of: entries[index].size)
+        entries[index].keep(until: context.now + time, now: context.now)
         return entries[index]
     }
 
@@ -115,14 +115,14 @@ struct RoomFiles: Equatable, Sendable {
     }
 
     /// Records that the shell has received all bytes of the file.
-    mutating func finish(_ id: RoomFileID, _ secret: RoomFileKey, _ turn: inout Turn) throws(WireError) -> Entry {
+    mutating func finish(_ id: RoomFileID, _ secret: RoomFileKey, _ context: inout Context) throws(WireError) -> Entry {
         guard let index = index(id), entries[index].secret == secret, entries[index].state == .receiving else {
             throw .noUpload
         }
-        turn.freeDisk.finish(entries[index].claim.space)
+        context.freeDisk.finish(entries[index].claim.space)
         entries[index].state = .stored
-        turn.fileSpace.finish(entries[index].claim)
-        entries[index].keep(until: turn.now + turn.rules.roomFileLifetime, now: turn.now)
+        context.fileSpace.finish(entries[index].claim)
+        entries[index].keep(until: context.now + context.rules.roomFileLifetime, now: context.now)
         return entries[index]
     }
 
@@ -134,13 +134,13 @@ struct RoomFiles: Equatable, Sendable {
         return entries.filter { $0.until <= now }
     }
 
-    mutating func remove(_ id: RoomFileID, _ turn: inout Turn) {
+    mutating func remove(_ id: RoomFileID, _ context: inout Context) {
         guard let index = index(id) else { return }
         let entry = entries.remove(at: index)
-        turn.fileSpace.release(entry.claim, isFinished: entry.state == .stored)
-        turn.freeDisk.remove(entry.claim.space, entry.state)
+        context.fileSpace.release(entry.claim, isFinished: entry.state == .stored)
+        context.freeDisk.remove(entry.claim.space, entry.state)
         // Delete the file even if it is only promised: the upload may be about to start.
-        turn.deleteFile(entry.id)
+        context.deleteFile(entry.id)
     }
 }
 
@@ -165,7 +165,7 @@ public enum RoomFileAction: Equatable, Sendable {
 }
 
 /// A file, with the properties that the shell needs.
-public struct RoomFileFacts: Equatable, Sendable {
+public struct RoomFileInfo: Equatable, Sendable {
     public var name: String
     public var size: Int
 
@@ -182,57 +182,58 @@ extension Room {
     }
 
     mutating func promiseFile(
-        _ verb: RoomVerb.File, by member: RoomRoster.Member, re: UInt64, _ turn: inout Turn
+        _ verb: RoomVerb.File, by member: RoomRoster.Member, re: UInt64, _ context: inout Context
     ) throws(WireError) {
         guard options.chat else { throw .chatIsOff }
-        if let wait = talk.take(member.identity, turn.rules.roomTalk, now: turn.now) { throw .tooFast(wait) }
-        let entry = try files.reserve(verb, for: member, &turn)
-        turn.send(
+        if let wait = talk.take(member.identity, context.rules.roomTalk, now: context.now) { throw .tooFast(wait) }
+        let entry = try files.reserve(verb, for: member, &context)
+        context.send(
             .room(.upload(.init(re: re, id: entry.id, path: "\(filesPath)/\(entry.id)", secret: entry.secret))),
             to: member.client)
     }
 
-    mutating func removeFile(_ id: RoomFileID, by member: RoomRoster.Member, _ turn: inout Turn) throws(WireError) {
+    mutating func removeFile(_ id: RoomFileID, by member: RoomRoster.Member, _ context: inout Context) throws(WireError)
+    {
         guard let entry = files[id] else { throw .noFile }
         try member.rights.permit(.removeFile(isOwn: entry.sender == member.client, isOwners: entry.isOwners))
-        if member.role.moderates { try chargeModeration(turn) } else { try charge(turn) }
-        removeFile(entry, &turn)
+        if member.role.moderates { try chargeModeration(context) } else { try charge(context) }
+        removeFile(entry, &context)
     }
 
-    private mutating func removeFile(_ entry: RoomFiles.Entry, _ turn: inout Turn) {
-        files.remove(entry.id, &turn)
+    private mutating func removeFile(_ entry: RoomFiles.Entry, _ context: inout Context) {
+        files.remove(entry.id, &context)
         guard entry.state == .stored else { return }
         chat.remove(entry.id)
-        broadcast(.fileRemoved(.init(id: entry.id)), &turn)
+        broadcast(.fileRemoved(.init(id: entry.id)), &context)
     }
 
     /// Ends uploads that take too long, and deletes expired files.
-    mutating func expireFiles(_ turn: inout Turn) {
-        for entry in files.over(now: turn.now) { removeFile(entry, &turn) }
+    mutating func expireFiles(_ context: inout Context) {
+        for entry in files.over(now: context.now) { removeFile(entry, &context) }
     }
 
     /// Abandons the uploads of a person who is no longer in the room. Their complete files stay, like their messages.
-    mutating func abandonUploads(of client: ConnectionID, _ turn: inout Turn) {
+    mutating func abandonUploads(of client: ConnectionID, _ context: inout Context) {
         for entry in files.entries where entry.sender == client && entry.state != .stored {
-            files.remove(entry.id, &turn)
+            files.remove(entry.id, &context)
         }
     }
 
-    mutating func deleteFiles(_ turn: inout Turn) {
-        for entry in files.entries { files.remove(entry.id, &turn) }
+    mutating func deleteFiles(_ context: inout Context) {
+        for entry in files.entries { files.remove(entry.id, &context) }
     }
 
     /// Answers an HTTP request. Without a valid key, the answer does not reveal whether the file exists.
     mutating func perform(
-        _ action: RoomFileAction, _ id: RoomFileID, _ turn: inout Turn
+        _ action: RoomFileAction, _ id: RoomFileID, _ context: inout Context
     ) throws(WireError) -> RoomReply {
         let entry: RoomFiles.Entry
         switch action {
-        case .begin(let secret): entry = try files.begin(id, secret, &turn)
+        case .begin(let secret): entry = try files.begin(id, secret, &context)
         case .check(let secret): entry = try files.check(id, secret)
-        case .end(let secret, isComplete: true): entry = try finish(id, secret, &turn)
+        case .end(let secret, isComplete: true): entry = try finish(id, secret, &context)
         case .end(let secret, isComplete: false):
-            if files[id]?.secret == secret, files[id]?.state == .receiving { files.remove(id, &turn) }
+            if files[id]?.secret == secret, files[id]?.state == .receiving { files.remove(id, &context) }
             return .closed
         case .download(let key):
             guard roster.members.contains(where: { $0.fileKey == key && !$0.isPerch }), let found = files[id],
@@ -240,38 +241,38 @@ extension Room {
             else { throw .noFile }
             entry = found
         }
-        return .file(RoomFileFacts(name: entry.name, size: entry.size))
+        return .file(RoomFileInfo(name: entry.name, size: entry.size))
     }
 
     private mutating func finish(
-        _ id: RoomFileID, _ secret: RoomFileKey, _ turn: inout Turn
+        _ id: RoomFileID, _ secret: RoomFileKey, _ context: inout Context
     ) throws(WireError) -> RoomFiles.Entry {
         guard let promised = files[id], promised.secret == secret, let member = roster[promised.sender] else {
             throw .noUpload
         }
         guard options.chat else {
-            files.remove(id, &turn)
+            files.remove(id, &context)
             throw .chatIsOff
         }
-        let entry = try files.finish(id, secret, &turn)
+        let entry = try files.finish(id, secret, &context)
         let line = RoomLine(
-            connection: member.client, displayName: member.person.displayName, text: entry.name, at: turn.wallNow,
+            connection: member.client, displayName: member.person.displayName, text: entry.name, at: context.wallNow,
             file: RoomFile(id: id, size: entry.size))
         // Charge the encoded size, because JSON encodes a control character in six bytes.
-        do throws(WireError) { try charge(textSize: line.encodedSize, turn) } catch {
-            files.remove(id, &turn)
+        do throws(WireError) { try charge(textSize: line.encodedSize, context) } catch {
+            files.remove(id, &context)
             throw error
         }
-        tell(line, &turn)
+        tell(line, &context)
         return entry
     }
 
     /// Adds a line to the chat. Deletes the files of lines that no longer fit: people who join later could neither see
     /// nor remove them, and they would use up the room's space.
-    mutating func tell(_ line: RoomLine, _ turn: inout Turn) {
-        let dropped = chat.append(line, turn.rules)
-        broadcast(.said(line), &turn)
-        for file in dropped.compactMap({ files[$0] }) { removeFile(file, &turn) }
+    mutating func tell(_ line: RoomLine, _ context: inout Context) {
+        let dropped = chat.append(line, context.rules)
+        broadcast(.said(line), &context)
+        for file in dropped.compactMap({ files[$0] }) { removeFile(file, &context) }
     }
 }
 

@@ -25,8 +25,8 @@ struct RoomLobby: Equatable, Sendable {
     ///
     /// - Returns: a dropped connection of the same person that gives way, because the person returned but could not
     ///   resume it.
-    mutating func knock(_ applicant: RoomApplicant, _ turn: Turn) throws(WireError) -> RoomApplicant? {
-        try permit(applicant.identity, now: turn.now)
+    mutating func knock(_ applicant: RoomApplicant, _ context: Context) throws(WireError) -> RoomApplicant? {
+        try permit(applicant.identity, now: context.now)
         // Each person has one place, so that nobody can fill the lobby with tabs.
         let former = waiting.first { $0.identity == applicant.identity }
         guard former?.isAway ?? true else {
@@ -35,12 +35,12 @@ struct RoomLobby: Equatable, Sendable {
         }
         let others = waiting.filter { $0.client != former?.client }
         let fromAddress = others.count { $0.address == applicant.address }
-        guard others.count < turn.rules.roomLobby, fromAddress < turn.rules.roomLobbyPerAddress else {
+        guard others.count < context.rules.roomLobby, fromAddress < context.rules.roomLobbyPerAddress else {
             throw WireError(
                 .rateLimited, "Too many people are waiting for this room. Try again in a minute.", retryable: true,
                 retryAfter: .seconds(60))
         }
-        if let wait = knocks.take(applicant.address, turn.rules.roomKnocks, now: turn.now) {
+        if let wait = knocks.take(applicant.address, context.rules.roomKnocks, now: context.now) {
             throw WireError(
                 .rateLimited, "Too many join requests from your network. Try again in \(wait.roundedText).",
                 retryable: true, retryAfter: wait)
@@ -63,11 +63,11 @@ struct RoomLobby: Equatable, Sendable {
     }
 
     /// Prevents a refused person from knocking again immediately.
-    mutating func sendAway(_ identity: IdentityID, _ turn: Turn) {
-        if sentAway.count >= Self.maxKept { sentAway = sentAway.filter { turn.now < $0.value } }
+    mutating func sendAway(_ identity: IdentityID, _ context: Context) {
+        if sentAway.count >= Self.maxKept { sentAway = sentAway.filter { context.now < $0.value } }
         if sentAway.count >= Self.maxKept, let first = sentAway.min(by: { ($0.value, $0.key) < ($1.value, $1.key) }) {
             sentAway[first.key] = nil
         }
-        sentAway[identity] = turn.now + turn.rules.roomRefusal
+        sentAway[identity] = context.now + context.rules.roomRefusal
     }
 }

@@ -106,9 +106,9 @@ extension Hub {
             // A room that could not be deleted is no longer in memory. Its name is then free or belongs to another
             // room.
             if names[id] != nil {
-                turn.tell(.room(name, .notStored(kept)))
+                context.tell(.room(name, .notStored(kept)))
             } else if let kept {
-                turn.tell(.roomRegister(.restore(kept)))
+                context.tell(.roomRegistry(.restore(kept)))
             }
         }
     }

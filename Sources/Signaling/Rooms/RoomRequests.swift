@@ -29,7 +29,7 @@ public enum RoomReply: Equatable, Sendable {
     indirect case room(RoomDescription)
     case rooms(RoomList)
     case token(RoomToken)
-    case file(RoomFileFacts)
+    case file(RoomFileInfo)
     case closed
     case refused(WireError)
 }
@@ -59,19 +59,20 @@ public struct RoomCursor: Hashable, Comparable, Sendable {
 
 /// Answers operators and applications. They are not in the room, so no role restricts them.
 extension Room {
-    mutating func perform(_ request: RoomRequest, _ turn: inout Turn) {
+    mutating func perform(_ request: RoomRequest, _ context: inout Context) {
         let reply: RoomReply
-        do throws(WireError) { reply = try self.reply(to: request.action, &turn) } catch { reply = .refused(error) }
-        turn.answer(request.socket, reply)
+        do throws(WireError) { reply = try self.reply(to: request.action, &context) } catch { reply = .refused(error) }
+        context.answer(request.socket, reply)
     }
 
-    private mutating func reply(to action: RoomRequest.Action, _ turn: inout Turn) throws(WireError) -> RoomReply {
+    private mutating func reply(to action: RoomRequest.Action, _ context: inout Context) throws(WireError) -> RoomReply
+    {
         switch action {
-        case .change(_, let changes): try change(changes, lasts: true, &turn)
-        case .token(_, let wish): return .token(try makeToken(wish, &turn))
-        case .file(_, let id, let action): return try perform(action, id, &turn)
+        case .change(_, let changes): try change(changes, lasts: true, &context)
+        case .token(_, let wish): return .token(try makeToken(wish, &context))
+        case .file(_, let id, let action): return try perform(action, id, &context)
         case .close:
-            end(&turn)
+            end(&context)
             return .closed
         // The registry has created the room, and the hub answers `list`.
         case .create, .describe, .list: break
@@ -79,15 +80,15 @@ extension Room {
         return .room(description)
     }
 
-    private mutating func makeToken(_ wish: RoomTokenRequest, _ turn: inout Turn) throws(WireError) -> RoomToken {
+    private mutating func makeToken(_ wish: RoomTokenRequest, _ context: inout Context) throws(WireError) -> RoomToken {
         guard let displayName = PersonName.normalized(wish.displayName) else { throw PersonName.invalid }
-        if wish.role == .host { noteHostToken(&turn) }
-        let lifetime = wish.lifetime.map { Duration.seconds($0) } ?? turn.rules.matchTokenLifetime
+        if wish.role == .host { noteHostToken(&context) }
+        let lifetime = wish.lifetime.map { Duration.seconds($0) } ?? context.rules.matchTokenLifetime
         let claims = RoomTokenClaims(
             room: name, id: id, role: wish.role, displayName: displayName, lifetime: lifetime)
-        let token = turn.project.makeRoomToken(claims, now: turn.wallNow, using: &turn.random)
+        let token = context.project.makeRoomToken(claims, now: context.wallNow, using: &context.random)
         return RoomToken(
-            token: token, expiresAt: turn.wallNow + lifetime, path: "/room/\(name.pathComponent)#token=\(token)")
+            token: token, expiresAt: context.wallNow + lifetime, path: "/room/\(name.pathComponent)#token=\(token)")
     }
 
     var summary: RoomSummary {

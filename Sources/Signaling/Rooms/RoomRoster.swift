@@ -40,15 +40,16 @@ struct RoomRoster: Equatable, Sendable {
     // MARK: Joining and leaving
 
     mutating func insert(
-        _ applicant: RoomApplicant, with rights: RoomRights, _ binding: MatchID, _ turn: inout Turn
+        _ applicant: RoomApplicant, with rights: RoomRights, _ binding: MatchID, _ context: inout Context
     ) -> Member {
         var person = RoomPerson()
         (person.connection, person.displayName, person.role) = (applicant.client, applicant.name, rights.role)
-        person.since = turn.wallNow
+        person.since = context.wallNow
         person.state = applicant.isAway ? .reconnecting : .connected
         let member = Member(
             client: applicant.client, identity: applicant.identity, address: applicant.address, binding: binding,
-            fileKey: .random(using: &turn.random), token: applicant.grant?.fingerprint, rights: rights, person: person)
+            fileKey: .random(using: &context.random), token: applicant.grant?.fingerprint, rights: rights,
+            person: person)
         members.append(member)
         return member
     }

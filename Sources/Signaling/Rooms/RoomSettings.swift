@@ -11,15 +11,15 @@ public struct RoomSettings: Equatable, Sendable {
     private(set) var password: RoomPassword?
 
     /// Creates the settings of a new room.
-    init(_ changes: RoomChanges?, _ turn: inout Turn) throws(WireError) {
+    init(_ changes: RoomChanges?, _ context: inout Context) throws(WireError) {
         options = RoomOptions()
-        options.media = changes?.media ?? (turn.rules.routesMedia ? .routed : .mesh)
-        guard turn.rules.routesMedia || options.media == .mesh else {
+        options.media = changes?.media ?? (context.rules.routesMedia ? .routed : .mesh)
+        guard context.rules.routesMedia || options.media == .mesh else {
             throw WireError(.mediaUnavailable, "This server does not route media. Create a mesh room.")
         }
-        options.capacity = options.media == .routed ? turn.rules.roomCapacity : turn.rules.meshRoomCapacity
+        options.capacity = options.media == .routed ? context.rules.roomCapacity : context.rules.meshRoomCapacity
         lasting = options
-        if let changes { try apply(changes, lasts: true, &turn) }
+        if let changes { try apply(changes, lasts: true, &context) }
     }
 
     /// Restores the settings of a stored room.
@@ -32,7 +32,7 @@ public struct RoomSettings: Equatable, Sendable {
     /// Changes options. Changes nothing if it throws.
     ///
     /// - Parameter lasts: whether the change stays in effect when the room is empty.
-    mutating func apply(_ changes: RoomChanges, lasts: Bool, _ turn: inout Turn) throws(WireError) {
+    mutating func apply(_ changes: RoomChanges, lasts: Bool, _ context: inout Context) throws(WireError) {
         guard changes.media.map({ $0 == options.media }) ?? true else {
             throw WireError(.notPermitted, "The media mode of a room cannot be changed. Create another room.")
         }
@@ -41,7 +41,7 @@ public struct RoomSettings: Equatable, Sendable {
             throw WireError(.notPermitted, "The capacity of a \(options.media) room must not exceed \(limit).")
         }
         if let text = changes.password {
-            password = text.isEmpty ? nil : RoomPassword(text, turn.project.serverKey, using: &turn.random)
+            password = text.isEmpty ? nil : RoomPassword(text, context.project.serverKey, using: &context.random)
         }
         options.apply(changes, hasPassword: password != nil)
         if lasts { lasting.apply(changes, hasPassword: password != nil) }

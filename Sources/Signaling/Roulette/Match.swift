@@ -29,40 +29,40 @@ public struct Match: Machine, Equatable, Sendable {
 
     init(id: MatchID) { self.id = id }
 
-    static func make(_ id: MatchID, for event: MatchEvent, _ turn: inout Turn) -> Match? {
+    static func make(_ id: MatchID, for event: MatchEvent, _ context: inout Context) -> Match? {
         if case .begin = event { Match(id: id) } else { nil }
     }
 
     var isOver: Bool { state == .over }
 
-    mutating func handle(_ event: MatchEvent, _ turn: inout Turn) {
+    mutating func handle(_ event: MatchEvent, _ context: inout Context) {
         switch (event, state) {
         case (.begin(let mode, let first, let second), .new):
-            begin(mode, first, second, &turn)
+            begin(mode, first, second, &context)
         case (.leave(let identity, let reason), .running(let sessions, let first, let second)):
             guard identity == first || identity == second else { return }
             state = .over
-            for session in sessions { turn.tell(.session(session, .matchClosed(id))) }
+            for session in sessions { context.tell(.session(session, .matchClosed(id))) }
             let other = identity == first ? second : first
             let partnerReason: EndReason =
                 switch reason {
                 case .next, .blocked: .partnerNext
                 case .stopped, .partnerNext, .partnerLeft, .banned: .partnerLeft
                 }
-            turn.tell(.person(other, .matchEnded(id, partnerReason)))
+            context.tell(.person(other, .matchEnded(id, partnerReason)))
         case (.away(let identity, let isAway), .running(_, let first, let second)):
             guard identity == first || identity == second else { return }
-            turn.tell(.person(identity == first ? second : first, .partnerAway(id, isAway)))
+            context.tell(.person(identity == first ? second : first, .partnerAway(id, isAway)))
         case (.moved(let identity, let address), .running(_, let first, let second)):
             guard identity == first || identity == second else { return }
-            turn.tell(.person(identity == first ? second : first, .partnerMoved(id, address: address)))
+            context.tell(.person(identity == first ? second : first, .partnerMoved(id, address: address)))
         default: return
         }
     }
 
-    private mutating func begin(_ mode: ChatMode, _ first: PoolEntry, _ second: PoolEntry, _ turn: inout Turn) {
-        let new = turn.project.makeSessionID(
-            mediaMode: turn.rules.matchMediaMode, now: turn.wallNow, using: &turn.random
+    private mutating func begin(_ mode: ChatMode, _ first: PoolEntry, _ second: PoolEntry, _ context: inout Context) {
+        let new = context.project.makeSessionID(
+            mediaMode: context.rules.matchMediaMode, now: context.wallNow, using: &context.random
         )
         // Two native clients share one session. A legacy client always publishes in its home session. In a match with a legacy
         // client, each client therefore publishes in a separate session and subscribes in the other's.
@@ -71,7 +71,7 @@ public struct Match: Machine, Equatable, Sendable {
         state = .running(isShared ? [new] : sessions, first.identity, second.identity)
         for session in isShared ? [new] : sessions {
             // Only the partner joins a legacy client's home session with a match token, so one place is enough there.
-            turn.tell(.session(session, .matchOpened(id, places: session == new ? 2 : 1)))
+            context.tell(.session(session, .matchOpened(id, places: session == new ? 2 : 1)))
         }
         let shared = first.sharedInterests(with: second)
         for (person, partner, own, other) in [
@@ -81,13 +81,14 @@ public struct Match: Machine, Equatable, Sendable {
             matched.match = id
             matched.mode = mode
             let holder = person.home == nil ? person.identity : nil
-            matched.publish = turn.admission(to: own, .publisher, match: id, for: holder)
+            matched.publish = context.admission(to: own, .publisher, match: id, for: holder)
             matched.subscribe =
                 isShared
-                ? matched.publish : turn.admission(to: other, .subscriber, match: id, for: holder)
+                ? matched.publish : context.admission(to: other, .subscriber, match: id, for: holder)
             matched.partner = PartnerInfo(name: partner.name, interests: shared)
             matched.textChat = isShared
-            turn.tell(.person(person.identity, .matched(matched, partner: partner.identity, address: partner.address)))
+            context.tell(
+                .person(person.identity, .matched(matched, partner: partner.identity, address: partner.address)))
         }
     }
 }

@@ -100,32 +100,32 @@ public struct Pool: Machine {
         return due.map { min($0, first) } ?? first
     }
 
-    public mutating func handle(_ event: PoolEvent, _ turn: inout Turn) {
+    public mutating func handle(_ event: PoolEvent, _ context: inout Context) {
         switch event {
-        case .enter(let entry): enter(entry, &turn)
-        case .withdraw(let identity): withdraw(identity, &turn)
-        case .reserved(let match, let identity): agreed(match, identity, &turn)
-        case .refused(let match, let identity): refused(match, identity, &turn)
+        case .enter(let entry): enter(entry, &context)
+        case .withdraw(let identity): withdraw(identity, &context)
+        case .reserved(let match, let identity): agreed(match, identity, &context)
+        case .refused(let match, let identity): refused(match, identity, &context)
         case .exclude(let identity, let other):
             if let slot = slot(of: identity) { slots[slot].entry.excluded.insert(other) }
         case .count(let client, let re):
-            turn.send(
-                .roulette(.count(.init(re: re, online: turn.figures.online, waiting: waitingCount))),
+            context.send(
+                .roulette(.count(.init(re: re, online: context.figures.online, waiting: waitingCount))),
                 to: client)
         }
     }
 
-    public mutating func handleTimeout(_ turn: inout Turn) {
-        while let due = exclusive.first, due.at <= turn.now {
+    public mutating func handleTimeout(_ context: inout Context) {
+        while let due = exclusive.first, due.at <= context.now {
             exclusive.removeFirst()
             guard isAlive(due.place) else { continue }
             open(due.place)
-            attemptAgain(due.place.slot, &turn)
+            attemptAgain(due.place.slot, &context)
         }
-        while let due = retries.min, due.at <= turn.now {
+        while let due = retries.min, due.at <= context.now {
             retries.removeMin()
             guard isAlive(due.place) else { continue }
-            attemptAgain(due.place.slot, &turn)
+            attemptAgain(due.place.slot, &context)
         }
     }
 
@@ -135,20 +135,20 @@ public struct Pool: Machine {
 
     // MARK: Entering and leaving
 
-    private mutating func enter(_ entry: PoolEntry, _ turn: inout Turn) {
+    private mutating func enter(_ entry: PoolEntry, _ context: inout Context) {
         let key = NumberIndex.key(entry.identity)
         let address = entry.address.isEmpty ? nil : NumberIndex.key(entry.address)
         let topics = NumberIndex.topics(of: entry)
         readAhead &+= byIdentity.touch(key) &+ perAddress.touch(address ?? 0) &+ byInterest.touch(topics.first ?? 0)
         guard byIdentity[key] == nil else { return }
-        guard admit(from: address) else { return turn.tell(.person(entry.identity, .queueFull)) }
+        guard admit(from: address) else { return context.tell(.person(entry.identity, .queueFull)) }
         lastNumber += 1
         let isOpen = entry.interests.isEmpty || rules.interestWait <= .zero
         let slot = slots.insert(
-            Slot(number: lastNumber, entered: turn.now, isOpen: isOpen, address: address, entry: entry))
+            Slot(number: lastNumber, entered: context.now, isOpen: isOpen, address: address, entry: entry))
         byIdentity.insert(key, slot)
-        attempt(slot, topics, &turn)
-        if slots[slot].attempt == nil { queue(slot, topics, now: turn.now) }
+        attempt(slot, topics, &context)
+        if slots[slot].attempt == nil { queue(slot, topics, now: context.now) }
     }
 
     /// Counts another person from this address. Returns false if the limit per address is reached.
@@ -260,30 +260,30 @@ public struct Pool: Machine {
         queues[Self.openQueue(slots[place.slot].entry.mode, fromStart: false)].insert(place)
     }
 
-    private mutating func withdraw(_ identity: IdentityID, _ turn: inout Turn) {
+    private mutating func withdraw(_ identity: IdentityID, _ context: inout Context) {
         guard let slot = slot(of: identity) else { return }
-        if let number = slots[slot].attempt { release(number, &turn) }
+        if let number = slots[slot].attempt { release(number, &context) }
         remove(slot)
     }
 
     // MARK: Finding a partner
 
-    private mutating func attemptAgain(_ slot: Int32, _ turn: inout Turn) {
+    private mutating func attemptAgain(_ slot: Int32, _ context: inout Context) {
         guard slots[slot].attempt == nil else { return }
-        attempt(slot, NumberIndex.topics(of: slots[slot].entry), &turn)
+        attempt(slot, NumberIndex.topics(of: slots[slot].entry), &context)
     }
 
-    private mutating func attempt(_ slot: Int32, _ topics: [UInt64], _ turn: inout Turn) {
-        switch search(for: slot, topics, now: turn.now) {
+    private mutating func attempt(_ slot: Int32, _ topics: [UInt64], _ context: inout Context) {
+        switch search(for: slot, topics, now: context.now) {
         case .found(let candidate):
-            let match = MatchID.random(using: &turn.random)
+            let match = MatchID.random(using: &context.random)
             let number = attempts.insert(Attempt(match: match, first: slot, second: candidate))
             byMatch.insert(match.low, number)
             slots[slot].attempt = number
             slots[candidate].attempt = number
             let (first, second) = (slots[slot].entry.identity, slots[candidate].entry.identity)
-            turn.tell(.person(first, .reserve(match, with: second)))
-            turn.tell(.person(second, .reserve(match, with: first)))
+            context.tell(.person(first, .reserve(match, with: second)))
+            context.tell(.person(second, .reserve(match, with: first)))
         case .retry(let at): retry(slot, at: at)
         case .nobody: break
         }
@@ -355,12 +355,12 @@ public struct Pool: Machine {
         return slots[second].entry.identity == identity ? (number, second) : nil
     }
 
-    private mutating func agreed(_ match: MatchID, _ identity: IdentityID, _ turn: inout Turn) {
+    private mutating func agreed(_ match: MatchID, _ identity: IdentityID, _ context: inout Context) {
         guard let (number, slot) = attempt(match, of: identity) else { return }
         guard let agreed = attempts[number].agreed, agreed != slot else { return attempts[number].agreed = slot }
         let attempt = end(number)
         let (first, second) = (remove(attempt.first), remove(attempt.second))
-        turn.tell(.match(match, .begin(first.mode, first, second)))
+        context.tell(.match(match, .begin(first.mode, first, second)))
     }
 
     private mutating func end(_ number: Int32) -> Attempt {
@@ -371,24 +371,24 @@ public struct Pool: Machine {
     }
 
     /// Handles a match that one of the two people refused. Both keep waiting.
-    private mutating func refused(_ match: MatchID, _ identity: IdentityID, _ turn: inout Turn) {
+    private mutating func refused(_ match: MatchID, _ identity: IdentityID, _ context: inout Context) {
         guard let (number, slot) = attempt(match, of: identity) else { return }
         // Do not try to match these two people again, whether the reason is a block that the pool has not received yet or
         // another activity.
         slots[attempts[number].other(than: slot)].entry.excluded.insert(identity)
-        release(number, &turn)
+        release(number, &context)
     }
 
     /// Ends an attempted match that failed. Both people keep waiting and search again immediately, because people who entered
     /// in the meantime passed over them.
-    private mutating func release(_ number: Int32, _ turn: inout Turn) {
+    private mutating func release(_ number: Int32, _ context: inout Context) {
         let attempt = end(number)
         for slot in [attempt.first, attempt.second] {
             slots[slot].attempt = nil
             unfinished[slots[slot].number] = nil
-            queue(slot, NumberIndex.topics(of: slots[slot].entry), now: turn.now)
-            turn.tell(.person(slots[slot].entry.identity, .release(attempt.match)))
-            retry(slot, at: turn.now)
+            queue(slot, NumberIndex.topics(of: slots[slot].entry), now: context.now)
+            context.tell(.person(slots[slot].entry.identity, .release(attempt.match)))
+            retry(slot, at: context.now)
         }
     }
 }

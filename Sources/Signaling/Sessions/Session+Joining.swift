@@ -4,25 +4,25 @@ import Wire
 extension Session {
     /// Returns true if the client may join with this token now. Otherwise sends an error.
     private func admits(
-        _ grant: SessionGrant, of identity: IdentityID, _ request: Request, _ turn: inout Turn
+        _ grant: SessionGrant, of identity: IdentityID, _ request: Request, _ context: inout Context
     ) -> Bool {
         let (client, re) = (request.client, request.re)
         if let match = grant.match, bindings[match] == nil {
             let error = WireError(.tokenMatchEnded, "The match of this token has ended. Start a new search or call.")
-            turn.tell(.client(client, .joinRefused(re: re, error, match: match)))
+            context.tell(.client(client, .joinRefused(re: re, error, match: match)))
             return false
         }
-        do throws(WireError) { try turn.project.check(grant, isHeldBy: identity) } catch {
-            turn.tell(.client(client, .joinRefused(re: re, error, match: nil)))
+        do throws(WireError) { try context.project.check(grant, isHeldBy: identity) } catch {
+            context.tell(.client(client, .joinRefused(re: re, error, match: nil)))
             return false
         }
         guard revoked[grant.fingerprint] == nil else {
             let error = WireError(.tokenRevoked, "This token was revoked: its holder was removed from the session.")
-            turn.tell(.client(client, .joinRefused(re: re, error, match: nil)))
+            context.tell(.client(client, .joinRefused(re: re, error, match: nil)))
             return false
         }
         guard members[client] == nil else {
-            turn.fail(WireError(.alreadyJoined, "This connection has already joined the session."), request)
+            context.fail(WireError(.alreadyJoined, "This connection has already joined the session."), request)
             return false
         }
         if let match = grant.match, let binding = bindings[match],
@@ -30,13 +30,13 @@ extension Session {
                 >= binding.places
         {
             let error = WireError(.sessionFull, "Both people of this match have joined. Start a new search or call.")
-            turn.fail(error, request)
+            context.fail(error, request)
             return false
         }
-        guard members.count < turn.rules.connectionsPerSession else {
+        guard members.count < context.rules.connectionsPerSession else {
             let error = WireError(
                 .sessionFull, "This session is full. Try again later.", retryable: true)
-            turn.fail(error, request)
+            context.fail(error, request)
             return false
         }
         return true
@@ -49,25 +49,25 @@ extension Session {
         return order.filter { $0 != client && members[$0]?.match == match && members[$0]?.identity == identity }
     }
 
-    private mutating func leavePlace(_ former: [ConnectionID], _ turn: inout Turn) {
-        for client in former { turn.tell(.client(client, .leftSession(id, .forceDisconnected))) }
-        remove(former, .networkDisconnected, &turn)
+    private mutating func leavePlace(_ former: [ConnectionID], _ context: inout Context) {
+        for client in former { context.tell(.client(client, .leftSession(id, .forceDisconnected))) }
+        remove(former, .networkDisconnected, &context)
     }
 
     mutating func join(
-        _ request: Request, _ identity: IdentityID, _ grant: SessionGrant, _ turn: inout Turn
+        _ request: Request, _ identity: IdentityID, _ grant: SessionGrant, _ context: inout Context
     ) {
         let client = request.client
-        guard admits(grant, of: identity, request, &turn) else { return }
+        guard admits(grant, of: identity, request, &context) else { return }
         let isCharged: Bool
-        do throws(WireError) { isCharged = try chargeArrival(turn) } catch { return turn.fail(error, request) }
-        leavePlace(former(of: client, identity, grant), &turn)
+        do throws(WireError) { isCharged = try chargeArrival(context) } catch { return context.fail(error, request) }
+        leavePlace(former(of: client, identity, grant), &context)
         mediaMode = hasFallenBack ? .routed : grant.mediaMode
         isRelayedOnly = grant.isRelayedOnly
-        let connection = ConnectionInfo(id: client, createdAt: turn.wallNow, data: grant.data)
+        let connection = ConnectionInfo(id: client, createdAt: context.wallNow, data: grant.data)
         let size = connection.encodedSize
         lastNumber += 1
-        let page = page(after: 0, for: client, reserved: size, turn)
+        let page = page(after: 0, for: client, reserved: size, context)
         // In a room, a person's role can change after the token was created.
         let capabilities = Capabilities(grant.match.flatMap { bindings[$0]?.rights?.role.sessionRole } ?? grant.role)
         var joined = SessionNotice.Joined()
@@ -75,9 +75,9 @@ extension Session {
         (joined.mediaMode, joined.capabilities) = (mediaMode, capabilities)
         (joined.connections, joined.streams) = (page.connections, page.streams)
         (joined.more, joined.muted) = (page.hasMore ? true : nil, isMuted)
-        turn.send(.session(.joined(joined)), to: client)
+        context.send(.session(.joined(joined)), to: client)
         broadcast(
-            .session(.connectionCreated(.init(session: id, connection: connection))), about: lastNumber, &turn)
+            .session(.connectionCreated(.init(session: id, connection: connection))), about: lastNumber, &context)
         muteUntil = nil
         order.append(client)
         introduced[client] = page.hasMore ? page.last : nil
@@ -85,8 +85,8 @@ extension Session {
             number: lastNumber, connection: connection, size: size, identity: identity,
             capabilities: capabilities, match: grant.match,
             token: Token(fingerprint: grant.fingerprint, expiresAt: grant.expiresAt),
-            publications: isCharged ? turn.rules.streamsPerConnection : 0
+            publications: isCharged ? context.rules.streamsPerConnection : 0
         )
-        if let call = grant.match.flatMap({ bindings[$0]?.call }) { turn.tell(.call(call, .joined(identity))) }
+        if let call = grant.match.flatMap({ bindings[$0]?.call }) { context.tell(.call(call, .joined(identity))) }
     }
 }

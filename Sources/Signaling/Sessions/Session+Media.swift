@@ -22,8 +22,8 @@ extension Session {
     var isRouted: Bool { mediaMode == .routed }
 
     /// Throws if the session is routed but the server does not route media.
-    func permitMedia(_ turn: Turn) throws(WireError) {
-        guard !isRouted || turn.rules.routesMedia else {
+    func permitMedia(_ context: Context) throws(WireError) {
+        guard !isRouted || context.rules.routesMedia else {
             throw WireError(.mediaUnavailable, "This server does not route media. Use a relayed session.")
         }
     }
@@ -31,10 +31,10 @@ extension Session {
     /// Throws if new video would exceed the bandwidth limit. Audio uses so little that it is always allowed.
     /// - Parameter refusals: the counter to increment if it would.
     func permitBandwidth(
-        video: Bool, counting refusals: WritableKeyPath<BandwidthRefusals, Int>, _ turn: inout Turn
+        video: Bool, counting refusals: WritableKeyPath<BandwidthRefusals, Int>, _ context: inout Context
     ) throws(WireError) {
         guard isFull, isRouted, video else { return }
-        turn.figures.refusals[keyPath: refusals] += 1
+        context.figures.refusals[keyPath: refusals] += 1
         throw WireError(
             .bandwidthExceeded,
             "The bandwidth limit of this session or server is reached. Try again later, or without video.",
@@ -44,10 +44,10 @@ extension Session {
     // MARK: Commands to the media plane
 
     /// Requests the media plane to route a stream that is new or has moved to other transceivers.
-    func route(_ published: Published, _ turn: inout Turn) {
+    func route(_ published: Published, _ context: inout Context) {
         guard isRouted else { return }
         let stream = published.stream
-        turn.media(
+        context.media(
             .publish(
                 stream.id, id, by: stream.connection, published.mids, audio: stream.hasAudio,
                 video: stream.hasVideo
@@ -58,10 +58,10 @@ extension Session {
     /// Requests the media plane to forward a stream to a subscriber. The media plane ignores a subscription without
     /// transceivers.
     func route(
-        _ verb: SessionVerb.Subscribe, by client: ConnectionID, former: SessionVerb.Subscribe?, _ turn: inout Turn
+        _ verb: SessionVerb.Subscribe, by client: ConnectionID, former: SessionVerb.Subscribe?, _ context: inout Context
     ) {
-        guard !verb.mids.isEmpty else { return stopRouting(former, by: client, &turn) }
-        turn.media(
+        guard !verb.mids.isEmpty else { return stopRouting(former, by: client, &context) }
+        context.media(
             .subscribe(
                 verb.stream, id, by: client, verb.mids, audio: verb.audio, video: verb.video,
                 preferring: verb.preference
@@ -69,13 +69,13 @@ extension Session {
         )
     }
 
-    func stopRouting(_ verb: SessionVerb.Subscribe?, by client: ConnectionID, _ turn: inout Turn) {
+    func stopRouting(_ verb: SessionVerb.Subscribe?, by client: ConnectionID, _ context: inout Context) {
         guard let verb, !verb.mids.isEmpty else { return }
-        turn.media(.unsubscribe(verb.stream, by: client))
+        context.media(.unsubscribe(verb.stream, by: client))
     }
 
     /// Updates a stream and notifies all members and the media plane.
-    mutating func change(_ stream: StreamInfo, mids: MediaMids = MediaMids(), _ turn: inout Turn) {
+    mutating func change(_ stream: StreamInfo, mids: MediaMids = MediaMids(), _ context: inout Context) {
         guard let before = streams[stream.id] else { return }
         streams[stream.id]?.stream = stream
         if stream.hasVideo { streams[stream.id]?.hasHadVideo = true }
@@ -84,36 +84,36 @@ extension Session {
             streams[stream.id]?.mids.video = mids.video ?? before.mids.video
             // Send this even if the mids are unchanged, because the publisher may have a new peer connection with the same
             // mids.
-            if let published = streams[stream.id] { route(published, &turn) }
+            if let published = streams[stream.id] { route(published, &context) }
         } else if isRouted, (stream.hasAudio, stream.hasVideo) != (before.stream.hasAudio, before.stream.hasVideo) {
-            turn.media(.update(stream.id, audio: stream.hasAudio, video: stream.hasVideo))
+            context.media(.update(stream.id, audio: stream.hasAudio, video: stream.hasVideo))
         }
         guard stream != before.stream else { return }
-        announceChange(of: stream, &turn)
+        announceChange(of: stream, &context)
     }
 
     /// Stops forwarding the audio of a muted stream, even if the publisher's client ignores the mute. The publisher may unmute
     /// the stream later.
-    mutating func silence(_ id: StreamID, _ turn: inout Turn) {
+    mutating func silence(_ id: StreamID, _ context: inout Context) {
         guard isRouted, var stream = streams[id]?.stream else { return }
         stream.hasAudio = false
-        change(stream, &turn)
+        change(stream, &context)
     }
 
     // MARK: Relayed to routed
 
     /// Starts the wait for media between two members when one of them first subscribes to the other.
-    mutating func beginWait(_ one: ConnectionID, _ other: ConnectionID, _ turn: Turn) {
-        guard !isRouted, !isRelayedOnly, turn.rules.routesMedia, wantsMedia(one, other) else { return }
+    mutating func beginWait(_ one: ConnectionID, _ other: ConnectionID, _ context: Context) {
+        guard !isRouted, !isRelayedOnly, context.rules.routesMedia, wantsMedia(one, other) else { return }
         switch members[one]?.pairs[other] {
         case .waiting, .connected: return
-        case .idle, nil: wait(one, other, turn)
+        case .idle, nil: wait(one, other, context)
         }
     }
 
-    private mutating func wait(_ one: ConnectionID, _ other: ConnectionID, _ turn: Turn) {
+    private mutating func wait(_ one: ConnectionID, _ other: ConnectionID, _ context: Context) {
         // Wait at least a millisecond, because a wait of zero would be due again and again at the same time.
-        let until = turn.now + max(turn.rules.relayedFallback, .milliseconds(1))
+        let until = context.now + max(context.rules.relayedFallback, .milliseconds(1))
         setPair(one, other, .waiting(until: until))
         waits.append(Wait(one: one, other: other, until: until))
     }
@@ -126,10 +126,10 @@ extension Session {
 
     /// Restarts the waits for media of a member that reconnected, because it could not negotiate or report success while it was
     /// disconnected.
-    mutating func renewWaits(of client: ConnectionID, _ turn: Turn) {
+    mutating func renewWaits(of client: ConnectionID, _ context: Context) {
         let pairs = members[client]?.pairs ?? [:]
         for other in pairs.keys.sorted() {
-            if case .waiting? = pairs[other] { wait(client, other, turn) }
+            if case .waiting? = pairs[other] { wait(client, other, context) }
         }
     }
 
@@ -157,55 +157,56 @@ extension Session {
         setPair(client, verb.connection, .connected)
     }
 
-    mutating func checkWaits(_ turn: inout Turn) {
-        while let wait = waits.first, wait.until <= turn.now {
+    mutating func checkWaits(_ context: inout Context) {
+        while let wait = waits.first, wait.until <= context.now {
             waits.removeFirst()
             guard let one = members[wait.one], let other = members[wait.other] else { continue }
             guard one.pairs[wait.other] == .waiting(until: wait.until), !one.isDropped, !other.isDropped else {
                 continue
             }
-            return fallBack(&turn)
+            return fallBack(&context)
         }
     }
 
     /// Switches the whole session to routed media, permanently and for all members. A mix of relayed and routed media in one
     /// session would be too hard to explain.
-    private mutating func fallBack(_ turn: inout Turn) {
+    private mutating func fallBack(_ context: inout Context) {
         mediaMode = .routed
         hasFallenBack = true
         waits = []
         for client in order { members[client]?.pairs = [:] }
         for stream in order.flatMap({ members[$0]?.streams ?? [] }) {
-            if let published = streams[stream] { route(published, &turn) }
+            if let published = streams[stream] { route(published, &context) }
         }
-        broadcast(.session(.mediaModeChanged(.init(session: id, mediaMode: mediaMode))), &turn)
+        broadcast(.session(.mediaModeChanged(.init(session: id, mediaMode: mediaMode))), &context)
     }
 
     // MARK: Events from the media plane
 
-    func subscriptionChanged(_ news: SessionNotice.SubscriptionChanged, to subscriber: ConnectionID, _ turn: inout Turn)
-    {
+    func subscriptionChanged(
+        _ news: SessionNotice.SubscriptionChanged, to subscriber: ConnectionID, _ context: inout Context
+    ) {
         guard isRouted, streams[news.stream]?.subscribers[subscriber] != nil else { return }
-        turn.send(.session(.subscriptionChanged(news)), to: subscriber)
+        context.send(.session(.subscriptionChanged(news)), to: subscriber)
     }
 
     /// Notifies the publisher and the subscribers of a stream how well the server receives it.
-    func streamQuality(_ quality: SessionNotice.StreamQuality, _ turn: inout Turn) {
+    func streamQuality(_ quality: SessionNotice.StreamQuality, _ context: inout Context) {
         guard isRouted, let published = streams[quality.stream] else { return }
-        turn.send(.session(.streamQuality(quality)), to: published.stream.connection)
+        context.send(.session(.streamQuality(quality)), to: published.stream.connection)
         for client in order where published.subscribers[client] != nil && client != published.stream.connection {
-            turn.send(.session(.streamQuality(quality)), to: client)
+            context.send(.session(.streamQuality(quality)), to: client)
         }
     }
 
-    func layersWanted(_ wanted: SessionNotice.LayersWanted, _ publisher: ConnectionID, _ turn: inout Turn) {
+    func layersWanted(_ wanted: SessionNotice.LayersWanted, _ publisher: ConnectionID, _ context: inout Context) {
         guard isRouted, streams[wanted.stream]?.stream.connection == publisher else { return }
-        turn.send(.session(.layersWanted(wanted)), to: publisher)
+        context.send(.session(.layersWanted(wanted)), to: publisher)
     }
 
-    func speaking(_ stream: StreamID?, _ turn: inout Turn) {
+    func speaking(_ stream: StreamID?, _ context: inout Context) {
         guard isRouted, stream.map({ streams[$0] != nil }) ?? true else { return }
         let number = stream.flatMap { streams[$0] }.flatMap { publisherNumber($0.stream) }
-        broadcast(.session(.speaking(.init(session: id, stream: stream))), about: number ?? 0, &turn)
+        broadcast(.session(.speaking(.init(session: id, stream: stream))), about: number ?? 0, &context)
     }
 }

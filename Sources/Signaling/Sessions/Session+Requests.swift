@@ -3,28 +3,28 @@ import Wire
 /// Handles the requests of a session's members, and checks that each member's role allows them. The roles are OpenTok's (see
 /// `Capabilities`).
 extension Session {
-    mutating func perform(_ verb: SessionVerb, by member: Member, re: UInt64, _ turn: inout Turn) {
+    mutating func perform(_ verb: SessionVerb, by member: Member, re: UInt64, _ context: inout Context) {
         let client = member.connection.id
         do throws(WireError) {
             switch verb {
             case .publish(let verb):
-                return try publish(verb, by: member, re: re, &turn)
-            case .unpublish(let verb): try unpublish(verb.stream, by: client, &turn)
-            case .update(let verb): try update(verb, by: client, &turn)
-            case .subscribe(let verb): try subscribe(verb, by: member, &turn)
-            case .unsubscribe(let verb): try unsubscribe(verb.stream, by: client, &turn)
-            case .negotiate(let verb): try negotiate(verb, by: client, &turn)
+                return try publish(verb, by: member, re: re, &context)
+            case .unpublish(let verb): try unpublish(verb.stream, by: client, &context)
+            case .update(let verb): try update(verb, by: client, &context)
+            case .subscribe(let verb): try subscribe(verb, by: member, &context)
+            case .unsubscribe(let verb): try unsubscribe(verb.stream, by: client, &context)
+            case .negotiate(let verb): try negotiate(verb, by: client, &context)
             case .connected(let verb): try connected(verb, by: client)
-            case .signal(let verb): try signal(verb, by: member, &turn)
-            case .forceDisconnect(let verb): try forceDisconnect(verb.connection, by: member, &turn)
-            case .forceUnpublish(let verb): try forceUnpublish(verb.stream, by: member, &turn)
-            case .forceMute(let verb): try forceMute(verb, by: member, &turn)
+            case .signal(let verb): try signal(verb, by: member, &context)
+            case .forceDisconnect(let verb): try forceDisconnect(verb.connection, by: member, &context)
+            case .forceUnpublish(let verb): try forceUnpublish(verb.stream, by: member, &context)
+            case .forceMute(let verb): try forceMute(verb, by: member, &context)
             // The client's state machine handles these requests.
             case .join, .leave: return
             }
-            turn.send(.ok(.init(re: re)), to: client)
+            context.send(.ok(.init(re: re)), to: client)
         } catch {
-            turn.fail(error, re: re, to: client)
+            context.fail(error, re: re, to: client)
         }
     }
 
@@ -37,26 +37,26 @@ extension Session {
 
     // MARK: Streams
 
-    private mutating func publish(_ verb: SessionVerb.Publish, by member: Member, re: UInt64, _ turn: inout Turn)
+    private mutating func publish(_ verb: SessionVerb.Publish, by member: Member, re: UInt64, _ context: inout Context)
         throws(WireError)
     {
         try permit(member.capabilities.publish, "publishing")
-        try permitMedia(turn)
+        try permitMedia(context)
         try permitScreen(verb, by: member)
-        try permitBandwidth(video: verb.hasVideo, counting: \.streams, &turn)
-        guard member.streams.count < turn.rules.streamsPerConnection else {
+        try permitBandwidth(video: verb.hasVideo, counting: \.streams, &context)
+        guard member.streams.count < context.rules.streamsPerConnection else {
             throw WireError(
                 .sessionFull,
-                "A connection can publish at most \(turn.rules.streamsPerConnection) streams. Unpublish one first.")
+                "A connection can publish at most \(context.rules.streamsPerConnection) streams. Unpublish one first.")
         }
         // A member may publish its maximum number of streams for free. Further streams are charged, together with their
         // later end.
-        if member.publications >= turn.rules.streamsPerConnection { try charge(2, turn) }
+        if member.publications >= context.rules.streamsPerConnection { try charge(2, context) }
         let client = member.connection.id
         var stream = StreamInfo()
-        stream.id = .random(using: &turn.random)
+        stream.id = .random(using: &context.random)
         stream.connection = client
-        stream.createdAt = turn.wallNow
+        stream.createdAt = context.wallNow
         stream.name = verb.name ?? ""
         // After a mute of all members, new publishers are muted too. In a routed session the server enforces this.
         stream.hasAudio = verb.hasAudio && !(isRouted && isMuted)
@@ -68,12 +68,13 @@ extension Session {
         streams[stream.id] = published
         members[client]?.streams.append(stream.id)
         members[client]?.publications += 1
-        route(published, &turn)
-        turn.send(.session(.published(.init(re: re, session: id, stream: stream))), to: client)
+        route(published, &context)
+        context.send(.session(.published(.init(re: re, session: id, stream: stream))), to: client)
         broadcast(
-            .session(.streamCreated(.init(session: id, stream: stream))), about: member.number, except: client, &turn)
+            .session(.streamCreated(.init(session: id, stream: stream))), about: member.number, except: client, &context
+        )
         if isMuted {
-            turn.send(.session(.muted(.init(session: id, active: true, stream: stream.id))), to: client)
+            context.send(.session(.muted(.init(session: id, active: true, stream: stream.id))), to: client)
         }
     }
 
@@ -91,38 +92,40 @@ extension Session {
         return published
     }
 
-    private mutating func unpublish(_ stream: StreamID, by client: ConnectionID, _ turn: inout Turn) throws(WireError) {
+    private mutating func unpublish(_ stream: StreamID, by client: ConnectionID, _ context: inout Context)
+        throws(WireError)
+    {
         _ = try owned(stream, by: client)
-        removeStream(stream, owner: client, &turn)
+        removeStream(stream, owner: client, &context)
         let event = SessionNotice.StreamDestroyed(session: id, stream: stream, reason: .clientUnpublished)
-        broadcast(.session(.streamDestroyed(event)), about: members[client]?.number, except: client, &turn)
+        broadcast(.session(.streamDestroyed(event)), about: members[client]?.number, except: client, &context)
     }
 
-    private mutating func removeStream(_ stream: StreamID, owner: ConnectionID, _ turn: inout Turn) {
+    private mutating func removeStream(_ stream: StreamID, owner: ConnectionID, _ context: inout Context) {
         members[owner]?.streams.removeAll { $0 == stream }
-        forget(stream, &turn)
+        forget(stream, &context)
     }
 
-    private mutating func update(_ verb: SessionVerb.Update, by client: ConnectionID, _ turn: inout Turn)
+    private mutating func update(_ verb: SessionVerb.Update, by client: ConnectionID, _ context: inout Context)
         throws(WireError)
     {
         let published = try owned(verb.stream, by: client)
         // Otherwise a stream could be announced without video to pass the limit.
         try permitBandwidth(
-            video: verb.hasVideo == true && !published.hasHadVideo, counting: \.streams, &turn)
+            video: verb.hasVideo == true && !published.hasHadVideo, counting: \.streams, &context)
         var stream = published.stream
         stream.hasAudio = verb.hasAudio ?? stream.hasAudio
         stream.hasVideo = verb.hasVideo ?? stream.hasVideo
         stream.width = verb.width ?? stream.width
         stream.height = verb.height ?? stream.height
-        change(stream, mids: verb.mids, &turn)
+        change(stream, mids: verb.mids, &context)
     }
 
-    private mutating func subscribe(_ verb: SessionVerb.Subscribe, by member: Member, _ turn: inout Turn)
+    private mutating func subscribe(_ verb: SessionVerb.Subscribe, by member: Member, _ context: inout Context)
         throws(WireError)
     {
         try permit(member.capabilities.subscribe, "subscribing")
-        try permitMedia(turn)
+        try permitMedia(context)
         let client = member.connection.id
         let stream = try existing(verb.stream).stream
         let publisher = stream.connection
@@ -134,14 +137,14 @@ extension Session {
         // An existing subscription may change, also to a new connection. A stream without video uses little, so a
         // subscription that also requests video is accepted for its audio.
         if streams[verb.stream]?.subscribers[client] == nil {
-            try permitBandwidth(video: verb.video && stream.hasVideo, counting: \.subscriptions, &turn)
+            try permitBandwidth(video: verb.video && stream.hasVideo, counting: \.subscriptions, &context)
         }
         var verb = verb
         if !isRouted { verb.mids = MediaMids() }
         let former = streams[verb.stream]?.subscribers.updateValue(verb, forKey: client)
         members[client]?.subscriptions.insert(verb.stream)
-        route(verb, by: client, former: former, &turn)
-        beginWait(client, publisher, turn)
+        route(verb, by: client, former: former, &context)
+        beginWait(client, publisher, context)
         endWait(client, publisher)
         // If only the preference changed, do not notify the publisher. Only the media plane needs the preference.
         if let former, isRouted, (former.audio, former.video) == (verb.audio, verb.video),
@@ -152,25 +155,27 @@ extension Session {
         let event = SessionNotice.Subscribed(
             session: id, stream: verb.stream, connection: client, audio: verb.audio, video: verb.video
         )
-        turn.send(.session(.subscribed(event)), to: publisher)
+        context.send(.session(.subscribed(event)), to: publisher)
     }
 
-    private mutating func unsubscribe(_ stream: StreamID, by client: ConnectionID, _ turn: inout Turn) throws(WireError)
+    private mutating func unsubscribe(_ stream: StreamID, by client: ConnectionID, _ context: inout Context)
+        throws(WireError)
     {
         let publisher = try existing(stream).stream.connection
         guard let former = streams[stream]?.subscribers.removeValue(forKey: client) else {
             throw WireError(.notFound, "You are not subscribed to this stream. Send session.subscribe first.")
         }
         members[client]?.subscriptions.remove(stream)
-        stopRouting(former, by: client, &turn)
+        stopRouting(former, by: client, &context)
         endWait(client, publisher)
         let event = SessionNotice.Unsubscribed(session: id, stream: stream, connection: client)
-        turn.send(.session(.unsubscribed(event)), to: publisher)
+        context.send(.session(.unsubscribed(event)), to: publisher)
     }
 
     // MARK: Between connections
 
-    private func negotiate(_ verb: SessionVerb.Negotiate, by client: ConnectionID, _ turn: inout Turn) throws(WireError)
+    private func negotiate(_ verb: SessionVerb.Negotiate, by client: ConnectionID, _ context: inout Context)
+        throws(WireError)
     {
         guard !isRouted else {
             throw WireError(.notPermitted, "This session is routed. Negotiate with the server instead (media.offer).")
@@ -181,14 +186,16 @@ extension Session {
         guard subscribes(client, to: verb.to) || subscribes(verb.to, to: client) else {
             throw WireError(.notPermitted, "Negotiation is allowed only between a publisher and its subscriber.")
         }
-        turn.send(.session(.negotiate(.init(session: id, from: client, verb))), to: verb.to)
+        context.send(.session(.negotiate(.init(session: id, from: client, verb))), to: verb.to)
     }
 
     private func subscribes(_ subscriber: ConnectionID, to publisher: ConnectionID) -> Bool {
         members[publisher]?.streams.contains { streams[$0]?.subscribers[subscriber] != nil } ?? false
     }
 
-    private mutating func signal(_ verb: SessionVerb.Signal, by member: Member, _ turn: inout Turn) throws(WireError) {
+    private mutating func signal(_ verb: SessionVerb.Signal, by member: Member, _ context: inout Context)
+        throws(WireError)
+    {
         try permit(member.capabilities.signal, "signaling")
         if let type = verb.type, !Self.isSignalType(type) {
             throw WireError(
@@ -210,16 +217,16 @@ extension Session {
             guard members[to] != nil else {
                 throw WireError.noConnection
             }
-            turn.send(event, to: to)
+            context.send(event, to: to)
         } else {
             // Charge the encoded size, because JSON encodes a control character in six bytes.
-            try charge(textSize: JSONWriter.size(of: verb.data ?? "") + (verb.type?.utf8.count ?? 0), turn)
-            broadcast(event, &turn)
+            try charge(textSize: JSONWriter.size(of: verb.data ?? "") + (verb.type?.utf8.count ?? 0), context)
+            broadcast(event, &context)
         }
         // Keep text that the partner received, in case of a report, whether it was sent to one connection or to all. Skip
         // messages that members send to themselves, because these could displace the other lines from the last twenty.
         if verb.to.flatMap({ members[$0]?.identity }) != member.identity {
-            keepLine(verb, from: member.identity, turn)
+            keepLine(verb, from: member.identity, context)
         }
     }
 
@@ -237,7 +244,7 @@ extension Session {
 
     // MARK: Moderation
 
-    private mutating func forceDisconnect(_ target: ConnectionID, by member: Member, _ turn: inout Turn)
+    private mutating func forceDisconnect(_ target: ConnectionID, by member: Member, _ context: inout Context)
         throws(WireError)
     {
         try permit(member.capabilities.forceDisconnect, "disconnecting others")
@@ -245,53 +252,55 @@ extension Session {
             throw WireError.noConnection
         }
         try permitRemoval(of: removed, by: member)
-        revoke(removed, by: member.identity, &turn)
+        revoke(removed, by: member.identity, &context)
         // A token can be shared, so everyone who joined with it is removed.
         let holders = order.filter { members[$0]?.token.fingerprint == removed.token.fingerprint }
         for holder in holders {
-            turn.tell(.client(holder, .leftSession(id, .forceDisconnected, by: member.connection.id)))
+            context.tell(.client(holder, .leftSession(id, .forceDisconnected, by: member.connection.id)))
         }
-        remove(holders, .forceDisconnected, &turn)
+        remove(holders, .forceDisconnected, &context)
     }
 
-    private mutating func forceUnpublish(_ stream: StreamID, by member: Member, _ turn: inout Turn) throws(WireError) {
+    private mutating func forceUnpublish(_ stream: StreamID, by member: Member, _ context: inout Context)
+        throws(WireError)
+    {
         try permit(member.capabilities.forceUnpublish, "unpublishing others")
-        forceEnd(stream, of: try existing(stream).stream.connection, &turn)
+        forceEnd(stream, of: try existing(stream).stream.connection, &context)
     }
 
     /// Ends a stream and notifies everyone, including its publisher.
-    mutating func forceEnd(_ stream: StreamID, of owner: ConnectionID, _ turn: inout Turn) {
-        removeStream(stream, owner: owner, &turn)
+    mutating func forceEnd(_ stream: StreamID, of owner: ConnectionID, _ context: inout Context) {
+        removeStream(stream, owner: owner, &context)
         let event = SessionNotice.StreamDestroyed(session: id, stream: stream, reason: .forceUnpublished)
-        broadcast(.session(.streamDestroyed(event)), about: members[owner]?.number, &turn)
+        broadcast(.session(.streamDestroyed(event)), about: members[owner]?.number, &context)
     }
 
-    private mutating func forceMute(_ verb: SessionVerb.ForceMute, by member: Member, _ turn: inout Turn)
+    private mutating func forceMute(_ verb: SessionVerb.ForceMute, by member: Member, _ context: inout Context)
         throws(WireError)
     {
         try permit(member.capabilities.forceMute, "muting others")
         if let stream = verb.stream {
             let owner = try existing(stream).stream.connection
-            turn.send(
+            context.send(
                 .session(.muted(.init(session: id, active: verb.active, stream: stream))), to: owner)
-            if verb.active { silence(stream, &turn) }
+            if verb.active { silence(stream, &context) }
             return
         }
-        setMuted(verb.active, by: member.identity, &turn)
-        broadcast(.session(.muted(.init(session: id, active: verb.active))), &turn)
+        setMuted(verb.active, by: member.identity, &context)
+        broadcast(.session(.muted(.init(session: id, active: verb.active))), &context)
         guard verb.active else { return }
         let excluded = Set(verb.excluded ?? [])
         for client in order {
             for stream in members[client]?.streams ?? [] where !excluded.contains(stream) {
-                mute(stream, of: client, &turn)
+                mute(stream, of: client, &context)
             }
         }
     }
 
     /// Mutes one stream. Its publisher may unmute it later.
-    mutating func mute(_ stream: StreamID, of owner: ConnectionID, _ turn: inout Turn) {
-        turn.send(.session(.muted(.init(session: id, active: true, stream: stream))), to: owner)
-        silence(stream, &turn)
+    mutating func mute(_ stream: StreamID, of owner: ConnectionID, _ context: inout Context) {
+        context.send(.session(.muted(.init(session: id, active: true, stream: stream))), to: owner)
+        silence(stream, &context)
     }
 }
 

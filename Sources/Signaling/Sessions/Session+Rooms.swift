@@ -29,23 +29,23 @@ public enum RoomTarget: Equatable, Sendable {
 
 /// The session of a room, where roles can change and the room's rules apply to moderation.
 extension Session {
-    mutating func handle(_ event: RoomSessionEvent, _ turn: inout Turn) {
+    mutating func handle(_ event: RoomSessionEvent, _ context: inout Context) {
         switch event {
         case .place(let place, let rights):
             bindings[place, default: Binding(places: 1)].rights = rights
             for client in order where members[client]?.match == place {
                 members[client]?.capabilities = Capabilities(rights.role.sessionRole)
             }
-            endForbiddenScreens(&turn)
-        case .placeClosed(let place, let reason): close(place, as: reason, &turn)
+            endForbiddenScreens(&context)
+        case .placeClosed(let place, let reason): close(place, as: reason, &context)
         case .mute(let target):
             for member in order.compactMap({ members[$0] }) where target.includes(member.match) {
-                for stream in member.streams { mute(stream, of: member.connection.id, &turn) }
+                for stream in member.streams { mute(stream, of: member.connection.id, &context) }
             }
-        case .stopScreens(let target): endScreens(&turn) { target.includes($0.match) }
+        case .stopScreens(let target): endScreens(&context) { target.includes($0.match) }
         case .screens(let onlyOfHosts):
             hasScreensOnlyOfHosts = onlyOfHosts
-            endForbiddenScreens(&turn)
+            endForbiddenScreens(&context)
         }
     }
 
@@ -68,16 +68,16 @@ extension Session {
 
     private func roomRights(of member: Member) -> RoomRights? { member.match.flatMap { bindings[$0]?.rights } }
 
-    private mutating func endForbiddenScreens(_ turn: inout Turn) {
+    private mutating func endForbiddenScreens(_ context: inout Context) {
         guard hasScreensOnlyOfHosts else { return }
         let forbidden = Set(order.filter { members[$0].map { !mayShareScreen($0) } ?? false })
-        endScreens(&turn) { forbidden.contains($0.connection.id) }
+        endScreens(&context) { forbidden.contains($0.connection.id) }
     }
 
-    private mutating func endScreens(_ turn: inout Turn, of isConcerned: (Member) -> Bool) {
+    private mutating func endScreens(_ context: inout Context, of isConcerned: (Member) -> Bool) {
         for member in order.compactMap({ members[$0] }) where isConcerned(member) {
             for stream in member.streams where streams[stream]?.stream.videoType == .screen {
-                forceEnd(stream, of: member.connection.id, &turn)
+                forceEnd(stream, of: member.connection.id, &context)
             }
         }
     }

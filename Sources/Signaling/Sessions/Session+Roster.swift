@@ -26,14 +26,14 @@ extension Session {
     ///   - number: the number of the last member on the previous page.
     ///   - client: the client that receives the page. It is on no page.
     ///   - reserved: the number of bytes of the message that are already used.
-    func page(after number: UInt64, for client: ConnectionID, reserved: Int = 0, _ turn: Turn) -> Page {
+    func page(after number: UInt64, for client: ConnectionID, reserved: Int = 0, _ context: Context) -> Page {
         var page = Page(last: number)
         var size = reserved
         for id in order[index(after: number)...] where id != client {
             guard let member = members[id] else { continue }
             let published = member.streams.compactMap { streams[$0] }
             size += member.size + published.reduce(0) { $0 + $1.size }
-            if size > turn.rules.rosterPage, page.last != number {
+            if size > context.rules.rosterPage, page.last != number {
                 page.hasMore = true
                 break
             }
@@ -55,22 +55,22 @@ extension Session {
     }
 
     /// Sends the next page after the client has acknowledged the previous one.
-    mutating func rosterAcknowledged(_ client: ConnectionID, _ turn: inout Turn) {
+    mutating func rosterAcknowledged(_ client: ConnectionID, _ context: inout Context) {
         guard let number = introduced[client] else { return }
-        let page = page(after: number, for: client, turn)
+        let page = page(after: number, for: client, context)
         introduced[client] = page.hasMore ? page.last : nil
         var roster = SessionNotice.Roster()
         (roster.session, roster.more) = (id, page.hasMore ? true : nil)
         (roster.connections, roster.streams) = (page.connections, page.streams)
-        turn.send(.session(.roster(roster)), to: client)
+        context.send(.session(.roster(roster)), to: client)
     }
 
     /// Switches this client to pages for joins, because it did not acknowledge enough to receive another
     /// `connectionCreated`. In a small session, where clients need not support pages, sends that message anyway.
-    mutating func lagging(_ client: ConnectionID, behind other: ConnectionID, _ turn: inout Turn) {
+    mutating func lagging(_ client: ConnectionID, behind other: ConnectionID, _ context: inout Context) {
         guard let new = members[other], members[client] != nil, introduced[client] == nil else { return }
-        guard order.count <= turn.rules.largeSession else { return introduced[client] = new.number - 1 }
-        turn.send(.session(.connectionCreated(.init(session: id, connection: new.connection))), to: client)
+        guard order.count <= context.rules.largeSession else { return introduced[client] = new.number - 1 }
+        context.send(.session(.connectionCreated(.init(session: id, connection: new.connection))), to: client)
     }
 
     /// Returns true if the client was notified of the member with this number, or is that member.
@@ -82,15 +82,15 @@ extension Session {
     /// Sends a message about a member to everyone who knows that member. The others receive the member's state with
     /// their page.
     func broadcast(
-        _ message: ServerMessage, about number: UInt64?, except excluded: ConnectionID? = nil, _ turn: inout Turn
+        _ message: ServerMessage, about number: UInt64?, except excluded: ConnectionID? = nil, _ context: inout Context
     ) {
         guard let number else { return }
         let shared = order.count > 2 ? BroadcastMessage(message) : nil
         for client in order where client != excluded && knows(client, number) {
             if let shared {
-                turn.tell(.client(client, .deliverBroadcast(shared)))
+                context.tell(.client(client, .deliverBroadcast(shared)))
             } else {
-                turn.send(message, to: client)
+                context.send(message, to: client)
             }
         }
     }

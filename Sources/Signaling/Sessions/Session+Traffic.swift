@@ -8,8 +8,8 @@ extension Session {
     /// Charges a message to all members to the session's budget.
     ///
     /// - Throws: `rate_limited` if the budget is exhausted.
-    mutating func charge(_ count: Int = 1, textSize: Int = 0, _ turn: Turn) throws(WireError) {
-        guard let wait = takeTraffic(count, textSize: textSize, turn) else { return }
+    mutating func charge(_ count: Int = 1, textSize: Int = 0, _ context: Context) throws(WireError) {
+        guard let wait = takeTraffic(count, textSize: textSize, context) else { return }
         throw WireError(
             .rateLimited, "This session has reached its limit for messages. Try again in \(wait.roundedText).",
             retryable: true, retryAfter: wait)
@@ -24,32 +24,32 @@ extension Session {
     ///
     /// - Returns: false if the session grows, so that nothing was charged.
     /// - Throws: `rate_limited` if the budget is exhausted.
-    mutating func chargeArrival(_ turn: Turn) throws(WireError) -> Bool {
-        recentSize.note(order.count, for: turn.rules.sessionSizeMemory, now: turn.now)
+    mutating func chargeArrival(_ context: Context) throws(WireError) -> Bool {
+        recentSize.note(order.count, for: context.rules.sessionSizeMemory, now: context.now)
         guard order.count < recentSize.greatest else { return false }
         let cost = Double(2 * Self.messageSize * order.count)
-        guard let wait = arrivals.take(turn.rules.sessionTraffic, cost: cost, now: turn.now) else { return true }
+        guard let wait = arrivals.take(context.rules.sessionTraffic, cost: cost, now: context.now) else { return true }
         throw WireError(
             .rateLimited, "Connections leave and join this session too often. Try again in \(wait.roundedText).",
             retryable: true, retryAfter: wait)
     }
 
     /// Charges messages to all members that may be omitted. Returns false if the budget is exhausted.
-    mutating func affords(_ count: Int, _ turn: Turn) -> Bool { takeTraffic(count, textSize: 0, turn) == nil }
+    mutating func affords(_ count: Int, _ context: Context) -> Bool { takeTraffic(count, textSize: 0, context) == nil }
 
-    private mutating func takeTraffic(_ count: Int, textSize: Int, _ turn: Turn) -> Duration? {
+    private mutating func takeTraffic(_ count: Int, textSize: Int, _ context: Context) -> Duration? {
         let cost = count * (Self.messageSize + textSize) * order.count
-        return traffic.take(turn.rules.sessionTraffic, cost: Double(cost), now: turn.now)
+        return traffic.take(context.rules.sessionTraffic, cost: Double(cost), now: context.now)
     }
 
     /// Announces the changed properties of a stream. If the budget is exhausted, schedules the announcement, which then
     /// contains only the latest properties.
-    mutating func announceChange(of stream: StreamInfo, _ turn: inout Turn) {
-        guard announceAt == nil, let wait = takeTraffic(1, textSize: 0, turn) else {
-            if announceAt == nil { sendChange(of: stream, &turn) } else { delayChange(of: stream.id) }
+    mutating func announceChange(of stream: StreamInfo, _ context: inout Context) {
+        guard announceAt == nil, let wait = takeTraffic(1, textSize: 0, context) else {
+            if announceAt == nil { sendChange(of: stream, &context) } else { delayChange(of: stream.id) }
             return
         }
-        announceAt = turn.now + wait
+        announceAt = context.now + wait
         delayChange(of: stream.id)
     }
 
@@ -57,22 +57,22 @@ extension Session {
         if !unannounced.contains(stream) { unannounced.append(stream) }
     }
 
-    private func sendChange(of stream: StreamInfo, _ turn: inout Turn) {
+    private func sendChange(of stream: StreamInfo, _ context: inout Context) {
         broadcast(
-            .session(.streamChanged(.init(session: id, stream: stream))), about: publisherNumber(stream), &turn)
+            .session(.streamChanged(.init(session: id, stream: stream))), about: publisherNumber(stream), &context)
     }
 
     /// Announces delayed changes as far as the budget allows.
-    mutating func announceChanges(_ turn: inout Turn) {
-        guard let at = announceAt, at <= turn.now else { return }
+    mutating func announceChanges(_ context: inout Context) {
+        guard let at = announceAt, at <= context.now else { return }
         announceAt = nil
         while let next = unannounced.first {
             if let stream = streams[next]?.stream {
-                if let wait = takeTraffic(1, textSize: 0, turn) {
-                    announceAt = turn.now + wait
+                if let wait = takeTraffic(1, textSize: 0, context) {
+                    announceAt = context.now + wait
                     return
                 }
-                sendChange(of: stream, &turn)
+                sendChange(of: stream, &context)
             }
             unannounced.removeFirst()
         }

@@ -153,21 +153,21 @@ public struct Session: Machine, Equatable, Sendable {
 
     init(id: SessionID) { self.id = id }
 
-    static func make(_ id: SessionID, for event: SessionEvent, _ turn: inout Turn) -> Session? {
+    static func make(_ id: SessionID, for event: SessionEvent, _ context: inout Context) -> Session? {
         switch event {
         case .join, .matchOpened, .homeOpened, .moderated, .room(.place): Session(id: id)
         default: nil
         }
     }
 
-    static func orphan(_ event: SessionEvent, _ id: SessionID, _ turn: inout Turn) {
+    static func orphan(_ event: SessionEvent, _ id: SessionID, _ context: inout Context) {
         switch event {
         case .report(let report, let client, let re):
             // The chat lines have already been deleted, so store the report without them.
-            turn.persist(.report(report))
-            turn.ok(Request(client, re))
+            context.persist(.report(report))
+            context.ok(Request(client, re))
         case .verb(let client, let re, _):
-            turn.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
+            context.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
         case .join, .matchOpened, .homeOpened, .moderated, .dropped, .returned, .gone, .matchClosed, .homeClosed,
             .room, .rosterAcknowledged, .lagging, .subscriptionChanged, .streamQuality, .layersWanted, .full, .speaking:
             return
@@ -184,32 +184,33 @@ public struct Session: Machine, Equatable, Sendable {
             .min()
     }
 
-    mutating func handleTimeout(_ turn: inout Turn) {
-        checkWaits(&turn)
-        announceChanges(&turn)
-        if let at = revokedCheckAt, at <= turn.now { forgetExpiredTokens(turn) }
-        if let until = muteUntil, until <= turn.now { endMute(&turn) }
-        guard let until = transcriptUntil, until <= turn.now else { return }
+    mutating func handleTimeout(_ context: inout Context) {
+        checkWaits(&context)
+        announceChanges(&context)
+        if let at = revokedCheckAt, at <= context.now { forgetExpiredTokens(context) }
+        if let until = muteUntil, until <= context.now { endMute(&context) }
+        guard let until = transcriptUntil, until <= context.now else { return }
         transcriptUntil = nil
         lines = []
     }
 
-    mutating func handle(_ event: SessionEvent, _ turn: inout Turn) {
+    mutating func handle(_ event: SessionEvent, _ context: inout Context) {
         switch event {
         case .join(let client, let identity, let grant, let re):
-            join(Request(client, re), identity, grant, &turn)
+            join(Request(client, re), identity, grant, &context)
         case .verb(let client, let re, let message):
             guard let member = members[client] else {
-                return turn.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
+                return context.fail(
+                    WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
             }
-            perform(message, by: member, re: re, &turn)
-        case .dropped(let client): setDropped(true, client, &turn)
+            perform(message, by: member, re: re, &context)
+        case .dropped(let client): setDropped(true, client, &context)
         case .returned(let client):
-            setDropped(false, client, &turn)
-            renewWaits(of: client, turn)
-        case .gone(let client, let reason): remove(client, reason, &turn)
-        case .rosterAcknowledged(let client): rosterAcknowledged(client, &turn)
-        case .lagging(let client, let other): lagging(client, behind: other, &turn)
+            setDropped(false, client, &context)
+            renewWaits(of: client, context)
+        case .gone(let client, let reason): remove(client, reason, &context)
+        case .rosterAcknowledged(let client): rosterAcknowledged(client, &context)
+        case .lagging(let client, let other): lagging(client, behind: other, &context)
         case .matchOpened(let match, let places, let call):
             if let former = self.match { bindings[former] = nil }
             self.match = match
@@ -218,128 +219,128 @@ public struct Session: Machine, Equatable, Sendable {
         case .matchClosed(let match):
             if self.match == match {
                 self.match = nil
-                transcriptUntil = turn.now + turn.rules.reportWindow
+                transcriptUntil = context.now + context.rules.reportWindow
             }
-            close(match, &turn)
+            close(match, &context)
         case .homeOpened(let home): bindings[home] = Binding(places: 1)
-        case .homeClosed(let home): close(home, &turn)
-        case .room(let event): handle(event, &turn)
+        case .homeClosed(let home): close(home, &context)
+        case .room(let event): handle(event, &context)
         case .moderated(let moderation):
             revoked = moderation.revoked
-            forgetExpiredTokens(turn)
+            forgetExpiredTokens(context)
             isMuted = moderation.isMuted
-            muteUntil = isMuted ? turn.now + turn.rules.muteGrace : nil
+            muteUntil = isMuted ? context.now + context.rules.muteGrace : nil
         case .report(var report, let client, let re):
             // The report is more important than its chat lines, so it is stored without them if space is short.
-            report.lines = turn.permit == .all ? lines : []
-            turn.persist(.report(report))
-            turn.ok(Request(client, re))
-        case .subscriptionChanged(let news, let subscriber): subscriptionChanged(news, to: subscriber, &turn)
-        case .streamQuality(let quality): streamQuality(quality, &turn)
-        case .layersWanted(let wanted, let publisher): layersWanted(wanted, publisher, &turn)
+            report.lines = context.permit == .all ? lines : []
+            context.persist(.report(report))
+            context.ok(Request(client, re))
+        case .subscriptionChanged(let news, let subscriber): subscriptionChanged(news, to: subscriber, &context)
+        case .streamQuality(let quality): streamQuality(quality, &context)
+        case .layersWanted(let wanted, let publisher): layersWanted(wanted, publisher, &context)
         case .full(let isFull): self.isFull = isFull
-        case .speaking(let stream): speaking(stream, &turn)
+        case .speaking(let stream): speaking(stream, &context)
         }
     }
 
     // MARK: Leaving
 
     /// Revokes the token with which a member joined.
-    mutating func revoke(_ member: Member, by moderator: IdentityID, _ turn: inout Turn) {
+    mutating func revoke(_ member: Member, by moderator: IdentityID, _ context: inout Context) {
         let token = member.token
         revoked[token.fingerprint] = token.expiresAt
         if revoked.count > Self.maxRevoked, let first = revoked.min(by: { $0.value < $1.value }) {
             revoked[first.key] = nil
         }
-        revokedCheckAt = revoked.values.min().map { turn.moment.look(forWall: $0) }
+        revokedCheckAt = revoked.values.min().map { context.moment.look(forWall: $0) }
         let revocation = Revocation(
             session: id, fingerprint: token.fingerprint, expiresAt: token.expiresAt, by: moderator, of: member.identity,
-            at: turn.wallNow)
-        turn.persist(.revoked(revocation))
+            at: context.wallNow)
+        context.persist(.revoked(revocation))
     }
 
     /// Deletes expired entries. Only a confirmed clock counts. With a wrong clock, a removed member could return with
     /// the token once the clock is corrected.
-    private mutating func forgetExpiredTokens(_ turn: Turn) {
-        if let wall = turn.moment.confirmedWall { revoked = revoked.filter { $0.value > wall } }
-        revokedCheckAt = revoked.values.min().map { turn.moment.look(forWall: $0) }
+    private mutating func forgetExpiredTokens(_ context: Context) {
+        if let wall = context.moment.confirmedWall { revoked = revoked.filter { $0.value > wall } }
+        revokedCheckAt = revoked.values.min().map { context.moment.look(forWall: $0) }
     }
 
-    mutating func setMuted(_ isMuted: Bool, by moderator: IdentityID?, _ turn: inout Turn) {
+    mutating func setMuted(_ isMuted: Bool, by moderator: IdentityID?, _ context: inout Context) {
         guard self.isMuted != isMuted else { return }
         self.isMuted = isMuted
-        turn.persist(.muted(id, isMuted, by: moderator, at: turn.wallNow))
+        context.persist(.muted(id, isMuted, by: moderator, at: context.wallNow))
     }
 
-    private mutating func endMute(_ turn: inout Turn) {
+    private mutating func endMute(_ context: inout Context) {
         muteUntil = nil
-        setMuted(false, by: nil, &turn)
+        setMuted(false, by: nil, &context)
     }
 
-    private mutating func setDropped(_ isDropped: Bool, _ client: ConnectionID, _ turn: inout Turn) {
+    private mutating func setDropped(_ isDropped: Bool, _ client: ConnectionID, _ context: inout Context) {
         guard let member = members[client], member.isDropped != isDropped else { return }
         members[client]?.isDropped = isDropped
         // A drop is charged together with the return. If the budget is exhausted, neither is announced.
         var isAnnounced = member.isDropAnnounced
-        if isDropped { isAnnounced = affords(2, turn) }
+        if isDropped { isAnnounced = affords(2, context) }
         members[client]?.isDropAnnounced = isDropped && isAnnounced
         guard isAnnounced else { return }
         let event = SessionNotice.ConnectionReference(session: id, connection: client)
         broadcast(
             isDropped ? .session(.connectionReconnecting(event)) : .session(.connectionReconnected(event)),
-            about: member.number, except: client, &turn)
+            about: member.number, except: client, &context)
     }
 
-    mutating func remove(_ client: ConnectionID, _ reason: GoneReason, _ turn: inout Turn) {
-        remove([client], reason, &turn)
+    mutating func remove(_ client: ConnectionID, _ reason: GoneReason, _ context: inout Context) {
+        remove([client], reason, &context)
     }
 
     /// Removes several members. All are removed before anyone is notified, so that they are not notified of each other's
     /// departure.
-    mutating func remove(_ clients: [ConnectionID], _ reason: GoneReason, _ turn: inout Turn) {
+    mutating func remove(_ clients: [ConnectionID], _ reason: GoneReason, _ context: inout Context) {
         let gone = clients.compactMap { members.removeValue(forKey: $0) }
         guard !gone.isEmpty else { return }
-        recentSize.note(order.count, for: turn.rules.sessionSizeMemory, now: turn.now)
+        recentSize.note(order.count, for: context.rules.sessionSizeMemory, now: context.now)
         // After the last member has left, the session is like a new one, as after a restart.
         if members.isEmpty { recentSize = RecentSize() }
         order.removeAll { members.index(forKey: $0) == nil }
         for member in gone { introduced[member.connection.id] = nil }
         for member in gone {
             for stream in member.streams {
-                forget(stream, &turn)
+                forget(stream, &context)
                 let event = SessionNotice.StreamDestroyed(session: id, stream: stream, reason: reason)
-                broadcast(.session(.streamDestroyed(event)), about: member.number, &turn)
+                broadcast(.session(.streamDestroyed(event)), about: member.number, &context)
             }
         }
         for member in gone {
-            unsubscribe(member, &turn)
+            unsubscribe(member, &context)
             for other in member.pairs.keys { members[other]?.pairs[member.connection.id] = nil }
         }
-        if members.isEmpty, isMuted { muteUntil = turn.now + turn.rules.muteGrace }
+        if members.isEmpty, isMuted { muteUntil = context.now + context.rules.muteGrace }
         for member in gone {
             let event = SessionNotice.ConnectionDestroyed(session: id, connection: member.connection.id, reason: reason)
-            broadcast(.session(.connectionDestroyed(event)), about: member.number, &turn)
+            broadcast(.session(.connectionDestroyed(event)), about: member.number, &context)
         }
     }
 
     /// Removes the subscriptions of a member who left. Visits only the streams to which the member subscribed, because a
     /// session may have thousands of streams.
-    private mutating func unsubscribe(_ gone: Member, _ turn: inout Turn) {
+    private mutating func unsubscribe(_ gone: Member, _ context: inout Context) {
         let client = gone.connection.id
         for stream in gone.subscriptions.sorted() {
             guard let former = streams[stream]?.subscribers.removeValue(forKey: client),
                 let publisher = streams[stream]?.stream.connection
             else { continue }
-            stopRouting(former, by: client, &turn)
+            stopRouting(former, by: client, &context)
             let event = SessionNotice.Unsubscribed(session: id, stream: stream, connection: client)
-            turn.send(.session(.unsubscribed(event)), to: publisher)
+            context.send(.session(.unsubscribed(event)), to: publisher)
         }
     }
 
     /// Removes a stream from the session and from its subscribers.
-    mutating func forget(_ stream: StreamID, _ turn: inout Turn) {
+    mutating func forget(_ stream: StreamID, _ context: inout Context) {
         guard let published = streams.removeValue(forKey: stream) else { return }
-        if isRouted { turn.media(.unpublish(stream)) }
+        if isRouted { context.media(.unpublish(stream)) }
         for subscriber in published.subscribers.keys {
             members[subscriber]?.subscriptions.remove(stream)
             endWait(published.stream.connection, subscriber)
@@ -349,26 +350,26 @@ public struct Session: Machine, Equatable, Sendable {
     /// Ends a match, call, legacy client or place in a room: removes the members who joined with its tokens.
     ///
     /// - Parameter reason: the reason sent to the other members.
-    mutating func close(_ match: MatchID, as reason: GoneReason = .forceDisconnected, _ turn: inout Turn) {
+    mutating func close(_ match: MatchID, as reason: GoneReason = .forceDisconnected, _ context: inout Context) {
         guard bindings.removeValue(forKey: match) != nil else { return }
         let holders = order.filter { members[$0]?.match == match }
-        for client in holders { turn.tell(.client(client, .leftSession(id, .matchEnded))) }
+        for client in holders { context.tell(.client(client, .leftSession(id, .matchEnded))) }
         // Members who joined with other tokens stay, and must be notified of the departures.
-        remove(holders, reason, &turn)
+        remove(holders, reason, &context)
     }
 
     // MARK: Notifying
 
     /// Sends a message to all members.
-    func broadcast(_ message: ServerMessage, _ turn: inout Turn) { broadcast(message, about: 0, &turn) }
+    func broadcast(_ message: ServerMessage, _ context: inout Context) { broadcast(message, about: 0, &context) }
 
     /// Keeps the last lines of a match's text chat in memory, in case of a report.
-    mutating func keepLine(_ signal: SessionVerb.Signal, from identity: IdentityID, _ turn: Turn) {
-        guard match != nil, signal.type == "chat", let text = signal.data, turn.rules.reportLines > 0 else { return }
-        if lines.count >= turn.rules.reportLines { lines.removeFirst() }
+    mutating func keepLine(_ signal: SessionVerb.Signal, from identity: IdentityID, _ context: Context) {
+        guard match != nil, signal.type == "chat", let text = signal.data, context.rules.reportLines > 0 else { return }
+        if lines.count >= context.rules.reportLines { lines.removeFirst() }
         // Limit the number of bytes rather than characters, because a single character can consist of thousands of combining
         // marks.
         let kept = String(decoding: text.utf8.prefix(1000), as: UTF8.self)
-        lines.append(ChatLine(from: identity, text: kept, at: turn.wallNow))
+        lines.append(ChatLine(from: identity, text: kept, at: context.wallNow))
     }
 }

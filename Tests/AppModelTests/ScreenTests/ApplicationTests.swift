@@ -57,7 +57,8 @@ import Testing
     // MARK: The connection
 
     @Test(arguments: [
-        (LineState.connecting, "connecting"), (.reconnecting, "reconnecting"), (.offline(.noNetwork), "no network"),
+        (ConnectionState.connecting, "connecting"), (.reconnecting, "reconnecting"),
+        (.offline(.noNetwork), "no network"),
         (.offline(.unreachable), "server unreachable"), (.offline(.tooOld), "too old"),
         (
             .offline(.refused(CallTrouble(code: "banned", message: "You are banned from this server until Monday."))),
@@ -69,7 +70,7 @@ import Testing
             "token expired"
         ),
     ])
-    func line(state: LineState, name: String) {
+    func line(state: ConnectionState, name: String) {
         let app = home()
         app.handle(.line(.online(isNew: true)))
         #expect(app.connectionText.isEmpty)

@@ -354,7 +354,7 @@ import Testing
         #expect(model.coordinator.current?.video == false)
     }
 
-    // MARK: Keeping in touch
+    // MARK: ContactOffer in touch
 
     @Test func peopleWhoTalkedCanBecomeContacts() {
         let model = active()

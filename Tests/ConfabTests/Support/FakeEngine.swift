@@ -11,8 +11,8 @@ final class FakeEngine: MediaEngine {
         var refusals = 0
         var captured: [FakeMedia] = []
     }
-    private let state = Guarded(State())
-    private let level = Guarded<Double?>(nil)
+    private let state = LockedValue(State())
+    private let level = LockedValue<Double?>(nil)
 
     /// The connections that are not closed.
     var open: [FakePeer] { state.withLock { $0.peers }.filter { !$0.isClosed } }
@@ -74,7 +74,7 @@ final class FakeMedia: LocalMedia {
     let video: (any VideoSource)?
     let size: VideoSize?
     let layers: [Layer]?
-    private let state = Guarded<(audio: [Bool], video: [Bool], isStopped: Bool)>(([], [], false))
+    private let state = LockedValue<(audio: [Bool], video: [Bool], isStopped: Bool)>(([], [], false))
 
     init(
         hasVideo: Bool = true, size: VideoSize? = VideoSize(width: 1280, height: 720), layers: [Layer]? = nil
@@ -127,11 +127,11 @@ final class FakePeer: MediaPeer {
 
     let events: AsyncStream<PeerEvent>
     private let send: AsyncStream<PeerEvent>.Continuation
-    private let state = Guarded(State())
+    private let state = LockedValue(State())
     private let number: Int
-    private let level: Guarded<Double?>
+    private let level: LockedValue<Double?>
 
-    init(number: Int, _ level: Guarded<Double?> = Guarded(nil)) {
+    init(number: Int, _ level: LockedValue<Double?> = LockedValue(nil)) {
         (self.number, self.level) = (number, level)
         (events, send) = AsyncStream.makeStream(of: PeerEvent.self)
     }

@@ -11,9 +11,9 @@ final class FakeFiles: Sendable {
         var cancelled = 0
         var wasClosedEarly = false
         var isStalled = false
-        var refusal: HTTPAnswer?
+        var refusal: HTTPResponse?
     }
-    private let state = Guarded(State())
+    private let state = LockedValue(State())
 
     var stored: [String: [UInt8]] { state.withLock { $0.stored } }
     /// The secrets of all requests.
@@ -25,10 +25,10 @@ final class FakeFiles: Sendable {
     func store(_ bytes: [UInt8], at path: String) { state.withLock { $0.stored[path] = bytes } }
     /// Answers no request from now on.
     func stall() { state.withLock { $0.isStalled = true } }
-    func refuse(_ answer: HTTPAnswer?) { state.withLock { $0.refusal = answer } }
+    func refuse(_ answer: HTTPResponse?) { state.withLock { $0.refusal = answer } }
 
     func run(
-        _ transfer: HTTPTransfer, _ done: @escaping @Sendable (Result<HTTPAnswer, any Error>) -> Void
+        _ transfer: HTTPTransfer, _ done: @escaping @Sendable (Result<HTTPResponse, any Error>) -> Void
     ) -> @Sendable () -> Void {
         let (isStalled, refusal) = state.withLock { state in
             state.bearers.append(transfer.bearer)
@@ -48,7 +48,7 @@ final class FakeFiles: Sendable {
         }
     }
 
-    private func answer(_ transfer: HTTPTransfer) throws -> HTTPAnswer {
+    private func answer(_ transfer: HTTPTransfer) throws -> HTTPResponse {
         let path = transfer.url.path(percentEncoded: true)
         if let file = transfer.upload {
             var bytes: [UInt8] = []
@@ -57,7 +57,7 @@ final class FakeFiles: Sendable {
                 transfer.progress(bytes.count)
             }
             state.withLock { $0.stored[path] = bytes }
-            return HTTPAnswer(status: 204, body: [])
+            return HTTPResponse(status: 204, body: [])
         }
         var receiver = HTTPReceiver(transfer)
         guard let bytes = state.withLock({ $0.stored[path] }) else {

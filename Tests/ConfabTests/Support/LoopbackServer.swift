@@ -46,10 +46,10 @@ final class LoopbackServer: Transport {
     }
 
     private let jobs: AsyncStream<Job>.Continuation
-    private let count = Guarded(0)
+    private let count = LockedValue(0)
     /// The files of rooms.
     let files = FakeFiles()
-    private let heard = Guarded<[ClientMessage]>([])
+    private let heard = LockedValue<[ClientMessage]>([])
     let task: Task<Void, Never>
 
     /// - Parameter hasRooms: whether there is a room in which everyone is host. Otherwise people wait in its lobby.
@@ -71,13 +71,13 @@ final class LoopbackServer: Transport {
     var requests: [ClientMessage] { heard.withLock { $0 } }
 
     func run(
-        _ transfer: HTTPTransfer, _ done: @escaping @Sendable (Result<HTTPAnswer, any Error>) -> Void
+        _ transfer: HTTPTransfer, _ done: @escaping @Sendable (Result<HTTPResponse, any Error>) -> Void
     ) -> @Sendable () -> Void {
         files.run(transfer, done)
     }
 
-    var surroundings: Surroundings {
-        Surroundings(transport: self, clock: SystemClock(), random: SystemRandomNumberGenerator())
+    var dependencies: Dependencies {
+        Dependencies(transport: self, clock: SystemClock(), random: SystemRandomNumberGenerator())
     }
 
     func post(_ job: Job) { jobs.yield(job) }

@@ -3,14 +3,14 @@ import Wire
 @testable import Confab
 
 /// A clock that stands still until a test advances it.
-final class ManualClock: LineClock {
+final class ManualClock: SignalClock {
     private struct State: Sendable {
         var now = Timestamp(milliseconds: 1_000_000)
         var timers: [Int: (at: Timestamp, body: @Sendable () -> Void)] = [:]
         var count = 0
     }
 
-    private let state = Guarded(State())
+    private let state = LockedValue(State())
 
     var now: Timestamp { state.withLock { $0.now } }
 

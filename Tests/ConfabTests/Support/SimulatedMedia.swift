@@ -11,7 +11,7 @@ struct SimulatedMedia {
     /// - Returns: what the others are told.
     mutating func join(
         _ client: SimulatedServer.Client, _ joined: inout SessionNotice.Joined, among clients: [SimulatedServer.Client]
-    ) -> [SimulatedWays.Answer] {
+    ) -> [SimulatedFeatures.Answer] {
         let session = joined.session
         let others = others(in: session, besides: client, clients)
         joined.mediaMode = .routed
@@ -26,7 +26,7 @@ struct SimulatedMedia {
 
     mutating func leave(
         _ session: SessionID, _ client: SimulatedServer.Client, among clients: [SimulatedServer.Client]
-    ) -> [SimulatedWays.Answer] {
+    ) -> [SimulatedFeatures.Answer] {
         members[session]?.removeAll { $0 == client.id }
         streams.removeAll { $0.session == session && $0.info.connection == client.id }
         let gone = SessionNotice.ConnectionDestroyed(
@@ -37,7 +37,7 @@ struct SimulatedMedia {
     /// What the server sends, in order, after a request about streams; nil for other requests.
     mutating func perform(
         _ message: ClientMessage, of client: SimulatedServer.Client, re: UInt64, among clients: [SimulatedServer.Client]
-    ) -> [SimulatedWays.Answer]? {
+    ) -> [SimulatedFeatures.Answer]? {
         switch message {
         case .session(.publish(let publish)):
             guard members[publish.session]?.contains(client.id) == true else {

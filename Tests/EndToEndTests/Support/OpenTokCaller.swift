@@ -1,7 +1,7 @@
 import Confab
-import ConfabRobots
+import ConfabHeadless
 import Foundation
-import OpenTokShapes
+import OpenTokCompat
 import Server
 import Signaling
 import Testing

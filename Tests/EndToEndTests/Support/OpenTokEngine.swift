@@ -1,7 +1,7 @@
 import Confab
-import ConfabRobots
+import ConfabHeadless
 import Foundation
-import OpenTokShapes
+import OpenTokCompat
 import Synchronization
 
 /// The engine of a device with two cameras and a screen. Its camera and its screen show the same film.

@@ -83,11 +83,11 @@ struct ServerFrame: Equatable, Sendable {
 /// A WebSocket client that can break every rule of the protocol, and checks that the server breaks none.
 final class RawWebSocket: @unchecked Sendable {
     let socket: RawSocket
-    let answer: HTTPAnswer
+    let answer: HTTPResponse
     /// The code of the server's close frame, or 1006 if there was none.
     private(set) var closeCode: UInt16?
 
-    private init(_ socket: RawSocket, _ answer: HTTPAnswer) { (self.socket, self.answer) = (socket, answer) }
+    private init(_ socket: RawSocket, _ answer: HTTPResponse) { (self.socket, self.answer) = (socket, answer) }
 
     deinit { socket.close() }
 

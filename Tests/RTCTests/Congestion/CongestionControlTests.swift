@@ -116,7 +116,7 @@ struct CongestionControlTests {
 
     @Test("what was carried lately is remembered for some seconds, and forgotten when less arrives behind a queue")
     func carried() {
-        var carried = CarriedBitrate()
+        var carried = SustainedBitrate()
         func second(_ count: Int64) -> MediaTime { MediaTime(nanoseconds: count * 1_000_000_000) }
         #expect(carried.bitrate == nil)
         carried.add(.kilobits(400), now: second(0))
@@ -132,7 +132,7 @@ struct CongestionControlTests {
 
     @Test("what a full queue drops is not the path's own loss")
     func lossesOfAQueue() {
-        var loss = LossBound()
+        var loss = LossBasedEstimator()
         for step in 0..<40 {
             let isFull = (10..<15).contains(step)
             loss.add(

@@ -40,7 +40,7 @@ import Wire
         }
     }
 
-    private func failure(_ body: () async throws -> PushAnswer) async -> PushFailure? {
+    private func failure(_ body: () async throws -> PushResponse) async -> PushFailure? {
         do {
             _ = try await body()
             return nil
@@ -60,7 +60,7 @@ import Wire
         try await withConnections(resolver: resolver) { connections in
             for _ in 0..<3 {
                 let answer = try await connections.exchange(request("push.example.org", service.port))
-                #expect(answer == PushAnswer(status: 429, retryAfter: "12", body: Array("later".utf8)))
+                #expect(answer == PushResponse(status: 429, retryAfter: "12", body: Array("later".utf8)))
             }
         }
         #expect(resolver.asked == 1, "the HTTP client must not resolve the name again")
@@ -182,7 +182,7 @@ import Wire
         }) { connections in
             do {
                 let answer = try await connections.exchange(request("push.example.org", service.port))
-                #expect(answer.status == 410 && answer.body.count < PushAnswer.maxBodySize)
+                #expect(answer.status == 410 && answer.body.count < PushResponse.maxBodySize)
             } catch {
                 // On a very busy machine, the timeout can expire before the status is read.
                 #expect(error as? PushFailure == .timedOut)
@@ -196,7 +196,7 @@ import Wire
         let service = try await PushServiceDouble.start(certificate, protocols: [version]) { _, _ in .flood(400) }
         try await withConnections { connections in
             let answer = try await connections.exchange(request("push.example.org", service.port))
-            #expect(answer.status == 400 && answer.body.count == PushAnswer.maxBodySize)
+            #expect(answer.status == 400 && answer.body.count == PushResponse.maxBodySize)
         }
         await service.stop()
     }

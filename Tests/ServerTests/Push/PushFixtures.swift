@@ -131,11 +131,11 @@ actor DirectoryDouble: PushDirectory {
 actor TransportDouble: PushTransport {
     private(set) var requests: [PushRequest] = []
     private(set) var isClosed = false
-    private let respond: @Sendable (Int, PushRequest) async throws -> PushAnswer
+    private let respond: @Sendable (Int, PushRequest) async throws -> PushResponse
 
-    init(_ respond: @escaping @Sendable (Int, PushRequest) async throws -> PushAnswer) { self.respond = respond }
+    init(_ respond: @escaping @Sendable (Int, PushRequest) async throws -> PushResponse) { self.respond = respond }
 
-    func exchange(_ request: PushRequest) async throws -> PushAnswer {
+    func exchange(_ request: PushRequest) async throws -> PushResponse {
         requests.append(request)
         return try await respond(requests.count - 1, request)
     }

@@ -40,7 +40,7 @@ import Wire
 
     @Test("a browser gets the call's ID and kind, and the push expires when the call stops ringing")
     func webRequest() async throws {
-        let transport = TransportDouble { _, _ in PushAnswer(status: 201, retryAfter: nil) }
+        let transport = TransportDouble { _, _ in PushResponse(status: 201, retryAfter: nil) }
         let sender = sender(transport)
         #expect(await sender.deliver(job(for: .milliseconds(44_001)), to: try endpoint("/a?b=c")) == .sent)
         let request = try #require(await transport.requests.first)
@@ -55,7 +55,7 @@ import Wire
 
     @Test("Apple gets a VoIP push with a signed token")
     func apnsRequest() async throws {
-        let transport = TransportDouble { _, _ in PushAnswer(status: 200, retryAfter: nil) }
+        let transport = TransportDouble { _, _ in PushResponse(status: 200, retryAfter: nil) }
         let sender = sender(transport)
         #expect(await sender.deliver(job(), to: try device()) == .sent)
         let request = try #require(await transport.requests.first)
@@ -70,7 +70,7 @@ import Wire
 
     @Test("apps get pushes only for incoming calls, because iOS would terminate them otherwise")
     func appsGetIncomingCallsOnly() async throws {
-        let transport = TransportDouble { _, _ in PushAnswer(status: 200, retryAfter: nil) }
+        let transport = TransportDouble { _, _ in PushResponse(status: 200, retryAfter: nil) }
         let sender = sender(transport)
         #expect(await sender.deliver(job(.over), to: try device()) == .untold)
         #expect(await sender.deliver(job(.missed), to: try device()) == .untold)
@@ -81,7 +81,7 @@ import Wire
     func deadBrowser(status: Int) async throws {
         let endpoint = try endpoint()
         let directory = DirectoryDouble([PushSamples.identity: [endpoint]])
-        let transport = TransportDouble { _, _ in PushAnswer(status: status, retryAfter: nil) }
+        let transport = TransportDouble { _, _ in PushResponse(status: status, retryAfter: nil) }
         #expect(await sender(transport, directory).deliver(job(), to: endpoint) == .removed)
         #expect(await directory.removed == [endpoint])
     }
@@ -98,7 +98,7 @@ import Wire
         let device = try device()
         let directory = DirectoryDouble([PushSamples.identity: [device]])
         let transport = TransportDouble { _, _ in
-            PushAnswer(status: status, retryAfter: nil, body: Array("{\"reason\":\"\(reason)\"}".utf8))
+            PushResponse(status: status, retryAfter: nil, body: Array("{\"reason\":\"\(reason)\"}".utf8))
         }
         #expect(await sender(transport, directory).deliver(job(), to: device) == outcome)
         #expect(await directory.removed == (outcome == .removed ? [device] : []))
@@ -107,7 +107,7 @@ import Wire
 
     @Test("permanent failures are not retried", arguments: [301, 302, 307, 308, 400, 401, 403, 413])
     func refused(status: Int) async throws {
-        let transport = TransportDouble { _, _ in PushAnswer(status: status, retryAfter: "1") }
+        let transport = TransportDouble { _, _ in PushResponse(status: status, retryAfter: "1") }
         #expect(await sender(transport).deliver(job(), to: try endpoint()) == .failed)
         #expect(await transport.requests.count == 1)
     }
@@ -116,10 +116,10 @@ import Wire
     func retrying() async throws {
         let transport = TransportDouble { number, _ in
             switch number {
-            case 0: PushAnswer(status: 429, retryAfter: "7")
-            case 1: PushAnswer(status: 503, retryAfter: nil)
+            case 0: PushResponse(status: 429, retryAfter: "7")
+            case 1: PushResponse(status: 503, retryAfter: nil)
             case 2: throw PushFailure.timedOut
-            default: PushAnswer(status: 201, retryAfter: nil)
+            default: PushResponse(status: 201, retryAfter: nil)
             }
         }
         #expect(await sender(transport).deliver(job(), to: try endpoint()) == .sent)
@@ -132,7 +132,7 @@ import Wire
         "there are no retries after the call has stopped ringing",
         arguments: [nil, "3600", "99999999999999999999", "-5", "x"])
     func expiry(retryAfter: String?) async throws {
-        let transport = TransportDouble { _, _ in PushAnswer(status: 503, retryAfter: retryAfter) }
+        let transport = TransportDouble { _, _ in PushResponse(status: 503, retryAfter: retryAfter) }
         let start = time.now
         #expect(await sender(transport).deliver(job(), to: try endpoint()) == .expired)
         #expect(time.now < start + .seconds(45))
@@ -151,8 +151,8 @@ import Wire
     func expiredToken() async throws {
         let transport = TransportDouble { number, _ in
             number == 1 || number > 2
-                ? PushAnswer(status: 403, retryAfter: nil, body: Array("{\"reason\":\"ExpiredProviderToken\"}".utf8))
-                : PushAnswer(status: 200, retryAfter: nil)
+                ? PushResponse(status: 403, retryAfter: nil, body: Array("{\"reason\":\"ExpiredProviderToken\"}".utf8))
+                : PushResponse(status: 200, retryAfter: nil)
         }
         let sender = sender(transport)
         #expect(await sender.deliver(job(), to: try device()) == .sent)
@@ -179,7 +179,7 @@ import Wire
     func everyDevice() async throws {
         let endpoints = [try endpoint("/1"), try endpoint("/2"), try device()]
         let directory = DirectoryDouble([PushSamples.identity: endpoints])
-        let transport = TransportDouble { _, _ in PushAnswer(status: 200, retryAfter: nil) }
+        let transport = TransportDouble { _, _ in PushResponse(status: 200, retryAfter: nil) }
         let sender = sender(transport, directory)
         let running = Task { try await sender.run() }
         sender.send(PushSamples.notice(until: time.now + .seconds(45)), to: PushSamples.identity)
@@ -200,7 +200,7 @@ import Wire
         let gate = Once<Bool>()
         let transport = TransportDouble { number, _ in
             if number == 0 { _ = await gate.value() }
-            return PushAnswer(status: number == 0 ? 503 : 201, retryAfter: nil)
+            return PushResponse(status: number == 0 ? 503 : 201, retryAfter: nil)
         }
         let sender = sender(transport, directory)
         let running = Task { try await sender.run() }
@@ -232,7 +232,7 @@ import Wire
             gate.withLockedValue { $0.append(turn) }
             _ = await turn.value()
             if isSlow { now.withLockedValue { $0.current -= 1 } }
-            return PushAnswer(status: isSlow ? 201 : 200, retryAfter: nil)
+            return PushResponse(status: isSlow ? 201 : 200, retryAfter: nil)
         }
         let slow = try (0..<10).map { try endpoint("/\($0)") }
         let other = IdentityID(high: 7, low: 7)

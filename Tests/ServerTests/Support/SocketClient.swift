@@ -7,7 +7,7 @@ import NIOWebSocket
 import Synchronization
 import Wire
 
-/// A `ClientLine` on a real socket, for tests. It stores received messages and can wait for specific ones. Before its
+/// A `SignalClient` on a real socket, for tests. It stores received messages and can wait for specific ones. Before its
 /// hello, it can also send messages that a client must not send.
 actor SocketClient {
     struct TimedOut: Error, CustomStringConvertible {
@@ -27,14 +27,14 @@ actor SocketClient {
     private let tls: NIOSSLContext?
     private var channel: any Channel
     private var incoming: Inbox
-    private var line: ClientLine
-    private var socket: ClientLine.Socket?
+    private var line: SignalClient
+    private var socket: SignalClient.Socket?
     private var requestCount: UInt64 = 0
     /// Received messages that no test has consumed yet.
     private var unread: ArraySlice<ServerMessage> = []
     private(set) var heard: [ServerMessage] = []
     private(set) var closeCode: UInt16?
-    /// The most recent error that does not answer a request. `ClientLine` does not report errors before its hello, nor
+    /// The most recent error that does not answer a request. `SignalClient` does not report errors before its hello, nor
     /// errors after which it reconnects.
     private(set) var refusal: WireError?
 
@@ -43,11 +43,11 @@ actor SocketClient {
     ) {
         (self.port, self.headers, self.channel, self.incoming) = (port, headers, channel, incoming)
         self.tls = tls
-        line = ClientLine(hello: Hello(), random: SystemRandomNumberGenerator())
+        line = SignalClient(hello: Hello(), random: SystemRandomNumberGenerator())
         for case .open(let socket) in line.handle(.connect, now: Self.now) { self.socket = socket }
     }
 
-    /// The time for `ClientLine`. It is constant, because no test lasts long enough for the timeouts of `ClientLine`.
+    /// The time for `SignalClient`. It is constant, because no test lasts long enough for the timeouts of `SignalClient`.
     private static let now = Timestamp(milliseconds: 0)
 
     /// Opens a WebSocket and sends nothing yet.
@@ -119,11 +119,11 @@ actor SocketClient {
         return requestCount
     }
 
-    private func report(_ event: ClientLine.Event) async throws {
+    private func report(_ event: SignalClient.Event) async throws {
         try await carryOut(line.handle(event, now: Self.now))
     }
 
-    private func carryOut(_ effects: [ClientLine.Effect]) async throws {
+    private func carryOut(_ effects: [SignalClient.Effect]) async throws {
         for effect in effects {
             switch effect {
             case .open(let socket): self.socket = socket

@@ -166,13 +166,13 @@ import Wire
     @Test func expiredCodesUseNoPlace() {
         var codes = DeviceCodes()
         let hubSettings = HubSettings(rules: stage.rules, project: stage.project)
-        var turn = Turn(hubSettings, generator: SeededGenerator(seed: 1))
-        turn.now = stage.now
+        var context = Context(hubSettings, generator: SeededGenerator(seed: 1))
+        context.now = stage.now
         let client = ConnectionID(high: 0, low: 1)
         func make(_ owner: IdentityID) -> Letter? {
-            codes.handle(.make(owner, client, re: 1), &turn)
-            defer { while turn.nextLetter() != nil {} }
-            return turn.letters.first
+            codes.handle(.make(owner, client, re: 1), &context)
+            defer { while context.nextLetter() != nil {} }
+            return context.letters.first
         }
         let (ada, ben) = (stage.identity(), stage.identity())
         for _ in 0..<100_000 { _ = make(ada) }

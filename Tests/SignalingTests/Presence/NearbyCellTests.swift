@@ -95,7 +95,7 @@ import Wire
 
     @Test func theSpeedOfAPlaneIsAcceptedAndALeapIsNot() throws {
         var now = Timestamp(milliseconds: 0)
-        var trail = Trail(try cell(0), now: now)
+        var trail = TravelLimiter(try cell(0), now: now)
         now = now + .seconds(3600)
         #expect(trail.follow(to: try cell(990), now: now, fastest: 1000) == nil)
         let wait = try #require(trail.follow(to: try cell(1500), now: now, fastest: 1000))
@@ -106,7 +106,7 @@ import Wire
     @Test func manySmallLeapsAreLimitedLikeOneLargeLeap() throws {
         let start = Timestamp(milliseconds: 0)
         for step in [1.0, 2.5, 3.5, 4.9, 6] {
-            var trail = Trail(try cell(0), now: start)
+            var trail = TravelLimiter(try cell(0), now: start)
             var furthest = 0.0
             for second in 1...600 {
                 let now = start + .seconds(second)
@@ -123,7 +123,7 @@ import Wire
         let cells = try [(10.0001, 20.0001), (9.9999, 20.0001), (10.0001, 19.9999), (9.9999, 19.9999)].map {
             try #require(Cell(latitude: $0.0, longitude: $0.1))
         }
-        var trail = Trail(cells[0], now: start)
+        var trail = TravelLimiter(cells[0], now: start)
         for step in 1...1000 {
             let now = start + .milliseconds(100 * step)
             #expect(trail.follow(to: cells[step % 4], now: now, fastest: 1000) == nil)

@@ -47,7 +47,7 @@ import Wire
         var directory: Directory
         var model = Model()
         var now = Timestamp(milliseconds: 1_790_000_000_000)
-        private var turn: Turn
+        private var context: Context
         /// The centers of the people's locations, including unusual places on the globe.
         let places: [(latitude: Double, longitude: Double)]
         /// The maximum distance from a center, in degrees of latitude.
@@ -58,7 +58,7 @@ import Wire
             random = SeededGenerator(seed: seed)
             project = try #require(Project(apiKey: Stage.apiKey, secret: Stage.secret))
             directory = Directory(rules: Rules(), project: project)
-            turn = Turn(HubSettings(rules: Rules(), project: project), generator: random)
+            context = Context(HubSettings(rules: Rules(), project: project), generator: random)
             places = [(52.52, 13.405), (89.9, 17), (-90, 0), (0.001, 179.99), (0, -179.99), (65, -180)]
             self.spread = spread
         }
@@ -72,10 +72,10 @@ import Wire
         }
 
         func handle(_ event: DirectoryEvent) -> [ServerMessage] {
-            turn.now = now
-            directory.handle(event, &turn)
+            context.now = now
+            directory.handle(event, &context)
             var heard: [ServerMessage] = []
-            while let letter = turn.nextLetter() {
+            while let letter = context.nextLetter() {
                 if case .client(_, .deliver(let message)) = letter { heard.append(message) }
             }
             return heard

@@ -113,8 +113,8 @@ import Wire
         var random = SeededGenerator(seed: 3)
         let viewer = try #require(Cell(latitude: 47, longitude: 8))
         var distances: [PersonID: Double] = [:]
-        var turn = Turn(HubSettings(rules: Rules(), project: project), generator: random)
-        turn.now = Timestamp(milliseconds: 1_790_000_000_000)
+        var context = Context(HubSettings(rules: Rules(), project: project), generator: random)
+        context.now = Timestamp(milliseconds: 1_790_000_000_000)
         for _ in 0..<3000 {
             let identity = IdentityID.random(using: &random)
             let cell = try #require(
@@ -124,7 +124,7 @@ import Wire
             let person = project.personID(of: identity)
             distances[person] = viewer.center.distance(to: cell.center)
             let listing = Listing(identity: identity, person: person, name: "", isBusy: false, cell: cell)
-            directory.handle(.show(listing), &turn)
+            directory.handle(.show(listing), &context)
         }
         var rows: [NearbyRow] = []
         var after: String?
@@ -132,8 +132,8 @@ import Wire
             let watch = NearbyVerb.Watch(unit: .miles, radius: 50, after: after)
             let (client, nobody) = (ConnectionID(high: 0, low: 1), IdentityID(high: 0, low: 0))
             directory.handle(
-                .watch(client, re: 1, viewer: nobody, blocked: [], at: viewer, watch), &turn)
-            guard case .client(_, .deliver(.nearby(.list(let list))))? = turn.nextLetter() else { break }
+                .watch(client, re: 1, viewer: nobody, blocked: [], at: viewer, watch), &context)
+            guard case .client(_, .deliver(.nearby(.list(let list))))? = context.nextLetter() else { break }
             rows += list.people
             after = list.next
         } while after != nil

@@ -8,7 +8,7 @@ import Wire
     /// Records the pool's requests and answers them.
     private struct Asking {
         var pool: Pool
-        var turn: Turn
+        var context: Context
         /// The open requests: who was asked, for which match, and with whom.
         var asked: [(who: IdentityID, match: MatchID, with: IdentityID)] = []
         var begun: [Set<IdentityID>] = []
@@ -18,26 +18,26 @@ import Wire
             var rules = Rules()
             adjust(&rules)
             pool = Pool(rules: rules)
-            turn = Turn(HubSettings(rules: rules, project: Stage.project), generator: SeededGenerator(seed: 1))
+            context = Context(HubSettings(rules: rules, project: Stage.project), generator: SeededGenerator(seed: 1))
         }
 
         mutating func tell(_ event: PoolEvent) {
-            pool.handle(event, &turn)
+            pool.handle(event, &context)
             take()
         }
 
         mutating func pass(_ duration: Duration) {
-            let end = turn.now + duration
+            let end = context.now + duration
             while let next = pool.nextTimeout, next <= end {
-                turn.now = max(turn.now, next)
-                pool.handleTimeout(&turn)
+                context.now = max(context.now, next)
+                pool.handleTimeout(&context)
                 take()
             }
-            turn.now = end
+            context.now = end
         }
 
         private mutating func take() {
-            while let letter = turn.nextLetter() {
+            while let letter = context.nextLetter() {
                 switch letter {
                 case .person(let who, .reserve(let match, let with)): asked.append((who, match, with))
                 case .person(let who, .release(let match)):

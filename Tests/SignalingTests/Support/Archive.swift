@@ -1,7 +1,7 @@
 import Signaling
 import Wire
 
-/// Storage for tests. It applies changes, loads the records of people who connect, and answers inquiries.
+/// Storage for tests. It applies changes, loads the records of people who connect, and answers queries.
 ///
 /// It behaves like the server's storage, but keeps everything in dictionaries.
 struct Archive {
@@ -135,10 +135,10 @@ struct Archive {
         openCalls = openCalls.filter { $0.value.caller != identity && $0.value.callee != identity }
     }
 
-    // MARK: Inquiries
+    // MARK: Queries
 
     mutating func answer(_ question: Question) -> Finding {
-        switch question.inquiry {
+        switch question.query {
         case .person(let person, _):
             return .person(self.identity(of: person).map { FoundRecord(identity: $0, record: record(of: $0)) })
         case .callLog(let page): return logPage(page, of: question.identity)

@@ -172,7 +172,7 @@ final class ModelWorld {
                 if hasSent { fail("something was sent before \(change) was stored") }
                 if case .report = change { reportsStored += 1 }
             case .reply, .answer: fail("an answer to a request that was never sent")
-            case .inquire, .push, .deleteFile: fail("an effect that no event requires")
+            case .query, .push, .deleteFile: fail("an effect that no event requires")
             case .media(let command): if let fault = ledger.note(command) { fail(fault) }
             case .transmit(let socket, let bytes):
                 hasSent = true

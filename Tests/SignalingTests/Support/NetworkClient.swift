@@ -2,7 +2,7 @@ import Signaling
 import TestSupport
 import Wire
 
-/// A `ClientLine` on the simulated network. It joins a session and puts a counter into every signal, so that receivers
+/// A `SignalClient` on the simulated network. It joins a session and puts a counter into every signal, so that receivers
 /// detect lost and duplicate signals.
 final class NetworkClient {
     /// A request of the current epoch, and whether its outcome is known.
@@ -15,14 +15,14 @@ final class NetworkClient {
     let identity: IdentityID
     private unowned let network: SimulatedNetwork
 
-    private var line: ClientLine
+    private var line: SignalClient
     /// The line's current socket, and the socket's ID in the network.
-    private var socket: (own: ClientLine.Socket, network: SocketID)?
+    private var socket: (own: SignalClient.Socket, network: SocketID)?
     private var connection = ConnectionID(high: 0, low: 0)
     /// The number of times that this client has started over.
     private(set) var epoch = 0
     private(set) var said = 0
-    private var asked: [ClientLine.RequestID: Asked] = [:]
+    private var asked: [SignalClient.RequestID: Asked] = [:]
     private var requestCount: UInt64 = 0
     /// Whether the line dropped its connection before the server did.
     private var hasExpired = false
@@ -33,9 +33,9 @@ final class NetworkClient {
 
     init(number: Int, identity: IdentityID, seed: UInt64, on network: SimulatedNetwork) {
         (self.number, self.identity, self.network) = (number, identity, network)
-        var options = ClientLine.Options()
+        var options = SignalClient.Options()
         options.connectTimeout = nil
-        line = ClientLine(hello: Hello(), options: options, random: SeededGenerator(seed: seed))
+        line = SignalClient(hello: Hello(), options: options, random: SeededGenerator(seed: seed))
     }
 
     // MARK: Events
@@ -43,7 +43,7 @@ final class NetworkClient {
     func connect() { report(.connect) }
 
     /// Reports that the server cannot be reached.
-    func unreachable(_ socket: ClientLine.Socket) { report(.closed(socket, .abnormal)) }
+    func unreachable(_ socket: SignalClient.Socket) { report(.closed(socket, .abnormal)) }
 
     func lost(_ socket: SocketID) {
         guard let own = self.socket, socket == own.network else { return }
@@ -67,16 +67,16 @@ final class NetworkClient {
 
     private func ask(_ message: ClientMessage) {
         requestCount += 1
-        let id = ClientLine.RequestID(rawValue: requestCount)
+        let id = SignalClient.RequestID(rawValue: requestCount)
         asked[id] = Asked(type: message.type)
         report(.request(id, message))
     }
 
-    private func report(_ event: ClientLine.Event) { carryOut(line.handle(event, now: network.now)) }
+    private func report(_ event: SignalClient.Event) { carryOut(line.handle(event, now: network.now)) }
 
     // MARK: Effects
 
-    private func carryOut(_ effects: [ClientLine.Effect]) {
+    private func carryOut(_ effects: [SignalClient.Effect]) {
         for effect in effects {
             switch effect {
             case .open(let socket): open(socket)
@@ -103,20 +103,20 @@ final class NetworkClient {
         if let next = line.nextTimeout { network.wake(self, at: next) }
     }
 
-    private func open(_ socket: ClientLine.Socket) {
+    private func open(_ socket: SignalClient.Socket) {
         guard let opened = network.connect(self, socket) else { return }
         self.socket = (socket, opened)
         report(.opened(socket))
     }
 
-    private func close(_ socket: ClientLine.Socket, _ code: CloseCode) {
+    private func close(_ socket: SignalClient.Socket, _ code: CloseCode) {
         guard let own = self.socket, own.own == socket else { return }
         self.socket = nil
         if code != .dropped { network.fail("\(number) left with \(code.rawValue)") }
         network.abandon(own.network)
     }
 
-    private func connected(_ welcome: Welcome, _ start: ClientLine.Start) {
+    private func connected(_ welcome: Welcome, _ start: SignalClient.Start) {
         if case .resumed = start {
             resumes += 1
             if welcome.connection != connection { network.fail("\(number) was resumed as another connection") }
@@ -145,7 +145,7 @@ final class NetworkClient {
 
     /// Records a request's outcome.
     /// - Returns: the type of the request.
-    private func settle(_ id: ClientLine.RequestID, _ outcome: String) -> String {
+    private func settle(_ id: SignalClient.RequestID, _ outcome: String) -> String {
         guard let request = asked[id] else {
             network.fail("\(number) never sent the request that was \(outcome)")
             return "nothing"

@@ -170,7 +170,7 @@ extension RoomWorld {
         let isOwners = ledgers[view.name]?.people[visitor.connection]?.isChosen ?? false
         ledgers[view.name]?.files[upload.id] = (visitor.connection, isOwners)
         let began = stage.operate(.file(view.name, upload.id, .begin(upload.secret)))
-        if began != .file(RoomFileFacts(name: "a.txt", size: size)) { return fail("an upload could not begin") }
+        if began != .file(RoomFileInfo(name: "a.txt", size: size)) { return fail("an upload could not begin") }
         guard chance(80) else { return }
         let isComplete = chance(80)
         let ended = stage.operate(.file(view.name, upload.id, .end(upload.secret, isComplete: isComplete)))

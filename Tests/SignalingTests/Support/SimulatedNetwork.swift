@@ -30,7 +30,7 @@ final class SimulatedNetwork {
         case serverNotices(SocketID)
         case clientNotices(SocketID)
         case connect(NetworkClient)
-        case unreachable(NetworkClient, ClientLine.Socket)
+        case unreachable(NetworkClient, SignalClient.Socket)
         case speak(NetworkClient)
         case wake(NetworkClient, Timestamp)
     }
@@ -141,7 +141,7 @@ final class SimulatedNetwork {
     // MARK: Sockets
 
     /// - Returns: nil if the server is unreachable. The client is notified later.
-    func connect(_ client: NetworkClient, _ wanted: ClientLine.Socket) -> SocketID? {
+    func connect(_ client: NetworkClient, _ wanted: SignalClient.Socket) -> SocketID? {
         if let until = awayUntil[client.number], now < until {
             schedule(.unreachable(client, wanted), in: weather.delay)
             return nil
@@ -218,7 +218,7 @@ final class SimulatedNetwork {
                     continue
                 }
                 breakDown(socket)
-            case .persist, .media, .reply, .answer, .inquire, .push, .deleteFile: break
+            case .persist, .media, .reply, .answer, .query, .push, .deleteFile: break
             }
         }
     }

@@ -97,7 +97,7 @@ final class Stage {
             case .persist(let change):
                 changes.append(change)
                 archive.apply(change)
-            case .inquire(let question): questions.append(question)
+            case .query(let question): questions.append(question)
             case .push(let identity, let notice): pushes.append((identity, notice))
             case .media(let command): note(command)
             case .deleteFile: break

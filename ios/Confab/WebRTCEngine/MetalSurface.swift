@@ -42,10 +42,10 @@ import WebRTC
 
 /// Reports the first frame and size changes on the main thread. WebRTC calls it on a decoder's thread.
 private final class PictureWatcher: NSObject, Sendable {
-    private let news = Locked(PictureNews())
-    private let changed: @MainActor @Sendable (PictureNews.Change) -> Void
+    private let news = Locked(FrameSizeChange())
+    private let changed: @MainActor @Sendable (FrameSizeChange.Change) -> Void
 
-    init(_ changed: @escaping @MainActor @Sendable (PictureNews.Change) -> Void) {
+    init(_ changed: @escaping @MainActor @Sendable (FrameSizeChange.Change) -> Void) {
         self.changed = changed
         super.init()
     }
@@ -63,7 +63,7 @@ extension PictureWatcher: RTCVideoRenderer {
 
 extension VideoSurface {
     /// Notifies the view of a first frame or a new size.
-    func tell(_ change: PictureNews.Change) {
+    func tell(_ change: FrameSizeChange.Change) {
         if let size = change.size { onSize?(CGSize(width: size.width, height: size.height)) }
         if change.isFirst { onFirstFrame?() }
     }

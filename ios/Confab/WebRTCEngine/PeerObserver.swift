@@ -68,7 +68,7 @@ extension PeerObserver: RTCRtpReceiverDelegate {
 final class FirstFrame: NSObject, Sendable {
     private let mid: String
     private let observer: PeerObserver
-    private let news = Locked(PictureNews())
+    private let news = Locked(FrameSizeChange())
 
     init(mid: String, observer: PeerObserver) {
         (self.mid, self.observer) = (mid, observer)

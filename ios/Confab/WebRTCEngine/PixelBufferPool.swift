@@ -5,7 +5,7 @@ import WebRTC
 
 /// Provides pixel buffers for frames of software decoders.
 struct PixelBufferPool: @unchecked Sendable {
-    private var pools = PoolOfSize<CVPixelBufferPool>()
+    private var pools = SizedBufferPool<CVPixelBufferPool>()
 
     /// Converts a frame to the display's format; nil if no buffer is available.
     mutating func nv12(_ frame: any RTCI420Buffer) -> CVPixelBuffer? {

@@ -14,7 +14,7 @@ import WebRTC
     private let track: RTCVideoTrack
     private let display = SampleBufferView(frame: .zero)
     private var receiver: FrameReceiver?
-    private var news = PictureNews()
+    private var news = FrameSizeChange()
     var onFirstFrame: (() -> Void)?
     var onSize: ((CGSize) -> Void)?
 
@@ -72,7 +72,7 @@ final class SampleBufferView: UIView {
 
     override func layoutSubviews() {
         super.layoutSubviews()
-        let turned = TurnedLayer(
+        let turned = RotatedLayer(
             width: bounds.size.width, height: bounds.size.height, degrees: degrees, isMirrored: isMirrored)
         CATransaction.begin()
         CATransaction.setDisableActions(true)

@@ -1,5 +1,5 @@
 import Foundation
-import OpenTokShapes
+import OpenTokCompat
 import UIKit
 
 /// A call of two people: publishes the camera, and shows the other person's video above the self-view.

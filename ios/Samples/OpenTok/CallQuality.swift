@@ -1,5 +1,5 @@
 import Foundation
-import OpenTokShapes
+import OpenTokCompat
 import UIKit
 
 /// A call with statistics: the traffic in both directions, audio levels, captions, and whether it is being recorded.

@@ -4,7 +4,7 @@ import Confab
 import CoreMedia
 import CoreVideo
 import Foundation
-import OpenTokShapes
+import OpenTokCompat
 import WebRTC
 
 // The parts of the media engine in ios/Confab/WebRTCEngine that only OpenTok's classes need. Copy this file too.
@@ -41,7 +41,7 @@ private actor FrameCapture: VideoCapture {
 
     nonisolated let changes: AsyncStream<CaptureChange>
     nonisolated private let native: Locked<Native>
-    nonisolated private let frames = Locked(GivenFrames())
+    nonisolated private let frames = Locked(CustomFrameInput())
     /// Nil, because the frames may have any size.
     nonisolated var size: VideoSize? { nil }
 

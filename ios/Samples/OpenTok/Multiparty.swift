@@ -1,6 +1,6 @@
 import AVFoundation
 import Foundation
-import OpenTokShapes
+import OpenTokCompat
 import UIKit
 
 /// A call of several people: everyone in one row, with buttons to mute the local microphone, to mute everyone else, and

@@ -1,7 +1,7 @@
 import CoreMedia
 import CoreVideo
 import Foundation
-import OpenTokShapes
+import OpenTokCompat
 import UIKit
 
 /// Shares a drawing of this application as a screen, in a session that is connected elsewhere.

@@ -1,5 +1,5 @@
 import Foundation
-import OpenTokShapes
+import OpenTokCompat
 import UIKit
 
 /// Text only: sends signals to everyone, and welcomes each new participant with a private signal.

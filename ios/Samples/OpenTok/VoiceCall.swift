@@ -1,6 +1,6 @@
 import AVFoundation
 import Foundation
-import OpenTokShapes
+import OpenTokCompat
 import UIKit
 
 /// A call without video, with a custom audio device supplied by this application.

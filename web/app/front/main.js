@@ -2,14 +2,14 @@
 import { at } from '../shared/base.js';
 import { box, button, show } from '../shared/dom.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
-import { randomRoomName, roomPath, setUpWays, waysIn } from '../shared/ways.js';
+import { randomRoomName, roomPath, setUpFeatureLinks, enabledFeatures } from '../shared/features.js';
 
 const guest = new URLSearchParams(location.search).has('guest');
 const { language, strings } = stringsFor(navigator.languages);
 document.documentElement.lang = language;
 document.title = strings.front.title;
 fillIn(document, strings);
-setUpWays(guest);
+setUpFeatureLinks(guest);
 show(box('guest-note'), guest);
 button('new-room').addEventListener('click', () => {
   location.assign(roomPath(randomRoomName(), guest));
@@ -18,4 +18,4 @@ button('new-room').addEventListener('click', () => {
 // Links to people and devices belong to the nearby page. If that was once the only feature, it had this address.
 const parts = new URLSearchParams(location.hash.slice(1));
 const isNearby = ['person', 'link', 'call'].some((name) => parts.has(name));
-if (isNearby && waysIn().includes('nearby')) location.replace(at(`/nearby${location.search}${location.hash}`));
+if (isNearby && enabledFeatures().includes('nearby')) location.replace(at(`/nearby${location.search}${location.hash}`));

@@ -1,11 +1,11 @@
 // Wires the page `/nearby`: elements send events to the state machine, its effects are carried out, and every state is drawn.
 // The rules are in `state.js`.
-import { box, followWays } from '../shared/dom.js';
+import { box, followFeatures } from '../shared/dom.js';
 import { deviceMemory, identityMemory } from '../shared/memory.js';
 import { closeMenus } from '../shared/rows.js';
 import { run } from '../shared/run.js';
 import { fillIn } from '../shared/strings.js';
-import { setUpWays } from '../shared/ways.js';
+import { setUpFeatureLinks } from '../shared/features.js';
 import { incomingCall, currentCall } from './call-state.js';
 import { linkTo } from './list-view.js';
 import { Media } from './media.js';
@@ -119,7 +119,7 @@ const machine = run({
 });
 
 // Handle the buttons of a notice.
-followWays({
+followFeatures({
   retryLink: () => dispatch({ type: 'retryLink' }),
   reload: () => location.reload(),
   dismiss: () => dispatch({ type: 'dismiss' }),
@@ -201,7 +201,7 @@ function deviceLabel() {
   return [/** @type {Record<string, string>} */ ({ Edg: 'Edge', OPR: 'Opera' })[browser ?? ''] ?? browser, system].filter(Boolean).join(', ');
 }
 
-setUpWays(guest);
+setUpFeatureLinks(guest);
 view.setUp(machine.state.form, machine.state.kept);
 closeMenus();
 notifications.start();

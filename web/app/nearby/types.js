@@ -104,7 +104,7 @@
  * @property {boolean} cameraOff
  * @property {boolean} ringSilent the browser plays no ringtone before the first user gesture
  * @property {Over | null} over
- * @property {import('../shared/keep.js').Keeping[]} keeping
+ * @property {import('../shared/keep.js').ContactOffer[]} keeping
  * @property {Device[] | null} devices
  * @property {{code: string, until: number} | null} code the code for linking another device
  * @property {Person[] | null} blocked

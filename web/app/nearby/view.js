@@ -1,6 +1,6 @@
 // Draws the page `/nearby`: the screen, the status line and the first screen. The lists, the settings and a call have their own
 // views. `render` may be called at any time: it writes only what changed.
-import { box, button, byId, enable, input, setAttribute, setText, show, showWays } from '../shared/dom.js';
+import { box, button, byId, enable, input, setAttribute, setText, show, showActions } from '../shared/dom.js';
 import { incomingCall } from './call-state.js';
 import { CallView } from './call-view.js';
 import { ListView } from './list-view.js';
@@ -19,8 +19,8 @@ export class View {
     this.call = new CallView(strings, dispatch);
     this.list = new ListView(strings, dispatch);
     this.settings = new SettingsView(strings, dispatch);
-    /** @type {Record<import('./words.js').Way, string>} */
-    this.ways = {
+    /** @type {Record<import('./words.js').Action, string>} */
+    this.actions = {
       retryLink: strings.tryAgain, reload: strings.reload, dismiss: strings.dismiss, callVoice: strings.nearby.callVoice,
       callVideo: strings.tryAgain, callAgain: strings.nearby.callAgain, callBack: strings.nearby.callBack, keep: strings.keep,
       unblockSound: strings.unblock,
@@ -88,7 +88,7 @@ export class View {
     const notice = noticeOf(state, strings);
     setText(box('notice-text'), notice?.text ?? '');
     setAttribute(box('notice'), 'data-tone', notice?.tone ?? null);
-    showWays(box('notice-ways'), notice?.ways ?? [], this.ways);
+    showActions(box('notice-actions'), notice?.actions ?? [], this.actions);
     show(box('notice'), notice !== null);
     const ringing = incomingCall(state);
     const calm = screen === 'call' ? strings.nearby.titles.call : strings.nearby.title;
@@ -121,7 +121,7 @@ export class View {
     setAttribute(box('missed'), 'role', state.missed > 0 ? 'img' : null);
     const after = afterwardsOf(state, strings);
     setText(box('afterwards-text'), after?.text ?? '');
-    showWays(box('afterwards-ways'), after?.ways ?? [], this.ways);
+    showActions(box('afterwards-actions'), after?.actions ?? [], this.actions);
     show(box('afterwards'), after !== null);
   }
 }

@@ -7,8 +7,8 @@ import { companion, currentCall, incomingCall } from './call-state.js';
 /** @typedef {import('./strings.js').Strings} Strings */
 /** @typedef {'calm' | 'busy' | 'good' | 'warn' | 'bad'} Tone */
 /** @typedef {{text: string, tone: Tone}} Status */
-/** @typedef {'retryLink' | 'reload' | 'dismiss' | 'callVoice' | 'callVideo' | 'callAgain' | 'callBack' | 'keep' | 'unblockSound'} Way */
-/** @typedef {{text: string, ways: Way[], tone: Tone}} Notice */
+/** @typedef {'retryLink' | 'reload' | 'dismiss' | 'callVoice' | 'callVideo' | 'callAgain' | 'callBack' | 'keep' | 'unblockSound'} Action */
+/** @typedef {{text: string, actions: Action[], tone: Tone}} Notice */
 
 /** After these outcomes it makes sense to call the same person again. */
 const worthAgain = ['declined', 'missed', 'unanswered', 'busy', 'unreachable', 'failed', 'connectionLost', 'cancelled'];
@@ -84,7 +84,7 @@ export function noticeOf(state, strings) {
   if (state.link.is === 'closed') return closedNotice(state.link, strings);
   if (state.trouble) return troubleNotice(state, state.trouble, strings);
   const call = currentCall(state);
-  if (call?.silent) return { text: strings.silent, ways: ['unblockSound'], tone: 'warn' };
+  if (call?.silent) return { text: strings.silent, actions: ['unblockSound'], tone: 'warn' };
   return null;
 }
 
@@ -94,12 +94,12 @@ function closedNotice({ code, message }, strings) {
   const shared = strings.troubles[/** @type {keyof Strings['troubles']} */ (code)];
   switch (code) {
     // The user continues with the button on the first screen.
-    case 'deleted': case 'unlinked': return { text: own, ways: [], tone: 'calm' };
-    case 'version_unsupported': return { text: shared, ways: ['reload'], tone: 'bad' };
+    case 'deleted': case 'unlinked': return { text: own, actions: [], tone: 'calm' };
+    case 'version_unsupported': return { text: shared, actions: ['reload'], tone: 'bad' };
     // The server's message says when the ban ends.
-    case 'banned': return { text: message ? `${shared} ${message}` : shared, ways: [], tone: 'bad' };
-    case 'forbidden_origin': return { text: shared, ways: [], tone: 'bad' };
-    default: return { text: own ?? shared ?? (message || strings.troubles.connect_failed), ways: ['retryLink'], tone: 'bad' };
+    case 'banned': return { text: message ? `${shared} ${message}` : shared, actions: [], tone: 'bad' };
+    case 'forbidden_origin': return { text: shared, actions: [], tone: 'bad' };
+    default: return { text: own ?? shared ?? (message || strings.troubles.connect_failed), actions: ['retryLink'], tone: 'bad' };
   }
 }
 
@@ -107,14 +107,14 @@ function closedNotice({ code, message }, strings) {
 function troubleNotice(state, { code, message, person, why }, strings) {
   if (code === 'media' && why) {
     // Offer a voice call instead of a video call.
-    /** @type {Way[]} */
-    const ways = person && why !== 'insecure' ? ['callVoice', 'callVideo', 'dismiss'] : ['dismiss'];
-    return { text: strings.nearby.media[why], ways, tone: 'warn' };
+    /** @type {Action[]} */
+    const actions = person && why !== 'insecure' ? ['callVoice', 'callVideo', 'dismiss'] : ['dismiss'];
+    return { text: strings.nearby.media[why], actions, tone: 'warn' };
   }
   // The server's message says whether the user blocked this person, or how long to wait.
-  if (message && (code === 'call_not_allowed' || code === 'rate_limited')) return { text: message, ways: ['dismiss'], tone: 'warn' };
+  if (message && (code === 'call_not_allowed' || code === 'rate_limited')) return { text: message, actions: ['dismiss'], tone: 'warn' };
   const shared = strings.troubles[/** @type {keyof Strings['troubles']} */ (code)];
-  return { text: strings.nearby.troubles[code] ?? shared ?? (message || strings.troubles.unknown), ways: ['dismiss'], tone: 'warn' };
+  return { text: strings.nearby.troubles[code] ?? shared ?? (message || strings.troubles.unknown), actions: ['dismiss'], tone: 'warn' };
 }
 
 /**
@@ -128,11 +128,11 @@ export function afterwardsOf(state, { nearby }) {
   if (worthAgain.includes(over.outcome)) {
     // Offer to call back a caller the user has not talked to.
     const isBack = over.direction === 'incoming' && over.outcome !== 'failed' && over.outcome !== 'connectionLost';
-    if (isBack) return { text: nearby.overBack(name), ways: ['callBack', 'dismiss'], tone: 'calm' };
-    return { text: nearby.overAgain(name), ways: ['callAgain', 'dismiss'], tone: 'calm' };
+    if (isBack) return { text: nearby.overBack(name), actions: ['callBack', 'dismiss'], tone: 'calm' };
+    return { text: nearby.overAgain(name), actions: ['callAgain', 'dismiss'], tone: 'calm' };
   }
   const known = state.contacts?.some((one) => one.personId === personId);
   if (over.durationMs === null || known) return null;
   const keeping = keepingOf(state.keeping, over.callId);
-  return { text: nearby.overKeep(name), ways: keeping.mine ? ['dismiss'] : ['keep', 'dismiss'], tone: 'calm' };
+  return { text: nearby.overKeep(name), actions: keeping.mine ? ['dismiss'] : ['keep', 'dismiss'], tone: 'calm' };
 }

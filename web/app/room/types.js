@@ -1,9 +1,9 @@
 // Types of the state machine of the page `/room/<name>`.
 
-/** @typedef {import('../../lib/line/room-messages.js').RoomRole} Role */
-/** @typedef {import('../../lib/line/room-messages.js').RoomOptions} Options */
-/** @typedef {import('../../lib/line/room-messages.js').RoomPerson} Person */
-/** @typedef {import('../../lib/line/room-messages.js').RoomLine} Line */
+/** @typedef {import('../../lib/signaling/room-messages.js').RoomRole} Role */
+/** @typedef {import('../../lib/signaling/room-messages.js').RoomOptions} Options */
+/** @typedef {import('../../lib/signaling/room-messages.js').RoomPerson} Person */
+/** @typedef {import('../../lib/signaling/room-messages.js').RoomLine} Line */
 /**
  * @typedef {{is: 'connecting'} | {is: 'online'} | {is: 'reconnecting'} | {is: 'closed', code: string, message: string}} Link
  *   connecting → online ⇄ reconnecting; any → closed, left only by reloading the page or by `retryLink`

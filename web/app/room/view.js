@@ -1,9 +1,9 @@
 // Draws the page: the current screen, the status line, the notice, the screens before and after the visit, and the toolbar. The
 // stage, the panel and the dialogs have their own views. `render` may be called at any time: it writes only what changed.
-import { box, button, byId, enable, iconURL, input, moveInto, setAttribute, setText, show, showWays } from '../shared/dom.js';
+import { box, button, byId, enable, iconURL, input, moveInto, setAttribute, setText, show, showActions } from '../shared/dom.js';
 import { hasPip } from './pip.js';
 import { handIsRaised, isHost, mayShare } from './room-state.js';
-import { deviceHint, endingOf, maySeeRooms, mediaWays, noticeOf, screenOf, statusOf } from './words.js';
+import { deviceHint, endingOf, maySeeRooms, mediaFeatures, noticeOf, screenOf, statusOf } from './words.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Event} Event */
@@ -21,8 +21,8 @@ export class View {
     this.strings = strings;
     this.dispatch = dispatch;
     const { room } = strings;
-    /** @type {Record<import('./words.js').Way, string>} */
-    this.ways = {
+    /** @type {Record<import('./words.js').Action, string>} */
+    this.actions = {
       retryLink: strings.tryAgain, reload: strings.reload, dismiss: strings.dismiss, again: room.joinAgain, back: room.close,
       otherRooms: room.otherRooms, openMedia: strings.tryAgain, openVoice: strings.useVoice, turnOn: strings.turnOn, unblock: strings.unblock,
       devices: room.settingsTitle,
@@ -120,7 +120,7 @@ export class View {
     const notice = noticeOf(state, strings);
     setText(box('notice-text'), notice?.text ?? '');
     setAttribute(box('notice'), 'data-tone', notice?.tone ?? null);
-    showWays(box('notice-ways'), notice?.ways ?? [], this.ways);
+    showActions(box('notice-actions'), notice?.actions ?? [], this.actions);
     show(box('notice'), notice !== null);
     const title = state.knocks.length ? strings.room.titleWaiting(state.knocks.length, name) : strings.room.title(name);
     if (document.title !== title) document.title = title;
@@ -161,15 +161,15 @@ export class View {
     /** @type {[string, string, string[]]} icon, text, next steps */
     let cover = ['camera', strings.room.previewOff, link.is === 'closed' ? [] : ['turnOn']];
     if (media.is === 'asking') cover = ['camera', strings.previewAsking, []];
-    else if (media.is === 'failed') cover = ['camera-off', strings.room.media[media.why], mediaWays(media.why)];
+    else if (media.is === 'failed') cover = ['camera-off', strings.room.media[media.why], mediaFeatures(media.why)];
     else if (media.is === 'on' && !media.camera) cover = ['microphone', strings.previewVoice, []];
     else if (media.is === 'on' && cameraOff) cover = ['camera-off', strings.room.previewCameraOff, []];
-    const [picture, words, ways] = cover;
+    const [picture, words, actions] = cover;
     setAttribute(box('preview-tile'), 'data-is', media.is);
     show(box('preview-cover'), media.is !== 'on' || !media.camera || cameraOff);
     setAttribute(byId('preview-icon', SVGUseElement), 'href', iconURL(picture));
     setText(box('preview-text'), words);
-    showWays(box('preview-ways'), ways, this.ways);
+    showActions(box('preview-actions'), actions, this.actions);
   }
 
   /** @param {State} state */
@@ -187,7 +187,7 @@ export class View {
     const ending = endingOf(state, this.strings);
     setText(box('over-title'), ending?.title ?? '');
     setText(box('over-text'), ending?.text ?? '');
-    showWays(box('over-ways'), ending?.ways ?? [], this.ways);
+    showActions(box('over-actions'), ending?.actions ?? [], this.actions);
   }
 
   /** @param {State} state */

@@ -5,8 +5,8 @@ import { handIsRaised } from './room-state.js';
 /** @typedef {import('./strings.js').Strings} Strings */
 /** @typedef {'calm' | 'busy' | 'good' | 'warn' | 'bad'} Tone */
 /** @typedef {{text: string, tone: Tone}} Status */
-/** @typedef {'retryLink' | 'reload' | 'dismiss' | 'again' | 'back' | 'otherRooms' | 'openMedia' | 'openVoice' | 'turnOn' | 'unblock' | 'devices'} Way */
-/** @typedef {{text: string, ways: Way[], tone: Tone}} Notice */
+/** @typedef {'retryLink' | 'reload' | 'dismiss' | 'again' | 'back' | 'otherRooms' | 'openMedia' | 'openVoice' | 'turnOn' | 'unblock' | 'devices'} Action */
+/** @typedef {{text: string, actions: Action[], tone: Tone}} Notice */
 
 /** Endings after which joining again cannot succeed. */
 const final = ['banned', 'room_banned', 'closed', 'not_permitted', 'room_not_found', 'unreadable'];
@@ -63,14 +63,14 @@ export function noticeOf(state, strings) {
   // The ending screen already shows it.
   if (place.is === 'over' && isOfToken(place.why)) return null;
   if (link.is === 'closed') return closedNotice(link, strings);
-  if (trouble) return { text: troubleText(trouble, strings), ways: ['dismiss'], tone: 'warn' };
+  if (trouble) return { text: troubleText(trouble, strings), actions: ['dismiss'], tone: 'warn' };
   if (place.is !== 'in') return null;
   const fault = faultText(state, strings);
-  if (fault) return { text: fault, ways: ['dismiss'], tone: 'warn' };
-  if (state.streams.some(({ isSilent }) => isSilent)) return { text: strings.silent, ways: ['unblock'], tone: 'warn' };
-  if (media.is === 'failed') return { text: strings.room.media[media.why], ways: mediaWays(media.why), tone: 'warn' };
+  if (fault) return { text: fault, actions: ['dismiss'], tone: 'warn' };
+  if (state.streams.some(({ isSilent }) => isSilent)) return { text: strings.silent, actions: ['unblock'], tone: 'warn' };
+  if (media.is === 'failed') return { text: strings.room.media[media.why], actions: mediaFeatures(media.why), tone: 'warn' };
   const lost = lostText(state, strings);
-  return lost ? { text: lost, ways: ['devices'], tone: 'warn' } : null;
+  return lost ? { text: lost, actions: ['devices'], tone: 'warn' } : null;
 }
 
 /** @param {State} state @param {Strings} strings */
@@ -100,8 +100,8 @@ function faultText({ faults, faultsRead, room }, strings) {
   return words[sentence](person?.displayName ?? '');
 }
 
-/** @param {import('./types.js').MediaTrouble} why @returns {Way[]} */
-export function mediaWays(why) {
+/** @param {import('./types.js').MediaTrouble} why @returns {Action[]} */
+export function mediaFeatures(why) {
   return why === 'missing' || why === 'busy' ? ['openMedia', 'openVoice'] : ['openMedia'];
 }
 
@@ -116,17 +116,17 @@ function troubleText({ code, message, seconds }, strings) {
 function closedNotice({ code, message }, strings) {
   const text = tokenText(code, strings) ?? strings.troubles[/** @type {'replaced'} */ (code)];
   switch (code) {
-    case 'version_unsupported': return { text, ways: ['reload'], tone: 'bad' };
+    case 'version_unsupported': return { text, actions: ['reload'], tone: 'bad' };
     // The server's message contains the end of the ban.
-    case 'banned': return { text: message ? `${text} ${message}` : text, ways: [], tone: 'bad' };
-    case 'forbidden_origin': return { text, ways: [], tone: 'bad' };
-    default: return { text: text ?? (message || strings.troubles.connect_failed), ways: isOfToken(code) ? [] : ['retryLink'], tone: 'bad' };
+    case 'banned': return { text: message ? `${text} ${message}` : text, actions: [], tone: 'bad' };
+    case 'forbidden_origin': return { text, actions: [], tone: 'bad' };
+    default: return { text: text ?? (message || strings.troubles.connect_failed), actions: isOfToken(code) ? [] : ['retryLink'], tone: 'bad' };
   }
 }
 
 /**
  * Returns how the visit ended, and what to do next.
- * @param {State} state @param {Strings} strings @returns {{title: string, text: string, ways: Way[]} | null}
+ * @param {State} state @param {Strings} strings @returns {{title: string, text: string, actions: Action[]} | null}
  */
 export function endingOf(state, strings) {
   const { place } = state;
@@ -135,9 +135,9 @@ export function endingOf(state, strings) {
   const [title, text] = invitationEnding(state, place, strings) ?? words[/** @type {'left'} */ (place.why)]
     ?? [words.unknown[0], place.message || words.unknown[1]];
   const isFinal = final.includes(place.why) || isOfToken(place.why) || (state.hasToken && place.why === 'removed');
-  /** @type {Way[]} */
-  const ways = isFinal ? [] : ['again'];
-  return { title, text, ways: maySeeRooms(state) ? [...ways, 'otherRooms'] : ways };
+  /** @type {Action[]} */
+  const actions = isFinal ? [] : ['again'];
+  return { title, text, actions: maySeeRooms(state) ? [...actions, 'otherRooms'] : actions };
 }
 
 /**

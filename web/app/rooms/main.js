@@ -2,7 +2,7 @@
 import { box, button, icon, input, setText, show } from '../shared/dom.js';
 import { recentRooms } from '../shared/recent-rooms.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
-import { randomRoomName, roomPath, setUpWays } from '../shared/ways.js';
+import { randomRoomName, roomPath, setUpFeatureLinks } from '../shared/features.js';
 import { roomNameIn } from './room-name.js';
 
 const guest = new URLSearchParams(location.search).has('guest');
@@ -11,7 +11,7 @@ const texts = strings.roomsPage;
 document.documentElement.lang = language;
 document.title = texts.title;
 fillIn(document, strings);
-setUpWays(guest);
+setUpFeatureLinks(guest);
 show(box('guest-note'), guest);
 
 const recent = recentRooms(guest);

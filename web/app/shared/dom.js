@@ -75,30 +75,30 @@ export const initialOf = (name) => [...(name || '?')][0].toUpperCase();
 /**
  * Shows a row of buttons with the next steps. Rebuilds the row only when the steps change, so that the focus stays.
  * @param {HTMLElement} row
- * @param {string[]} ways
+ * @param {string[]} actions
  * @param {Record<string, string>} names
  */
-export function showWays(row, ways, names) {
-  const key = ways.join(' ');
-  if (row.dataset.ways === key) return;
-  row.dataset.ways = key;
-  row.replaceChildren(...ways.map((way, index) => {
+export function showActions(row, actions, names) {
+  const key = actions.join(' ');
+  if (row.dataset.features === key) return;
+  row.dataset.features = key;
+  row.replaceChildren(...actions.map((action, index) => {
     const element = document.createElement('button');
     element.type = 'button';
-    element.className = index === 0 && way !== 'dismiss' ? 'button strong small' : 'button small';
-    element.dataset.way = way;
-    element.textContent = names[way];
+    element.className = index === 0 && action !== 'dismiss' ? 'button strong small' : 'button small';
+    element.dataset.action = action;
+    element.textContent = names[action];
     return element;
   }));
 }
 
 /**
- * Handles clicks on the buttons of the rows that `showWays` creates.
- * @param {Record<string, () => void>} ways
+ * Handles clicks on the buttons of the rows that `showActions` creates.
+ * @param {Record<string, () => void>} actions
  */
-export function followWays(ways) {
+export function followFeatures(actions) {
   document.addEventListener('click', ({ target }) => {
-    const way = target instanceof HTMLElement ? target.dataset.way : undefined;
-    if (way) ways[way]();
+    const action = target instanceof HTMLElement ? target.dataset.action : undefined;
+    if (action) actions[action]();
   });
 }

@@ -1,8 +1,8 @@
-// Keeping in touch after a chat or a call, which requires that both people agree. Pure. The roulette page and the calls page each
-// keep a list of `Keeping` objects.
+// ContactOffer in touch after a chat or a call, which requires that both people agree. Pure. The roulette page and the calls page each
+// keep a list of `ContactOffer` objects.
 
 /**
- * @typedef {object} Keeping
+ * @typedef {object} ContactOffer
  * @property {string} meeting the match or the call in which the two people met
  * @property {boolean} mine this user agreed
  * @property {boolean} theirs the other person agreed
@@ -12,14 +12,14 @@
 /** Meetings to remember: the current one, the previous one, and two more for late answers. */
 const keptMeetings = 4;
 
-/** @param {Keeping[]} list @param {string | null | undefined} meeting @returns {Keeping} */
+/** @param {ContactOffer[]} list @param {string | null | undefined} meeting @returns {ContactOffer} */
 export function keepingOf(list, meeting) {
   return list.find((one) => one.meeting === meeting) ?? { meeting: meeting ?? '', mine: false, theirs: false, agreed: false };
 }
 
 /**
- * @param {Keeping[]} list @param {string} meeting @param {Partial<Keeping>} change
- * @returns {Keeping[]}
+ * @param {ContactOffer[]} list @param {string} meeting @param {Partial<ContactOffer>} change
+ * @returns {ContactOffer[]}
  */
 export function changeKeeping(list, meeting, change) {
   const changed = { ...keepingOf(list, meeting), ...change };
@@ -30,7 +30,7 @@ export function changeKeeping(list, meeting, change) {
 
 /**
  * Returns which text to show beside the button: what pressing it does, or the current status.
- * @param {Keeping} keeping @returns {KeepWords}
+ * @param {ContactOffer} keeping @returns {KeepWords}
  */
 export function keepWords({ mine, theirs, agreed }) {
   if (agreed) return 'keepAgreed';

@@ -1,10 +1,10 @@
 // Wires the page: elements send events to the state machine, its effects are carried out, and every state is drawn. The rules
 // are in `state.js`.
-import { box, button, followWays } from '../shared/dom.js';
+import { box, button, followFeatures } from '../shared/dom.js';
 import { deviceMemory, formMemory, identityMemory } from '../shared/memory.js';
 import { run } from '../shared/run.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
-import { setUpWays } from '../shared/ways.js';
+import { setUpFeatureLinks } from '../shared/features.js';
 import { Chat } from './chat.js';
 import { setUpForm } from './form.js';
 import { allowedBefore, pageIsSecure, Preview } from '../shared/preview.js';
@@ -82,7 +82,7 @@ const machine = run({
 });
 
 // Handle the buttons of a notice.
-followWays({
+followFeatures({
   retryLink: () => dispatch({ type: 'retryLink' }),
   reload: () => location.reload(),
   start: () => dispatch({ type: 'start' }),
@@ -123,7 +123,7 @@ window.setInterval(count, countEvery);
 document.addEventListener('visibilitychange', count);
 
 setUpForm(machine.state.form, strings, dispatch);
-setUpWays(guest, ['#keep-link']);
+setUpFeatureLinks(guest, ['#keep-link']);
 machine.render();
 server.connect(machine.state.form.name);
 const wantsPreview = machine.state.form.mode === 'video' && pageIsSecure() && await allowedBefore();

@@ -197,7 +197,7 @@ function described(error) {
 
 /**
  * True if the partner cannot see the local IP address: media goes through this server, or through a TURN server.
- * @param {import('../../lib/line/messages.js').Welcome | null} [welcome]
+ * @param {import('../../lib/signaling/messages.js').Welcome | null} [welcome]
  */
 function hidesAddress(welcome) {
   return welcome ? welcome.media?.roulette === 'routed' || welcome.ice?.relayOnly : undefined;

@@ -4,8 +4,8 @@
 /** @typedef {import('../shared/strings.js').Strings} Strings */
 /** @typedef {'calm' | 'busy' | 'good' | 'warn' | 'bad'} Tone */
 /** @typedef {{text: string, tone: Tone}} Status */
-/** @typedef {'retryLink' | 'reload' | 'start' | 'openMedia' | 'openVoice' | 'useText' | 'report' | 'dismiss' | 'unblock'} Way */
-/** @typedef {{text: string, ways: Way[], tone: Tone}} Notice */
+/** @typedef {'retryLink' | 'reload' | 'start' | 'openMedia' | 'openVoice' | 'useText' | 'report' | 'dismiss' | 'unblock'} Action */
+/** @typedef {{text: string, actions: Action[], tone: Tone}} Notice */
 
 /**
  * Returns the whole seconds left until `then`, at least 1.
@@ -62,17 +62,17 @@ export function noticeOf(state, strings, now) {
   if (state.trouble) return troubleNotice(state.trouble, state, strings, now);
   // On the first screen the preview shows camera problems.
   if (state.media.is === 'failed' && (state.chat.is === 'waiting' || state.chat.is === 'matched')) {
-    return { text: strings.media[state.media.why], ways: mediaWays(state.media.why), tone: 'warn' };
+    return { text: strings.media[state.media.why], actions: mediaFeatures(state.media.why), tone: 'warn' };
   }
-  if (state.chat.is === 'matched' && state.chat.silent) return { text: strings.silent, ways: ['unblock'], tone: 'warn' };
+  if (state.chat.is === 'matched' && state.chat.silent) return { text: strings.silent, actions: ['unblock'], tone: 'warn' };
   if (state.chat.is === 'idle' && state.last) {
-    return { text: strings.lastPerson(state.last.name), ways: ['report', 'dismiss'], tone: 'calm' };
+    return { text: strings.lastPerson(state.last.name), actions: ['report', 'dismiss'], tone: 'calm' };
   }
   return null;
 }
 
-/** @param {import('./types.js').MediaTrouble} why @returns {Way[]} */
-export function mediaWays(why) {
+/** @param {import('./types.js').MediaTrouble} why @returns {Action[]} */
+export function mediaFeatures(why) {
   if (why === 'insecure') return ['useText', 'openMedia'];
   return why === 'missing' || why === 'busy' ? ['openMedia', 'openVoice', 'useText'] : ['openMedia', 'useText'];
 }
@@ -81,11 +81,11 @@ export function mediaWays(why) {
 function closedNotice({ code, message }, strings) {
   const text = strings.troubles[/** @type {keyof Strings['troubles']} */ (code)];
   switch (code) {
-    case 'version_unsupported': return { text, ways: ['reload'], tone: 'bad' };
+    case 'version_unsupported': return { text, actions: ['reload'], tone: 'bad' };
     // The server's message says when the ban ends.
-    case 'banned': return { text: message ? `${text} ${message}` : text, ways: [], tone: 'bad' };
-    case 'forbidden_origin': return { text, ways: [], tone: 'bad' };
-    default: return { text: text ?? (message || strings.troubles.connect_failed), ways: ['retryLink'], tone: 'bad' };
+    case 'banned': return { text: message ? `${text} ${message}` : text, actions: [], tone: 'bad' };
+    case 'forbidden_origin': return { text, actions: [], tone: 'bad' };
+    default: return { text: text ?? (message || strings.troubles.connect_failed), actions: ['retryLink'], tone: 'bad' };
   }
 }
 
@@ -94,9 +94,9 @@ function troubleNotice({ code, message, pause }, state, strings, now) {
   const known = strings.troubles[/** @type {keyof Strings['troubles']} */ (code)];
   const wait = pause && pause.until > now ? ` ${strings.tryingIn(pause.seconds)}` : '';
   const text = (known ?? (message || strings.troubles.unknown)) + wait;
-  /** @type {Way[]} */
-  const ways = state.chat.is === 'idle' && state.form.agreed && code !== 'match_ended' ? ['start', 'dismiss'] : ['dismiss'];
-  return { text, ways, tone: 'warn' };
+  /** @type {Action[]} */
+  const actions = state.chat.is === 'idle' && state.form.agreed && code !== 'match_ended' ? ['start', 'dismiss'] : ['dismiss'];
+  return { text, actions, tone: 'warn' };
 }
 
 /**

@@ -1,7 +1,7 @@
 // Draws a state. `render` may be called at any time: it writes only what changed.
-import { box, button, enable, iconURL, input, moveInto, setAttribute, setText, show, showWays, byId } from '../shared/dom.js';
+import { box, button, enable, iconURL, input, moveInto, setAttribute, setText, show, showActions, byId } from '../shared/dom.js';
 import { keepingOf, keepWords } from '../shared/keep.js';
-import { mediaWays, noticeOf, secondsUntil, startReason, statusOf } from './status.js';
+import { mediaFeatures, noticeOf, secondsUntil, startReason, statusOf } from './status.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('../shared/strings.js').Strings} Strings */
@@ -10,8 +10,8 @@ export class View {
   /** @param {Strings} strings */
   constructor(strings) {
     this.strings = strings;
-    /** @type {Record<import('./status.js').Way | 'turnOn', string>} */
-    this.ways = {
+    /** @type {Record<import('./status.js').Action | 'turnOn', string>} */
+    this.actions = {
       retryLink: strings.tryAgain, reload: strings.reload, start: strings.tryAgain, openMedia: strings.tryAgain,
       openVoice: strings.useVoice, useText: strings.useText, report: strings.report, dismiss: strings.dismiss,
       unblock: strings.unblock,
@@ -51,7 +51,7 @@ export class View {
     const notice = noticeOf(state, this.strings, now);
     setText(box('notice-text'), notice?.text ?? '');
     setAttribute(box('notice'), 'data-tone', notice?.tone ?? null);
-    showWays(box('notice-ways'), notice?.ways ?? [], this.ways);
+    showActions(box('notice-actions'), notice?.actions ?? [], this.actions);
     show(box('notice'), notice !== null);
     const title = state.chat.is === 'waiting' || state.chat.is === 'matched' ? this.strings.titles[state.chat.is] : this.strings.title;
     if (document.title !== title) document.title = title;
@@ -83,15 +83,15 @@ export class View {
     let cover = ['camera', strings.previewOff, link.is === 'closed' ? [] : ['turnOn']];
     if (form.mode === 'text') cover = ['bubble', strings.previewText, []];
     else if (media.is === 'asking') cover = ['camera', strings.previewAsking, []];
-    else if (media.is === 'failed') cover = ['camera-off', strings.media[media.why], mediaWays(media.why)];
+    else if (media.is === 'failed') cover = ['camera-off', strings.media[media.why], mediaFeatures(media.why)];
     else if (media.is === 'on' && !media.camera) cover = ['microphone', strings.previewVoice, []];
     else if (media.is === 'on' && cameraOff) cover = ['camera-off', strings.previewCameraOff, []];
-    const [picture, words, ways] = cover;
+    const [picture, words, actions] = cover;
     setAttribute(box('preview-tile'), 'data-is', media.is);
     show(box('preview-cover'), media.is !== 'on' || !media.camera || cameraOff);
     setAttribute(byId('preview-icon', SVGUseElement), 'href', iconURL(picture));
     setText(box('preview-text'), words);
-    showWays(box('preview-ways'), ways, this.ways);
+    showActions(box('preview-actions'), actions, this.actions);
   }
 
   /** @param {State} state @param {number} now */

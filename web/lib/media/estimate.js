@@ -12,7 +12,7 @@ export class DownlinkEstimate {
   #latest = null;
 
   /**
-   * @param {Pick<import('../line/client.js').Client, 'request' | 'state'>} client
+   * @param {Pick<import('../signaling/client.js').Client, 'request' | 'state'>} client
    * @param {import('../clock.js').Clock} clock
    */
   constructor(client, clock) {

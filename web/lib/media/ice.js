@@ -1,6 +1,6 @@
 // The STUN and TURN servers to use, from the most recent `welcome` or answer. Requested again when their credentials get old.
 
-/** @typedef {import('../line/messages.js').IceInfo} IceInfo */
+/** @typedef {import('../signaling/messages.js').IceInfo} IceInfo */
 
 /**
  * TURN credentials last 5 minutes (protocol §6). Their age is measured with the local clock only, because `expiresAt` is server

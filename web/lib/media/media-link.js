@@ -38,7 +38,7 @@ import { opusParameters, tune, withOpusParameters } from './sending.js';
  */
 /**
  * The members of a `Client` that a media link uses.
- * @typedef {Pick<import('../line/client.js').Client, 'request' | 'state' | 'ice' | 'on'>} Line
+ * @typedef {Pick<import('../signaling/client.js').Client, 'request' | 'state' | 'ice' | 'on'>} Line
  */
 /**
  * @typedef {object} LinkOptions
@@ -63,7 +63,7 @@ const maxPlaces = 100;
 const encodingOf = ({ source: { sending = {} }, wanted }) =>
   JSON.stringify([opusParameters(sending), codecOf('audio', sending), wanted.codec ?? codecOf('video', sending)]);
 
-export class MediaLink {
+export class SFUConnections {
   #client;
   #clock;
   #timers;
@@ -92,7 +92,7 @@ export class MediaLink {
       rtc, clock, configuration,
       offer: (sdp) => client.request('media.offer', { side, sdp }),
       isOnline: () => client.state === 'connected',
-      hasMoreWays: () => !needsRelay && iceConfig?.candidates === undefined && relaysOf(client.ice.info).length > 0,
+      hasMoreFeatures: () => !needsRelay && iceConfig?.candidates === undefined && relaysOf(client.ice.info).length > 0,
       unreachable: () => { needsRelay = true; },
       receives: side === 'receive',
       opened: (connection) => this.#opened(side, connection),

@@ -28,9 +28,9 @@ const retryMs = 1000;
  * @property {import('./peer.js').Rtc} rtc
  * @property {import('../clock.js').Clock} clock
  * @property {() => Promise<RTCConfiguration>} configuration returns a configuration with valid credentials
- * @property {(sdp: string) => Promise<import('../line/messages.js').Message>} offer sends the offer to the server; resolves to its `media.answer`
+ * @property {(sdp: string) => Promise<import('../signaling/messages.js').Message>} offer sends the offer to the server; resolves to its `media.answer`
  * @property {() => boolean} isOnline whether the server can be reached
- * @property {() => boolean} hasMoreWays whether there are TURN servers that are not in the configuration yet
+ * @property {() => boolean} hasMoreFeatures whether there are TURN servers that are not in the configuration yet
  * @property {() => void} unreachable media does not get through, so the configuration must contain all TURN servers afterwards
  * @property {(connection: RTCPeerConnection) => void} opened adds the transceivers to a new connection
  * @property {boolean} receives whether this connection carries incoming media
@@ -171,7 +171,7 @@ export class MediaSide {
     if (mayComeEarly) this.#offered(covered);
     this.#options.answered();
     if (this.state === 'connected' || this.#timers.has('attempt')) return;
-    this.#attemptIn(this.state === 'connecting' && this.#options.hasMoreWays() ? directMs : restartAgainMs);
+    this.#attemptIn(this.state === 'connecting' && this.#options.hasMoreFeatures() ? directMs : restartAgainMs);
   }
 
   /** @param {number} covered how many callers waited for this offer */

@@ -119,7 +119,7 @@ export class Peer {
     this.#outgoing.replaceTrack(streamId, kind, track);
   }
 
-  /** @param {import('../line/messages.js').Message} message a message of the other end, through the server */
+  /** @param {import('../signaling/messages.js').Message} message a message of the other end, through the server */
   receive({ description, candidate, streams, negotiationId, offerNumber }) {
     for (const [id, name] of Object.entries(streams ?? {})) this.#aliases.set(id, String(name));
     const label = { negotiationId, offerNumber };

@@ -12,7 +12,7 @@ const maxEarlySubscribers = 64;
 /** @typedef {import('./outgoing.js').Wanted} Wanted */
 /** @typedef {import('./transport.js').Sink} Sink */
 /** @typedef {import('./transport.js').Source} Source */
-/** @typedef {import('../line/messages.js').Message} Message */
+/** @typedef {import('../signaling/messages.js').Message} Message */
 
 /** The transport for relayed media. */
 export class RelayedTransport {

@@ -30,7 +30,7 @@ import { RoutedTransport } from './routed.js';
  * @property {(streamId: string) => void} tune the sending options of the local stream have changed
  * @property {(streamId: string, connectionId: string, sink: Sink) => void} subscribe
  * @property {(streamId: string, sink: Sink) => void} unsubscribe
- * @property {(message: import('../line/messages.js').Message) => void} receive `session.subscribed`, `.unsubscribed`, `.negotiate`
+ * @property {(message: import('../signaling/messages.js').Message) => void} receive `session.subscribed`, `.unsubscribed`, `.negotiate`
  * @property {(connectionId: string) => void} connectionDestroyed
  * @property {() => void} resumed the connection to the server was resumed
  * @property {(streamId: string) => Promise<{connectionId: string, reports: RTCStatsReport[]}[]>} senderReports
@@ -58,7 +58,7 @@ import { RoutedTransport } from './routed.js';
 /**
  * Additional options of the routed transport.
  * @typedef {object} RoutedOptions
- * @property {() => import('./media-link.js').MediaLink} link created on the first call
+ * @property {() => import('./media-link.js').SFUConnections} link created on the first call
  * @property {(streamId: string) => void} publishAgain the stream's `mids` have changed and must be sent again
  * @property {(streamId: string) => void} subscribeAgain the stream's `slot` has changed and must be sent again
  */

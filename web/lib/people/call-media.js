@@ -30,7 +30,7 @@ export class CallMedia {
   #keep = (/** @type {any} */ event) => event.preventDefault();
 
   /**
-   * @param {import('../line/client.js').Client} client
+   * @param {import('../signaling/client.js').Client} client
    * @param {string} sessionId
    * @param {Publisher | null} publisher
    * @param {{rtc?: import('../media/peer.js').Rtc, clock?: import('../clock.js').Clock}} options

@@ -8,7 +8,7 @@ import { sourceOf } from '../session/publisher.js';
 import { endIsTold, lossOf, ringingGrace } from './call-ending.js';
 import { CallMedia } from './call-media.js';
 
-/** @typedef {import('../line/people-messages.js').PersonInfo} PersonInfo */
+/** @typedef {import('../signaling/people-messages.js').PersonInfo} PersonInfo */
 /** @typedef {import('../session/publisher.js').Publisher} Publisher */
 /** @typedef {import('../session/roster.js').Stream} Stream */
 /** @typedef {import('../session/subscriber.js').Subscriber} Subscriber */
@@ -18,14 +18,14 @@ import { CallMedia } from './call-media.js';
  */
 /**
  * `refused`: the server rejected the call; `error` says why.
- * @typedef {import('../line/people-messages.js').CallOutcome | 'refused'} Outcome
+ * @typedef {import('../signaling/people-messages.js').CallOutcome | 'refused'} Outcome
  */
 /** @typedef {{outcome: Outcome, durationMs?: number, error?: ConfabError}} Ending */
 /** @typedef {{video?: boolean, publisher?: Publisher | null}} OwnSide */
 /**
  * The members of `Calls` that a call uses.
  * @typedef {object} CallHost
- * @property {import('../line/client.js').Client} client
+ * @property {import('../signaling/client.js').Client} client
  * @property {import('./questions.js').Questions} questions
  * @property {import('./calls.js').CallsOptions} options
  * @property {import('../clock.js').Clock} clock
@@ -42,7 +42,7 @@ import { CallMedia } from './call-media.js';
  * @property {(devices: number) => void} ringing
  * @property {(incoming: any) => void} incoming the call rings here, or still rings
  * @property {(waiting: boolean) => void} waits
- * @property {(accepted: import('../line/people-messages.js').Accepted) => void} accepted
+ * @property {(accepted: import('../signaling/people-messages.js').Accepted) => void} accepted
  * @property {(withVideo: boolean) => void} changed the other person turned video on or off
  * @property {(state: 'connected' | 'reconnecting') => void} partner
  * @property {(callId: string) => void} becomes two people called each other, and this call continues under the other call's id
@@ -246,7 +246,7 @@ export class Call extends Emitter {
     this.#ringUntil(expiresInMs);
   }
 
-  /** @param {import('../line/people-messages.js').Accepted} accepted */
+  /** @param {import('../signaling/people-messages.js').Accepted} accepted */
   #accepted({ callId, person, video, withVideo, since, sessionId, token }) {
     this.#acceptedAt ??= this.#host.clock.now();
     this.#timers.clear('ringing');

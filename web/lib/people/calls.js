@@ -8,8 +8,8 @@ import { sourceOf } from '../session/publisher.js';
 import { Call, controlOf } from './call.js';
 import { questionsOf } from './people.js';
 
-/** @typedef {import('../line/people-messages.js').Ended} Ended */
-/** @typedef {import('../line/people-messages.js').LoggedCall} LoggedCall */
+/** @typedef {import('../signaling/people-messages.js').Ended} Ended */
+/** @typedef {import('../signaling/people-messages.js').LoggedCall} LoggedCall */
 /** @typedef {import('../roulette/match.js').MatchOptions} CallsOptions */
 
 /** Maximum ended calls to remember, so that no end is reported twice. The server repeats only ends of the last few minutes. */
@@ -35,7 +35,7 @@ export class Calls extends Emitter {
   #unrung = new Set();
 
   /**
-   * @param {import('../line/client.js').Client} client
+   * @param {import('../signaling/client.js').Client} client
    * @param {import('./people.js').People} people
    * @param {CallsOptions} [options] with a `subscriberTarget`, the other person's stream is shown there
    */

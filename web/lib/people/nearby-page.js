@@ -1,7 +1,7 @@
 // One page of the people nearby: the server's list with all later changes applied.
 
-/** @typedef {import('../line/people-messages.js').NearbyRow} NearbyRow */
-/** @typedef {import('../line/people-messages.js').DistanceUnit} DistanceUnit */
+/** @typedef {import('../signaling/people-messages.js').NearbyRow} NearbyRow */
+/** @typedef {import('../signaling/people-messages.js').DistanceUnit} DistanceUnit */
 /** @typedef {{people: NearbyRow[], next?: string, unit: DistanceUnit, radius: number}} Page */
 
 export class NearbyPage {

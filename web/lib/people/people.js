@@ -6,12 +6,12 @@ import { Emitter } from '../events.js';
 import { NearbyPage } from './nearby-page.js';
 import { Questions } from './questions.js';
 
-/** @typedef {import('../line/messages.js').Message} Message */
-/** @typedef {import('../line/people-messages.js').Appearance} Appearance */
-/** @typedef {import('../line/people-messages.js').Self} Self */
-/** @typedef {import('../line/people-messages.js').PersonInfo} PersonInfo */
-/** @typedef {import('../line/people-messages.js').DeviceInfo} DeviceInfo */
-/** @typedef {import('../line/people-messages.js').Meeting} Meeting */
+/** @typedef {import('../signaling/messages.js').Message} Message */
+/** @typedef {import('../signaling/people-messages.js').Appearance} Appearance */
+/** @typedef {import('../signaling/people-messages.js').Self} Self */
+/** @typedef {import('../signaling/people-messages.js').PersonInfo} PersonInfo */
+/** @typedef {import('../signaling/people-messages.js').DeviceInfo} DeviceInfo */
+/** @typedef {import('../signaling/people-messages.js').Meeting} Meeting */
 /** @typedef {import('./nearby-page.js').Page} Page */
 /** @typedef {{latitude: number, longitude: number, accuracy?: number}} Position */
 /** @typedef {{unit: 'mi' | 'km', radius: number, after?: string, limit?: number}} Watch */
@@ -54,7 +54,7 @@ export class People extends Emitter {
    */
   self = null;
 
-  /** @param {import('../line/client.js').Client} client */
+  /** @param {import('../signaling/client.js').Client} client */
   constructor(client) {
     super();
     this.#client = client;

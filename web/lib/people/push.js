@@ -2,7 +2,7 @@
 
 import { ConfabError } from '../errors.js';
 
-/** @typedef {import('../line/client.js').Client} Client */
+/** @typedef {import('../signaling/client.js').Client} Client */
 /** @typedef {{serviceWorker: ServiceWorkerRegistration}} PushOptions the service worker that shows the notification */
 /** @typedef {'unsupported' | 'denied' | 'off' | 'on'} PushState */
 

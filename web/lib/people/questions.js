@@ -4,14 +4,14 @@
 import { deferred } from '../deferred.js';
 import { isRestart } from '../errors.js';
 
-/** @typedef {import('../line/messages.js').Message} Message */
+/** @typedef {import('../signaling/messages.js').Message} Message */
 
 export class Questions {
   #client;
   /** @type {ReturnType<typeof deferred> | null} pending from the loss of the connection until we have appeared again */
   #gate = null;
 
-  /** @param {import('../line/client.js').Client} client */
+  /** @param {import('../signaling/client.js').Client} client */
   constructor(client) {
     this.#client = client;
   }

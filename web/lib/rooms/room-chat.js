@@ -1,6 +1,6 @@
 // The last messages of a room's chat, bounded as on the server (protocol §15).
 
-/** @typedef {import('../line/room-messages.js').RoomLine} RoomLine */
+/** @typedef {import('../signaling/room-messages.js').RoomLine} RoomLine */
 
 /** Limits of the history that the server sends to people who join later. A page that stays open all day must not keep more. */
 const maxLines = 100;

@@ -3,7 +3,7 @@
 
 import { systemClock, Timers } from '../clock.js';
 import { otError } from '../errors.js';
-import { Backoff } from '../line/backoff.js';
+import { Backoff } from '../signaling/backoff.js';
 import { SessionCore } from '../session/core.js';
 
 /** @typedef {import('../errors.js').ConfabError} ConfabError */
@@ -43,7 +43,7 @@ export class RoomMedia {
   #subscribers = new Map();
 
   /**
-   * @param {import('../line/client.js').Client} client
+   * @param {import('../signaling/client.js').Client} client
    * @param {string} sessionId
    * @param {import('./room.js').RoomsOptions} options
    * @param {RoomMediaHooks} hooks

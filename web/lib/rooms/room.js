@@ -9,10 +9,10 @@ import { RoomChat } from './room-chat.js';
 import { RoomFiles } from './room-files.js';
 import { RoomMedia } from './room-media.js';
 
-/** @typedef {import('../line/room-messages.js').RoomOptions} RoomOptions */
-/** @typedef {import('../line/room-messages.js').RoomPerson} RoomPerson */
-/** @typedef {import('../line/room-messages.js').RoomRole} RoomRole */
-/** @typedef {import('../line/room-messages.js').RoomLine} RoomLine */
+/** @typedef {import('../signaling/room-messages.js').RoomOptions} RoomOptions */
+/** @typedef {import('../signaling/room-messages.js').RoomPerson} RoomPerson */
+/** @typedef {import('../signaling/room-messages.js').RoomRole} RoomRole */
+/** @typedef {import('../signaling/room-messages.js').RoomLine} RoomLine */
 /** @typedef {import('../session/publisher.js').Publisher} Publisher */
 /** @typedef {import('../session/roster.js').Stream} Stream */
 /** @typedef {import('../session/subscriber.js').Subscriber} Subscriber */
@@ -29,7 +29,7 @@ import { RoomMedia } from './room-media.js';
  */
 /**
  * @typedef {object} RoomHost
- * @property {import('../line/client.js').Client} client
+ * @property {import('../signaling/client.js').Client} client
  * @property {RoomsOptions} options
  * @property {() => Promise<void>} leave sends `room.leave`
  * @property {(password: string) => void} passwordChanged this person set the room's password

@@ -4,7 +4,7 @@
 import { systemClock, Timers } from '../clock.js';
 import { ConfabError, isRestart } from '../errors.js';
 import { Emitter } from '../events.js';
-import { Backoff } from '../line/backoff.js';
+import { Backoff } from '../signaling/backoff.js';
 import { controlOf, Room } from './room.js';
 
 /** @typedef {import('./room.js').RoomsOptions} RoomsOptions */
@@ -65,7 +65,7 @@ export class Rooms extends Emitter {
   /** Settles when the server has answered all room requests. */
   #quiet = Promise.resolve();
 
-  /** @param {import('../line/client.js').Client} client @param {RoomsOptions} [options] */
+  /** @param {import('../signaling/client.js').Client} client @param {RoomsOptions} [options] */
   constructor(client, options = {}) {
     super();
     this.#client = client;

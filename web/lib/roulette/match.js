@@ -40,8 +40,8 @@ export class Match {
   subscriber = null;
 
   /**
-   * @param {import('../line/messages.js').Matched} matched
-   * @param {import('../line/client.js').Client} client
+   * @param {import('../signaling/messages.js').Matched} matched
+   * @param {import('../signaling/client.js').Client} client
    * @param {Publisher | null} publisher
    * @param {MatchOptions} options
    * @param {(name: string, payload: object) => void} tell

@@ -36,7 +36,7 @@ export class Roulette extends Emitter {
   /** @type {Publisher | null} */
   #publisher = null;
 
-  /** @param {import('../line/client.js').Client} client @param {import('./match.js').MatchOptions} [options] */
+  /** @param {import('../signaling/client.js').Client} client @param {import('./match.js').MatchOptions} [options] */
   constructor(client, options = {}) {
     super();
     this.#client = client;
@@ -176,7 +176,7 @@ export class Roulette extends Emitter {
     this.emit('waiting', retryAfterMs === undefined ? {} : { retryAfterMs });
   }
 
-  /** @param {import('../line/messages.js').Matched} matched */
+  /** @param {import('../signaling/messages.js').Matched} matched */
   #matched(matched) {
     // Stopped in the meantime: the end of this match is on its way.
     if (this.#search === null) return;

@@ -4,7 +4,7 @@
 import { systemClock } from '../clock.js';
 import { otFailure } from '../errors.js';
 import { OTEvent } from '../events.js';
-import { Client } from '../line/client.js';
+import { Client } from '../signaling/client.js';
 import { iceConfiguration } from '../media/ice.js';
 import { createTransport } from '../media/transport.js';
 import { handle } from './handlers.js';
@@ -14,7 +14,7 @@ import { Roster } from './roster.js';
 import { Session } from './session.js';
 import { Subscriptions } from './subscriptions.js';
 
-/** @typedef {import('../line/messages.js').Message} Message */
+/** @typedef {import('../signaling/messages.js').Message} Message */
 /** @typedef {import('../media/transport.js').Transport} Transport */
 /** @typedef {import('./roster.js').Stream} Stream */
 /** @typedef {'disconnected' | 'connecting' | 'connected' | 'reconnecting'} SessionState */

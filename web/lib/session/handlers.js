@@ -3,7 +3,7 @@
 import { OTEvent } from '../events.js';
 
 /** @typedef {import('./core.js').SessionCore} SessionCore */
-/** @typedef {import('../line/messages.js').Message} Message */
+/** @typedef {import('../signaling/messages.js').Message} Message */
 
 /**
  * Converts a reason to OpenTok's, which uses the same reason for a normal unpublish and for a publisher that left.

@@ -3,7 +3,7 @@
 
 import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
-import { Backoff } from '../line/backoff.js';
+import { Backoff } from '../signaling/backoff.js';
 
 /** Maximum attempts. With the server's pauses, the members of a session of the largest size can all join again in this time. */
 const maxAttempts = 30;

@@ -2,8 +2,8 @@
 
 import { good } from '../media/condition.js';
 
-/** @typedef {import('../line/messages.js').ConnectionInfo} ConnectionInfo */
-/** @typedef {import('../line/messages.js').StreamInfo} StreamInfo */
+/** @typedef {import('../signaling/messages.js').ConnectionInfo} ConnectionInfo */
+/** @typedef {import('../signaling/messages.js').StreamInfo} StreamInfo */
 
 // Normally there are a few. The limit bounds memory if many members send a signal and leave before their page arrives.
 const maxEarly = 1000;

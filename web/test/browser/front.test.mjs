@@ -64,19 +64,19 @@ test('below a path of a site, a guest reaches each way in from the front page, a
   assertNoComplaints(page);
 });
 
-test('a site offers only the ways that it chose, and the only one is its front page', async (t) => {
-  const some = await serve(t, { CONFAB_WEB_WAYS: 'rooms, strangers' });
+test('a site offers only the actions that it chose, and the only one is its front page', async (t) => {
+  const some = await serve(t, { CONFAB_WEB_FEATURES: 'rooms, strangers' });
   const page = await open(t, some, '/');
   await page.find('link', 'Rooms');
   assert.equal(await page.has('link', 'People nearby'), false);
   assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll('.card')].slice(0, 2).map(({ pathname }) => pathname)), ['/rooms', '/strangers']);
   assert.equal(await page.evaluate("document.getElementById('new-room').previousElementSibling.pathname"), '/rooms');
   assert.equal((await fetch(`${some.url}/nearby`)).status, 404);
-  const none = await serve(t, { CONFAB_WEB_WAYS: 'strangers, nearby' });
+  const none = await serve(t, { CONFAB_WEB_FEATURES: 'strangers, nearby' });
   await page.goto(none.url);
   await page.find('link', 'People nearby');
   assert.equal(await page.has('button', 'New room'), false);
-  const one = await serve(t, { CONFAB_WEB_WAYS: 'rooms' });
+  const one = await serve(t, { CONFAB_WEB_FEATURES: 'rooms' });
   await page.goto(one.url);
   await page.find('textbox', 'Room name');
   assert.equal(await page.has('link', 'Strangers'), false);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { at, basePathIn } from '../../app/shared/base.js';
-import { defaultURL, httpURL } from '../../lib/line/socket.js';
+import { defaultURL, httpURL } from '../../lib/signaling/socket.js';
 
 test('pages find the path below which the server is by the address of a module', () => {
   const cases = {
@@ -15,13 +15,13 @@ test('pages find the path below which the server is by the address of a module',
 
 test('the SDK connects to the server that it was loaded from, also below a path', () => {
   const cases = {
-    'https://chat.example.org/lib/line/socket.js': 'wss://chat.example.org/v1/socket',
-    'https://example.org/video/lib/line/socket.js?v=3#x': 'wss://example.org/video/v1/socket',
-    'http://[::1]:8080/lib/line/socket.js': 'ws://[::1]:8080/v1/socket',
+    'https://chat.example.org/lib/signaling/socket.js': 'wss://chat.example.org/v1/socket',
+    'https://example.org/video/lib/signaling/socket.js?v=3#x': 'wss://example.org/video/v1/socket',
+    'http://[::1]:8080/lib/signaling/socket.js': 'ws://[::1]:8080/v1/socket',
     'http://127.0.0.1:8080/static/js/bundle.js': 'ws://127.0.0.1:8080/v1/socket',
   };
   for (const [module, expected] of Object.entries(cases)) assert.equal(defaultURL(module), expected, module);
-  assert.throws(() => defaultURL('file:///web/lib/line/socket.js'), { code: 'no_url' });
+  assert.throws(() => defaultURL('file:///web/lib/signaling/socket.js'), { code: 'no_url' });
 });
 
 test('paths in messages count from the server’s URL, and lead to no other host', () => {

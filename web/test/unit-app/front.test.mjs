@@ -15,7 +15,7 @@ afterEach(() => {
 });
 
 /** Opens the front page at an address; returns where it leads at once, or null, and where it leads after “New room” is pressed. */
-async function open(address, ways = 'strangers nearby rooms') {
+async function open(address, features = 'strangers nearby rooms') {
   const { search, hash } = new URL(address, 'https://confab.example');
   let [led, went] = [null, null];
   let press;
@@ -31,7 +31,7 @@ async function open(address, ways = 'strangers nearby rooms') {
   const elements = { 'guest-note': new Box(), 'new-room': new Button() };
   const note = elements['guest-note'];
   const fakes = {
-    document: { documentElement: { lang: '', dataset: { ways } }, title: '', querySelectorAll: () => [], getElementById: (id) => elements[id] ?? null },
+    document: { documentElement: { lang: '', dataset: { features } }, title: '', querySelectorAll: () => [], getElementById: (id) => elements[id] ?? null },
     location: { search, hash, replace: (to) => { led = to; }, assign: (to) => { went = to; } }, navigator: { languages: ['en'] }, HTMLElement: Box, HTMLButtonElement: Button,
   };
   for (const [name, value] of Object.entries(fakes)) Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });

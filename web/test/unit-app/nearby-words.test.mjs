@@ -46,9 +46,9 @@ test('every ending has a text for both sides, except a merged call', () => {
 
 test('a failed call can be repeated; after a good one, the users can keep in touch', () => {
   const failed = new NearbyMachine().here().calling('ringing').over('busy');
-  assert.deepEqual(afterwardsOf(failed.state, strings).ways, ['callAgain', 'dismiss']);
+  assert.deepEqual(afterwardsOf(failed.state, strings).actions, ['callAgain', 'dismiss']);
   const good = new NearbyMachine().here().tell('contacts', { people: [] }).calling('active').over('ended', { durationMs: 9000 });
-  assert.deepEqual(afterwardsOf(good.state, strings).ways, ['keep', 'dismiss']);
+  assert.deepEqual(afterwardsOf(good.state, strings).actions, ['keep', 'dismiss']);
   const known = good.tell('contactAdded', { person: good.state.over.person, callId: 'c1' });
   assert.equal(afterwardsOf(known.state, strings), null);
   assert.equal(afterwardsOf(new NearbyMachine().here().state, strings), null);
@@ -57,10 +57,10 @@ test('a failed call can be repeated; after a good one, the users can keep in tou
 test('a missed caller can be called back; a broken call can be repeated', () => {
   const after = (outcome) => afterwardsOf(new NearbyMachine().here().rung().over(outcome, { line: 9 }).state, strings);
   for (const outcome of ['missed', 'declined', 'cancelled']) {
-    assert.deepEqual(after(outcome).ways, ['callBack', 'dismiss']);
+    assert.deepEqual(after(outcome).actions, ['callBack', 'dismiss']);
     assert.match(after(outcome).text, /^Call .*Bob.* back\?$/);
   }
-  for (const outcome of ['failed', 'connectionLost']) assert.deepEqual(after(outcome).ways, ['callAgain', 'dismiss']);
+  for (const outcome of ['failed', 'connectionLost']) assert.deepEqual(after(outcome).actions, ['callAgain', 'dismiss']);
 });
 
 test('every rejection has a text; an unknown one shows the server’s message', () => {
@@ -79,7 +79,7 @@ test('a blocked person and a wait time are shown with the server’s message', (
 
 test('a camera that fails offers to call without it', () => {
   const machine = new NearbyMachine().here().tell('call', { person: { personId: 'a', name: 'Ann', online: true }, video: true }).tell('mediaFailed', { why: 'refused' });
-  assert.deepEqual(noticeOf(machine.state, strings).ways, ['callVoice', 'callVideo', 'dismiss']);
+  assert.deepEqual(noticeOf(machine.state, strings).actions, ['callVoice', 'callVideo', 'dismiss']);
 });
 
 test('the status line says what others see', () => {

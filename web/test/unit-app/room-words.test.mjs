@@ -34,9 +34,9 @@ test('every end of a visit has a title, a sentence and a next step', () => {
     'media_unavailable', 'not_permitted', 'connectionLost', 'something_new',
   ];
   for (const reason of reasons) {
-    const { title, text, ways } = endingOf(new RoomMachine().inside().tell('ended', { reason }).state, strings);
-    assert.ok(title.length > 5 && text.length > 10 && ways.length > 0, reason);
-    assert.equal(ways.includes('again'), !['banned', 'room_banned', 'closed', 'not_permitted', 'room_not_found'].includes(reason), reason);
+    const { title, text, actions } = endingOf(new RoomMachine().inside().tell('ended', { reason }).state, strings);
+    assert.ok(title.length > 5 && text.length > 10 && actions.length > 0, reason);
+    assert.equal(actions.includes('again'), !['banned', 'room_banned', 'closed', 'not_permitted', 'room_not_found'].includes(reason), reason);
   }
 });
 
@@ -49,11 +49,11 @@ test('every problem has a text, and an unknown one shows the message of the serv
 
 test('blocked sound, a failed camera and a lost microphone are told in the room, each with a next step', () => {
   const blocked = new RoomMachine().inside().tell('stream', { stream: stream('ann', { isSilent: true }) });
-  assert.deepEqual(noticeOf(blocked.state, strings).ways, ['unblock']);
-  assert.deepEqual(noticeOf(new RoomMachine().inside().tell('mediaFailed', { why: 'busy' }).state, strings).ways, ['openMedia', 'openVoice']);
-  const { text, ways } = noticeOf(new RoomMachine().inside().tell('mediaLost', { kind: 'audio' }).state, strings);
+  assert.deepEqual(noticeOf(blocked.state, strings).actions, ['unblock']);
+  assert.deepEqual(noticeOf(new RoomMachine().inside().tell('mediaFailed', { why: 'busy' }).state, strings).actions, ['openMedia', 'openVoice']);
+  const { text, actions } = noticeOf(new RoomMachine().inside().tell('mediaLost', { kind: 'audio' }).state, strings);
   assert.match(text, /microphone was disconnected.*choose another one/);
-  assert.deepEqual(ways, ['devices'], 'leads to where another one is chosen');
+  assert.deepEqual(actions, ['devices'], 'leads to where another one is chosen');
 });
 
 test('the sentence under the level meter says what is wrong with the microphone', () => {
@@ -66,8 +66,8 @@ test('the sentence under the level meter says what is wrong with the microphone'
 
 test('an invitation that no longer works is explained, and is not tried again', () => {
   for (const code of ['token_expired', 'token_match_ended', 'token_malformed', 'token_signature']) {
-    const { text, ways } = noticeOf(new RoomMachine({ hasToken: true }).tell('closed', { code, message: '' }).state, strings);
-    assert.ok(/invitation/.test(text) && ways.length === 0, code);
+    const { text, actions } = noticeOf(new RoomMachine({ hasToken: true }).tell('closed', { code, message: '' }).state, strings);
+    assert.ok(/invitation/.test(text) && actions.length === 0, code);
   }
 });
 
@@ -75,26 +75,26 @@ test('a join that is refused because of the invitation ends the visit, says why 
   const arrival = { hasToken: true, isNamed: true };
   for (const code of ['token_expired', 'token_revoked', 'token_room', 'token_of_tomorrow']) {
     const { state } = new RoomMachine(arrival).joining().tell('joinRefused', { code, message: 'Ask for another.' }).tell('closed', { code, message: '' });
-    const { title, text, ways } = endingOf(state, strings);
+    const { title, text, actions } = endingOf(state, strings);
     assert.ok(/invitation/.test(title) && /[Aa]sk for/.test(text), code);
-    assert.deepEqual([ways, noticeOf(state, strings)], [[], null], code);
+    assert.deepEqual([actions, noticeOf(state, strings)], [[], null], code);
   }
   const ended = (reason) => endingOf(new RoomMachine(arrival).inside().tell('ended', { reason }).state, strings);
-  assert.deepEqual([ended('removed').ways, ended('left').ways, ended('room_not_found').ways], [[], ['again'], []]);
+  assert.deepEqual([ended('removed').actions, ended('left').actions, ended('room_not_found').actions], [[], ['again'], []]);
   assert.match(ended('removed').text, /no longer works/);
   assert.match(ended('room_not_found').title, /has ended/);
 });
 
 test('an address that cannot be read leads to no room of an accidental name', () => {
   const machine = new RoomMachine({ address: '' });
-  const { title, text, ways } = endingOf(machine.state, strings);
-  assert.deepEqual([title, ways], ['This link does not work', ['otherRooms']]);
+  const { title, text, actions } = endingOf(machine.state, strings);
+  assert.deepEqual([title, actions], ['This link does not work', ['otherRooms']]);
   assert.match(text, /Ask for the link again/);
   assert.equal(machine.tell('join').effects.length, 0);
 });
 
 test('a page in a frame does not lead to the list of rooms, which cannot be shown there', () => {
-  assert.deepEqual(endingOf(new RoomMachine({ isFramed: true }).inside().tell('leave').state, strings).ways, ['again']);
+  assert.deepEqual(endingOf(new RoomMachine({ isFramed: true }).inside().tell('leave').state, strings).actions, ['again']);
 });
 
 test('a camera that is no longer sent is told, with what to do', () => {

@@ -57,14 +57,14 @@ test('a name is isolated, so that it cannot reverse the sentence', () => {
 });
 
 test('every way the connection can end has a text, and a next step if there is one', () => {
-  const ways = {
+  const actions = {
     version_unsupported: ['reload'], banned: [], forbidden_origin: [], replaced: ['retryLink'], too_many_connections: ['retryLink'],
     connect_failed: ['retryLink'], something_new: ['retryLink'],
   };
-  for (const [code, expected] of Object.entries(ways)) {
+  for (const [code, expected] of Object.entries(actions)) {
     const found = notice(new Machine().tell('closed', { code, message: '' }));
     assert.ok(found.text.length > 10, code);
-    assert.deepEqual(found.ways, expected, code);
+    assert.deepEqual(found.actions, expected, code);
   }
 });
 
@@ -76,13 +76,13 @@ test('every rejection of a search has a text; an unknown one shows the server’
   for (const code of ['elsewhere', 'queue_full', 'invalid_interests', 'rate_limited', 'internal']) {
     const found = notice(new Machine().searching().tell('refused', { verb: 'start', code, message: 'The server is sorry.' }));
     assert.ok(found.text.length > 10, code);
-    assert.ok(found.ways.includes('start'), code);
+    assert.ok(found.actions.includes('start'), code);
     if (code === 'internal') assert.equal(found.text, 'The server is sorry.');
   }
 });
 
 test('a camera failure is shown above a chat; on the first screen the preview shows it', () => {
-  assert.deepEqual(notice(new Machine().matched().tell('mediaLost')).ways, ['openMedia', 'useText']);
+  assert.deepEqual(notice(new Machine().matched().tell('mediaLost')).actions, ['openMedia', 'useText']);
   assert.equal(notice(new Machine().tell('start').tell('mediaFailed', { why: 'missing' })), null);
   for (const why of ['refused', 'missing', 'busy', 'insecure', 'lost', 'unknown']) assert.ok(strings.media[why].length > 20, why);
 });

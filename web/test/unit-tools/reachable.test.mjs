@@ -13,7 +13,7 @@ const target = (name, dependencies = [], more = {}) => ({
 /** @param {Record<string, string[]>} edges planted, by target */
 function found(edges = {}) {
   const targets = [
-    target('Wire'), target('Confab', ['Wire']), target('ConfabUI', ['Confab']), target('OpenTokShapes', ['ConfabUI']),
+    target('Wire'), target('Confab', ['Wire']), target('ConfabUI', ['Confab']), target('OpenTokCompat', ['ConfabUI']),
     target('AppModel', ['Confab']),
     target('RTC', ['COpenSSL'], { settings: [{ kind: { unsafeFlags: { _0: ['-O'] } } }] }),
     target('COpenSSL', [], { type: 'system' }), target('CSockets'), target('Between', ['RTC']),
@@ -35,9 +35,9 @@ describe('What the products for apps reach', () => {
   });
 
   test('must not have unsafe flags or be a system library, also through other targets', () => {
-    assert.deepEqual(found({ OpenTokShapes: ['Between'] }), [
-      'The product OpenTokShapes must not need RTC, which has unsafe flags: OpenTokShapes → Between → RTC',
-      'The product OpenTokShapes must not need COpenSSL, which is a system library: OpenTokShapes → Between → RTC → COpenSSL',
+    assert.deepEqual(found({ OpenTokCompat: ['Between'] }), [
+      'The product OpenTokCompat must not need RTC, which has unsafe flags: OpenTokCompat → Between → RTC',
+      'The product OpenTokCompat must not need COpenSSL, which is a system library: OpenTokCompat → Between → RTC → COpenSSL',
     ]);
     assert.equal(found({ Wire: ['RTC'] }).length, 2 * products.length);
   });

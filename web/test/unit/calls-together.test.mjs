@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { ConfabError } from '../../lib/errors.js';
-import { Client } from '../../lib/line/client.js';
+import { Client } from '../../lib/signaling/client.js';
 import { Calls } from '../../lib/people/calls.js';
 import { People } from '../../lib/people/people.js';
 import { CallRoom } from './call-room.mjs';

@@ -1,6 +1,6 @@
 // A client, its page and the server it connects to.
 import assert from 'node:assert/strict';
-import { Client } from '../../lib/line/client.js';
+import { Client } from '../../lib/signaling/client.js';
 import { FakeClock } from './fake-clock.mjs';
 import { FakeServer } from './fake-server.mjs';
 

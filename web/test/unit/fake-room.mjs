@@ -2,7 +2,7 @@
 // direction. A test may set a separate delay for each message, but each client still receives its messages in order.
 import { ConfabError } from '../../lib/errors.js';
 import { Emitter } from '../../lib/events.js';
-import { MediaLink } from '../../lib/media/media-link.js';
+import { SFUConnections } from '../../lib/media/media-link.js';
 import { FakeClock } from './fake-clock.mjs';
 import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';
 
@@ -238,7 +238,7 @@ class FakeClient extends Emitter {
   sides = {};
   /** @type {Map<string, {streamId: string, audioMid: string}>} by the video mid, the stream the server sends there */
   slots = new Map();
-  /** @type {MediaLink | null} */
+  /** @type {SFUConnections | null} */
   #media = null;
   ice = {
     info: { servers: [{ urls: 'stun:here' }], relayOnly: false },
@@ -254,7 +254,7 @@ class FakeClient extends Emitter {
   }
 
   get media() {
-    return this.#media ??= new MediaLink(/** @type {any} */ (this), { rtc: fakeRtc, clock: this.room.clock });
+    return this.#media ??= new SFUConnections(/** @type {any} */ (this), { rtc: fakeRtc, clock: this.room.clock });
   }
 
   async connect() {}

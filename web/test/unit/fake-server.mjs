@@ -1,6 +1,6 @@
 // A server for one client, behind a fake `WebSocket`. It welcomes, numbers, acknowledges and resumes as in protocol §1 and §3.
 // The test defines its answers.
-import { Link } from '../../lib/line/link.js';
+import { Link } from '../../lib/signaling/link.js';
 
 const opening = 0;
 const open = 1;

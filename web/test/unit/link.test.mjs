@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { bytesOf, Link, replayBytes, replayLargeBytes, replayMessages } from '../../lib/line/link.js';
+import { bytesOf, Link, replayBytes, replayLargeBytes, replayMessages } from '../../lib/signaling/link.js';
 import { seeded } from './random.mjs';
 
 /** @param {number} number */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Backoff } from '../../lib/line/backoff.js';
-import { Liveness } from '../../lib/line/socket.js';
+import { Backoff } from '../../lib/signaling/backoff.js';
+import { Liveness } from '../../lib/signaling/socket.js';
 import { seeded } from './random.mjs';
 
 describe('Liveness', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import { Client } from '../../lib/line/client.js';
+import { Client } from '../../lib/signaling/client.js';
 import { People } from '../../lib/people/people.js';
 import { FakeClock, settled } from './fake-clock.mjs';
 import { FakeServer } from './fake-server.mjs';

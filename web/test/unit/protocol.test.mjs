@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { decode, unnumberedTypes } from '../../lib/line/messages.js';
+import { decode, unnumberedTypes } from '../../lib/signaling/messages.js';
 
 const examples = new URL('../../../protocol/examples/', import.meta.url);
 const files = readdirSync(examples).filter((name) => name.endsWith('.json'));

@@ -11,7 +11,7 @@ protocol TimedRules: Sendable {
 }
 
 extension RelayedPeer: TimedRules {}
-extension RoutedSide: TimedRules {}
+extension SFUTransport: TimedRules {}
 
 /// Owns a state machine and its timer. Inputs are processed in the order of the calls, and effects in the order in
 /// which the machine returns them. If an effect causes another input, the effects of that input wait until the current
@@ -24,13 +24,13 @@ final class Mailbox<Rules: TimedRules>: Sendable {
         var timer: (at: Timestamp, cancel: @Sendable () -> Void)?
     }
 
-    private let state: Guarded<State>
-    private let clock: any LineClock
+    private let state: LockedValue<State>
+    private let clock: any SignalClock
     private let carryOut: @Sendable (Rules.Effect) -> Void
 
     /// - Parameter carryOut: called by one thread at a time. It must hold the mailbox's owner weakly.
-    init(_ rules: Rules, clock: any LineClock, carryOut: @escaping @Sendable (Rules.Effect) -> Void) {
-        state = Guarded(State(rules: rules))
+    init(_ rules: Rules, clock: any SignalClock, carryOut: @escaping @Sendable (Rules.Effect) -> Void) {
+        state = LockedValue(State(rules: rules))
         (self.clock, self.carryOut) = (clock, carryOut)
     }
 

@@ -9,7 +9,7 @@ final class PeerRunner: Sendable {
 
     private let steps: AsyncStream<PeerStep>.Continuation
     private let task: Task<Void, Never>
-    private let peer = Guarded<(any MediaPeer)?>(nil)
+    private let peer = LockedValue<(any MediaPeer)?>(nil)
 
     /// - Parameters:
     ///   - configure: returns the configuration with valid credentials.
@@ -49,7 +49,7 @@ private struct PeerWorker {
     let engine: any MediaEngine
     let configure: PeerRunner.Configure
     let report: PeerRunner.Report
-    let peer: Guarded<(any MediaPeer)?>
+    let peer: LockedValue<(any MediaPeer)?>
     var connection = 0
     var handles: [Int: TransceiverHandle] = [:]
     var events: Task<Void, Never>?

@@ -32,7 +32,7 @@ struct RoomFilesEndpoint: Sendable {
         router.put(Self.path) { request, context in await put(request, context) }
         router.get(Self.path) { request, context in await get(request, context) }
         router.on(Self.path, method: .options) { request, _ in
-            EndpointAnswer.preflight(methods: "GET, PUT", headers: "Authorization, Content-Type")
+            EndpointResponse.preflight(methods: "GET, PUT", headers: "Authorization, Content-Type")
                 .response(to: request, configuration)
         }
     }
@@ -40,9 +40,9 @@ struct RoomFilesEndpoint: Sendable {
     private func put(_ request: Request, _ context: PersonExport.Context) async -> Response {
         do throws(WireError) {
             try await upload(request, context)
-            return EndpointAnswer(status: 204).response(to: request, configuration)
+            return EndpointResponse(status: 204).response(to: request, configuration)
         } catch {
-            return EndpointAnswer(error).response(to: request, configuration)
+            return EndpointResponse(error).response(to: request, configuration)
         }
     }
 
@@ -51,7 +51,7 @@ struct RoomFilesEndpoint: Sendable {
             let target = try await target(of: request, context)
             let file = try await ask(.download(target.key), target)
             let transfer = try await beginTransfer(of: file.size, target, context)
-            var answer = EndpointAnswer(status: 200, contentType: "application/octet-stream")
+            var answer = EndpointResponse(status: 200, contentType: "application/octet-stream")
             answer.headers.add(name: "Content-Disposition", value: Self.disposition(file.name))
             answer.headers.add(name: "Content-Security-Policy", value: "sandbox; default-src 'none'")
             let body = ResponseBody(contentLength: file.size) { writer in
@@ -65,7 +65,7 @@ struct RoomFilesEndpoint: Sendable {
             }
             return answer.response(to: request, configuration, body: body)
         } catch {
-            return EndpointAnswer(error).response(to: request, configuration)
+            return EndpointResponse(error).response(to: request, configuration)
         }
     }
 
@@ -111,7 +111,7 @@ struct RoomFilesEndpoint: Sendable {
         }
     }
 
-    private func ask(_ action: RoomFileAction, _ target: Target) async throws(WireError) -> RoomFileFacts {
+    private func ask(_ action: RoomFileAction, _ target: Target) async throws(WireError) -> RoomFileInfo {
         guard case .file(let facts) = try await gateway.ask(.file(target.name, target.id, action)) else {
             throw .noFile
         }

@@ -8,7 +8,7 @@ struct RoomMetrics: Sendable {
     private let people = Gauge(label: "confab_room_people")
     private let waiting = Gauge(label: "confab_room_waiting")
     private let fileBytes = Gauge(label: "confab_room_file_bytes")
-    private let joins: [String: Total]
+    private let joins: [String: CounterBridge]
 
     private static let joinsName = "confab_room_joins"
     private static let otherOutcome = "other"
@@ -24,7 +24,7 @@ struct RoomMetrics: Sendable {
     init() {
         joins = Dictionary(
             uniqueKeysWithValues: Self.outcomes.map {
-                ($0, Total(Self.joinsName, isNew: true, dimensions: [("outcome", $0)]))
+                ($0, CounterBridge(Self.joinsName, isNew: true, dimensions: [("outcome", $0)]))
             })
     }
 

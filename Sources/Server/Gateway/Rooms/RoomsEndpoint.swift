@@ -35,7 +35,7 @@ struct RoomsEndpoint: Sendable {
     private func respond(
         to operation: Operation, _ request: Request, _ context: PersonExport.Context
     ) async -> Response {
-        var answer: EndpointAnswer
+        var answer: EndpointResponse
         do throws(WireError) {
             let headers = HTTPHeaders(request.headers)
             guard configuration.allows(headers) else { throw .forbiddenOrigin }
@@ -43,9 +43,9 @@ struct RoomsEndpoint: Sendable {
             let action = try await self.action(operation, request, context)
             let reply = try await gateway.ask(action)
             await record(operation, action, reply, context.logger)
-            answer = EndpointAnswer(reply, to: operation, below: BasePath(configuration))
+            answer = EndpointResponse(reply, to: operation, below: BasePath(configuration))
         } catch {
-            answer = EndpointAnswer(error)
+            answer = EndpointResponse(error)
         }
         return answer.response()
     }
@@ -168,7 +168,7 @@ struct RoomsEndpoint: Sendable {
     }
 }
 
-extension EndpointAnswer {
+extension EndpointResponse {
     fileprivate init(_ reply: RoomReply, to operation: RoomsEndpoint.Operation, below base: BasePath) {
         let body: [UInt8]
         switch reply {

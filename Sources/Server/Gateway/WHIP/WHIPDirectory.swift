@@ -21,7 +21,7 @@ final class WHIPDirectory {
     /// - Parameter respond: Called once, possibly before this function returns. Not called after `WHIPResource.abandon`.
     func make(
         _ session: SessionID, _ purpose: ResourcePurpose, token: String, body: [UInt8], from address: IPAddress,
-        respond: @escaping (EndpointAnswer) -> Void
+        respond: @escaping (EndpointResponse) -> Void
     ) throws(WireError) -> WHIPResource {
         try gateway.admit(address, at: .resource)
         let grant = try gateway.reception.admit(token, session, purpose, now: gateway.runner.wallNow)
@@ -49,7 +49,7 @@ private struct ResourceName: Identifier128 {
     let low: UInt64
 }
 
-extension Reception {
+extension HelloValidator {
     /// Verifies the token, before the body is parsed.
     func admit(
         _ token: String, _ session: SessionID, _ purpose: ResourcePurpose, now: Timestamp
@@ -70,10 +70,10 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     private let gateway: Gateway
     private var socket: SocketID?
     /// Responds to the POST request that created the resource.
-    private var created: ((EndpointAnswer) -> Void)?
+    private var created: ((EndpointResponse) -> Void)?
     /// Functions that respond to later requests, by request number. Each belongs to an HTTP connection that waits for a
     /// response.
-    private var waiting: [UInt64: (EndpointAnswer) -> Void] = [:]
+    private var waiting: [UInt64: (EndpointResponse) -> Void] = [:]
     private var lastRequest: UInt64 = 0
 
     init(name: String, isWHIP: Bool, address: IPAddress, gateway: Gateway) {
@@ -87,7 +87,7 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
 
     func open(
         _ purpose: ResourcePurpose, _ grant: SessionGrant, token: String, _ offer: ResourceOffer, address: String,
-        respond: @escaping (EndpointAnswer) -> Void
+        respond: @escaping (EndpointResponse) -> Void
     ) {
         created = respond
         let socket = gateway.runner.register(self)
@@ -103,8 +103,8 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
 
     /// Submits a request to the hub.
     /// - Parameter respond: Called once, possibly before this function returns.
-    func request(_ action: ResourceRequest.Action, token: String, respond: @escaping (EndpointAnswer) -> Void) {
-        guard let socket else { return respond(EndpointAnswer(.noResource)) }
+    func request(_ action: ResourceRequest.Action, token: String, respond: @escaping (EndpointResponse) -> Void) {
+        guard let socket else { return respond(EndpointResponse(.noResource)) }
         lastRequest += 1
         waiting[lastRequest] = respond
         gateway.runner.submit(.requested(socket, ResourceRequest(re: lastRequest, token: token, action)))
@@ -125,7 +125,7 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     }
 
     private func finish() {
-        let gone = EndpointAnswer(.noResource)
+        let gone = EndpointResponse(.noResource)
         let (created, waiting) = (created, waiting)
         (self.created, self.waiting) = (nil, [:])
         created?(gone)
@@ -139,7 +139,7 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     func flush() {}
 
     func reply(_ reply: ResourceReply) {
-        let answer = EndpointAnswer(reply, location: location)
+        let answer = EndpointResponse(reply, location: location)
         switch reply {
         case .created, .refused(nil, _):
             let respond = created

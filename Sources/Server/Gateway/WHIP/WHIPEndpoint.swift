@@ -25,9 +25,9 @@ final class WHIPEndpoint {
     /// Returns the response to a body that is too large.
     static func tooLarge(
         _ head: HTTPRequestHead, _ request: WHIPRequest, limit: Int, _ configuration: ConfabConfiguration
-    ) -> HTTPReply {
+    ) -> HTTPResponse {
         let error = WireError(.messageTooLarge, "The request body is too large. Send at most \(limit) bytes.")
-        return reply(EndpointAnswer(error), to: head, request, configuration)
+        return reply(EndpointResponse(error), to: head, request, configuration)
     }
 
     // MARK: The connection
@@ -48,19 +48,19 @@ final class WHIPEndpoint {
         do throws(WireError) {
             try gateway.admitRequest(from: address, bytes: body.count)
         } catch {
-            return answer(EndpointAnswer(error))
+            return answer(EndpointResponse(error))
         }
-        guard gateway.configuration.allows(head.headers) else { return answer(EndpointAnswer(.forbiddenOrigin)) }
+        guard gateway.configuration.allows(head.headers) else { return answer(EndpointResponse(.forbiddenOrigin)) }
         if request.action == .options {
-            return answer(EndpointAnswer(status: 200))
+            return answer(EndpointResponse(status: 200))
         }
         if request.target == .nothing {
-            return answer(EndpointAnswer(WireError(.notFound, "No such session, stream or resource. Check the URL.")))
+            return answer(EndpointResponse(WireError(.notFound, "No such session, stream or resource. Check the URL.")))
         }
         guard request.isAllowed else {
-            return answer(EndpointAnswer(WireError(.methodNotAllowed, "Method not allowed. Use \(request.allowed).")))
+            return answer(EndpointResponse(WireError(.methodNotAllowed, "Method not allowed. Use \(request.allowed).")))
         }
-        guard let token = head.headers.bearerToken else { return answer(EndpointAnswer(.tokenMissing)) }
+        guard let token = head.headers.bearerToken else { return answer(EndpointResponse(.tokenMissing)) }
         do throws(WireError) {
             switch request.target {
             case .endpoint(let session, let purpose):
@@ -70,7 +70,7 @@ final class WHIPEndpoint {
             case .nothing: break
             }
         } catch {
-            answer(EndpointAnswer(error))
+            answer(EndpointResponse(error))
         }
     }
 
@@ -119,15 +119,16 @@ final class WHIPEndpoint {
 
     // MARK: Responses
 
-    private func answer(_ answer: EndpointAnswer) {
+    private func answer(_ answer: EndpointResponse) {
         guard let head, let request else { return }
         self.head = nil
         gate.answer(Self.reply(answer, to: head, request, gateway.configuration))
     }
 
     private static func reply(
-        _ answer: EndpointAnswer, to head: HTTPRequestHead, _ request: WHIPRequest, _ configuration: ConfabConfiguration
-    ) -> HTTPReply {
+        _ answer: EndpointResponse, to head: HTTPRequestHead, _ request: WHIPRequest,
+        _ configuration: ConfabConfiguration
+    ) -> HTTPResponse {
         var headers = answer.headers
         headers.add(name: "Cache-Control", value: "no-store")
         headers.add(name: "X-Content-Type-Options", value: "nosniff")
@@ -135,7 +136,7 @@ final class WHIPEndpoint {
         if answer.status == 405 { headers.add(name: "Allow", value: request.allowed) }
         if answer.status == 415 || request.action == .options { addAcceptHeader(request, &headers) }
         addCORSHeaders(head, request, configuration, &headers)
-        return HTTPReply(status: answer.status, headers: headers, body: answer.body)
+        return HTTPResponse(status: answer.status, headers: headers, body: answer.body)
     }
 
     /// Adds the header that lists the accepted content type (RFC 9725 §4.2).

@@ -1,0 +1,25 @@
+/// Detects the first frame of a track and each change of its size, the only changes that views and the SDK need.
+public struct FrameSizeChange: Equatable, Sendable {
+    /// The changes that a frame brings.
+    public struct Change: Equatable, Sendable {
+        /// The new size; nil if it is unchanged.
+        public var size: PixelSize?
+        public var isFirst: Bool
+
+        public var isNothing: Bool { size == nil && !isFirst }
+    }
+
+    private var size: PixelSize?
+    private var hasPicture = false
+
+    public init() {}
+
+    /// Records a frame that is shown.
+    public mutating func shown(_ size: PixelSize) -> Change {
+        defer { (self.size, hasPicture) = (size, true) }
+        return Change(size: size == self.size ? nil : size, isFirst: !hasPicture)
+    }
+
+    /// Expects a first frame again, because another stream uses the same track.
+    public mutating func expectFirst() { (size, hasPicture) = (nil, false) }
+}

@@ -1,0 +1,63 @@
+/// Runs closures one after the other, in the order of the calls. No call blocks on another thread.
+final class FeatureMailbox: Sendable {
+    private struct State: Sendable {
+        var items: [@Sendable () -> Void] = []
+        var isBusy = false
+    }
+
+    private let state = LockedValue(State())
+
+    func post(_ item: @escaping @Sendable () -> Void) {
+        let isFirst = state.withLock { state in
+            state.items.append(item)
+            defer { state.isBusy = true }
+            return !state.isBusy
+        }
+        guard isFirst else { return }
+        while let items = take() {
+            for item in items { item() }
+        }
+    }
+
+    private func take() -> [@Sendable () -> Void]? {
+        state.withLock { state in
+            defer { state.items = [] }
+            if state.items.isEmpty { state.isBusy = false }
+            return state.items.isEmpty ? nil : state.items
+        }
+    }
+}
+
+/// Shared by the features of one client: the connection, and one mailbox.
+///
+/// Features receive connection events in the order in which they were added, but presence comes first: after a restart,
+/// the server accepts other requests about people only when this person is present again.
+final class FeatureDesk: Sendable {
+    typealias Listener = @Sendable (FeatureInput) -> Void
+
+    let core: ClientCore
+    let mailbox = FeatureMailbox()
+    private let listeners = LockedValue<[Listener]>([])
+    private let closers = LockedValue<[@Sendable () -> Void]>([])
+    private let listening = LockedValue<Listening?>(nil)
+
+    init(_ core: ClientCore) {
+        self.core = core
+        let (mailbox, listeners, closers) = (mailbox, listeners, closers)
+        let token = core.listen { [weak core] event in
+            let news = FeatureInput(event)
+            mailbox.post { for listener in listeners.withLock({ $0 }) { listener(news) } }
+            guard case .ended = event, case .closed? = core?.connectionState else { return }
+            mailbox.post { for closer in closers.withLock({ $0 }) { closer() } }
+        }
+        listening.withLock { $0 = token }
+    }
+
+    /// Calls back when the client is closed permanently, after all features have been notified.
+    func onClose(_ closer: @escaping @Sendable () -> Void) { closers.withLock { $0.append(closer) } }
+
+    /// Adds the listener of a feature. It must hold its owner weakly.
+    func add(first: Bool = false, _ listener: @escaping Listener) {
+        listeners.withLock { $0.insert(listener, at: first ? 0 : $0.count) }
+    }
+}

@@ -1,0 +1,402 @@
+import Wire
+
+/// An event of a session membership.
+enum SessionMembershipEvent: Sendable {
+    case joined
+    /// The session could not be joined.
+    case failed(ConfabError)
+    /// Another person is in the session.
+    case there
+    case signal(type: String, data: String, mine: Bool)
+    /// The media of a stream has arrived, or its properties have changed. `isNew` is true if it arrives for the first
+    /// time or from another source.
+    case media(MediaStream, MediaSubscriber, isNew: Bool)
+    /// What can now be shown of a stream. Sent whenever that changes.
+    case shows(Arrival)
+    case gone(MediaStream)
+    /// Something else failed. The session membership continues.
+    case trouble(ConfabError)
+    /// The session ended, but not because this client left it.
+    case lost
+}
+
+/// What can be shown of a stream.
+enum Arrival: Equatable, Sendable {
+    case video(any VideoSource)
+    /// The publisher sends no video.
+    case audioOnly
+
+    /// Nil while the track of an announced video has not arrived.
+    init?(_ stream: MediaStream, _ subscriber: MediaSubscriber) {
+        guard stream.hasVideo else {
+            self = .audioOnly
+            return
+        }
+        guard let video = subscriber.video else { return nil }
+        self = .video(video)
+    }
+
+    static func == (left: Self, right: Self) -> Bool {
+        switch (left, right) {
+        case (.video(let one), .video(let other)): one === other
+        case (.audioOnly, .audioOnly): true
+        default: false
+        }
+    }
+}
+
+/// A session membership, for a match, a call or a room: joins the session, publishes the local media, and subscribes to
+/// streams. Invariant: after `end`, no event is reported and no task keeps running. The local media is not stopped.
+final class SessionMembership: Sendable {
+    /// What to do in the session.
+    struct Plan: Sendable {
+        /// Which streams to subscribe to.
+        enum Shown: Sendable { case none, one, all }
+        var shown = Shown.one
+        /// Whether to retry after a failure, so that no two people remain in the session without each other's media.
+        var retries = false
+    }
+
+    /// Which local media is sent.
+    struct Sending: Sendable {
+        var audio = true
+        var video = true
+    }
+
+    private struct State: Sendable {
+        var isOver = false
+        /// Whether the session was joined, so that its end has to be reported.
+        var hasJoined = false
+        var tasks: [Int: Task<Void, Never>] = [:]
+        var taskCount = 0
+        /// Counts changes of the published media.
+        var turn = 0
+        var publisher: MediaPublisher?
+        var sending = Sending()
+        /// Whether the server took no video when it was last offered.
+        var isVideoRefused = false
+        /// Applies `sending` to the published stream, after the changes before.
+        var adjusting: Task<Void, Never>?
+        var shown: Set<StreamID> = []
+        var received: [StreamID: Received] = [:]
+    }
+
+    /// A stream being received, as last reported.
+    private struct Received: Sendable {
+        let subscriber: MediaSubscriber
+        var stream: MediaStream
+        var video: (any VideoSource)?
+        var arrival: Arrival?
+    }
+
+    /// The longest pause between two attempts.
+    private static let longestPause = Duration.seconds(30)
+    /// How long a signal waits for another person.
+    private static let longestWait = Duration.seconds(10)
+    /// Errors that the same request would cause again.
+    private static let final: Set<ConfabError.Code> = [
+        .notPermitted, .mediaUnavailable, .init(.malformed), .noMediaEngine,
+    ]
+
+    let session: Session
+    private let plan: Plan
+    private let report: @Sendable (SessionMembershipEvent) -> Void
+    private let state = LockedValue(State())
+    /// Keeps the events of the session and of its streams in one order, so that the application receives the newest
+    /// last.
+    private let order = FeatureMailbox()
+
+    init(
+        _ admission: Admission, _ core: ClientCore, _ plan: Plan,
+        report: @escaping @Sendable (SessionMembershipEvent) -> Void
+    ) {
+        session = Session(admission.session, token: admission.token, core: core)
+        (self.plan, self.report) = (plan, report)
+    }
+
+    deinit { end() }
+
+    /// Joins the session, and publishes.
+    func begin(publishing media: (any LocalMedia)?) {
+        let events = session.events.makeAsyncIterator()
+        // Connect immediately: signals and media wait for a session that is connecting, and `end` leaves one.
+        session.core.connect { [weak self] result in self?.inOrder { $0.joined(result, media) } }
+        run { [weak self] in
+            while let event = await events.next() { self?.inOrder { $0.handle(event) } }
+            if let error = events.failure { self?.inOrder { $0.fellBehind(error) } }
+        }
+    }
+
+    private func joined(_ result: Result<Void, ConfabError>, _ media: (any LocalMedia)?) {
+        switch result {
+        case .success:
+            state.withLock { $0.hasJoined = true }
+            tell(.joined)
+            if let media, isCurrent(0) { publish(media) }
+        case .failure(let error): tell(.failed(error))
+        }
+    }
+
+    /// Reports a lost session after an overflow of unread events, because its members are then no longer known.
+    private func fellBehind(_ error: ConfabError) {
+        tell(.trouble(error))
+        tell(.lost)
+    }
+
+    /// Publishes this media instead of the previous media; nil for none.
+    func publish(_ media: (any LocalMedia)?) {
+        let (turn, former) = state.withLock { state in
+            state.turn += 1
+            defer { state.publisher = nil }
+            return (state.turn, state.publisher)
+        }
+        run { [weak self, session] in
+            await former?.unpublish()
+            guard let media else { return }
+            await self?.attempt { [weak self] () async throws(ConfabError) in
+                try await self?.waitForSession()
+                guard let sending = self?.state.withLock(\.sending), self?.isCurrent(turn) == true else { return }
+                let options = Session.PublishOptions(
+                    videoKind: media.videoKind, audio: sending.audio, video: sending.video)
+                self?.keep(try await session.publish(asIs: media, options), turn)
+            }
+        }
+    }
+
+    /// Sends a signal as soon as the session is joined and another person is in it. The server keeps no signals for
+    /// people who join later.
+    func signal(_ type: String, _ data: String) async throws(ConfabError) {
+        try await waitForSession()
+        try await waitForPerson()
+        try await session.signal(type, data)
+    }
+
+    /// Waits for another person in the session. Returns immediately if there is one, or if the session has ended.
+    ///
+    /// - Throws: `not_matched` if no other person joins within ``longestWait``.
+    private func waitForPerson() async throws(ConfabError) {
+        // The iteration begins with the people who are in the session.
+        let events = session.events.makeAsyncIterator()
+        guard [.connected, .reconnecting].contains(session.status) else { return }
+        let isLate = LockedValue(false)
+        let waiting = Task {
+            while let event = await events.next() {
+                switch event {
+                case .connectionCreated, .disconnected: return
+                default: break
+                }
+            }
+        }
+        let clock = session.core.core.dependencies.clock
+        let stopTimer = clock.schedule(at: clock.now + Self.longestWait) {
+            isLate.withLock { $0 = true }
+            waiting.cancel()
+        }
+        await withTaskCancellationHandler {
+            await waiting.value
+        } onCancel: {
+            waiting.cancel()
+        }
+        stopTimer()
+        if Task.isCancelled { throw .cancelled }
+        if isLate.withLock(\.self) { throw .nobodyThere }
+    }
+
+    private func waitForSession() async throws(ConfabError) {
+        try await awaitResult { self.session.core.waitForJoin($0) }
+    }
+
+    /// Leaves the session.
+    func end() {
+        let tasks = state.withLock { state -> [Task<Void, Never>]? in
+            defer { (state.isOver, state.tasks) = (true, [:]) }
+            return state.isOver ? nil : state.tasks.values.map(\.self)
+        }
+        guard let tasks else { return }
+        for task in tasks { task.cancel() }
+        // Disconnect immediately, because the session may be joined again next. Keep it until it has been left.
+        session.core.disconnect { [session] _ in withExtendedLifetime(session) {} }
+    }
+
+    private func run(_ body: @escaping @Sendable () async -> Void) {
+        state.withLock { state in
+            guard !state.isOver else { return }
+            state.taskCount += 1
+            let id = state.taskCount
+            state.tasks[id] = Task { [weak self] in
+                await body()
+                self?.state.withLock { _ = $0.tasks.removeValue(forKey: id) }
+            }
+        }
+    }
+
+    private func inOrder(_ body: @escaping @Sendable (SessionMembership) -> Void) {
+        order.post { [weak self] in if let self { body(self) } }
+    }
+
+    private func tell(_ news: SessionMembershipEvent) { if !state.withLock({ $0.isOver }) { report(news) } }
+
+    private func isCurrent(_ turn: Int) -> Bool { state.withLock { !$0.isOver && $0.turn == turn } }
+
+    private func keep(_ publisher: MediaPublisher, _ turn: Int) {
+        let isKept = state.withLock { state in
+            guard !state.isOver, state.turn == turn else { return false }
+            state.publisher = publisher
+            return true
+        }
+        // `sending` may have changed while the stream was being published.
+        if isKept { adjust(publisher) } else { Task { await publisher.unpublish() } }
+    }
+
+    /// Starts or stops sending audio and video, and notifies the other members; nil changes nothing. This also applies
+    /// to media that is published later.
+    func setSending(audio: Bool? = nil, video: Bool? = nil) {
+        let publisher = state.withLock { state in
+            if let audio { state.sending.audio = audio }
+            if let video { state.sending.video = video }
+            return state.publisher
+        }
+        if let publisher { adjust(publisher) }
+    }
+
+    private func adjust(_ publisher: MediaPublisher) {
+        state.withLock { state in
+            state.adjusting = Task { [weak self, before = state.adjusting] in
+                await before?.value
+                guard let sending = self?.state.withLock(\.sending) else { return }
+                let has = publisher.publication.state.withLock { (audio: $0.audio != nil, video: $0.video != nil) }
+                // This fails only if the stream has ended.
+                if has.audio, publisher.hasAudio != sending.audio { try? await publisher.setAudio(sending.audio) }
+                if has.video, publisher.hasVideo != sending.video { await self?.send(video: sending.video, publisher) }
+            }
+        }
+    }
+
+    /// Turns the video on or off. If the server takes no more video for now, offers it again later. Tells only the first refusal.
+    private func send(video: Bool, _ publisher: MediaPublisher) async {
+        do throws(ConfabError) {
+            try await publisher.setVideo(video)
+            state.withLock { $0.isVideoRefused = false }
+        } catch {
+            guard error.code == .bandwidthExceeded else { return }
+            let isFirst = state.withLock { state in
+                defer { state.isVideoRefused = true }
+                return !state.isVideoRefused
+            }
+            if isFirst { tell(.trouble(error)) }
+            run { [weak self] in
+                try? await Task.sleep(for: error.retryAfter ?? Self.longestWait)
+                guard let self, !Task.isCancelled else { return }
+                let isWanted = state.withLock {
+                    $0.publisher?.publication === publisher.publication && $0.sending.video
+                }
+                if isWanted { adjust(publisher) }
+            }
+        }
+    }
+
+    private func handle(_ event: Session.Event) {
+        switch event {
+        case .connectionCreated: tell(.there)
+        case .streamCreated(let stream): show(stream)
+        case .streamDestroyed(let stream, _):
+            state.withLock { state in
+                state.shown.remove(stream.id)
+                state.received[stream.id] = nil
+            }
+            tell(.gone(stream))
+            if let other = session.streams.first { show(other) }
+        case .streamChanged(let stream):
+            if let subscriber = state.withLock({ $0.received[stream.id]?.subscriber }) { arrived(subscriber) }
+        case .signal(let signal):
+            let mine = signal.from == session.connection?.id
+            tell(.signal(type: signal.type ?? "", data: signal.data ?? "", mine: mine))
+        case .disconnected: if state.withLock({ $0.hasJoined }) { tell(.lost) }
+        default: break
+        }
+    }
+
+    private func show(_ stream: MediaStream) {
+        let isWanted = state.withLock { state in
+            switch plan.shown {
+            case .none: return false
+            case .one: guard state.shown.isEmpty else { return false }
+            case .all: break
+            }
+            return state.shown.insert(stream.id).inserted
+        }
+        guard isWanted else { return }
+        run { [weak self, session] in
+            let isShown = await self?.attempt { [weak self] () async throws(ConfabError) in
+                guard self?.state.withLock({ $0.shown.contains(stream.id) }) == true else { return }
+                let subscriber = try await session.subscribe(to: stream)
+                self?.watch(subscriber)
+            }
+            // Another stream may take its place.
+            if isShown == false { self?.state.withLock { _ = $0.shown.remove(stream.id) } }
+        }
+    }
+
+    /// Reports when media arrives, and when it arrives over another connection, which has other sources.
+    private func watch(_ subscriber: MediaSubscriber) {
+        let events = subscriber.events.makeAsyncIterator()
+        run { [weak self] in
+            while let event = await events.next() {
+                switch event {
+                case .connected, .resumed, .tracksChanged: self?.inOrder { $0.arrived(subscriber) }
+                case .failed(let error): self?.tell(.trouble(error))
+                default: break
+                }
+            }
+        }
+    }
+
+    /// Handles media that has arrived, or properties of a stream that have changed. Reports only changes.
+    private func arrived(_ subscriber: MediaSubscriber) {
+        let id = subscriber.stream.id
+        // The stream may have ended already.
+        guard let stream = session.core.machine.stream(id) else { return }
+        let video = subscriber.video
+        let arrival = Arrival(stream, subscriber)
+        let news = state.withLock { state -> [SessionMembershipEvent] in
+            let former = state.received[id]
+            var now = former ?? Received(subscriber: subscriber, stream: stream)
+            (now.stream, now.video, now.arrival) = (stream, video, arrival ?? now.arrival)
+            state.received[id] = now
+            let isNew = former.map { $0.video !== video } ?? true
+            let isSame = !isNew && former?.stream == stream
+            let media: [SessionMembershipEvent] = isSame ? [] : [.media(stream, subscriber, isNew: isNew)]
+            return media + (arrival == former?.arrival ? [] : arrival.map { [.shows($0)] } ?? [])
+        }
+        for news in news { tell(news) }
+    }
+
+    /// Retries `body` until it succeeds if the plan says so, otherwise tries once. Reports only the first of several
+    /// failures.
+    ///
+    /// - Returns: whether it succeeded.
+    @discardableResult
+    private func attempt(_ body: @Sendable () async throws(ConfabError) -> Void) async -> Bool {
+        var backoff = FeatureBackoff(longest: Self.longestPause)
+        var random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
+        var isFirst = true
+        while !Task.isCancelled {
+            do throws(ConfabError) {
+                try await body()
+                return true
+            } catch {
+                if isFirst { tell(.trouble(error)) }
+                isFirst = false
+                guard plan.retries, !Self.final.contains(error.code) else { return false }
+                let pause = max(backoff.next(using: &random), error.retryAfter ?? .zero)
+                try? await Task.sleep(for: pause)
+            }
+        }
+        return false
+    }
+}
+
+extension ConfabError {
+    fileprivate static let nobodyThere = ConfabError(
+        .notMatched, "Your partner has not joined the chat yet. Try again in a moment.", isRetryable: true)
+}

@@ -1,0 +1,27 @@
+#if canImport(Darwin)
+import os
+
+/// A value behind a lock. `Mutex` requires iOS 18.
+final class LockedValue<Value: Sendable>: Sendable {
+    private let lock: OSAllocatedUnfairLock<Value>
+
+    init(_ value: Value) { lock = OSAllocatedUnfairLock(initialState: value) }
+
+    func withLock<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
+        lock.withLockUnchecked(body)
+    }
+}
+#else
+import Synchronization
+
+/// A value behind a lock.
+final class LockedValue<Value: Sendable>: Sendable {
+    private let mutex: Mutex<Value>
+
+    init(_ value: Value) { mutex = Mutex(value) }
+
+    func withLock<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
+        mutex.withLock { body(&$0) }
+    }
+}
+#endif

@@ -1,0 +1,394 @@
+import Wire
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Owns the client's state machine, its sockets and its timer. All features of the client (sessions, roulette, calls …)
+/// share one core.
+///
+/// Inputs are processed in the order of the calls, and effects in the order in which the machine returns them. If an
+/// effect causes another input, the effects of that input wait until the current ones are done. No call blocks on
+/// another thread.
+///
+/// The core is released with the last feature that the application holds: sockets and timers hold it weakly.
+final class ClientCore: Sendable {
+    typealias Completion = @Sendable (Result<ServerMessage, ConfabError>) -> Void
+    typealias Listener = @Sendable (ConnectionEvent) -> Void
+
+    private struct State: Sendable {
+        var machine: ClientMachine
+        var effects: [ClientMachine.Effect] = []
+        var isCarryingOut = false
+        var requestCount: UInt64 = 0
+        var completions: [SignalClient.RequestID: Completion] = [:]
+        var listeners: [(id: UInt64, listener: Listener)] = []
+        var listenerCount: UInt64 = 0
+        var sockets: [ClientMachine.Socket: any TransportSocket] = [:]
+        /// The socket that is being opened; also nil if it closed before the transport returned it.
+        var opening: ClientMachine.Socket?
+        var timer: (at: Timestamp, cancel: @Sendable () -> Void)?
+        /// Pending calls of `connect`.
+        var greetings: [UInt64: Greeting] = [:]
+        var greetingCount: UInt64 = 0
+    }
+
+    private struct Greeting: Sendable {
+        let answer: @Sendable (Result<Void, ConfabError>) -> Void
+        let cancelTimer: @Sendable () -> Void
+    }
+
+    /// How much longer `connect` waits than `connectTimeout`. A first connection fails at `connectTimeout` and reports
+    /// the reason, which must come first.
+    private static let greetingGrace = Duration.milliseconds(100)
+
+    /// The path of the WebSocket below the server's address.
+    static let socketPath = "/v1/socket"
+
+    private let state: LockedValue<State>
+    private let connectTimeout: Duration
+    let dependencies: Dependencies
+    /// The URL of the WebSocket; nil if the server's address is unusable.
+    let url: URL?
+    let credential: ConfabClient.Credential
+    let log: @Sendable (LogEntry) -> Void
+    let states = EventSource<ConfabClient.State>(state: .idle)
+    let notices = EventSource<ConfabClient.Notice>()
+    /// The application's media engine.
+    let media: (any MediaEngine)?
+    private let link = LockedValue(WeakLink(link: nil))
+
+    init(
+        url: URL?, credential: ConfabClient.Credential, hello: Hello, media: (any MediaEngine)?,
+        options: ConfabClient.Options, dependencies: Dependencies
+    ) {
+        var lineOptions = SignalClient.Options()
+        lineOptions.connectTimeout = options.connectTimeout
+        connectTimeout = options.connectTimeout
+        let usesToken = if case .userToken = credential { true } else { false }
+        state = LockedValue(
+            State(
+                machine: ClientMachine(
+                    hello: hello, usesToken: usesToken, options: lineOptions, random: dependencies.random)))
+        (self.url, self.credential, self.media, self.dependencies) = (url, credential, media, dependencies)
+        log = options.log ?? { _ in }
+    }
+
+    deinit {
+        let (sockets, timer, greetings) = state.withLock { ($0.sockets, $0.timer?.cancel, $0.greetings.values) }
+        timer?()
+        for greeting in greetings { greeting.cancelTimer() }
+        for socket in sockets.values { socket.close(.normal) }
+    }
+
+    // MARK: For the client's features
+
+    /// The number of open sockets.
+    var socketCount: Int { state.withLock { $0.sockets.count } }
+
+    /// The most recent welcome; nil before the first.
+    var welcome: Welcome? { state.withLock { $0.machine.welcome } }
+
+    /// The state of the connection.
+    var connectionState: ConfabClient.State { state.withLock { $0.machine.state } }
+
+    /// The secret of this person's identity; nil until the server has created one, and with a user token.
+    var identity: String? { state.withLock { $0.machine.identity } }
+
+    /// Sends a request. Requests are sent in the order of the calls.
+    ///
+    /// - Parameter completion: called once, in sequence with all ``ConnectionEvent``s.
+    func send(_ message: ClientMessage, _ completion: @escaping Completion = { _ in }) {
+        update { state, now in
+            state.requestCount += 1
+            let id = SignalClient.RequestID(rawValue: state.requestCount)
+            state.completions[id] = completion
+            return state.machine.handle(.request(id, message), now: now)
+        }
+    }
+
+    /// Sends a request and waits for its answer. Cancelling the task ends the wait, but does not revoke the request.
+    ///
+    /// - Throws: the server's error, or an error of the connection.
+    @discardableResult
+    func request(_ message: ClientMessage) async throws(ConfabError) -> ServerMessage {
+        try await awaitResult { self.send(message, $0) }
+    }
+
+    /// Calls a listener with each event until the returned token is released. Listeners are called in order and must
+    /// not block. A listener must hold its owner weakly.
+    func listen(_ listener: @escaping Listener) -> Listening {
+        state.withLock { state in
+            state.listenerCount += 1
+            let id = state.listenerCount
+            state.listeners.append((id, listener))
+            return Listening { [weak self] in self?.state.withLock { $0.listeners.removeAll { $0.id == id } } }
+        }
+    }
+
+    /// Returns the client's media connections to the SFU. They exist as long as a feature holds them.
+    ///
+    /// - Throws: `no_media_engine`.
+    func sfuConnections() throws(ConfabError) -> SFUConnections {
+        guard let media else { throw .noMediaEngine }
+        if let present = link.withLock({ $0.link }) { return present }
+        let made = SFUConnections(core: self, engine: media)
+        return link.withLock { link in
+            if let present = link.link { return present }
+            link = WeakLink(link: made)
+            return made
+        }
+    }
+
+    // MARK: Connecting
+
+    func connect() async throws(ConfabError) {
+        guard url != nil else { throw .invalidServerURL }
+        if case .anonymous(let store) = credential { try load(store) }
+        try await awaitResult { (answer: @escaping @Sendable (Result<Void, ConfabError>) -> Void) in
+            update { state, now in
+                state.greetingCount += 1
+                let number = state.greetingCount
+                // A client that was connected before keeps trying, but each call of `connect` times out.
+                let time = now + connectTimeout + Self.greetingGrace
+                let cancel = dependencies.clock.schedule(at: time) { [weak self] in self?.giveUp(number) }
+                state.greetings[number] = Greeting(answer: answer, cancelTimer: cancel)
+                return state.machine.handle(.connect, now: now)
+            }
+            settleGreetings()
+        }
+    }
+
+    private func giveUp(_ number: UInt64) {
+        state.withLock { $0.greetings.removeValue(forKey: number) }?.answer(.failure(.unreachable()))
+    }
+
+    /// Connects without waiting for the result.
+    func connectNow() { post(.connect) }
+
+    /// Reads the identity from its store, unless it is already loaded.
+    func load(_ store: any IdentityStore) throws(ConfabError) {
+        guard state.withLock({ $0.machine.identity == nil }) else { return }
+        do {
+            let secret = try store.load()
+            state.withLock { $0.machine.identity = secret }
+        } catch {
+            throw ConfabError(
+                .identityStoreFailed, "The identity cannot be read from its store. Check the store and try again.",
+                isRetryable: true, cause: error)
+        }
+    }
+
+    /// Completes the pending calls of `connect` if the state determines their result.
+    private func settleGreetings() {
+        let result = state.withLock { state -> Result<Void, ConfabError>? in
+            switch state.machine.state {
+            case .online, .reconnecting: .success(())
+            case .closed(let error): .failure(error ?? .closed)
+            default: nil
+            }
+        }
+        if let result { endGreetings(result) }
+    }
+
+    private func endGreetings(_ result: Result<Void, ConfabError>) {
+        let greetings = state.withLock { state in
+            defer { state.greetings = [:] }
+            return state.greetings.sorted { $0.key < $1.key }.map(\.value)
+        }
+        for greeting in greetings {
+            greeting.cancelTimer()
+            greeting.answer(result)
+        }
+    }
+
+    func leave() {
+        post(.leave)
+        // If the connection is away, the server is told later, also if the application releases the client.
+        guard let deadline = state.withLock({ $0.machine.line.farewellDeadline }) else { return }
+        _ = dependencies.clock.schedule(at: deadline) { [self] in withExtendedLifetime(self) {} }
+    }
+    func networkChanged(isAvailable: Bool) {
+        post(.networkChanged(isAvailable: isAvailable))
+        if isAvailable, case .online = connectionState { link.withLock { $0.link }?.networkChanged() }
+    }
+
+    // MARK: The mailbox
+
+    private func post(_ input: ClientMachine.Input) {
+        update { state, now in state.machine.handle(input, now: now) }
+    }
+
+    private func update(_ body: @Sendable (inout State, Timestamp) -> [ClientMachine.Effect]) {
+        let now = dependencies.clock.now
+        let isFirst = state.withLock { state in
+            let effects = body(&state, now)
+            state.effects += effects
+            if state.isCarryingOut { return false }
+            state.isCarryingOut = true
+            return true
+        }
+        guard isFirst else { return }
+        while let effects = takeEffects() {
+            for effect in effects { carryOut(effect) }
+        }
+        schedule()
+    }
+
+    private func takeEffects() -> [ClientMachine.Effect]? {
+        state.withLock { state in
+            guard !state.effects.isEmpty else {
+                state.isCarryingOut = false
+                return nil
+            }
+            defer { state.effects = [] }
+            return state.effects
+        }
+    }
+
+    private func carryOut(_ effect: ClientMachine.Effect) {
+        switch effect {
+        case .askToken(let socket): askToken(socket)
+        case .open(let socket): open(socket)
+        case .send(let bytes, let socket): state.withLock { $0.sockets[socket] }?.send(bytes)
+        case .close(let socket, let code): state.withLock { $0.sockets.removeValue(forKey: socket) }?.close(code)
+        case .saveIdentity(let secret): save(secret)
+        case .answered(let id, let result): state.withLock { $0.completions.removeValue(forKey: id) }?(result)
+        case .state(let state):
+            states.send(state)
+            settleGreetings()
+            if case .closed = state {
+                states.finish()
+                notices.finish()
+            }
+        case .notice(let notice): notices.send(notice)
+        case .line(let event):
+            // The client has stopped trying to connect.
+            if case .ended(let error) = event { endGreetings(.failure(error ?? .closed)) }
+            for (_, listener) in state.withLock({ $0.listeners }) { listener(event) }
+        case .log(let entry): log(entry)
+        }
+    }
+
+    private func open(_ socket: ClientMachine.Socket) {
+        guard let url else { return }
+        state.withLock { $0.opening = socket }
+        let opened = dependencies.transport.open(url) { [weak self] event in self?.report(event, on: socket) }
+        // Do not keep a socket that has already closed: it would never be removed.
+        state.withLock { if $0.opening == socket { $0.sockets[socket] = opened } }
+    }
+
+    private func report(_ event: SocketEvent, on socket: ClientMachine.Socket) {
+        switch event {
+        case .opened: post(.opened(socket))
+        case .received(let bytes): post(.received(bytes, on: socket))
+        case .heard: post(.heard(socket))
+        case .closed(let code):
+            let closed = state.withLock { state in
+                if state.opening == socket { state.opening = nil }
+                return state.sockets.removeValue(forKey: socket)
+            }
+            withExtendedLifetime(closed) {}
+            post(.closed(socket, code))
+        }
+    }
+
+    private func askToken(_ socket: ClientMachine.Socket) {
+        guard case .userToken(let ask) = credential else { return }
+        Task { [weak self] in
+            let token: Result<String, ConfabError>
+            do throws(ConfabError) {
+                token = .success(try await ConfabClient.Credential.token(from: ask))
+            } catch {
+                token = .failure(error)
+            }
+            self?.post(.token(token, for: socket))
+        }
+    }
+
+    private func save(_ secret: String) {
+        guard case .anonymous(let store) = credential else { return }
+        do {
+            try store.save(secret)
+        } catch {
+            log(LogEntry(.error, "The identity could not be saved, so the next launch gets a new one: \(error)"))
+        }
+    }
+
+    /// Schedules the timer for the machine's next timeout. A timer that fires too early schedules the next one.
+    private func schedule() {
+        let obsolete = state.withLock { state -> (@Sendable () -> Void)? in
+            guard let next = state.machine.nextTimeout else {
+                defer { state.timer = nil }
+                return state.timer?.cancel
+            }
+            if let timer = state.timer, timer.at <= next { return nil }
+            let obsolete = state.timer?.cancel
+            let cancel = dependencies.clock.schedule(at: next) { [weak self] in self?.timedOut(next) }
+            state.timer = (next, cancel)
+            return obsolete
+        }
+        obsolete?()
+    }
+
+    private func timedOut(_ time: Timestamp) {
+        state.withLock { if $0.timer?.at == time { $0.timer = nil } }
+        update { state, now in state.machine.handleTimeout(now: now) }
+    }
+}
+
+private struct WeakLink: Sendable {
+    weak let link: SFUConnections?
+}
+
+/// A token that ends something, such as a listener, when it is released.
+final class Listening: Sendable {
+    private let end: @Sendable () -> Void
+    init(_ end: @escaping @Sendable () -> Void) { self.end = end }
+    deinit { end() }
+}
+
+/// Starts an operation that calls back once, and waits until it does or the task is cancelled.
+func awaitResult<Value: Sendable>(
+    _ start: @Sendable (@escaping @Sendable (Result<Value, ConfabError>) -> Void) -> Void
+) async throws(ConfabError) -> Value {
+    let once = LockedValue<Answer<Value>>(.none)
+    let result: Result<Value, ConfabError> = await withTaskCancellationHandler {
+        await withCheckedContinuation { continuation in
+            let isCancelled = once.withLock { answer in
+                if case .given = answer { return true }
+                answer = .awaited(continuation)
+                return false
+            }
+            if isCancelled { return continuation.resume(returning: .failure(.cancelled)) }
+            start { once.give($0) }
+        }
+    } onCancel: {
+        once.give(.failure(.cancelled))
+    }
+    return try result.get()
+}
+
+private enum Answer<Value: Sendable>: Sendable {
+    case none
+    case awaited(CheckedContinuation<Result<Value, ConfabError>, Never>)
+    case given
+}
+
+extension LockedValue {
+    fileprivate func give<Answered: Sendable>(_ result: Result<Answered, ConfabError>) where Value == Answer<Answered> {
+        let waiting = withLock { answer -> CheckedContinuation<Result<Answered, ConfabError>, Never>? in
+            defer { answer = .given }
+            if case .awaited(let continuation) = answer { return continuation }
+            return nil
+        }
+        waiting?.resume(returning: result)
+    }
+}
+
+extension ConfabError {
+    static let cancelled = ConfabError(
+        .cancelled, "The task was cancelled before the server answered. The request may still have been carried out.")
+}

@@ -1,0 +1,159 @@
+/// Detects another flow that keeps the path's queue full, such as a TCP download.
+///
+/// Without another flow, a queue caused by congestion control empties soon after the estimate has fallen. If it is
+/// hardly ever empty, another flow may keep it full. Reacting to the delay would then leave the whole path to that
+/// flow, so only losses count until the queue is empty again. (Copa, Arun and Balakrishnan 2018, switches modes in a
+/// similar way.)
+///
+/// A flow that reacts only to losses fills the queue itself, so a queue alone proves nothing. A trial does: if little
+/// is sent for about a second, a queue caused by this flow drains. Another flow is never assumed without a trial, and
+/// trials are repeated as long as one is assumed.
+struct CrossTrafficDetector: Sendable {
+    /// A queue of this length or more does not count as empty.
+    static let queue = MediaInterval.milliseconds(15)
+    /// The fraction of time with a queue above which another flow is suspected, the fraction below which it is assumed
+    /// to be gone, and the averaging time in seconds.
+    private static let present = 0.75
+    private static let absent = 0.35
+    private static let time = 2.0
+    /// The time between trials. It doubles with each trial that detects another flow.
+    private static let shortest = MediaInterval.seconds(5)
+    private static let longest = MediaInterval.seconds(40)
+    /// The maximum queue that is tolerated even next to another flow.
+    static let longestQueue = MediaInterval.milliseconds(400)
+    /// The fraction of the estimate that is kept after losses. TCP's CUBIC keeps 0.7 (RFC 9438 §4.6).
+    static let decrease = 0.83
+    /// The minimum fraction of lost packets that counts as a loss event.
+    private static let loss = 0.01
+    private static let shortestInterval = MediaInterval.milliseconds(700)
+
+    private var filled = 0.0
+    private var updatedAt: MediaTime?
+    private var decreasedAt: MediaTime?
+    private var (arrived, lost) = (0, 0)
+    private var interval = Self.shortest
+    private var trialAt: MediaTime?
+    private(set) var trial: Trial?
+
+    /// Whether another flow keeps the queue full.
+    private(set) var isPresent = false
+
+    /// - Parameters:
+    ///   - queue: the queueing delay.
+    ///   - isDraining: whether this flow is draining its own queue, which reveals nothing about other flows.
+    ///   - arriving: the bitrate that arrives; nil if no trial is possible. Another flow is then assumed without a
+    ///     trial.
+    mutating func update(queue: MediaInterval, isDraining: Bool, arriving: Bitrate?, now: MediaTime) {
+        defer { updatedAt = now }
+        guard let updatedAt, trial == nil, !isDraining || isPresent else { return }
+        let weight = min(1, Double((now - updatedAt).nanoseconds) / 1e9 / Self.time)
+        filled += ((queue >= Self.queue ? 1 : 0) - filled) * weight
+        if isPresent, filled <= Self.absent { leave() }
+        let isDue = isPresent ? trialAt.map { now >= $0 } ?? true : filled > Self.present
+        guard isDue else { return }
+        if let arriving {
+            trial = Trial(startedAt: now, queue: queue, arriving: arriving)
+        } else if !isPresent {
+            assume(now: now)
+        }
+    }
+
+    /// Must be called for each packet that is sent.
+    @inline(__always)
+    mutating func sent(_ bytes: Int) { trial?.sent += bytes }
+
+    /// Ends the trial if its result is certain.
+    /// - Returns: the bitrate that the path carries, if this flow caused the queue.
+    mutating func endTrial(queue: MediaInterval, roundTrip: MediaInterval, now: MediaTime) -> Bitrate? {
+        guard let result = trial?.result(queue: queue, roundTrip: roundTrip, now: now), let trial else { return nil }
+        self.trial = nil
+        switch result {
+        case .other: assume(now: now)
+        case .unknown where !isPresent && queue.nanoseconds > trial.queue.nanoseconds / 4 * 3: assume(now: now)
+        case .own, .unknown:
+            leave()
+            return trial.arriving
+        }
+        return nil
+    }
+
+    /// Must be called when the queue remains although this flow has sent little for seconds.
+    mutating func assume(now: MediaTime) {
+        if isPresent { interval = min(interval * 2, Self.longest) }
+        (filled, isPresent, trialAt) = (1, true, now + interval)
+        (arrived, lost) = (0, 0)
+    }
+
+    private mutating func leave() { (filled, isPresent, interval) = (0, false, Self.shortest) }
+
+    /// Counts packets while another flow is present.
+    /// - Returns: true if the estimate must fall.
+    mutating func add(arrived: Int, lost: Int, queue: MediaInterval, now: MediaTime) -> Bool {
+        self.arrived += arrived
+        self.lost += lost
+        if let decreasedAt, now - decreasedAt < Self.shortestInterval { return false }
+        let all = self.arrived + max(0, self.lost)
+        guard all >= 20 else { return false }
+        let share = Double(self.lost) / Double(all)
+        (self.arrived, self.lost) = (0, 0)
+        guard share > Self.loss || queue > Self.longestQueue else { return false }
+        decreasedAt = now
+        return true
+    }
+}
+
+extension CrossTrafficDetector {
+    /// A period in which little is sent, to determine which flow caused the queue. A trial without a result ends after
+    /// its maximum duration. Sending more would lengthen the queue in any case.
+    struct Trial: Sendable {
+        enum Result {
+            case own
+            case other
+            /// Sending noticeably less was not possible.
+            case unknown
+        }
+
+        private static let longest = MediaInterval.seconds(3)
+        /// How long the queue must be empty. If another flow has lost packets, the queue is empty for a shorter time.
+        private static let empty = MediaInterval.milliseconds(700)
+        /// How much longer than expected from the sent bytes a queue of this flow may take to drain.
+        private static let factor = 1.3
+        private static let margin = 0.05
+
+        let startedAt: MediaTime
+        /// The queue at the start. Its full length is reported a round trip later.
+        private(set) var queue: MediaInterval
+        /// The bitrate that arrived at the start. With a queue, this is all that the path carries for this flow.
+        let arriving: Bitrate
+        /// The bytes sent since then.
+        var sent = 0
+        private var emptySince: MediaTime?
+        /// When the queue should have drained.
+        private var dueAt: MediaTime?
+
+        init(startedAt: MediaTime, queue: MediaInterval, arriving: Bitrate) {
+            (self.startedAt, self.queue, self.arriving) = (startedAt, queue, arriving)
+        }
+
+        fileprivate mutating func result(queue: MediaInterval, roundTrip: MediaInterval, now: MediaTime) -> Result? {
+            if queue < CrossTrafficDetector.queue {
+                let since = emptySince ?? now
+                emptySince = since
+                return now - since >= Self.empty ? .own : nil
+            }
+            emptySince = nil
+            let passed = now - startedAt
+            if passed >= Self.longest { return .unknown }
+            guard passed > roundTrip else {
+                self.queue = max(self.queue, queue)
+                return nil
+            }
+            let seconds = Double(passed.nanoseconds) / 1e9
+            // While the path is busy, this much of the queue has drained.
+            let gone = seconds - Double(sent) * 8 / Double(max(1, arriving.bitsPerSecond))
+            if dueAt == nil, gone > Double(self.queue.nanoseconds) / 1e9 * Self.factor + Self.margin { dueAt = now }
+            // Packets sent up to that time are reported a round trip later.
+            return dueAt.map { now - $0 >= roundTrip } ?? false ? .other : nil
+        }
+    }
+}

@@ -1,0 +1,23 @@
+/// The bitrate that the path has recently sustained: the highest bitrate that arrived in the last 5 to 10 s.
+///
+/// The estimate falls by 15 % each time a queue grows, even if a single keyframe caused it, and grows again only after
+/// a probe. For the minimum of media that must keep flowing in the meantime, this is a better measure, because it
+/// actually arrived.
+struct SustainedBitrate: Sendable {
+    private static let window = MediaInterval.seconds(5)
+
+    private var highest: Bitrate?
+    private var former: Bitrate?
+    private var since: MediaTime?
+
+    /// Nil if unknown.
+    var bitrate: Bitrate? { highest.map { max($0, former ?? $0) } }
+
+    mutating func add(_ bitrate: Bitrate, now: MediaTime) {
+        if since.map({ now - $0 >= Self.window }) ?? true { (former, highest, since) = (highest, bitrate, now) }
+        highest = max(highest ?? bitrate, bitrate)
+    }
+
+    /// Discards the earlier measurements, because the path has become slow.
+    mutating func restart(at bitrate: Bitrate, now: MediaTime) { (former, highest, since) = (nil, bitrate, now) }
+}

@@ -1,0 +1,118 @@
+import Peers
+import RTC
+
+/// A synthetic camera with three simulcast layers, and a microphone. The layers look like VP8 in 640 × 360, 320 × 180
+/// and 160 × 90, at 24 frames a second. Each packet contains its send time, at the same offset as in `LoadSource`, and
+/// its layer.
+final class SimulcastSource: RobotSource {
+    struct Layer {
+        let rid: String
+        let width: UInt16
+        let height: UInt16
+        /// The bytes of a frame that is not a keyframe: 800, 300 and 100 kbit/s.
+        let frame: Int
+    }
+
+    static let layers = [
+        Layer(rid: "f", width: 640, height: 360, frame: 4167), Layer(rid: "h", width: 320, height: 180, frame: 1562),
+        Layer(rid: "q", width: 160, height: 90, frame: 521),
+    ]
+    private static let frameInterval = MediaInterval(nanoseconds: 1_000_000_000 / 24)
+    private static let packet = 1150
+    /// The factor by which a keyframe is larger.
+    private static let keyframe = 4
+    private static let layerMark = 22
+
+    private let audio: RobotTrack?
+    private let video: [RobotTrack?]
+    private var audioDue: MediaTime
+    private var frameDue: MediaTime
+    private var wantsKeyframe = [true, true, true]
+    private var picture: UInt16 = 0
+    private let origin: MediaTime
+    private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: packet, alignment: 16)
+
+    /// - Parameter connection: a connection that has already offered the section "a", and "v" with the RIDs of the layers.
+    init(of connection: RobotConnection, now: MediaTime) {
+        audio = connection.track("a")
+        video = Self.layers.map { connection.track("v", rid: $0.rid) }
+        (origin, audioDue, frameDue) = (now, now, now)
+        for index in memory.indices { memory[index] = UInt8(truncatingIfNeeded: index &* 7) }
+    }
+
+    deinit { memory.deallocate() }
+
+    var nextDue: MediaTime? { min(audioDue, frameDue) }
+
+    func produce(over connection: RobotConnection, now: MediaTime) {
+        if audioDue <= now {
+            audioDue = max(audioDue + LoadSource.audioInterval, now - .milliseconds(100))
+            speak(over: connection, now)
+        }
+        if frameDue <= now {
+            frameDue = max(frameDue + Self.frameInterval, now - .milliseconds(100))
+            picture = (picture &+ 1) & 0x7fff
+            for layer in Self.layers.indices { show(layer, over: connection, now) }
+        }
+    }
+
+    func keyframeWanted(of track: RobotTrack) {
+        guard let layer = video.firstIndex(where: { $0 === track }) else { return }
+        wantsKeyframe[layer] = true
+    }
+
+    private func timestamp(_ now: MediaTime, rate: Int64) -> UInt32 {
+        UInt32(truncatingIfNeeded: (now - origin).nanoseconds / 1000 * rate / 1_000_000)
+    }
+
+    private func speak(over connection: RobotConnection, _ now: MediaTime) {
+        guard let audio else { return }
+        memory[0] = 0x78
+        memory.storeBytes(of: now.nanoseconds, toByteOffset: 1, as: Int64.self)
+        connection.send(
+            UnsafeRawBufferPointer(rebasing: memory[..<LoadSource.audioBytes]), of: audio,
+            timestamp: timestamp(now, rate: 48_000), marker: false, now: now, level: .init(level: 30, voice: true))
+    }
+
+    private func show(_ layer: Int, over connection: RobotConnection, _ now: MediaTime) {
+        guard let track = video[layer] else { return }
+        let isKeyframe = wantsKeyframe[layer]
+        wantsKeyframe[layer] = false
+        var left = Self.layers[layer].frame * (isKeyframe ? Self.keyframe : 1)
+        var isStart = true
+        let timestamp = timestamp(now, rate: 90_000)
+        while left > 0 {
+            let length = max(32, min(left, Self.packet))
+            left -= length
+            describe(layer, isStart: isStart, isKeyframe: isKeyframe)
+            memory.storeBytes(of: now.nanoseconds, toByteOffset: 14, as: Int64.self)
+            memory[Self.layerMark] = UInt8(layer)
+            connection.send(
+                UnsafeRawBufferPointer(rebasing: memory[..<length]), of: track, timestamp: timestamp, marker: left <= 0,
+                now: now)
+            isStart = false
+        }
+    }
+
+    /// Writes a descriptor with a 15-bit picture ID (RFC 7741 §4.2) and a frame header (RFC 6386 §9.1).
+    private func describe(_ layer: Int, isStart: Bool, isKeyframe: Bool) {
+        memory[0] = isStart ? 0x90 : 0x80
+        memory[1] = 0x80
+        memory[2] = 0x80 | UInt8(picture >> 8)
+        memory[3] = UInt8(truncatingIfNeeded: picture)
+        guard isStart else { return }
+        memory[4] = isKeyframe ? 0x10 : 0x11
+        (memory[5], memory[6]) = (2, 0)
+        guard isKeyframe else { return }
+        let (width, height) = (Self.layers[layer].width, Self.layers[layer].height)
+        (memory[7], memory[8], memory[9]) = (0x9d, 0x01, 0x2a)
+        (memory[10], memory[11]) = (UInt8(truncatingIfNeeded: width), UInt8(width >> 8))
+        (memory[12], memory[13]) = (UInt8(truncatingIfNeeded: height), UInt8(height >> 8))
+    }
+
+    /// Returns the layer of a video packet.
+    static func layer(of payload: UnsafeRawBufferPointer) -> Int? {
+        guard payload.count > layerMark, layers.indices.contains(Int(payload[layerMark])) else { return nil }
+        return Int(payload[layerMark])
+    }
+}

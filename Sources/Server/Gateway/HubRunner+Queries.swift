@@ -1,0 +1,34 @@
+import DequeModule
+import NIOCore
+import Signaling
+
+/// Sends queries to storage and the push registry, and returns the answers to the hub.
+extension HubRunner {
+    /// Counts the queries among the effects, including those that will wait for a commit. Answers and removes those
+    /// that exceed the limit.
+    func beginQueries(_ effects: [Effect]) -> [Effect] {
+        guard effects.contains(where: { if case .query = $0 { true } else { false } }) else { return effects }
+        return effects.filter { effect in
+            guard case .query(let question) = effect else { return true }
+            let slot = hub.socket(of: question.client).flatMap { sockets[$0]?.slot }
+            guard let error = queries.begin(question, in: slot, clientBudgets) else { return true }
+            inputs.append(.answered(question, .refused(error)))
+            return false
+        }
+    }
+
+    /// Runs a query. All earlier changes are already committed, so the result includes them.
+    func query(_ question: Question) {
+        let runner = NIOLoopBound(self, eventLoop: eventLoop)
+        let (handler, now, eventLoop) = (queryHandler, clock.wallNow, eventLoop)
+        Task {
+            let finding = await handler.finding(for: question, now: now)
+            eventLoop.execute {
+                // Data stored because of the answer is charged to the slot that the query holds, even if the client is
+                // gone.
+                runner.value.submit(.answered(question, finding))
+                runner.value.queries.end(question, runner.value.clientBudgets)
+            }
+        }
+    }
+}

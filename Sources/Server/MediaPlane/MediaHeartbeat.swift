@@ -1,0 +1,24 @@
+/// Detects whether the media loop still runs. Without packets the loop waits indefinitely, so silence proves nothing.
+/// It therefore receives heartbeat requests, and must answer each within ``limit``.
+struct MediaHeartbeat: Equatable, Sendable {
+    /// The time limit for an answer. One pass of the loop takes milliseconds. If it takes this long, the loop has
+    /// stopped, even on an overloaded machine.
+    static let limit: Duration = .seconds(5)
+
+    /// When the unanswered request was sent.
+    private var askedAt: SuspendingClock.Instant?
+
+    /// Records a request. Returns false if one is still unanswered, because requests must not accumulate in a loop that
+    /// has stopped.
+    mutating func ask(at now: SuspendingClock.Instant) -> Bool {
+        guard askedAt == nil else { return false }
+        askedAt = now
+        return true
+    }
+
+    mutating func answered() { askedAt = nil }
+
+    func isResponsive(at now: SuspendingClock.Instant) -> Bool {
+        askedAt.map { now - $0 < Self.limit } ?? true
+    }
+}

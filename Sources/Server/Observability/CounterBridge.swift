@@ -1,0 +1,24 @@
+import Metrics
+import Synchronization
+
+/// A counter for a total that is counted elsewhere.
+final class CounterBridge: Sendable {
+    private let counter: Counter
+    private let old: Gauge?
+    private let last = Mutex(UInt64(0))
+
+    /// - Parameter isNew: whether the metric never had the old name.
+    init(_ name: String, isNew: Bool = false, dimensions: [(String, String)] = []) {
+        counter = Counter(label: name + "_total", dimensions: dimensions)
+        old = isNew ? nil : Gauge(label: name)
+    }
+
+    func record(_ total: UInt64) {
+        old?.record(total)
+        let added = last.withLock { last in
+            defer { last = max(last, total) }
+            return total > last ? total - last : 0
+        }
+        counter.increment(by: Int64(clamping: added))
+    }
+}

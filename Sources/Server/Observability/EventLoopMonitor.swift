@@ -1,0 +1,40 @@
+import CoreMetrics
+import NIOCore
+
+/// A timer on the gateway's event loop that checks whether the loops run.
+///
+/// It measures how late it fires, which is how long all other work on the loop waits. It sends a heartbeat request to
+/// the media loop. It also notifies the supervisor that the event loop runs: if the loop is stuck, the notifications
+/// stop and the supervisor restarts the server. Used only on the gateway's loop.
+final class EventLoopMonitor {
+    /// Short enough to notice stalls between two scrapes, and long enough to cause no load.
+    private static let longestPeriod = TimeAmount.milliseconds(500)
+
+    private let eventLoop: any EventLoop
+    private let metrics: GatewayMetrics
+    private let media: MediaPlane?
+    private let supervisor: Supervisor?
+    private let period: TimeAmount
+
+    init(eventLoop: any EventLoop, metrics: GatewayMetrics, media: MediaPlane?, supervisor: Supervisor?) {
+        (self.eventLoop, self.metrics, self.media) = (eventLoop, metrics, media)
+        self.supervisor = supervisor?.watchdogTimeout == nil ? nil : supervisor
+        // sd_watchdog_enabled(3) recommends half of the timeout.
+        let half = supervisor?.watchdogTimeout.map { TimeAmount.nanoseconds($0 / 2) }
+        period = max(.milliseconds(1), min(Self.longestPeriod, half ?? Self.longestPeriod))
+    }
+
+    /// Starts the timer, which runs for as long as the loop. Call once.
+    func start() {
+        let due = NIODeadline.now() + period
+        let watch = NIOLoopBound(self, eventLoop: eventLoop)
+        eventLoop.scheduleTask(deadline: due) { watch.value.fired(due: due) }
+    }
+
+    private func fired(due: NIODeadline) {
+        metrics.loopLag.recordNanoseconds(max(0, (NIODeadline.now() - due).nanoseconds))
+        media?.askForSignOfLife()
+        supervisor?.tell(.watchdog)
+        start()
+    }
+}

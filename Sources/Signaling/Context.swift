@@ -1,0 +1,198 @@
+import DequeModule
+import Wire
+
+/// The context in which state machines handle events: the current time, shared settings, and lists of the letters and effects
+/// that they produce.
+///
+/// The hub keeps one turn and passes it to every state machine. Creating a new turn per event would copy the rules, and would
+/// lose the state of the random number generator, so that ids repeat.
+/// Invariant: letters and effects are kept in the order in which the state machines produced them.
+public struct Context: Sendable {
+    /// The buffer of letters is freed after more letters than this. A broadcast in a large session produces one letter per
+    /// member.
+    private static let maxKeptLetters = 4096
+
+    /// The current time. It stays the same for everything that one input causes.
+    package var moment = Moment(now: Timestamp(milliseconds: 0))
+    /// The time for timers and budgets.
+    package var now: Timestamp {
+        get { moment.now }
+        set { moment = Moment(now: newValue) }
+    }
+    /// The time of day, for tokens, bans, and all times that are stored or sent.
+    var wallNow: Timestamp { moment.wall }
+    /// What the current input may store.
+    package var permit = StoragePermit.all
+    private(set) var rules: Rules
+    private(set) var project: Project
+    private(set) var ice: ICEProvision
+    let version: String
+    let vapidKey: String?
+    var random: Randomness
+    var figures = Figures()
+    /// The space used by the files of all rooms. Unlike `figures`, it affects decisions of rooms.
+    var fileSpace = RoomFileSpace()
+    /// The disk space left for files.
+    var freeDisk = FreeDiskSpace()
+
+    /// Effects that the shell has not taken yet.
+    private var effects: [Effect] = []
+    /// Letters to other state machines, oldest first. This is a deque, because removing its first element moves the
+    /// letter. Reading it from an array would copy it, and retain everything in it.
+    package private(set) var letters: Deque<Letter> = []
+    /// The number of letters taken since the buffer was last empty.
+    private var taken = 0
+
+    package init(_ hubSettings: HubSettings, generator: any RandomNumberGenerator & Sendable) {
+        (rules, project) = (hubSettings.rules, hubSettings.project)
+        (ice, version, vapidKey) = (hubSettings.ice, hubSettings.version, hubSettings.vapidKey)
+        random = Randomness(generator)
+    }
+
+    var hubSettings: HubSettings {
+        HubSettings(rules: rules, project: project, ice: ice, version: version, vapidKey: vapidKey)
+    }
+
+    /// Replaces the rules, keys and ICE servers, starting with the next event.
+    mutating func adopt(_ settings: HubSettings) {
+        (rules, project, ice) = (settings.rules, settings.project, settings.ice)
+    }
+
+    // MARK: Taking letters and effects
+
+    /// Removes and returns the oldest letter.
+    package mutating func nextLetter() -> Letter? {
+        guard let letter = letters.popFirst() else {
+            if taken > Self.maxKeptLetters { letters = [] }
+            taken = 0
+            return nil
+        }
+        taken += 1
+        return letter
+    }
+
+    /// Removes and returns all effects, in order.
+    mutating func takeEffects() -> [Effect] {
+        defer { effects = [] }
+        return effects
+    }
+
+    // MARK: Sending letters and effects
+
+    mutating func tell(_ letter: Letter) { letters.append(letter) }
+
+    mutating func send(_ message: ServerMessage, to client: ConnectionID) {
+        letters.append(.client(client, .deliver(message)))
+    }
+
+    mutating func ok(_ request: Request) { send(.ok(.init(re: request.re)), to: request.client) }
+
+    /// Refuses to admit a client to a room. A bad token closes the connection, as it does for a session.
+    mutating func refuse(_ application: RoomApplication, _ error: WireError) {
+        figures.rooms.joins[error.code.rawValue, default: 0] += 1
+        let (client, re) = (application.applicant.client, application.re)
+        if error.code.isToken {
+            tell(.client(client, .joinRefused(re: re, error, match: nil)))
+        } else {
+            fail(error, application.request)
+        }
+    }
+
+    mutating func fail(_ error: WireError, _ request: Request) { fail(error, re: request.re, to: request.client) }
+
+    /// - Parameter re: the request that the error answers; nil if it answers none.
+    mutating func fail(_ error: WireError, re: UInt64?, to client: ConnectionID) {
+        send(.error(.init(error, re: re)), to: client)
+    }
+
+    mutating func persist(_ change: Change) { effects.append(.persist(change)) }
+    mutating func transmit(_ socket: SocketID, _ bytes: [UInt8]) { effects.append(.transmit(socket, bytes)) }
+    mutating func media(_ command: MediaCommand) { effects.append(.media(command)) }
+    mutating func reply(_ socket: SocketID, _ reply: ResourceReply) { effects.append(.reply(socket, reply)) }
+    mutating func answer(_ socket: SocketID, _ reply: RoomReply) { effects.append(.answer(socket, reply)) }
+    mutating func deleteFile(_ file: RoomFileID) { effects.append(.deleteFile(file)) }
+    mutating func query(_ question: Question) { effects.append(.query(question)) }
+    /// - Parameter notice: `expires` is a time of the timers' clock. The push services receive it by the wall clock.
+    mutating func push(_ identity: IdentityID, _ notice: PushNotice) {
+        var notice = notice
+        notice.expires = moment.wall(at: notice.expires)
+        effects.append(.push(identity, notice))
+    }
+
+    mutating func close(_ socket: SocketID, _ code: CloseCode, _ reason: String) {
+        effects.append(.close(socket, code, reason))
+    }
+}
+
+extension Context {
+    /// Returns a session and a new token for joining it.
+    ///
+    /// - Parameters:
+    ///   - match: the match or call whose end invalidates the token.
+    ///   - identity: the only person who may use the token; nil for a legacy client, whose program joins with another
+    ///     identity.
+    mutating func admission(to session: SessionID, _ role: Role, match: MatchID?, for identity: IdentityID? = nil)
+        -> Admission
+    {
+        let claims = SessionTokenClaims(
+            session: session, role: role, match: match, identity: identity, lifetime: rules.matchTokenLifetime)
+        let token = project.makeSessionToken(claims, now: wallNow, using: &random)
+        return Admission(session: session, token: token)
+    }
+}
+
+/// The random number generator for ids and tokens.
+///
+/// Stores the generator as an existential, because a type parameter of `Context` would make every state machine generic. The shell
+/// is another module and would run the generic code unspecialized. `SystemRandomNumberGenerator` has no state and a seeded
+/// generator has a few words, so both are stored inline without allocation. The remaining cost is one dynamic call per random
+/// number.
+struct Randomness: RandomNumberGenerator, Sendable {
+    private var source: any RandomNumberGenerator & Sendable
+
+    init(_ source: any RandomNumberGenerator & Sendable) { self.source = source }
+
+    mutating func next() -> UInt64 { source.next() }
+}
+
+/// A request from a client connection, answered exactly once.
+struct Request: Equatable, Sendable {
+    var client: ConnectionID
+    /// The number of the request. The answer has the same number.
+    var re: UInt64
+
+    init(_ client: ConnectionID, _ re: UInt64) { (self.client, self.re) = (client, re) }
+}
+
+/// Counts for metrics and `roulette.count`. With several nodes, each node counts only its own.
+struct Figures: Equatable, Sendable {
+    /// Clients that are connected or can still resume.
+    var online = 0
+    /// People who are online on at least one connected device.
+    var present = 0
+    var refusals = BandwidthRefusals()
+    var rooms = RoomFigures()
+}
+
+/// Totals of all rooms.
+public struct RoomFigures: Equatable, Sendable {
+    /// The people in rooms, and the people waiting until a host admits them, counted once per device.
+    public var people = 0
+    public var waiting = 0
+    /// Requests to join since the start, by outcome: `joined`, `waiting`, or an error code.
+    public var joins: [String: Int] = [:]
+
+    public init() {}
+}
+
+/// Requests refused since the start because a session or the server had reached its bandwidth limit.
+public struct BandwidthRefusals: Equatable, Sendable {
+    /// Streams with video.
+    public var streams = 0
+    /// Subscriptions with video.
+    public var subscriptions = 0
+    /// Offers for new peer connections.
+    public var connections = 0
+
+    public init() {}
+}

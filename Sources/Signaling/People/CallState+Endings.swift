@@ -1,0 +1,140 @@
+import Wire
+
+/// Handles the end of calls: which devices are notified, what is logged, and which ended calls are sent again until a device
+/// marks them as seen.
+extension CallState {
+    /// How long a missed-call notification stays valid.
+    private static let missedNoticeLife: Duration = .seconds(86_400)
+
+    /// - Returns: the call if the two people were connected, otherwise nil.
+    mutating func over(_ end: CallEnd, _ snapshot: PersonSnapshot, _ context: inout Context) -> Part? {
+        let part = self[end.record.call]
+        self[end.record.call] = nil
+        if case .entering(let client, let re?, _)? = part?.state {
+            wrongCallState(Request(client, re), "This call has already ended.", &context)
+        }
+        let recipients = recipients(to: end, part, snapshot)
+        var record = end.record
+        let isDelivered = part?.ending != nil || recipients.contains { snapshot.devices.isLive($0.client) }
+        record.isSeen = isDelivered && record.outcome != .missed
+        if record.outcome != .merged { keep(record, snapshot, &context) }
+        if let client = part?.ending, let re = part?.endingRequest {
+            // Answer only after the end of the call is stored.
+            context.send(.ok(.init(re: re)), to: client)
+        }
+        let other = context.project.personID(of: record.other)
+        for recipient in recipients {
+            let ended = CallNotice.Ended(record, as: recipient.outcome, into: end.into, other)
+            context.send(.call(.ended(ended)), to: recipient.client)
+        }
+        wake(record, part, snapshot, &context)
+        if let part, part.direction == .outgoing {
+            unanswered.count(record, context)
+            if let other = end.into { merge(into: other, part, snapshot, &context) }
+        }
+        return part.flatMap { $0.acceptedAt == nil ? nil : $0 }
+    }
+
+    private struct Recipient {
+        var client: ConnectionID
+        var outcome: CallOutcome
+    }
+
+    /// Returns the devices to notify of the end of a call, each with the outcome to show. These are the devices involved in the
+    /// call. If none of those is connected and the other person ended the call, all online devices are notified too. A merged
+    /// call continues as another call, so only the involved devices are notified.
+    private func recipients(to end: CallEnd, _ part: Part?, _ snapshot: PersonSnapshot) -> [Recipient] {
+        let outcome = end.record.outcome
+        let present = snapshot.devices.present.map { Recipient(client: $0, outcome: outcome) }
+        guard let part else { return present }
+        var clients: Set<ConnectionID> = []
+        // The device that decided the outcome. The other devices show that the call was handled elsewhere.
+        var chosen: ConnectionID?
+        switch part.state {
+        case .asked: break
+        case .ringing(let rung):
+            clients = rung
+            chosen = part.ending ?? (end.into == nil ? nil : engaged?.holder)
+        case .entering(let client, _, let rung): (clients, chosen) = (rung.union([client]), client)
+        case .placed(let client), .accepted(let client, _): if let client { clients = [client] }
+        }
+        if let ending = part.ending { clients.insert(ending) }
+        let involved = clients.sorted().filter { snapshot.devices[$0] != nil }.map { client in
+            Recipient(client: client, outcome: (chosen ?? client) == client ? outcome : outcome.elsewhere)
+        }
+        if part.ending != nil || outcome == .merged || involved.contains(where: { snapshot.devices.isLive($0.client) })
+        {
+            return involved
+        }
+        return involved + present.filter { !clients.contains($0.client) }
+    }
+
+    private mutating func keep(_ record: CallRecord, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        context.persist(.callLogged(record, of: snapshot.id))
+        guard !record.isSeen else { return }
+        unseen.append(record)
+    }
+
+    /// Updates the push notification of the call: withdraws it, or turns it into a missed-call notification.
+    private func wake(_ record: CallRecord, _ part: Part?, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        guard let part, part.wasPushed, snapshot.devices.hasPush else { return }
+        let isMissed = record.outcome == .missed
+        let expires = isMissed ? context.now + Self.missedNoticeLife : part.offer.ringsUntil
+        context.push(snapshot.id, PushNotice(call: part.id, kind: isMissed ? .missed : .over, expires: expires))
+    }
+
+    /// Withdraws the push notifications of ringing calls.
+    func withdrawPushes(_ snapshot: PersonSnapshot, _ context: inout Context) {
+        for part in parts where part.wasPushed && snapshot.devices.hasPush {
+            context.push(snapshot.id, PushNotice(call: part.id, kind: .over, expires: part.offer.ringsUntil))
+        }
+    }
+
+    /// Merges the calls that two people placed to each other: the device that placed this call accepts the other call. If that
+    /// device has not reconnected since a server restart, the other call rings on the connected devices instead.
+    private mutating func merge(into other: CallID, _ mine: Part, _ snapshot: PersonSnapshot, _ context: inout Context)
+    {
+        guard case .placed(let client) = mine.state, var part = self[other], part.ending == nil else { return }
+        guard let client else { return ring(other, snapshot, &context) }
+        switch part.state {
+        case .asked: part.state = .entering(client, re: nil, rung: [])
+        case .ringing(let rung): part.state = .entering(client, re: nil, rung: rung)
+        case .placed, .entering, .accepted: return
+        }
+        self[other] = part
+        context.tell(.call(other, .accept(snapshot.id, video: mine.offer.video)))
+    }
+
+    mutating func seen(_ call: CallID, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        if unseen.remove(call) { context.persist(.callSeen(call, by: snapshot.id)) }
+        context.ok(request)
+    }
+
+    // MARK: Ending all calls
+
+    /// Ends all calls with `other`, whom this person has just blocked.
+    func endAll(with other: IdentityID, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        for part in parts where part.offer.other.identity == other { end(part, .hungUp, snapshot, &context) }
+    }
+
+    /// Ends all calls of this person, because the person was deleted or banned.
+    func endAll(_ leaving: CallLeaving, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        for part in parts { end(part, leaving, snapshot, &context) }
+    }
+
+    private func end(_ part: Part, _ leaving: CallLeaving, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        guard part.ending == nil else { return }
+        context.tell(.call(part.id, .leave(snapshot.id, leaving)))
+    }
+}
+
+extension CallOutcome {
+    /// The outcome to show on devices that rang while another device accepted or declined the call.
+    fileprivate var elsewhere: CallOutcome {
+        switch self {
+        case .declined: .declinedElsewhere
+        case .merged: .answeredElsewhere
+        default: self
+        }
+    }
+}

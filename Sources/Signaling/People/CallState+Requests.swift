@@ -1,0 +1,227 @@
+import Wire
+
+/// Handles ringing and active calls: accepting, updating, rejoining and ending them.
+extension CallState {
+    // MARK: Accepting
+
+    /// - Returns: true if the device may accept the call. `Person` must then leave the roulette before it notifies the call's
+    ///   state machine.
+    mutating func accept(_ verb: CallVideo, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context)
+        -> Bool
+    {
+        guard let part = self[verb.call] else {
+            noCall(request, &context)
+            return false
+        }
+        guard case .ringing(let rung) = part.state, part.ending == nil else {
+            wrongCallState(request, "This call is no longer ringing here.", &context)
+            return false
+        }
+        guard asking == nil else {
+            wrongCallState(request, "Your own call is still being placed. Try again in a moment.", &context)
+            return false
+        }
+        if let engaged = engaged {
+            // The end of the current call must not answer any request: neither the request to accept this call nor an earlier
+            // `call.end` from another device.
+            self[engaged.id]?.endingRequest = nil
+            leave(engaged.id, by: request.client, snapshot, &context)
+        }
+        self[part.id]?.state = .entering(request.client, re: request.re, rung: rung)
+        return true
+    }
+
+    /// Handles a call that both people have agreed to. The device that accepted, placed or rejoined the call may now join its
+    /// session.
+    mutating func accepted(_ agreement: CallAgreement, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        guard var part = self[agreement.call] else { return }
+        let (client, re, rung): (ConnectionID?, UInt64?, Set<ConnectionID>) =
+            switch part.state {
+            case .entering(let client, let re, let rung): (client, re, rung)
+            case .placed(let client), .accepted(let client, _): (client, nil, [])
+            case .asked, .ringing: (nil, nil, [])
+            }
+        part.state = .accepted(client, agreement.admission.session)
+        part.acceptedAt = agreement.since
+        if part.wasPushed {
+            part.wasPushed = false
+            context.push(snapshot.id, PushNotice(call: part.id, kind: .over, expires: part.offer.ringsUntil))
+        }
+        self[part.id] = part
+        unanswered.forget(part.offer.other.identity)
+        for other in rung.sorted() where other != client && snapshot.devices[other] != nil {
+            let record = part.record(.answeredElsewhere)
+            context.send(.call(.ended(.init(record, part.offer.other.person))), to: other)
+        }
+        guard let client else { return }
+        var message = CallNotice.Accepted()
+        (message.re, message.call, message.video) = (re, part.id, part.offer.video)
+        message.person = part.offer.other.info
+        (message.withVideo, message.since) = (agreement.withVideo, agreement.since)
+        (message.admission, message.mediaMode) = (agreement.admission, agreement.mediaMode)
+        context.send(.call(.accepted(message)), to: client)
+    }
+
+    // MARK: During a call
+
+    func update(_ verb: CallVideo, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        guard let part = self[verb.call] else { return noCall(request, &context) }
+        guard case .accepted(let holder, _) = part.state, part.ending == nil else {
+            return wrongCallState(request, "This call has not been accepted yet.", &context)
+        }
+        guard holder == request.client else { return onOtherDevice(request, &context) }
+        context.ok(request)
+        context.tell(.call(part.id, .video(snapshot.id, verb.video)))
+    }
+
+    private func onOtherDevice(_ request: Request, _ context: inout Context) {
+        let error = WireError(.elsewhere, "This call is active on your other device. End it there first.")
+        context.fail(error, request)
+    }
+
+    /// Handles a device's request to rejoin a call after a server restart, or instead of another device that has lost its
+    /// connection.
+    mutating func rejoin(_ call: CallID, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        guard var part = self[call] else { return noCall(request, &context) }
+        guard part.ending == nil else {
+            return wrongCallState(request, "This call is already ending. Wait for call.ended.", &context)
+        }
+        if let holder = part.holder, holder != request.client, snapshot.devices.isLive(holder) {
+            return onOtherDevice(request, &context)
+        }
+        switch part.state {
+        case .asked, .entering:
+            wrongCallState(request, "This call is still connecting. Try again in a moment.", &context)
+        case .ringing(let rung):
+            part.state = .ringing(rung.union([request.client]))
+            self[call] = part
+            tellIncoming(part, re: request.re, to: request.client, &context)
+            tellRinging(part, snapshot, &context)
+        case .placed:
+            part.state = .placed(request.client)
+            self[call] = part
+            tellPlaced(part.offer, request, &context)
+            context.tell(.call(call, .away(snapshot.id, false)))
+        case .accepted(let holder, let session):
+            if let holder, holder != request.client {
+                // First free the place that the old device has in the session.
+                context.tell(.client(holder, .leftSession(session, .forceDisconnected)))
+                context.tell(.session(session, .gone(holder, .networkDisconnected)))
+            }
+            part.state = .entering(request.client, re: request.re, rung: [])
+            self[call] = part
+            context.tell(.call(call, .rejoin(snapshot.id)))
+        }
+    }
+
+    // MARK: Ending
+
+    mutating func decline(_ call: CallID, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        guard let part = self[call] else { return noCall(request, &context) }
+        guard part.rung != nil else {
+            return wrongCallState(request, "This call is not ringing here. Use call.end instead.", &context)
+        }
+        end(part, request, snapshot, &context)
+    }
+
+    mutating func cancel(_ call: CallID, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        guard let part = self[call] else { return noCall(request, &context) }
+        guard case .placed = part.state else {
+            return wrongCallState(request, "This call can no longer be canceled. Use call.end instead.", &context)
+        }
+        end(part, request, snapshot, &context)
+    }
+
+    mutating func end(_ part: Part, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        guard part.ending == nil else {
+            return wrongCallState(request, "This call is already ending. Wait for call.ended.", &context)
+        }
+        self[part.id]?.endingRequest = request.re
+        leave(part.id, by: request.client, snapshot, &context)
+    }
+
+    private mutating func leave(
+        _ call: CallID, by client: ConnectionID, _ snapshot: PersonSnapshot, _ context: inout Context
+    ) {
+        self[call]?.ending = client
+        context.tell(.call(call, .leave(snapshot.id, .hungUp)))
+    }
+
+    // MARK: Devices
+
+    /// Rings a device that went online or reconnected.
+    mutating func appeared(_ client: ConnectionID, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        for part in parts {
+            guard let rung = part.rung, part.ending == nil else { continue }
+            var part = part
+            if !rung.contains(client) {
+                part.state = .ringing(rung.union([client]))
+                self[part.id] = part
+                tellIncoming(part, re: nil, to: client, &context)
+            }
+            tellRinging(part, snapshot, &context)
+        }
+    }
+
+    /// Notifies the caller of how many devices are ringing.
+    private func tellRinging(_ part: Part, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        let live = part.rung?.count { snapshot.devices.isLive($0) } ?? 0
+        context.tell(.call(part.id, .rings(devices: live)))
+    }
+
+    func dropped(_ client: ConnectionID, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        for part in parts {
+            if part.holder == client { context.tell(.call(part.id, .away(snapshot.id, true))) }
+            if part.rung?.contains(client) ?? false { tellRinging(part, snapshot, &context) }
+        }
+    }
+
+    mutating func returned(_ client: ConnectionID, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        for part in parts where part.holder == client { context.tell(.call(part.id, .away(snapshot.id, false))) }
+        if snapshot.devices.hasAppeared(client) { appeared(client, snapshot, &context) }
+    }
+
+    /// Handles the departure of a device. The device is already removed from `devices`.
+    mutating func departed(
+        _ client: ConnectionID, wasDropped: Bool, _ snapshot: PersonSnapshot, _ context: inout Context
+    ) {
+        if asking?.client == client { asking = nil }
+        for var part in parts {
+            if part.holder == client, part.ending == nil {
+                if !wasDropped { part.ending = client }
+                self[part.id] = part
+                context.tell(.call(part.id, .leave(snapshot.id, wasDropped ? .lost : .hungUp)))
+            } else if var rung = part.rung, rung.remove(client) != nil {
+                part.state = .ringing(rung)
+                self[part.id] = part
+                let isOutOfReach = !snapshot.devices.hasPush && !snapshot.devices.hasAppeared
+                if isOutOfReach {
+                    context.tell(.call(part.id, .outOfReach))
+                } else {
+                    tellRinging(part, snapshot, &context)
+                }
+            }
+        }
+    }
+
+    // MARK: Restart
+
+    /// Restores this person's side of a call after a restart. The person's devices rejoin the call when they reconnect.
+    mutating func restore(_ call: StoredCall, _ snapshot: PersonSnapshot, _ context: Context) {
+        let isCaller = call.caller == snapshot.id
+        let identity = isCaller ? call.callee : call.caller
+        let other = Counterpart(
+            identity: identity, person: context.project.personID(of: identity),
+            name: isCaller ? call.calleeName : call.callerName, isOnline: false
+        )
+        let offer = CallOffer(
+            call: call.id, other: other, video: call.video, placedAt: call.placedAt, ringsUntil: call.ringsUntil
+        )
+        let state: State =
+            call.acceptedAt != nil ? .accepted(nil, call.session) : isCaller ? .placed(nil) : .ringing([])
+        var part = Part(offer: offer, direction: isCaller ? .outgoing : .incoming, state: state)
+        part.acceptedAt = call.acceptedAt
+        part.wasPushed = part.rung != nil && snapshot.devices.hasPush
+        parts.append(part)
+    }
+}

@@ -1,0 +1,74 @@
+import Wire
+
+/// What other people can know about a person: the public id and the profile.
+struct PersonProfile: Equatable, Sendable {
+    let id: PersonID
+    private(set) var profile: Profile
+    /// Whether the profile is stored. Only then can other people find this person by public id.
+    private(set) var isKnown: Bool
+    /// When the profile was last stored, if that is known. Profiles that are not used for a long time are deleted.
+    private var usedAt: Timestamp?
+    /// How often the use of an unchanged profile is stored.
+    static let useInterval: Duration = .seconds(86400)
+
+    init(_ id: PersonID, _ profile: Profile?, usedAt: Timestamp?) {
+        (self.id, self.profile, isKnown, self.usedAt) = (id, profile ?? Profile(), profile != nil, usedAt)
+    }
+
+    /// The name that other people see.
+    var shownName: String { profile.name.isEmpty ? PersonName.generated(id) : profile.name }
+
+    /// Whether the person is online and visible to others.
+    func isSeenOnline(with devices: DeviceList) -> Bool { profile.isVisible && devices.isThere }
+
+    /// Returns the profile with these settings applied. A name from a user token takes precedence over the name in the
+    /// settings.
+    func profile(_ settings: Appearance, vouchedName: String?) throws(WireError) -> Profile {
+        var wanted = profile
+        if let name = settings.name {
+            guard let name = PersonName.normalized(name) else { throw PersonName.invalid }
+            wanted.name = name
+        }
+        if let vouchedName { wanted.name = vouchedName }
+        wanted.isVisible = settings.visible ?? profile.isVisible
+        wanted.doNotDisturb = settings.doNotDisturb ?? profile.doNotDisturb
+        wanted.ringable = settings.ringable ?? profile.ringable
+        return wanted
+    }
+
+    /// Returns an error if this profile must be stored but currently cannot be.
+    func refusal(of wanted: Profile, _ context: Context) -> WireError? {
+        wanted != profile || !isKnown ? context.permit.refusal(of: .optional) : nil
+    }
+
+    /// - Returns: true if the profile changed.
+    mutating func become(_ wanted: Profile, of identity: IdentityID, _ context: inout Context) -> Bool {
+        let hasChanged = wanted != profile
+        profile = wanted
+        if hasChanged || !isKnown || (isUseUnrecorded(context.wallNow) && context.permit == .all) {
+            store(identity, &context)
+        }
+        return hasChanged
+    }
+
+    private func isUseUnrecorded(_ now: Timestamp) -> Bool { usedAt.map { now - $0 >= Self.useInterval } ?? false }
+
+    private mutating func store(_ identity: IdentityID, _ context: inout Context) {
+        // Other people can now find this person by public id.
+        isKnown = true
+        // Never set an earlier time: a clock that is temporarily behind must not make the profile look unused.
+        let now = max(usedAt ?? context.wallNow, context.wallNow)
+        usedAt = now
+        context.persist(.profile(identity, id, profile, at: now))
+    }
+
+    /// Stores a profile for a person who has so far only used the roulette. Anyone who knows the public ID can then
+    /// find this person.
+    mutating func becomeKnown(as name: String, of identity: IdentityID, _ context: inout Context) {
+        guard !isKnown else { return }
+        profile.name = name
+        store(identity, &context)
+    }
+
+    mutating func forget() { (profile, isKnown, usedAt) = (Profile(), false, nil) }
+}

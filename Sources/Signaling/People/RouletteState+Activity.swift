@@ -1,0 +1,46 @@
+import Wire
+
+/// What a person does in the roulette.
+extension RouletteState {
+    /// The settings of a search. They are kept during a chat, so that "Next" can search again with the same settings.
+    struct Search: Equatable, Sendable {
+        var client: ConnectionID
+        var mode: ChatMode
+        var interests: [String]
+        var name: String
+    }
+
+    struct Partner: Equatable, Sendable {
+        var identity: IdentityID
+        /// The partner's address, reduced to the block of addresses that limits count as one.
+        var address: String
+    }
+
+    struct Chat: Equatable, Sendable {
+        var match: MatchID
+        var partner: IdentityID
+        /// The partner's address for a report, reduced to the block of addresses that limits count as one.
+        var partnerAddress: String
+        var session: SessionID
+        var began: Timestamp
+        var isReported = false
+        var ended: Timestamp?
+    }
+
+    /// Legal transitions: `idle` → `penalized`, `waiting`; `penalized` → `waiting`, `away`, `idle`; `waiting` → `reserved`,
+    /// `away`, `idle`; `reserved` → `chatting`, `waiting`, `away`, `idle`; `chatting` → `waiting`, `penalized`, `away`, `idle`;
+    /// `away` → `waiting`, `penalized`, `idle`.
+    enum Activity: Equatable, Sendable {
+        case idle
+        /// The person skipped too often, and enters the queue at this time.
+        case penalized(Search, until: Timestamp)
+        /// The person has an entry in the pool.
+        case waiting(Search)
+        /// The pool has reserved the person for this match.
+        case reserved(Search, MatchID)
+        case chatting(Search, Chat)
+        /// The person was searching when their device lost its connection. When the device reconnects, they enter at the end of
+        /// the queue.
+        case away(Search)
+    }
+}

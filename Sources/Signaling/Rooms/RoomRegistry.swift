@@ -1,0 +1,235 @@
+import Wire
+
+/// Tracks which rooms exist. Decides who may create one, and how often an address may try passwords.
+///
+/// Owns the names and the limits. The rooms own everything else.
+struct RoomRegistry: Machine {
+    /// The creator of a room, for the limits.
+    private struct Creator: Sendable {
+        /// Nil for a room of the operators.
+        var identity: IdentityID?
+        /// Nil also after a restart, because addresses are not stored.
+        var address: String?
+        var isPersistent = false
+    }
+
+    /// Maximum number of addresses with a separate budget for passwords. Further addresses share one budget.
+    private static let maxAddresses = 10_000
+
+    private var rooms: [RoomName: Creator] = [:]
+    private var perPerson: [IdentityID: Int] = [:]
+    private var perAddress: [String: Int] = [:]
+    /// The number of persistent rooms created by people, in total and by address.
+    private var persistent = 0
+    private var persistentPerAddress: [String: Int] = [:]
+    private var guesses = BudgetTable<String>(maxKeys: Self.maxAddresses)
+
+    /// The pause before deleting a stored room whose name another room has taken. Storage has just failed, so the
+    /// deletion is not tried immediately.
+    private static let deletionPause: Duration = .seconds(10)
+    /// When to delete such rooms. Each was stored once, so the limits on persistent rooms also limit these.
+    private var leftovers: [RoomID: Timestamp] = [:]
+
+    init() {}
+
+    var nextTimeout: Timestamp? { leftovers.values.min() }
+
+    mutating func handleTimeout(_ context: inout Context) {
+        for id in leftovers.filter({ $0.value <= context.now }).keys.sorted() {
+            leftovers[id] = nil
+            context.persist(.roomForgotten(id))
+        }
+    }
+
+    mutating func handle(_ event: RoomRegistryEvent, _ context: inout Context) {
+        switch event {
+        case .join(let application):
+            do throws(WireError) {
+                try join(application, &context)
+            } catch {
+                context.refuse(application, error)
+            }
+        case .operate(let request):
+            do throws(WireError) {
+                try operate(request, &context)
+            } catch {
+                context.answer(request.socket, .refused(error))
+            }
+        case .restore(let stored):
+            // The room's deletion was not stored, and its name has been taken since. After a restart, the old room
+            // would have the name again.
+            guard rooms[stored.name] == nil else {
+                return leftovers[stored.id] = context.now + Self.deletionPause
+            }
+            add(stored.name, Creator(identity: stored.creator))
+            setPersistent(true, stored.name)
+            context.tell(.room(stored.name, .restore(stored)))
+        case .wrongPassword(let address):
+            _ = guesses.take(address, context.rules.roomPasswordGuesses, now: context.now)
+        case .keep(let client, let re, let name, let change):
+            do throws(WireError) {
+                if let room = rooms[name], room.identity != nil, !room.isPersistent {
+                    try permitPersistent(room.address, context)
+                }
+            } catch {
+                return context.fail(error, Request(client, re))
+            }
+            context.tell(.room(name, .verb(client, re: re, .set(change))))
+        case .persistence(let name, let isPersistent): setPersistent(isPersistent, name)
+        case .ended(let name): forget(name)
+        }
+    }
+
+    private mutating func join(_ application: RoomApplication, _ context: inout Context) throws(WireError) {
+        if let name = application.join.name, rooms[name] != nil {
+            try permitPassword(application, context)
+            return context.tell(.room(name, .join(application)))
+        }
+        // A token is for an existing room, not for creating one.
+        guard context.rules.roomCreation == .everyone, application.applicant.grant == nil else {
+            throw WireError(.roomNotFound, "There is no room with this name. Ask for a new link.")
+        }
+        let applicant = application.applicant
+        guard !application.join.missesPassword else { throw .noRoomWithPassword }
+        try permitRoom(applicant, context)
+        if application.join.options?.persistent == true {
+            if let error = context.permit.refusal(of: .optional) { throw error }
+            try permitPersistent(applicant.address, context)
+        }
+        let settings = try RoomSettings(application.join.options, &context)
+        try application.permitMesh(settings.options)
+        let name = application.join.name ?? unusedName(&context)
+        add(name, Creator(identity: applicant.identity, address: applicant.address))
+        // The identity of a client of PerchRTC's protocol proves nothing, so it has no privileges.
+        let creator = applicant.isPerch ? nil : applicant.identity
+        context.tell(.room(name, .open(settings, creator: creator, formerID: application.join.room)))
+        context.tell(.room(name, .join(application)))
+    }
+
+    private mutating func add(_ name: RoomName, _ creator: Creator) {
+        rooms[name] = creator
+        if let identity = creator.identity { perPerson[identity, default: 0] += 1 }
+        if let address = creator.address { perAddress[address, default: 0] += 1 }
+    }
+
+    // MARK: Operators and applications
+
+    private mutating func operate(_ request: RoomRequest, _ context: inout Context) throws(WireError) {
+        let name: RoomName
+        switch request.action {
+        case .create(let wish): name = try create(wish, &context)
+        case .file(let room, _, let action):
+            guard rooms[room] != nil else { throw action.missing }
+            name = room
+        case .describe(let room), .change(let room, _), .close(let room), .token(let room, _):
+            guard rooms[room] != nil else { throw WireError(.roomNotFound, "No room has this name. Check it.") }
+            name = room
+        // The hub answers it.
+        case .list: return
+        }
+        context.tell(.room(name, .operate(request)))
+    }
+
+    /// Creates a room without a creator. It is persistent by default, because it would otherwise end before the first
+    /// person enters.
+    private mutating func create(_ wish: RoomCreationRequest, _ context: inout Context) throws(WireError) -> RoomName {
+        if let name = wish.name, rooms[name] != nil {
+            throw WireError(.roomExists, "This room already exists. Change or close it, or use another name.")
+        }
+        guard rooms.count < context.rules.maxRooms else {
+            throw WireError(
+                .rateLimited, "The limit rooms.maxRooms is reached: there are \(rooms.count) rooms. Close some.",
+                retryable: true, retryAfter: context.rules.roomEmptyGrace)
+        }
+        var options = wish.options ?? RoomChanges()
+        options.persistent = options.persistent ?? true
+        let settings = try RoomSettings(options, &context)
+        let name = wish.name ?? unusedName(&context)
+        add(name, Creator())
+        context.tell(.room(name, .open(settings, creator: nil)))
+        return name
+    }
+
+    // MARK: Limits
+
+    private func permitPassword(_ application: RoomApplication, _ context: Context) throws(WireError) {
+        guard application.join.password != nil else { return }
+        let wait = guesses.wait(application.applicant.address, context.rules.roomPasswordGuesses, now: context.now)
+        guard let wait else { return }
+        throw WireError(
+            .rateLimited, "Too many wrong passwords from your network. Try again in \(wait.roundedText).",
+            retryable: true, retryAfter: wait)
+    }
+
+    private func permitRoom(_ applicant: RoomApplicant, _ context: Context) throws(WireError) {
+        guard perPerson[applicant.identity] ?? 0 < context.rules.roomsPerPerson else {
+            throw WireError(
+                .rateLimited, "You already have \(context.rules.roomsPerPerson) rooms, the maximum. Use one of them.",
+                retryable: true, retryAfter: context.rules.roomEmptyGrace)
+        }
+        guard perAddress[applicant.address] ?? 0 < context.rules.roomsPerAddress, rooms.count < context.rules.maxRooms
+        else {
+            throw WireError(
+                .rateLimited, "This server has too many rooms. Join an existing one or try later.", retryable: true,
+                retryAfter: context.rules.roomEmptyGrace)
+        }
+    }
+
+    /// Limits persistent rooms, which may exist for a year. People can use only part of the server's capacity for them,
+    /// and each address only a small part of that. Otherwise nobody could create a room anymore.
+    private func permitPersistent(_ address: String?, _ context: Context) throws(WireError) {
+        let fromAddress = address.flatMap { persistentPerAddress[$0] } ?? 0
+        // Limit them to half of all rooms, even if an operator has changed only `maxRooms`.
+        let most = min(context.rules.maxPersistentRooms, context.rules.maxRooms / 2)
+        guard fromAddress < context.rules.persistentRoomsPerAddress, persistent < most else {
+            throw WireError(
+                .rateLimited, "This server has too many persistent rooms. Create one that is not persistent.",
+                retryable: true, retryAfter: context.rules.roomEmptyGrace)
+        }
+    }
+
+    /// Records whether a room is persistent. Rooms of the operators are not counted.
+    private mutating func setPersistent(_ isPersistent: Bool, _ name: RoomName) {
+        guard let room = rooms[name], room.identity != nil, room.isPersistent != isPersistent else { return }
+        rooms[name]?.isPersistent = isPersistent
+        persistent += isPersistent ? 1 : -1
+        guard let address = room.address else { return }
+        if isPersistent {
+            persistentPerAddress[address, default: 0] += 1
+        } else {
+            Self.release(address, in: &persistentPerAddress)
+        }
+    }
+
+    private func unusedName(_ context: inout Context) -> RoomName {
+        var name = RoomName.random(using: &context.random)
+        while rooms[name] != nil { name = RoomName.random(using: &context.random) }
+        return name
+    }
+
+    private mutating func forget(_ name: RoomName) {
+        setPersistent(false, name)
+        guard let creator = rooms.removeValue(forKey: name) else { return }
+        if let identity = creator.identity { Self.release(identity, in: &perPerson) }
+        if let address = creator.address { Self.release(address, in: &perAddress) }
+    }
+
+    private static func release<Key: Hashable>(_ key: Key, in counts: inout [Key: Int]) {
+        let count = (counts[key] ?? 1) - 1
+        counts[key] = count > 0 ? count : nil
+    }
+}
+
+extension RoomVerb.Join {
+    /// Whether the person expects a room with a password, which has ended, and would create one without. Members who
+    /// return may have a password that a host has since removed.
+    fileprivate var missesPassword: Bool {
+        room == nil && !(password ?? "").isEmpty && (options?.password ?? "").isEmpty
+    }
+}
+
+extension WireError {
+    fileprivate static let noRoomWithPassword = WireError(
+        .roomNoPassword,
+        "There is no room with this name and a password. It may have ended. To open one, omit the password.")
+}

@@ -1,0 +1,396 @@
+/// The client's end of a client connection (`protocol/README.md` §1 to §3): hello, numbering, acknowledgements, requests,
+/// pings, reconnecting and resuming.
+///
+/// A signaling client has no I/O and no clock. Its owner reports events, carries out the returned effects, and calls
+/// `handleTimeout` at the time `nextTimeout`. That time may change with every call.
+///
+/// ```swift
+/// var line = SignalClient(hello: hello, random: SystemRandomNumberGenerator())
+/// carryOut(line.handle(.connect, now: now))                              // .open(socket)
+/// carryOut(line.handle(.opened(socket), now: now))                       // .send(hello, on: socket)
+/// carryOut(line.handle(.received(bytes, on: socket), now: now))          // .connected(welcome, .first)
+/// carryOut(line.handle(.request(id, .count), now: now))                  // .send(request, on: socket), later .answered(id, …)
+/// ```
+///
+/// Invariants: each request gets exactly one `answered` or `failed`. Each numbered message of the server is delivered once,
+/// in order, unless `restarted` or `ended` reports a possible loss. `Options` limits how many messages are kept.
+public struct SignalClient: Sendable {
+    /// Legal transitions: `idle` → `opening`, `ended`; `opening` → `greeting`, `waiting`, `ended`; `greeting` →
+    /// `connected`, `waiting`, `ended`; `connected` → `waiting`, `ended`; `waiting` → `opening`, `ended`.
+    enum State: Equatable, Sendable {
+        case idle
+        case opening(Socket, until: Timestamp)
+        /// The hello was sent, and the welcome must arrive before `until`.
+        case greeting(Socket, until: Timestamp)
+        case connected(Socket, since: Timestamp)
+        /// Waiting until the next attempt to connect. `isRequested`: whether the server requested this pause.
+        case waiting(until: Timestamp, isRequested: Bool)
+        case ended(Ending)
+    }
+
+    /// The id of this client connection, and the secret with which a new socket resumes it (`protocol/README.md` §3).
+    struct Place: Equatable, Sendable {
+        var connection: ConnectionID
+        var secret: String
+    }
+
+    /// How long to wait after close codes 4408 and 4429 if the server names no time.
+    static let defaultPause = Duration.seconds(10)
+    /// The longest pause that a server can request after these codes. After a longer one the application would seem to have
+    /// stopped, and the network cannot shorten a requested pause.
+    static let longestPause = Duration.seconds(300)
+    /// The number of missed pings after which the server drops a socket (`protocol/README.md` §1).
+    private static let missedPings = 3
+    /// The minimum silence before a ping. A welcome with a shorter time cannot make this client ping more often.
+    private static let minSilence = Duration.seconds(1)
+
+    /// The hello to send on each new socket. `resume` is filled in automatically, and so is the `identity` of a
+    /// welcome. If the token expires, set a new token here.
+    public var hello: Hello
+    /// The most recent welcome, also while reconnecting and after the end; nil before the first welcome.
+    public private(set) var welcome: Welcome?
+    let options: Options
+    var random: any RandomNumberGenerator & Sendable
+    private(set) var state = State.idle
+    private(set) var socketCount: UInt64 = 0
+    private(set) var exchange: Exchange
+    /// What is needed to resume; nil before the first welcome and while there is no connection to resume.
+    private(set) var place: Place?
+    /// The reason why the next welcome will start a new connection; nil if there is none.
+    private var restartReason: WireError?
+    /// The unnumbered error that was the server's last message. It explains why the server closes the socket afterwards. If
+    /// another message follows, it explains nothing.
+    private var lastError: WireError?
+    private var backoff = Backoff()
+    private var liveness: Liveness?
+    private var connectDeadline: Timestamp?
+    /// The time at which the server gives up the dropped connection, so that it can no longer be resumed.
+    private(set) var placeDeadline: Timestamp?
+    /// Tells the server about a `leave` that happened while the connection was away.
+    var farewell: Farewell?
+
+    /// Creates a signaling client that does nothing until ``Event/connect``.
+    ///
+    /// - Parameters:
+    ///   - hello: the hello to send, which identifies the client. The member `resume` is ignored.
+    ///   - options: timeouts and limits.
+    ///   - random: the random number generator for the jitter of the backoff.
+    public init(hello: Hello, options: Options = Options(), random: any RandomNumberGenerator & Sendable) {
+        (self.hello, self.options, self.random) = (hello, options, random)
+        exchange = Exchange(bounds: options.replay, maxRequests: options.maxRequests)
+    }
+
+    // MARK: State
+
+    /// Whether the server has sent its welcome on the current socket.
+    public var isConnected: Bool { if case .connected = state { true } else { false } }
+
+    /// The reason why the signaling client ended; nil if it has not.
+    public var ending: Ending? { if case .ended(let ending) = state { ending } else { nil } }
+
+    /// The number of requests that have neither been answered nor failed, including requests that are waiting for a connection.
+    public var unansweredCount: Int { exchange.unansweredCount }
+
+    /// When the next attempt to connect begins; nil unless the signaling client is waiting for that time.
+    public var nextAttempt: Timestamp? { if case .waiting(let until, _) = state { until } else { nil } }
+
+    var socket: Socket? {
+        switch state {
+        case .opening(let socket, _), .greeting(let socket, _), .connected(let socket, _): socket
+        case .idle, .waiting, .ended: nil
+        }
+    }
+
+    // MARK: Events
+
+    /// Processes an event.
+    ///
+    /// - Returns: the effects, in order.
+    public mutating func handle(_ event: Event, now: Timestamp) -> [Effect] {
+        var effects: [Effect] = []
+        if farewell != nil { return depart(event, now) }
+        switch event {
+        case .connect: connect(now, &effects)
+        case .opened(let opened):
+            if case .opening(let socket, let until) = state, socket == opened { greet(on: socket, until, &effects) }
+        case .received(let bytes, let socket):
+            if socket == self.socket { receive(bytes, on: socket, now, &effects) }
+        case .heard(let socket):
+            if socket == self.socket { liveness?.heard(now: now) }
+        case .closed(let socket, let code):
+            if socket == self.socket { socketEnded(code, lastError ?? .closed(by: code), now, &effects) }
+        case .request(let id, let message): request(message, as: id, &effects)
+        case .networkChanged: networkChanged(now, &effects)
+        case .leave: leave(&effects)
+        }
+        return effects
+    }
+
+    // MARK: Time
+
+    /// When to call `handleTimeout`; nil for never. It may change with every call.
+    public var nextTimeout: Timestamp? {
+        var next: Timestamp?
+        func consider(_ time: Timestamp?) {
+            if let time { next = min(next ?? time, time) }
+        }
+        switch state {
+        case .idle: return nil
+        case .ended: return farewell?.nextTimeout
+        case .opening(_, let until), .greeting(_, let until), .waiting(let until, _): consider(until)
+        case .connected:
+            consider(exchange.acknowledgementDeadline)
+            consider(liveness?.deadline)
+        }
+        consider(connectDeadline)
+        consider(placeDeadline)
+        return next
+    }
+
+    /// Does everything that is due by now. A call before `nextTimeout` is harmless.
+    ///
+    /// - Returns: the effects, in order.
+    public mutating func handleTimeout(now: Timestamp) -> [Effect] {
+        var effects: [Effect] = []
+        if farewell != nil { return depart(nil, now) }
+        if let deadline = connectDeadline, deadline <= now {
+            if let socket { effects.append(.close(socket, .normal)) }
+            end(.abnormal, lastError ?? .connectFailed, &effects)
+            return effects
+        }
+        if let deadline = placeDeadline, deadline <= now { expire(&effects) }
+        switch state {
+        case .opening(let socket, let until), .greeting(let socket, let until):
+            if until <= now { abandon(socket, lastError ?? .connectFailed, now, &effects) }
+        case .waiting(let until, _): if until <= now { open(now, &effects) }
+        case .connected(let socket, _): keepAlive(socket, now, &effects)
+        case .idle, .ended: break
+        }
+        return effects
+    }
+
+    private mutating func keepAlive(_ socket: Socket, _ now: Timestamp, _ effects: inout [Effect]) {
+        if let deadline = exchange.acknowledgementDeadline, deadline <= now { acknowledge(on: socket, &effects) }
+        switch liveness?.check(now: now) {
+        case .ping: send(.ping, on: socket, &effects)
+        case .dead: abandon(socket, .silentServer, now, &effects)
+        case nil: break
+        }
+    }
+
+    // MARK: Connecting
+
+    private mutating func connect(_ now: Timestamp, _ effects: inout [Effect]) {
+        guard state == .idle else { return }
+        connectDeadline = options.connectTimeout.map { now + $0 }
+        open(now, &effects)
+    }
+
+    private mutating func open(_ now: Timestamp, _ effects: inout [Effect]) {
+        socketCount += 1
+        let socket = Socket(number: socketCount)
+        state = .opening(socket, until: now + options.welcomeTimeout)
+        lastError = nil
+        effects.append(.open(socket))
+    }
+
+    private mutating func greet(on socket: Socket, _ until: Timestamp, _ effects: inout [Effect]) {
+        state = .greeting(socket, until: until)
+        var hello = hello
+        // The member `received` of the hello also acknowledges messages, so no separate acknowledgement is due.
+        hello.resume = place.map { Hello.Resume(secret: $0.secret, received: exchange.acknowledge()) }
+        send(.hello(hello), on: socket, &effects)
+    }
+
+    private mutating func welcomed(
+        _ welcome: Welcome, on socket: Socket, _ now: Timestamp, _ effects: inout [Effect]
+    ) {
+        let fits = welcome.resumed ? welcome.connection == place?.connection : welcome.received == 0
+        guard fits else { return startOver(socket, now, &effects) }
+        if place != nil, !welcome.resumed { forgetPlace(because: lastError ?? .connectionRestarted, &effects) }
+        guard let missing = exchange.replay(after: welcome.received) else { return startOver(socket, now, &effects) }
+        self.welcome = welcome
+        if let identity = welcome.identity, hello.token == nil { hello.identity = identity }
+        place = Place(connection: welcome.connection, secret: welcome.resume.secret)
+        state = .connected(socket, since: now)
+        liveness = Liveness(now: now, silence: Self.silence(welcome))
+        (lastError, connectDeadline, placeDeadline) = (nil, nil, nil)
+        for bytes in missing { effects.append(.send(bytes, on: socket)) }
+        let start = welcome.resumed ? Start.resumed : restartReason.map { .restarted(because: $0) } ?? .first
+        restartReason = nil
+        effects.append(.connected(welcome, start))
+    }
+
+    private static func silence(_ welcome: Welcome) -> Duration { max(welcome.ping, minSilence) }
+
+    private mutating func networkChanged(_ now: Timestamp, _ effects: inout [Effect]) {
+        switch state {
+        case .waiting(_, isRequested: false): open(now, &effects)
+        case .connected(let socket, _): if liveness?.ping(now: now) == true { send(.ping, on: socket, &effects) }
+        case .idle, .opening, .greeting, .waiting, .ended: break
+        }
+    }
+
+    // MARK: Sending
+
+    func send(_ message: ClientMessage, ack: UInt64? = nil, on socket: Socket, _ effects: inout [Effect]) {
+        effects.append(.send(Envelope(ack: ack, message: message).encode(), on: socket))
+    }
+
+    private mutating func acknowledge(on socket: Socket, _ effects: inout [Effect]) {
+        send(.ack, ack: exchange.acknowledge(), on: socket, &effects)
+    }
+
+    private mutating func request(_ message: ClientMessage, as id: RequestID, _ effects: inout [Effect]) {
+        switch state {
+        case .idle: return effects.append(.failed(id, .notConnected))
+        case .ended(let ending): return effects.append(.failed(id, ending.error ?? .left))
+        case .opening, .greeting, .connected, .waiting: break
+        }
+        do throws(WireError) {
+            let limits = welcome?.limits ?? Welcome.Bounds()
+            let bytes = try exchange.send(message, as: id, limits: limits, isConnected: isConnected)
+            if case .connected(let socket, _) = state { effects.append(.send(bytes, on: socket)) }
+        } catch {
+            effects.append(.failed(id, error))
+        }
+    }
+
+    // MARK: Receiving
+
+    private mutating func receive(
+        _ bytes: [UInt8], on socket: Socket, _ now: Timestamp, _ effects: inout [Effect]
+    ) {
+        liveness?.heard(now: now)
+        var mustAcknowledge = false
+        do throws(UnreadableMessage) {
+            let envelope = try Envelope<ServerMessage>.decode(bytes)
+            if isConnected, let ack = envelope.ack { exchange.acknowledged(upTo: ack) }
+            guard let seq = envelope.seq else {
+                return receiveUnnumbered(envelope.message, on: socket, now, &effects)
+            }
+            lastError = nil
+            guard count(seq, on: socket, now, &effects) else { return }
+            if case .session(let notice) = envelope.message { mustAcknowledge = notice.awaitsAcknowledgement }
+            deliver(envelope.message, &effects)
+        } catch {
+            if isConnected, let ack = error.ack { exchange.acknowledged(upTo: ack) }
+            if let seq = error.seq, !count(seq, on: socket, now, &effects) { return }
+            effects.append(.unreadable(error))
+            // An unreadable message may be the answer to a request, sent by a newer server. Only numbered messages are answers.
+            if error.seq != nil, let re = Exchange.answered(byUnreadable: bytes), let id = exchange.takeRequest(re) {
+                effects.append(.failed(id, error.error))
+            }
+        }
+        if mustAcknowledge || exchange.mustAcknowledge { acknowledge(on: socket, &effects) }
+    }
+
+    /// Counts a received numbered message.
+    ///
+    /// - Returns: false if it must not be delivered.
+    private mutating func count(
+        _ seq: UInt64, on socket: Socket, _ now: Timestamp, _ effects: inout [Effect]
+    ) -> Bool {
+        // Before a welcome, it is unknown which connection the number belongs to.
+        guard isConnected else {
+            abandon(socket, .skippedMessage, now, &effects)
+            return false
+        }
+        switch exchange.receive(seq: seq, now: now) {
+        case .deliver: return true
+        case .duplicate: return false
+        case .gap:
+            abandon(socket, .skippedMessage, now, &effects)
+            return false
+        }
+    }
+
+    private mutating func deliver(_ message: ServerMessage, _ effects: inout [Effect]) {
+        if let re = message.re, let id = exchange.takeRequest(re) {
+            effects.append(.answered(id, message))
+        } else {
+            effects.append(.event(message))
+        }
+    }
+
+    private mutating func receiveUnnumbered(
+        _ message: ServerMessage, on socket: Socket, _ now: Timestamp, _ effects: inout [Effect]
+    ) {
+        switch message {
+        case .welcome(let welcome):
+            // Ignore a second welcome on the same socket.
+            if case .greeting = state { welcomed(welcome, on: socket, now, &effects) }
+        case .error(let error):
+            // An unnumbered error precedes a close, or a welcome that does not resume the connection.
+            lastError = error.error
+            if isConnected, let re = error.re, let id = exchange.takeRequest(re) {
+                effects.append(.answered(id, message))
+            }
+        case .ack, .pong: lastError = nil
+        default:
+            lastError = nil
+            let error = WireError(.malformed, "The message \"\(message.type)\" came without a \"seq\".")
+            effects.append(.unreadable(UnreadableMessage(error: error)))
+        }
+    }
+
+    // MARK: Dropping and ending
+
+    /// Closes a broken socket with a code for which the server keeps the connection, so that it can be resumed.
+    private mutating func abandon(
+        _ socket: Socket, _ error: WireError, _ now: Timestamp, _ effects: inout [Effect]
+    ) {
+        effects.append(.close(socket, .dropped))
+        socketEnded(.abnormal, error, now, &effects)
+    }
+
+    private mutating func socketEnded(
+        _ code: CloseCode, _ error: WireError, _ now: Timestamp, _ effects: inout [Effect]
+    ) {
+        liveness = nil
+        // The server found a gap in this client's numbers. After a resume it would find the same gap.
+        let isMiscounted = code == .malformed && lastError?.code == .outOfOrder && place != nil
+        guard options.reconnects, isMiscounted || code.isRetried else { return end(code, error, &effects) }
+        if case .connected(_, let since) = state {
+            if now - since >= Backoff.longest { backoff.reset() }
+            if let welcome { placeDeadline = now + welcome.resume.grace + Self.silence(welcome) * Self.missedPings }
+            effects.append(.reconnecting)
+        }
+        let pause = code.requestsPause ? min(lastError?.retryAfter ?? Self.defaultPause, Self.longestPause) : .zero
+        state = .waiting(until: now + max(pause, backoff.next(using: &random)), isRequested: code.requestsPause)
+        if isMiscounted { expire(&effects) }
+    }
+
+    /// Gives up the current connection on the server and starts a new one.
+    private mutating func startOver(_ socket: Socket, _ now: Timestamp, _ effects: inout [Effect]) {
+        send(.bye, on: socket, &effects)
+        effects.append(.close(socket, .normal))
+        expire(&effects)
+        socketEnded(.abnormal, .wrongWelcome, now, &effects)
+    }
+
+    private mutating func expire(_ effects: inout [Effect]) {
+        guard place != nil else { return }
+        forgetPlace(because: .connectionRestarted, &effects)
+        effects.append(.expired)
+    }
+
+    /// Discards the state for resuming, because the server no longer has the connection. No more answers will come.
+    private mutating func forgetPlace(because reason: WireError, _ effects: inout [Effect]) {
+        (place, placeDeadline, restartReason) = (nil, nil, reason)
+        failAll(.connectionRestarted, &effects)
+    }
+
+    private mutating func failAll(_ error: WireError, _ effects: inout [Effect]) {
+        for id in exchange.unanswered { effects.append(.failed(id, error)) }
+        exchange = Exchange(bounds: options.replay, maxRequests: options.maxRequests)
+    }
+
+    mutating func end(_ code: CloseCode, _ error: WireError?, _ effects: inout [Effect]) {
+        let ending = Ending(code: code, error: error)
+        state = .ended(ending)
+        (place, liveness, connectDeadline, placeDeadline) = (nil, nil, nil, nil)
+        failAll(error ?? .left, &effects)
+        effects.append(.ended(ending))
+    }
+}

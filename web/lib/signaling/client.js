@@ -1,0 +1,394 @@
+// `Client`: one person's connection to the server. It outlives sockets: requests made while the network is down are sent later,
+// in order and once. Invariant: every request is answered, or rejected with an error that says what happened.
+
+import { systemClock, Timers } from '../clock.js';
+import { deferred } from '../deferred.js';
+import { closedBy, ConfabError, unusable } from '../errors.js';
+import { Emitter } from '../events.js';
+import { IceServers } from '../media/ice.js';
+import { SFUConnections } from '../media/media-link.js';
+import { Backoff } from './backoff.js';
+import { finalCodes, pauseAfter } from './close-codes.js';
+import { Farewell } from './farewell.js';
+import { Link } from './link.js';
+import { awaitsAcknowledgement, decode, protocolVersion } from './messages.js';
+import { watchPage } from './page-life.js';
+import { refusalOf } from './refusal.js';
+import { defaultURL, httpURL, Socket } from './socket.js';
+
+/** @typedef {import('./messages.js').Message} Message */
+/** @typedef {import('./messages.js').Welcome} Welcome */
+/** @typedef {'idle' | 'connecting' | 'connected' | 'reconnecting' | 'closed'} ClientState */
+
+/** The SDK's version, which is sent to the server for the server's logs. */
+export const sdkVersion = '0.1.0';
+
+/** How long the first connection may take, including retries, before `connect()` rejects. */
+const connectMs = 20_000;
+/** Acknowledge this many messages, or after this time, without waiting for an outgoing message (protocol §1). */
+const acknowledgeMessages = 32;
+const acknowledgeMs = 2000;
+/** The longest pause that a server can request. After a longer one the page would seem to have stopped. */
+const longestPauseMs = 300_000;
+
+/**
+ * @typedef {object} ClientOptions
+ * @property {string} [url] the server's socket, `wss://host/v1/socket`; default: the server that this module was loaded from
+ * @property {string} [identity] an anonymous identity's secret, from an earlier `identity` event
+ * @property {string} [token] a user token, or a session token for a one-off guest
+ * @property {string} [name]
+ * @property {typeof WebSocket} [WebSocket]
+ * @property {import('../clock.js').Clock} [clock]
+ * @property {() => number} [random]
+ * @property {import('./page-life.js').Page} [page]
+ * @property {import('../media/peer.js').Rtc} [rtc]
+ * @property {import('../media/ice.js').IceConfig} [iceConfig] for media through the server
+ */
+
+/** @typedef {{resolve: (answer: Message) => void, reject: (error: ConfabError) => void}} Pending */
+
+/**
+ * Events: `connected {resumed}`, `reconnecting {}`, `online {}` (the browser has a network again, or another one), `expired
+ * {}` (the server no longer keeps this connection: sessions and match are gone), `restarted {state}` (reconnected as a new
+ * connection), `closed {code, error}` (final), `identity {secret}` (store it), `message:<type>` and `message` (every server
+ * message, answers included), `fault {error}` (a message that could not be decoded).
+ */
+export class Client extends Emitter {
+  /** @type {ClientState} */
+  #state = 'idle';
+  #options;
+  #clock;
+  #timers;
+  #backoff;
+  #link = new Link();
+  /** @type {Map<number, Pending>} requests by their `seq` */
+  #pending = new Map();
+  /** @type {Socket | null} */
+  #socket = null;
+  /** @type {Welcome | null} */
+  #welcome = null;
+  /** @type {string | null} the secret for resuming, while the server keeps the connection */
+  #secret = null;
+  /** When the server gives up a connection that was dropped. */
+  #keptUntil = 0;
+  /** Whether the next welcome starts a new connection instead of resuming. */
+  #restarting = false;
+  /** @type {string | undefined} */
+  #identity;
+  /** @type {ConfabError | null} the server's last message, if it says why the server is about to close the socket */
+  #lastError = null;
+  /** @type {{promise: Promise<Welcome>, resolve: (welcome: Welcome) => void, reject: (error: unknown) => void} | null} */
+  #opening = null;
+  #unwatch = () => {};
+  /** @type {SFUConnections | null} */
+  #media = null;
+
+  /** @param {ClientOptions} [options] */
+  constructor(options = {}) {
+    super();
+    this.#options = options;
+    this.#identity = options.identity;
+    this.#clock = options.clock ?? systemClock;
+    this.#timers = new Timers(this.#clock);
+    this.#backoff = new Backoff(options.random);
+    /** The STUN and TURN servers to use. */
+    this.ice = new IceServers(async () => (await this.request('ice.servers')).ice, this.#clock);
+  }
+
+  get state() {
+    return this.#state;
+  }
+
+  /** The media connections with the server, shared by all sessions. */
+  get media() {
+    const { rtc = globalThis, iceConfig } = this.#options;
+    return this.#media ??= new SFUConnections(this, { rtc, clock: this.#clock, iceConfig });
+  }
+
+  /** The most recent `welcome`. */
+  get welcome() {
+    return this.#welcome;
+  }
+
+  /** The credential for `hello`: the token, or the anonymous identity's secret. */
+  get credential() {
+    return this.#options.token ?? this.#identity;
+  }
+
+  /** @param {string} path a path on the server @returns {string} the URL of that path for HTTP */
+  urlOf(path) {
+    return httpURL(this.#options.url ?? defaultURL(), path);
+  }
+
+  /** @returns {Promise<Welcome>} rejects with `connect_failed`, or with the server's reason for rejecting the hello */
+  connect() {
+    if (this.#opening) return this.#opening.promise;
+    if (this.#welcome && (this.#state === 'connected' || this.#state === 'reconnecting')) return Promise.resolve(this.#welcome);
+    this.#state = 'connecting';
+    this.#opening = deferred();
+    // The caller gets the promise too. This handler prevents an unhandled rejection if the caller ignores the promise.
+    this.#opening.promise.catch(() => {});
+    this.#unwatch = watchPage(this.#options.page ?? globalThis.window, {
+      online: () => {
+        this.#hurry();
+        this.emit('online');
+      },
+      offline: () => this.#socket?.probe(),
+      shown: () => this.#hurry(),
+      left: () => this.#leavePage(),
+      returned: () => this.#hurry(),
+    });
+    this.#timers.set('connect', connectMs, () => this.#finish(1006, new ConfabError({
+      code: 'connect_failed', retryable: true, message: 'The server cannot be reached. Check your connection and try again.',
+    })));
+    const { promise } = this.#opening;
+    try {
+      this.#open();
+    } catch (error) {
+      this.#finish(1006, error instanceof ConfabError ? error : unusable(error));
+    }
+    return promise;
+  }
+
+  /**
+   * Sends a request. While disconnected, the request waits for the connection, up to the limit of the link.
+   * @param {string} type
+   * @param {Record<string, unknown>} [members]
+   * @returns {Promise<Message>} the answer; rejects with a `ConfabError`
+   */
+  request(type, members = {}) {
+    const body = { type, ...members };
+    const refusal = refusalOf(body, { state: this.#state, limits: this.#welcome?.limits, link: this.#link });
+    if (refusal) return Promise.reject(new ConfabError(refusal));
+    const message = this.#link.send(body);
+    return new Promise((resolve, reject) => {
+      this.#pending.set(message.seq, { resolve, reject });
+      if (this.#state === 'connected') this.#socket?.send(message);
+    });
+  }
+
+  /** Leaves immediately and ends the connection for good. `connect()` starts a new one. */
+  leave() {
+    if (this.#state === 'idle' || this.#state === 'closed') return;
+    const isAway = this.#state === 'reconnecting' && this.#secret !== null;
+    const hello = this.#hello();
+    this.#socket?.send({ type: 'bye' });
+    this.#finish(1000, null);
+    if (isAway) new Farewell({ ...this.#way(), random: this.#options.random, hello, ms: this.#keptUntil - this.#clock.now() });
+  }
+
+  // ---- Opening and closing
+
+  #open() {
+    this.#timers.clear('retry');
+    this.#lastError = null;
+    this.#socket = new Socket({
+      ...this.#way(),
+      opened: () => this.#socket?.send(this.#hello()),
+      message: (message) => this.#receive(message),
+      closed: (code) => this.#dropped(code),
+    });
+  }
+
+  /** How to reach the server. */
+  #way() {
+    const { url = defaultURL(), WebSocket = globalThis.WebSocket } = this.#options;
+    return { url, WebSocket, clock: this.#clock };
+  }
+
+  #hello() {
+    const { token, name } = this.#options;
+    return {
+      type: 'hello', version: protocolVersion, client: `confab-web ${sdkVersion}`, name,
+      ...(token === undefined ? { identity: this.#identity } : { token }),
+      ...(this.#secret === null ? {} : { resume: { secret: this.#secret, received: this.#link.received } }),
+    };
+  }
+
+  /** @param {Welcome} welcome */
+  #welcomed(welcome) {
+    // The server has forgotten this client, or answered a resume with a new connection.
+    if (this.#secret !== null && !welcome.resumed) this.#expire();
+    const missing = this.#link.replay(welcome.received);
+    // The buffer no longer has all messages that the server did not receive.
+    if (missing === null) return this.startOver();
+    this.#welcome = welcome;
+    this.#lastError = null;
+    this.#secret = welcome.resume.secret;
+    this.#backoff.reset();
+    this.#timers.clear('connect', 'grace');
+    this.ice.update(welcome.ice);
+    this.#socket?.established(welcome.pingMs);
+    this.#state = 'connected';
+    for (const message of missing) this.#socket?.send(message);
+    if (welcome.identity) {
+      this.#identity = welcome.identity;
+      this.emit('identity', { secret: welcome.identity });
+    }
+    this.#opening?.resolve(welcome);
+    this.#opening = null;
+    const restarted = this.#restarting;
+    this.#restarting = false;
+    this.emit('connected', { resumed: welcome.resumed });
+    if (restarted) this.emit('restarted', { state: welcome.state });
+  }
+
+  /** Drops the current connection and starts a new one, as if the server had forgotten this client. */
+  startOver() {
+    if (this.#state === 'idle' || this.#state === 'closed') return;
+    this.#socket?.send({ type: 'bye' });
+    this.#socket?.close(1000);
+    this.#socket = null;
+    this.#reconnecting();
+    this.#expire();
+    this.#open();
+  }
+
+  /**
+   * Handles a closed socket. Not called when this client closed the socket.
+   * @param {number} code
+   */
+  #dropped(code) {
+    this.#socket = null;
+    const error = this.#lastError;
+    if (error?.code === 'out_of_order') this.#expire();
+    else if (finalCodes.has(code)) return this.#finish(code, error ?? closedBy(code));
+    this.#reconnecting();
+    const asked = Math.min(error?.retryAfterMs ?? pauseAfter(code), longestPauseMs);
+    this.#timers.set('retry', Math.max(asked, this.#backoff.next()), () => this.#open());
+  }
+
+  #reconnecting() {
+    if (this.#state !== 'connected') return;
+    this.#state = 'reconnecting';
+    const { resume, pingMs } = /** @type {Welcome} */ (this.#welcome);
+    // Wait until the server must have noticed the drop (three missed pings) and its grace period is over. This limits only how
+    // long callers wait: the connection cannot be resumed afterward, even if the server keeps it longer.
+    const keptMs = resume.graceMs + 3 * pingMs;
+    this.#keptUntil = this.#clock.now() + keptMs;
+    this.#timers.set('grace', keptMs, () => this.#expire());
+    this.emit('reconnecting');
+  }
+
+  /** Gives up resuming the connection and rejects all pending requests. */
+  #expire() {
+    const hadPlace = this.#secret !== null;
+    this.#secret = null;
+    this.#timers.clear('grace', 'acknowledge');
+    this.#link = new Link();
+    this.#restarting ||= this.#welcome !== null;
+    this.#rejectAll(new ConfabError({
+      code: 'connection_restarted', retryable: true,
+      message: 'The connection was lost for too long, so a new one was started. Try again.',
+    }));
+    if (hadPlace) this.emit('expired');
+  }
+
+  /** @param {number} code @param {ConfabError | null} error */
+  #finish(code, error) {
+    this.#socket?.close(1000);
+    this.#socket = null;
+    this.#timers.clearAll();
+    this.#unwatch();
+    this.#state = 'closed';
+    this.#secret = null;
+    this.#welcome = null;
+    this.#restarting = false;
+    this.#link = new Link();
+    const reason = error ?? new ConfabError({ code: 'left', message: 'You have disconnected. Connect again to continue.' });
+    this.#rejectAll(reason);
+    this.#opening?.reject(reason);
+    this.#opening = null;
+    this.emit('closed', { code, error });
+  }
+
+  /** @param {ConfabError} error */
+  #rejectAll(error) {
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const { reject } of pending) reject(error);
+  }
+
+  /** Skips the pending wait and connects now. */
+  #hurry() {
+    if (this.#state === 'idle' || this.#state === 'closed') return;
+    if (this.#socket) this.#socket.probe();
+    else this.#open();
+  }
+
+  /**
+   * Handles the unloading of the page, perhaps into the back/forward cache. Leaves, and is ready to start over if the page
+   * returns.
+   */
+  #leavePage() {
+    this.#socket?.send({ type: 'bye' });
+    this.#socket?.close(1000);
+    this.#socket = null;
+    this.#timers.clear('retry', 'connect');
+    this.#reconnecting();
+    this.#expire();
+  }
+
+  // ---- Receiving
+
+  /** @param {any} raw */
+  #receive(raw) {
+    /** @type {Message | null} */
+    let message = null;
+    try {
+      message = decode('server', raw);
+    } catch (error) {
+      this.emit('fault', { error });
+    }
+    if (Number.isSafeInteger(raw?.seq)) return this.#receiveNumbered(raw.seq, raw.ack, message);
+    if (Number.isSafeInteger(raw?.ack)) this.#link.acknowledged(raw.ack);
+    if (message?.type === 'welcome') return this.#welcomed(/** @type {any} */ (message));
+    this.#lastError = null;
+    if (message?.type !== 'error') return;
+    // An unnumbered error precedes a close, or a welcome that starts a new connection. It can also answer a request.
+    this.#lastError = ConfabError.fromWire(message);
+    if (this.#pending.has(/** @type {number} */ (message.re))) this.#deliver(message);
+  }
+
+  /**
+   * @param {number} seq
+   * @param {unknown} ack
+   * @param {Message | null} message `null` if the message is unknown or invalid, which still counts for the numbering
+   */
+  #receiveNumbered(seq, ack, message) {
+    if (this.#state !== 'connected') return;
+    this.#lastError = null;
+    if (typeof ack === 'number') this.#link.acknowledged(ack);
+    const verdict = this.#link.receive(seq);
+    if (verdict === 'gap') return this.#redial();
+    if (verdict === 'duplicate') return;
+    if (message) this.#deliver(message);
+    if (awaitsAcknowledgement(message) || this.#link.unacknowledgedReceipts >= acknowledgeMessages) this.#acknowledge();
+    else if (!this.#timers.has('acknowledge')) this.#timers.set('acknowledge', acknowledgeMs, () => this.#acknowledge());
+  }
+
+  #acknowledge() {
+    this.#timers.clear('acknowledge');
+    if (this.#state !== 'connected' || this.#link.unacknowledgedReceipts === 0) return;
+    this.#socket?.send({ type: 'ack', ack: this.#link.acknowledge() });
+  }
+
+  /** Handles a missing message. A socket cannot lose messages, so opens a new socket and resumes. */
+  #redial() {
+    this.#socket?.close();
+    this.#dropped(1006);
+  }
+
+  /** @param {Message} message */
+  #deliver(message) {
+    const pending = message.re === undefined ? undefined : this.#pending.get(message.re);
+    if (pending) {
+      this.#pending.delete(/** @type {number} */ (message.re));
+      if (message.type === 'error') return pending.reject(ConfabError.fromWire(message));
+      pending.resolve(message);
+    }
+    if (message.type === 'ok') return;
+    this.emit('message', message);
+    this.emit(`message:${message.type}`, message);
+  }
+}
