@@ -35,7 +35,7 @@ extension HTTPConnection.Input {
     static var end: Self { .received(.end(nil)) }
     static var responseHead: Self { .responded(.head(HTTPResponseHead(version: .http1_1, status: .ok))) }
     static var responseEnd: Self { .responded(.end(nil)) }
-    static var ok: Self { .answered(HTTPResponse(status: 200)) }
+    static var ok: Self { .answered(GateResponse(status: 200)) }
 }
 
 extension HTTPRequestHead {
@@ -280,7 +280,7 @@ extension HTTPConnection.Output {
         HTTPScript(
             "a WebSocket handshake that its endpoint refuses gets the answer, and the connection closes",
             .request(.legacySocket, gives: "began", "perform /socket.io/1/websocket/7, 0 bytes"), .on(.read),
-            .on(.answered(HTTPResponse(status: 403)), gives: "answer 403, close"), .on(.accepted)),
+            .on(.answered(GateResponse(status: 403)), gives: "answer 403, close"), .on(.accepted)),
         HTTPScript(
             "only a request that waits for its endpoint can become a WebSocket",
             .on(.accepted), .request(.health, gives: "began", "route /health", "route end"), .on(.accepted)),

@@ -13,7 +13,7 @@ extension HTTPConnection {
         /// The router wrote a part of its response.
         case responded(HTTPServerResponsePart)
         /// An endpoint answered its request.
-        case answered(HTTPResponse)
+        case answered(GateResponse)
         /// An endpoint accepted a WebSocket handshake.
         case accepted
         /// The router is ready to read the file in the current request.
@@ -41,7 +41,7 @@ extension HTTPConnection {
         case write(HTTPServerResponsePart)
         /// Drops a part of the router's response, because the request was refused or answered.
         case dropResponse
-        case answer(HTTPResponse, to: HTTPRequestHead, keepsAlive: Bool)
+        case answer(GateResponse, to: HTTPRequestHead, keepsAlive: Bool)
         case refuse(Refusal)
         /// Accepts the WebSocket handshake. The connection is no longer HTTP.
         case upgrade(HTTPRequestHead)

@@ -338,7 +338,7 @@ struct HTTPConnection {
         if source == .ended || routed.isCutShort { linger() } else { yieldTurn() }
     }
 
-    private mutating func answer(_ reply: HTTPResponse) {
+    private mutating func answer(_ reply: GateResponse) {
         guard case .answering(let head) = state else { return }
         lastActive = now
         let keepsAlive = head.isKeepAlive && lifetime == .serving && source != .ended

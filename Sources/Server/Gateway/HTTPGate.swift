@@ -117,7 +117,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// Sends an endpoint's response to its current request.
-    func answer(_ reply: HTTPResponse) { handle(.answered(reply)) }
+    func answer(_ reply: GateResponse) { handle(.answered(reply)) }
 
     /// Opens the WebSocket that an endpoint has admitted.
     func accept() { handle(.accepted) }
@@ -149,7 +149,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         case .answer(let reply, let head, let keepsAlive): send(reply, to: head, keepsAlive: keepsAlive, context)
         case .refuse(let refusal):
             if refusal == .forwardingContradictory { gateway.logContradiction() }
-            send(HTTPResponse(refusal, gateway.configuration), to: nil, keepsAlive: false, context)
+            send(GateResponse(refusal, gateway.configuration), to: nil, keepsAlive: false, context)
         case .upgrade(let head): upgrade(head, context)
         case .nextTurn:
             gateway.runner.laterTurns.run { self.handle(.turn) }
@@ -193,7 +193,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// - Parameter request: The request being answered. Nil if it could not be parsed.
     private func send(
-        _ reply: HTTPResponse, to request: HTTPRequestHead?, keepsAlive: Bool, _ context: ChannelHandlerContext
+        _ reply: GateResponse, to request: HTTPRequestHead?, keepsAlive: Bool, _ context: ChannelHandlerContext
     ) {
         var headers = reply.headers
         headers.add(name: "Content-Length", value: "\(reply.body.count)")

@@ -23,7 +23,7 @@ struct WebFiles: Sendable {
 
     /// - Parameters:
     ///   - directory: The `web` directory of a checkout. If nil, serves the embedded files.
-    ///   - features: The features in whose pages are served. At least one.
+    ///   - features: The features whose pages are served. At least one.
     init(directory: String? = nil, features: [Feature] = Feature.allCases) {
         self.directory = directory
         self.features = features
@@ -63,7 +63,7 @@ struct WebFiles: Sendable {
 
     private static func isOn(_ name: String, _ features: [Feature]) -> Bool {
         if name == roomPage { return features.contains(.rooms) }
-        guard let way = Feature.allCases.first(where: { $0.page == name }) else { return true }
+        guard let feature = Feature.allCases.first(where: { $0.page == name }) else { return true }
         return features.contains(feature)
     }
 
@@ -116,7 +116,7 @@ struct WebFiles: Sendable {
         folders.contains { path.hasPrefix("/\($0)/") } ? String(path.dropFirst()) : nil
     }
 
-    /// Pages list all features in. Replaces the list by those that are on.
+    /// Pages list all features. Replaces the list by those that are on.
     private static func page(_ bytes: [UInt8], _ features: [Feature]) -> [UInt8] {
         let attribute = { (features: [Feature]) in
             "data-features=\"\(features.map(\.rawValue).joined(separator: " "))\""

@@ -1,1 +1,1 @@
-../../ConfabRobotsTests/Frames.swift
+../../ConfabHeadlessTests/Frames.swift

@@ -268,17 +268,17 @@ import Wire
             (update.hasVideo, update.hasAudio) = (hasVideo, true)
             return guest.ask(.session(.update(update)))
         }
-        for isOn in [false, true] { #expect(context(ada, stream.id, on: isOn)?.type == "ok") }
-        for hasVideo in [nil, false] { #expect(context(bob, voice.id, on: hasVideo)?.type == "ok") }
-        guard case .error(let failure)? = context(bob, voice.id, on: true) else {
+        for isOn in [false, true] { #expect(turn(ada, stream.id, on: isOn)?.type == "ok") }
+        for hasVideo in [nil, false] { #expect(turn(bob, voice.id, on: hasVideo)?.type == "ok") }
+        guard case .error(let failure)? = turn(bob, voice.id, on: true) else {
             return #expect(Bool(false), "refused")
         }
         #expect(failure.error.code == .bandwidthExceeded && failure.error.retryAfter != nil)
         #expect(stage.hub.bandwidthRefusals.streams == 1)
         stage.handle(.media(.full(session, false)))
-        #expect(context(bob, voice.id, on: true)?.type == "ok")
+        #expect(turn(bob, voice.id, on: true)?.type == "ok")
         stage.handle(.media(.full(session, true)))
-        for isOn in [false, true] { #expect(context(bob, voice.id, on: isOn)?.type == "ok", "it was accepted") }
+        for isOn in [false, true] { #expect(turn(bob, voice.id, on: isOn)?.type == "ok", "it was accepted") }
     }
 
     @Test func theQualityOfAStreamIsToldToItsPublisherAndItsSubscribers() throws {

@@ -1,1 +1,1 @@
-../../../../Sources/Server/Push/PushAnswer.swift
+../../../../Sources/Server/Push/PushResponse.swift

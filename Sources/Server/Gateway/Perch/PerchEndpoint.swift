@@ -138,6 +138,6 @@ final class PerchEndpoint {
                 headers.add(name: "Access-Control-Allow-Headers", value: "Content-Type")
             }
         }
-        gate.answer(HTTPResponse(status: status, headers: headers, body: body))
+        gate.answer(GateResponse(status: status, headers: headers, body: body))
     }
 }

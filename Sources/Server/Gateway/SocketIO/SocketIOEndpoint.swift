@@ -224,7 +224,7 @@ final class SocketIOEndpoint {
         var headers = headers(for: head, type)
         if let allow { headers.add(name: "Allow", value: allow) }
         if let retryAfter { headers.add(name: "Retry-After", value: "\((retryAfter.wholeMilliseconds + 999) / 1000)") }
-        gate.answer(HTTPResponse(status: status, headers: headers, body: body))
+        gate.answer(GateResponse(status: status, headers: headers, body: body))
     }
 
     private func headers(for request: HTTPRequestHead, _ type: ContentType) -> HTTPHeaders {

@@ -25,7 +25,7 @@ final class WHIPEndpoint {
     /// Returns the response to a body that is too large.
     static func tooLarge(
         _ head: HTTPRequestHead, _ request: WHIPRequest, limit: Int, _ configuration: ConfabConfiguration
-    ) -> HTTPResponse {
+    ) -> GateResponse {
         let error = WireError(.messageTooLarge, "The request body is too large. Send at most \(limit) bytes.")
         return reply(EndpointResponse(error), to: head, request, configuration)
     }
@@ -128,7 +128,7 @@ final class WHIPEndpoint {
     private static func reply(
         _ answer: EndpointResponse, to head: HTTPRequestHead, _ request: WHIPRequest,
         _ configuration: ConfabConfiguration
-    ) -> HTTPResponse {
+    ) -> GateResponse {
         var headers = answer.headers
         headers.add(name: "Cache-Control", value: "no-store")
         headers.add(name: "X-Content-Type-Options", value: "nosniff")
@@ -136,7 +136,7 @@ final class WHIPEndpoint {
         if answer.status == 405 { headers.add(name: "Allow", value: request.allowed) }
         if answer.status == 415 || request.action == .options { addAcceptHeader(request, &headers) }
         addCORSHeaders(head, request, configuration, &headers)
-        return HTTPResponse(status: answer.status, headers: headers, body: answer.body)
+        return GateResponse(status: answer.status, headers: headers, body: answer.body)
     }
 
     /// Adds the header that lists the accepted content type (RFC 9725 §4.2).

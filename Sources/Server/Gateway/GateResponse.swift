@@ -1,18 +1,18 @@
 import NIOHTTP1
 
 /// A complete HTTP response that bypasses the router.
-struct HTTPResponse: Equatable {
+struct GateResponse: Equatable {
     var status: Int
     var headers = HTTPHeaders()
     var body: [UInt8] = []
 
     /// Returns a plain-text error response.
-    static func refusal(_ status: Int, _ text: String) -> HTTPResponse {
+    static func refusal(_ status: Int, _ text: String) -> GateResponse {
         let headers = HTTPHeaders([
             ("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "no-store"),
             ("X-Content-Type-Options", "nosniff"),
         ])
-        return HTTPResponse(status: status, headers: headers, body: Array((text + "\n").utf8))
+        return GateResponse(status: status, headers: headers, body: Array((text + "\n").utf8))
     }
 }
 
@@ -32,7 +32,7 @@ extension HTTPConnection {
     }
 }
 
-extension HTTPResponse {
+extension GateResponse {
     /// Returns the response to input that the connection does not accept.
     init(_ refusal: HTTPConnection.Refusal, _ configuration: ConfabConfiguration) {
         switch refusal {
