@@ -54,11 +54,11 @@ import Testing
     }
 
     @Test func aWayThatIsOffHasNoPage() {
-        let ways: [Feature] = [.rooms, .strangers]
-        #expect(WebFiles.name(of: "/", ways) == "app/front/index.html")
-        #expect(WebFiles.name(of: "/nearby", ways) == nil)
-        #expect(WebFiles.name(of: "/app/nearby/index.html", ways) == nil)
-        #expect(WebFiles.name(of: "/app/nearby/main.js", ways) == "app/nearby/main.js")
+        let features: [Feature] = [.rooms, .strangers]
+        #expect(WebFiles.name(of: "/", features) == "app/front/index.html")
+        #expect(WebFiles.name(of: "/nearby", features) == nil)
+        #expect(WebFiles.name(of: "/app/nearby/index.html", features) == nil)
+        #expect(WebFiles.name(of: "/app/nearby/main.js", features) == "app/nearby/main.js")
         #expect(WebFiles.name(of: "/room/tea", [.strangers, .nearby]) == nil)
     }
 
@@ -80,7 +80,7 @@ import Testing
     @Test func pagesSayWhichWaysAreOn() throws {
         let all = try #require(WebFiles().file("/"))
         #expect(String(buffer: all.body).contains("data-features=\"strangers nearby rooms\""))
-        let some = try #require(WebFiles(ways: [.rooms, .nearby]).file("/"))
+        let some = try #require(WebFiles(features: [.rooms, .nearby]).file("/"))
         #expect(String(buffer: some.body).contains("data-features=\"rooms nearby\""))
         #expect(some.tag != all.tag)
     }
