@@ -2,8 +2,8 @@ import Wire
 
 /// The URLs of a server that listens on a host, which may be a wildcard. Nobody can open a wildcard address.
 struct ServerURLs: Equatable, Sendable {
-    /// Maximum number of other addresses: a machine can have dozens, and the operator reads them.
-    static let maxOthers = 4
+    /// How many other addresses are shown: a machine can have dozens, and the operator reads them.
+    static let shownAddresses = 4
 
     /// Reaches the server from this machine at least.
     let main: String
@@ -23,7 +23,7 @@ struct ServerURLs: Equatable, Sendable {
         }
         main = url(wildcard.isIPv4 ? "127.0.0.1" : "::1")
         // An IPv6 wildcard accepts IPv4 too.
-        let reached = addresses.filter { !wildcard.isIPv4 || $0.isIPv4 }.prefix(Self.maxOthers).map(\.description)
+        let reached = addresses.filter { !wildcard.isIPv4 || $0.isIPv4 }.prefix(Self.shownAddresses).map(\.description)
         others = ((wildcard.isIPv4 ? [] : ["127.0.0.1"]) + reached).map(url)
     }
 }
