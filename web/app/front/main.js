@@ -1,4 +1,4 @@
-// The front page: the ways in that are on, each one press away.
+// The front page: a card for each enabled feature.
 import { at } from '../shared/base.js';
 import { box, button, show } from '../shared/dom.js';
 import { fillIn, stringsFor } from '../shared/strings.js';

@@ -21,7 +21,7 @@ export const limits = { name: 40, password: 128, message: 4096 };
 const passingTime = 5_000;
 /** Settings whose change needs a new connection. All others need a new publisher. */
 const networkSettings = /** @type {const} */ (['candidates', 'protocol']);
-/** Refusals after which the same join can be tried again with other words. All others end the visit. */
+/** Errors that the user can fix, by correcting the form or waiting, before joining again. All others end the visit. */
 const correctable = ['room_password', 'room_no_password', 'rate_limited', 'already_joined', 'invalid_name'];
 
 /** The initial values of everything that belongs to one visit to the room. */

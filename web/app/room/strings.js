@@ -127,8 +127,8 @@ const en = {
   share: 'Share…',
   qr: 'QR code of the link',
   qrLater: 'The QR code will appear in a moment.',
-  invitePassword: 'This room has a password. Tell it to the people you invite.',
-  inviteLocked: 'This room is locked. Unlock it before others can join.',
+  invitePassword: 'This room has a password. Share it with the people you invite.',
+  inviteLocked: 'This room is locked. Unlock it so that others can join.',
   inviteText: /** @param {string} room */ (room) => `Join me in ${room} on Confab.`,
 
   // Room settings, for hosts
@@ -217,13 +217,13 @@ const en = {
 
   // What cannot be sent or received, and what the user can do
   faults: {
-    camera: 'Others do not see or hear you yet. This page keeps trying. If that takes long, leave the room and join again.',
-    cameraFull: 'Others do not see or hear you yet, because the server has reached its bandwidth limit. This page keeps trying. To be heard, turn your camera off.',
-    video: 'Others do not see you yet. This page keeps trying.',
-    videoFull: 'Others do not see you yet, because the server has reached its bandwidth limit. This page keeps trying.',
-    screen: 'Others do not see your screen yet. This page keeps trying. If that takes long, stop sharing and share again.',
-    screenFull: 'Others do not see your screen yet, because the server has reached its bandwidth limit. This page keeps trying.',
-    others: /** @param {string} name */ (name) => `You do not see or hear ${name ? isolated(name) : 'everyone'} yet. This page keeps trying. If that takes long, leave the room and join again.`,
+    camera: 'Others cannot see or hear you yet. This page keeps trying. If it takes too long, leave the room and join again.',
+    cameraFull: 'Others cannot see or hear you yet, because the server has reached its bandwidth limit. This page keeps trying. Turn your camera off so that others can at least hear you.',
+    video: 'Others cannot see you yet. This page keeps trying.',
+    videoFull: 'Others cannot see you yet, because the server has reached its bandwidth limit. This page keeps trying.',
+    screen: 'Others cannot see your screen yet. This page keeps trying. If it takes too long, stop sharing and share again.',
+    screenFull: 'Others cannot see your screen yet, because the server has reached its bandwidth limit. This page keeps trying.',
+    others: /** @param {string} name */ (name) => `You cannot see or hear ${name ? isolated(name) : 'some people'} yet. This page keeps trying. If it takes too long, leave the room and join again.`,
     othersFull: /** @param {string} name */ (name) =>
       `You cannot see or hear ${name ? isolated(name) : 'some people'} yet, because the server has reached its bandwidth limit. This page keeps trying. Ask people to turn their cameras off.`,
     othersFinal: /** @param {string} name */ (name) => `You cannot see or hear ${name ? isolated(name) : 'some people'}. Leave the room and join again.`,
@@ -242,9 +242,9 @@ const en = {
     replaced: ['You joined this room on another device', 'To continue here, join again.'],
     room_full: ['This room is full', 'Try again when someone has left, or ask a host to raise its capacity.'],
     room_locked: ['This room is locked', 'Ask a host to unlock it, then try again.'],
-    room_mesh: ['This room has changed', 'Its members now see each other’s IP addresses. Join again only if you accept that.'],
+    room_mesh: ['This room has changed', 'Its members can now see each other’s IP addresses. Join again only if you accept that.'],
     room_other: ['Your room has ended', 'Another room has its name now, and other people may be in it. Join it only if you expect that.'],
-    room_refused: ['A host did not let you in', 'You can knock again in a minute.'],
+    room_refused: ['A host did not let you in', 'You can ask again in a minute.'],
     room_banned: ['You are banned from this room', 'You can open another room.'],
     room_not_found: ['This room does not exist', 'Check the link. On this site, only operators can create rooms.'],
     media_unavailable: ['Audio and video are not available', 'The server cannot transmit them right now. Try again later.'],
@@ -258,9 +258,9 @@ const en = {
 
   // Problems
   troubles: {
-    room_mesh: 'In this room, members see each other’s IP addresses. Press Join again if you accept that.',
+    room_mesh: 'In this room, members can see each other’s IP addresses. Press Join again if you accept that.',
     room_no_password: 'This room has no password, so it may be another room than you expect. Everyone who knows its name can join. Press Join to join it anyway.',
-    wrong_password: 'This is not the password. Try again.',
+    wrong_password: 'Wrong password. Try again.',
     rate_limited: 'Too many requests. Wait a moment, then try again.',
     already_joined: 'You are already waiting to join this room in another tab. Continue in that tab, or cancel there and try again.',
     invalid_name: 'This name cannot be used. Choose another one.',

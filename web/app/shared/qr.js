@@ -21,7 +21,7 @@ export async function showQr(place, text, label, later = '') {
   wanted.set(place, text);
   place.replaceChildren();
   const { svg, retryMs } = text ? await drawn(text) : none;
-  // In the meantime, the element may be supposed to show another text.
+  // By now, the element may have to show the code of another text.
   if (wanted.get(place) !== text) return;
   if (svg !== null) {
     const image = document.createElement('img');

@@ -13,10 +13,10 @@ import { controlOf, Room } from './room.js';
  * @typedef {object} RoomRequest
  * @property {string} [name] default: a random one
  * @property {string} [roomId] of a room that this person was in: reject with `room_other` if another room has the name now
- * @property {string} [displayName] default: the server makes one
+ * @property {string} [displayName] default: the server picks one
  * @property {string} [password] reject with `room_no_password` if there is no room with this name that has one
- * @property {string} [token] an application's token for the room, also for joining again
- * @property {RoomChanges} [options] of the room, if this creates it
+ * @property {string} [token] an application's token for the room, also used for rejoining
+ * @property {RoomChanges} [options] the room's options, if this request creates it
  * @property {boolean} [routedOnly] reject with `room_mesh` instead of joining a room whose members see each other's addresses
  */
 /**

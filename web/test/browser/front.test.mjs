@@ -56,7 +56,7 @@ test('below a path of a site, a guest reaches each way in from the front page, a
       await page.goto(`${server.url}/rooms?guest=1`);
       // The two of before, and not the one whose page was only opened.
       assert.equal(await page.evaluate("document.querySelectorAll('#recent-rooms li').length"), 2);
-      await page.click('checkbox', 'Direct between devices (for a few people)');
+      await page.click('checkbox', 'Peer-to-peer (small groups)');
       await makeRoom(page, '?guest=1&media=mesh');
     }
     await page.goto(`${server.url}/?guest=1`);

@@ -117,7 +117,7 @@ test('what cannot be sent or received is told in one sentence with what happens 
   assert.equal(text(machine.tell('dismiss')), '');
   machine.tell('faultOver', { of: 'camera' }).tell('faultOver', { of: 'screen' });
   fault(machine, 'video', 'bandwidth_exceeded');
-  assert.match(text(machine), /^Others do not see you yet, because the server has reached its bandwidth limit\. This page keeps trying\.$/);
+  assert.match(text(machine), /^Others cannot see you yet, because the server has reached its bandwidth limit\. This page keeps trying\.$/);
   machine.tell('faultOver', { of: 'video' });
   fault(machine, 'screen', 'internal');
   fault(machine, 'camera', 'internal');
