@@ -3,10 +3,10 @@ import Wire
 
 /// The sentences of `docs/threat-model.md`, "Who may do what in a room". The random model of rooms has a judge for each.
 enum RoomSentence: String, CaseIterable {
-    case somebodyIsHost = "While a person is in a room, somebody is host."
+    case somebodyIsHost = "While people are in a room, one of them is host."
     case ownersEndStandIns =
         "While an owner or a chosen host is there, everyone has the role that a token or an owner gave them."
-    case ownersAreHosts = "An owner who comes in is host at once."
+    case ownersAreHosts = "An owner who joins is host at once."
     case nothingStopsOwners = "No lock, lobby or password, and no ban or removal by a stand-in, stops an owner."
     case standInsKeepTheRoom =
         "A stand-in does not change the capacity, the password and whether the room is persistent."
@@ -16,10 +16,10 @@ enum RoomSentence: String, CaseIterable {
     case standInsKeepFiles = "A stand-in does not remove a file of an owner or of a person whom an owner chose."
     case standInsKeepTheRoomWorking =
         "A stand-in may admit, deny and mute people, and change lock, lobby, chat and sharing."
-    case storageHasOwnersDecisions = "Storage has only what owners and the people whom they chose decided."
+    case storageHasOwnersDecisions = "Only decisions of owners and the people whom they chose are stored."
     case emptyRoomsAreTheOwners =
-        "An empty room has the options that they left, and nobody is banned from it by a stand-in."
-    case persistentRoomsStay = "A persistent room ends only if one of them ends it, or for its age."
+        "An empty room has the options that these people set, and no bans by stand-ins."
+    case persistentRoomsStay = "A persistent room ends only if one of them ends it, or because of its age."
     case creatorsStay =
         "A creator loses the room only to a chosen host or to another owner, or by giving it up."
     case guestsModerateNothing = "A guest moderates nothing."
