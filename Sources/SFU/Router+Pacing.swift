@@ -127,7 +127,7 @@ struct WaitingPackets: Equatable, Sendable {
         waited > longest ? .overdue : waited > late ? .late : .usual
     }
 
-    /// A publisher's numbers may jump. What the history cannot hold any more does not wait.
+    /// Extends the range. A publisher's numbers may jump, so packets that the history no longer holds are removed.
     mutating func extend(to sequence: Int64) {
         last = max(last, sequence)
         next = max(next, last - Int64(PacketHistory.capacity) + 1)

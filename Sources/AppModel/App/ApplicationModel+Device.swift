@@ -90,7 +90,7 @@ extension ApplicationModel {
 
     // MARK: Sound
 
-    /// Performs effects on the session of chats and rooms. The system answers activations.
+    /// Performs effects on the audio session of chats and rooms. The system reports the result of each activation.
     func follow(_ effects: [AudioEffect]) {
         platform.audio.perform(effects) { [weak self] answer in
             guard let self else { return [] }

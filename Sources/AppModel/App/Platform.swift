@@ -104,7 +104,7 @@ public enum NetworkState: CaseIterable, Sendable {
 }
 
 extension AudioControl {
-    /// Performs effects in order, and what follows from the system's answers.
+    /// Performs effects in order, followed by the effects that the system's answers cause.
     func perform(_ effects: [AudioEffect], _ answer: @escaping @MainActor (SystemAudioEvent) -> [AudioEffect]) {
         for effect in effects {
             perform(effect) { [weak self] isDone in

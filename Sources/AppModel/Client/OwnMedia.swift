@@ -45,7 +45,7 @@ import Confab
     static let longestStart = Duration.seconds(60)
     /// How long it may take to stop. It asks nobody.
     static let longestStop = Duration.seconds(10)
-    /// Called when the pictures of a share begin or end: publishes them.
+    /// Called when a share starts or ends, to publish it.
     var onShare: (@MainActor ((any LocalMedia)?) -> Void)?
     /// Called with events of the devices.
     var onEvent: (@MainActor (CaptureEvent) -> Void)?

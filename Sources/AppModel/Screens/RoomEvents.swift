@@ -55,7 +55,7 @@ public enum RoomRefusal: Equatable, Sendable {
     case password(CallTrouble)
     /// A password was given, and the room has none.
     case noPassword
-    /// Audio and video go from device to device, which the person has not accepted.
+    /// The room is peer-to-peer, so its members see each other's addresses, which the user has not accepted.
     case addressesAreSeen
     case other(CallTrouble)
 

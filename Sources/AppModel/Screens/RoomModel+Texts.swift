@@ -25,7 +25,7 @@ extension RoomModel {
     public var showsRoom: Bool { isInRoom || status == .notConnected }
     var isJoining: Bool { status == .joining || status == .lobby }
     public var offersCancel: Bool { isJoining || joinsAnyway || joinsWithoutPassword }
-    /// Whether the person was told that the members of this room see each other's addresses.
+    /// Whether the user was warned that members of this room can see each other's addresses.
     var joinsAnyway: Bool { status == .addressesAreSeen(wantedRoom) }
     /// Whether the person was told that this room has no password.
     var joinsWithoutPassword: Bool { status == .noPassword(wantedRoom) }
@@ -69,8 +69,8 @@ extension RoomModel {
     public var statusText: String {
         switch status {
         case .addressesAreSeen where joinsAnyway:
-            "Members of this room see each other's addresses, because audio and video go directly between them. "
-                + "Join only if you accept that."
+            "Members of this room can see each other’s IP addresses, because audio and video are sent directly between "
+                + "them. Join only if you accept that."
         case .noPassword where joinsWithoutPassword:
             "This room has no password, so it may not be the one that you mean. Everyone who knows its name can join it."
         case .ready, .addressesAreSeen, .noPassword: "Others see and hear you after you press Join."

@@ -17,7 +17,7 @@ import Observation
         case removed
         /// The room ended while the connection was lost, and another room has its name now. The person may join that one.
         case otherRoom
-        /// This person left the room for a call or a chat. One can be in one conversation at a time.
+        /// The user left the room for a call or a chat. Only one conversation can be open at a time.
         case leftForOther
         case failed(CallTrouble)
     }
@@ -246,7 +246,7 @@ import Observation
             // What this person accepted and knew concerned the earlier room.
             (acceptedRoom, password) = (nil, "")
             if status != .ready { reset(to: .otherRoom) }
-        // After the person has left, it does not matter any more.
+        // Errors no longer matter once the user has left.
         case .failed(let trouble): if status != .ready { reset(to: .failed(trouble)) }
         }
     }

@@ -52,7 +52,7 @@ extension RoomModel {
     public func admit(_ id: String) { request(.admit(id)) }
     public func deny(_ id: String) { request(.deny(id)) }
 
-    /// What this person may do about the person or the screen of a tile.
+    /// Returns the actions that this user may perform on the person or the screen of a tile.
     public func actions(on id: String) -> [RoomAction] {
         guard isInRoom, let member = members.first(where: { $0.id == id }) else { return [] }
         return RoomAction.allowed(for: role, about: member)

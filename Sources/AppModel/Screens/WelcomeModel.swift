@@ -226,7 +226,7 @@ public enum ServerAddress {
 
     private static let pages: Set = ["strangers", "nearby", "rooms", "try", "lan"]
 
-    /// Whether a server is in the own network: a bare name, `.local`, or a private address.
+    /// Returns whether a server is on the local network: a bare name, `.local`, or a private address.
     public static func isLocal(_ url: URL) -> Bool {
         guard let host = url.host()?.lowercased() else { return false }
         if host.hasSuffix(".local") || host == "localhost" { return true }
