@@ -287,7 +287,7 @@ import Testing
         await Self.expectRefusal("only TURN") {
             _ = try await engine.makePeer(PeerConfiguration(relayOnly: true))
         }
-        await Self.expectRefusal("no screen") { _ = try await engine.capture(.screen) }
+        await Self.expectRefusal("cannot capture a screen") { _ = try await engine.capture(.screen) }
         await Self.expectRefusal("no file") { _ = try await engine.capture(.camera()) }
         await Self.expectRefusal("cannot be read") {
             _ = try await engine.capture(.file(URL(fileURLWithPath: "/nonexistent.ivf")))

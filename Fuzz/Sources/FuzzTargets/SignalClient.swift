@@ -26,6 +26,8 @@ extension FuzzTarget {
         private var delivered: UInt64 = 0
         private var isConnected = false
         private var hasEnded = false
+        /// Whether the client has left, and still tells the server so over a new socket.
+        private var isLeaving = false
 
         init(options byte: UInt8) {
             var options = SignalClient.Options()
@@ -85,11 +87,13 @@ extension FuzzTarget {
 
         private mutating func wait(_ duration: Duration) throws(BrokenProperty) {
             now = now + duration
+            isLeaving = line.farewellDeadline != nil
             try carryOut(line.handleTimeout(now: now))
             if let next = line.nextTimeout { try require(next > now, "the timeout at \(now) is not cleared") }
         }
 
         mutating func handle(_ event: SignalClient.Event) throws(BrokenProperty) {
+            isLeaving = line.farewellDeadline != nil
             try carryOut(line.handle(event, now: now))
         }
 
@@ -138,14 +142,18 @@ extension FuzzTarget {
                 unsettled.count <= Self.maxRequests, "the line keeps \(unsettled.count) requests, more than allowed")
             try require(line.isConnected == isConnected, "isConnected does not match the effects")
             try require((line.ending != nil) == hasEnded, "ending does not match the effects")
-            try require(!hasEnded || line.nextTimeout == nil, "the line has a timeout after its end")
+            try require(hasEnded || line.farewellDeadline == nil, "the client leaves before its end")
+            let isOver = hasEnded && line.farewellDeadline == nil
+            try require(!isOver || line.nextTimeout == nil, "the client has a timeout after its end")
         }
 
         private mutating func carryOut(_ effect: SignalClient.Effect) throws(BrokenProperty) {
             switch effect {
             case .failed(let id, _):
                 return try require(unsettled.remove(id) != nil, "\(id) fails after its outcome")
-            default: try require(!hasEnded, "the line has the effect \(effect) after its end")
+            case .open, .send, .close:
+                try require(!hasEnded || isLeaving, "the client has the effect \(effect) after its end")
+            default: try require(!hasEnded, "the client has the effect \(effect) after its end")
             }
             switch effect {
             case .open(let socket):
