@@ -5,24 +5,24 @@ import Wire
 /// To a blocked person, the person who blocked them must look exactly like someone who is offline.
 @Suite struct BlockedTests {
     /// What Ada does before Bob sends his requests.
-    enum Deed: CaseIterable {
+    enum Action: CaseIterable {
         case isAway, blocks, blocksAndIsInACall, blocksAndIsAway, blocksAndCanBeWoken
     }
 
     /// Returns everything that Bob receives when he sends each request that concerns a person.
-    private func told(_ deed: Deed, _ adjust: (Guest) -> Void = { _ in }) -> [String] {
+    private func told(_ action: Action, _ adjust: (Guest) -> Void = { _ in }) -> [String] {
         let stage = Stage()
         let (ada, bob, eve) = (stage.nearby("Ada"), stage.nearby("Bob"), stage.nearby("Eve"))
         adjust(ada)
-        if deed == .blocksAndCanBeWoken { stage.register(ada) }
-        if deed != .isAway { ada.block(person: stage.person(bob)) }
-        switch deed {
+        if action == .blocksAndCanBeWoken { stage.register(ada) }
+        if action != .isAway { ada.block(person: stage.person(bob)) }
+        switch action {
         case .isAway, .blocksAndIsAway: ada.leave()
         case .blocks, .blocksAndCanBeWoken, .blocksAndIsInACall: break
         }
         // Wait long enough for an offline person to be dropped from memory.
         stage.pass(stage.rules.personIdle + .seconds(1))
-        if deed == .blocksAndIsInACall { ada.call(stage.person(eve)) }
+        if action == .blocksAndIsInACall { ada.call(stage.person(eve)) }
         bob.take()
         stage.isStorageSlow = true
         bob.say(.nearby(.watch(.init(unit: .miles, radius: 200))))
@@ -48,9 +48,9 @@ import Wire
         }
     }
 
-    @Test(arguments: Deed.allCases) func aBlockerLooksOffline(deed: Deed) {
+    @Test(arguments: Action.allCases) func aBlockerLooksOffline(action: Action) {
         let expected = told(.isAway)
-        #expect(told(deed) == expected)
+        #expect(told(action) == expected)
         #expect(expected.contains { $0.hasPrefix("ended: unreachable") })
         #expect(expected.contains { $0.hasPrefix("found: ") })
         #expect(expected.first == "listed: [\"Eve\"]")
