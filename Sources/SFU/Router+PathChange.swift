@@ -33,8 +33,7 @@ extension Router {
     /// Finds the subscriber that sent a report. Browsers use the same SSRC in all reports, so only a subscriber's key
     /// identifies it. Only subscribers that have been silent for 200 ms are tried. Without transport-wide feedback
     /// these can be nearly all; later reports then try the others.
-    private func receiveUnvalidatedReport(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime)
-    {
+    private func receiveUnvalidatedReport(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime) {
         // A check of this address may be under way. This entry is needed to match its answer.
         let former = unvalidatedPaths[path]
         if former?.side == .send { return }

@@ -194,7 +194,8 @@ import Wire
             try Data("{}".utf8).write(to: URL(fileURLWithPath: project))
             file.write("limits:\n  socketsPerAddress: 1\nlog:\n  level: debug\n")
             try await eventually {
-                lines.all.count { $0.contains("The current one stays in use") } == 2 ? nil : "the second reload has not ended"
+                let count = lines.all.count { $0.contains("The current one stays in use") }
+                return count == 2 ? nil : "the second reload has not ended"
             }
             #expect(lines.settings.level == .info)
             try bytes.write(to: URL(fileURLWithPath: project))
