@@ -25,7 +25,7 @@ struct MetricsEndpoint: Service {
         var logger = logger
         // Hummingbird logs that it listens, as it does for the public port.
         logger[metadataKey: "serves"] = "metrics"
-        let ready = logger
+        let ready = self.logger
         let application = Application(
             router: router(),
             configuration: .init(
