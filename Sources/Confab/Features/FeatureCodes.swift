@@ -25,7 +25,7 @@ extension ConfabError.Code {
     public static let roomNoPassword = Self(.roomNoPassword)
     /// The room has ended, and another one has its name now. Ask the person, then join that one.
     public static let roomOther = Self(.roomOther)
-    /// A host did not let this person in.
+    /// A host refused to admit this person.
     public static let roomRefused = Self(.roomRefused)
     /// A host banned this person from the room.
     public static let roomBanned = Self(.roomBanned)

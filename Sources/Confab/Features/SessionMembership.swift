@@ -75,7 +75,7 @@ final class SessionMembership: Sendable {
         var sending = Sending()
         /// Whether the server took no video when it was last offered.
         var isVideoRefused = false
-        /// Applies `sending` to the published stream, after the changes before.
+        /// Applies `sending` to the published stream, after earlier changes.
         var adjusting: Task<Void, Never>?
         var shown: Set<StreamID> = []
         var received: [StreamID: Received] = [:]

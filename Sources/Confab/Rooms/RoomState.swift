@@ -39,7 +39,7 @@ struct RoomState: Equatable, Sendable {
     /// Handles the answer to rejoining, and reports what has changed since.
     mutating func enter(_ joined: RoomNotice.Joined, as connection: ConnectionID?) -> [Effect] {
         (name, id, self.connection, files) = (joined.name, joined.room, connection, joined.files)
-        // The server tells the knocks again.
+        // The server sends the knocks again.
         knocks = []
         var effects = change(joined.options)
         let (former, now) = (people, Self.members(of: joined))
@@ -121,7 +121,7 @@ struct RoomState: Equatable, Sendable {
         join.token = token
         // Not another room that has taken the name.
         join.room = id
-        // The room may be gone, and another one may have its name, to which this person has not agreed.
+        // Another room may now have this name, and this person has not agreed to reveal their IP address in it.
         if options.media == .routed { join.routedOnly = true }
         return join
     }

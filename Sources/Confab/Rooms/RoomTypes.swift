@@ -147,7 +147,7 @@ public struct RoomEnding: Hashable, Sendable, RawRepresentable, ExpressibleByStr
     public static let closed = RoomEnding(rawValue: RoomEndReason.closed.rawValue)
     /// The room ended while the connection was lost, and another room has its name now. Ask the person before you join that one.
     public static let otherRoom = RoomEnding(rawValue: WireError.Code.roomOther.rawValue)
-    /// You joined again on another connection.
+    /// This person joined again over another connection.
     public static let replaced = RoomEnding(rawValue: RoomEndReason.replaced.rawValue)
     /// The connection was lost.
     public static let connectionLost: RoomEnding = "connectionLost"

@@ -34,10 +34,10 @@ public actor Rooms {
     ///   - displayName: the name that others see; empty for a generated one.
     ///   - password: the room's password; nil if there is none. With a password, a room that has none is not joined
     ///     (`room_no_password`), because it may be another one than the person means.
-    ///   - settings: the settings of the room, if this creates it.
-    ///   - routedOnly: whether to refuse a mesh room, whose members see each other's addresses. Ask the person before you pass
-    ///     false.
-    ///   - onWaiting: called when a host must let this person in.
+    ///   - settings: the settings of the room if this call creates it.
+    ///   - routedOnly: whether to fail for a mesh room, whose members see each other's IP addresses. Ask the person
+    ///     before you pass false.
+    ///   - onWaiting: called when a host must admit this person.
     /// - Throws: `room_full`, `room_locked`, `room_password`, `room_refused`, `room_mesh`, `invalid_name` and others, or `left`
     ///   after ``leave()``.
     public func join(

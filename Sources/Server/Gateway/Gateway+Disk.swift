@@ -33,7 +33,7 @@ final class DiskMeter {
 
     /// - Parameter arrived: what was on the disk of the uploads under feature. The rules reserve space for all of each.
     private func report(_ free: Int?, _ arrived: Int, to gateway: Gateway) {
-        // What cannot be measured may be full. `Readiness` reports file system errors.
+        // If the space cannot be measured, assume that the disk is full. `Readiness` reports file system errors.
         gateway.runner.submit(.diskMeasured(spare: (free ?? 0) - mark + arrived))
         if let free { gateway.isDiskLow = free < mark }
     }

@@ -220,7 +220,7 @@ struct HTTPConnection {
     private mutating func begin(_ received: HTTPRequestHead) {
         var head = received
         head.uri = settings.basePath.removed(from: head.uri)
-        // The whole request must arrive within the idle timeout. Its parts do not extend it.
+        // The whole request must arrive within the idle timeout. Receiving parts of it does not extend the timeout.
         lastActive = now
         limitTime(to: settings.timeLimit(head))
         outputs.append(.began)

@@ -28,13 +28,13 @@ public struct SignalClient: Sendable {
         case ended(Ending)
     }
 
-    /// The id of this client connection, and the secret with which a new socket resumes it (`protocol/README.md` §3).
+    /// The id of this client connection, and the secret for resuming it on a new socket (`protocol/README.md` §3).
     struct Place: Equatable, Sendable {
         var connection: ConnectionID
         var secret: String
     }
 
-    /// How long to wait after close codes 4408 and 4429 if the server names no time.
+    /// How long to wait after close codes 4408 and 4429 if the server does not specify a time.
     static let defaultPause = Duration.seconds(10)
     /// The longest pause that a server can request after these codes. After a longer one the application would seem to have
     /// stopped, and the network cannot shorten a requested pause.
@@ -329,7 +329,7 @@ public struct SignalClient: Sendable {
         case .ack, .pong: lastError = nil
         default:
             lastError = nil
-            let error = WireError(.malformed, "The message \"\(message.type)\" came without a \"seq\".")
+            let error = WireError(.malformed, "The server sent \"\(message.type)\" without a \"seq\". Connect again.")
             effects.append(.unreadable(UnreadableMessage(error: error)))
         }
     }
