@@ -42,6 +42,8 @@ extension Room {
     /// teacher with a class: that host can remove people.
     private func isShareLimited(_ applicant: RoomApplicant) -> Bool {
         if hasOwnPlace(applicant) || applicant.address == ownersAddress { return false }
+        // Another owner may have joined elsewhere since.
+        if roster.members.contains(where: { hasOwnPlace($0) && $0.address == applicant.address }) { return false }
         // Without a creator, someone else is host.
         return mayHaveOwners || !roster.members.contains { $0.role == .host && $0.address == applicant.address }
     }

@@ -29,6 +29,13 @@ import Wire
         #expect(flood(from: "flood") == share)
     }
 
+    @Test func aHostInTheNetworkKeepsItsPlacesWhenAnotherOwnerJoinsElsewhere() {
+        let teacher = stage.arrive(address: "school")
+        teacher.open()
+        stage.arrive(teacher.identity, address: "home").open()
+        #expect(flood(from: "school") == 23, "all 25 places, of which the teacher has two")
+    }
+
     @Test func theCreatorComesIntoAFullRoom() throws {
         ada.open(with: RoomChanges { $0.capacity = 2 })
         ada.leaveRoom()
