@@ -64,7 +64,7 @@ test('below a path of a site, a guest reaches each way in from the front page, a
   assertNoComplaints(page);
 });
 
-test('a site offers only the actions that it chose, and the only one is its front page', async (t) => {
+test('a site offers only the features that it chose, and the only one is its front page', async (t) => {
   const some = await serve(t, { CONFAB_WEB_FEATURES: 'rooms, strangers' });
   const page = await open(t, some, '/');
   await page.find('link', 'Rooms');

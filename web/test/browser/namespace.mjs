@@ -282,7 +282,7 @@ export class Machine {
     const flags = [
       `--host-resolver-rules=MAP ${serverName} ${prefix}.1`,
       // With camera permission, a page's statistics contain its own addresses, which tests read.
-      '--disable-actions=WebRtcHideLocalIpsWithMdns', ...options.flags ?? [],
+      '--disable-features=WebRtcHideLocalIpsWithMdns', ...options.flags ?? [],
     ];
     return launchChromium({ ...options, flags, machine: this });
   }

@@ -72,7 +72,7 @@ async function startNginx(t, folder, { certificate, key }, server) {
 }
 
 /** Returns how each of the page's connections reaches the server. */
-function actions(page) {
+function ways(page) {
   return page.evaluate(async () => {
     const found = [];
     for (const peer of window.__peers) {
@@ -99,7 +99,7 @@ test('where only TCP port 443 is open, a routed chat goes through coturn over TL
   const nginx = await startNginx(t, folder, files, { address, port: server.port });
   const flags = [
     `--host-resolver-rules=MAP ${names.page} ${address}, MAP ${names.turn} ${address}`, '--ignore-certificate-errors',
-    '--disable-actions=WebRtcHideLocalIpsWithMdns',
+    '--disable-features=WebRtcHideLocalIpsWithMdns',
   ];
   const [first, second] = await Promise.all([hotel, home].map((machine) => machine.chromium({ flags })));
   t.after(() => Promise.all([first.close(), second.close()]));
@@ -111,7 +111,7 @@ test('where only TCP port 443 is open, a routed chat goes through coturn over TL
   await meet([red, 'red'], [green, 'green']);
   t.diagnostic(`they saw each other ${time()} after the first page was opened`);
   await keepReceiving(red, green);
-  const [blocked, open] = [await actions(red), await actions(green)];
+  const [blocked, open] = [await ways(red), await ways(green)];
   t.diagnostic(`hotel: ${JSON.stringify(blocked)}; home: ${JSON.stringify(open)}`);
   assert.equal(blocked.length, 2);
   for (const way of blocked) {
@@ -122,7 +122,7 @@ test('where only TCP port 443 is open, a routed chat goes through coturn over TL
   for (const { candidateType } of open) assert.notEqual(candidateType, 'relay', 'TURN is only used where it is needed');
   const lost = await hotel.lost();
   t.diagnostic(`packets lost at the hotel: ${JSON.stringify(lost)}`);
-  assert.ok(lost.sent > 0, 'the browser tried the direct actions');
+  assert.ok(lost.sent > 0, 'the browser tried the direct ways');
   const log = await until('nginx has logged the pages', () => nginx.accessLog());
   for (const machine of [hotel, home]) assert.ok(log.includes(machine.address), 'the web server knows who is there');
   assertNothingThrown(red, green);

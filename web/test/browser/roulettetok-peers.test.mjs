@@ -61,17 +61,17 @@ for (const [one, other] of pairs) {
   else testInFull(title, 'each of the two with another; SignalingTests LegacyClientTests; HostileTests SocketIOSurfaceTests', body);
 }
 
-/** The actions to leave, some of them at the network level. `line` is the leaving client's connection. */
-const actions = {
+/** The ways to leave, some of them at the network level. `line` is the leaving client's connection. */
+const ways = {
   'says 0::': (peer) => peer.do('raw', { [peer.kind === 'ios' ? 'text' : 'packet']: '0::' }),
   'is killed': (peer) => peer.kill(),
   'goes silent': (_, line) => line.stall(),
 };
 const waysOf = {
-  ios: { ...actions, 'closes its WebSocket': (peer) => peer.do('close'), 'hangs up': (peer) => peer.do('vanish') },
-  websocket: { ...actions, 'closes its WebSocket': (peer) => peer.do('disconnect') },
-  'xhr-polling': { ...actions, 'asks for ?disconnect': (peer) => peer.do('disconnect') },
-  'jsonp-polling': { ...actions, 'asks for ?disconnect': (peer) => peer.do('disconnect') },
+  ios: { ...ways, 'closes its WebSocket': (peer) => peer.do('close'), 'hangs up': (peer) => peer.do('vanish') },
+  websocket: { ...ways, 'closes its WebSocket': (peer) => peer.do('disconnect') },
+  'xhr-polling': { ...ways, 'asks for ?disconnect': (peer) => peer.do('disconnect') },
+  'jsonp-polling': { ...ways, 'asks for ?disconnect': (peer) => peer.do('disconnect') },
 };
 
 for (const kind of kinds) {
