@@ -73,6 +73,8 @@ class Server {
     const [line, url] = await this.child.line(/.*Confab is ready: (\S+).*/, startTimeout);
     this.ready = line;
     this.url = url.replace(/\/$/, '');
+    // Flags may set another port. The port of a public URL is the proxy's.
+    if (!this.env.CONFAB_PUBLIC_URL) this.port = Number(new URL(url).port);
     return this;
   }
 
