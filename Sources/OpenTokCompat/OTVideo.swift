@@ -2,6 +2,7 @@ import Foundation
 
 #if canImport(CoreMedia)
 import CoreMedia
+import CoreVideo
 #endif
 
 // These types are not on the main actor, because capturers have their own threads.

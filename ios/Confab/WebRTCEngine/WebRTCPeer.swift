@@ -193,7 +193,7 @@ actor WebRTCPeer: MediaPeer {
         }
     }
 
-    private func tell(_ news: [Tracks.News]) {
+    private func tell(_ news: [Tracks.Event]) {
         for each in news {
             switch each {
             case .track(let mid, let transceiver, let streamID, let isNew):
