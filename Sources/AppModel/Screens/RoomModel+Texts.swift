@@ -27,7 +27,7 @@ extension RoomModel {
     public var offersCancel: Bool { isJoining || joinsAnyway || joinsWithoutPassword }
     /// Whether the user was warned that members of this room can see each other's addresses.
     var joinsAnyway: Bool { status == .addressesAreSeen(wantedRoom) }
-    /// Whether the person was told that this room has no password.
+    /// Whether the person has read that this room has no password.
     var joinsWithoutPassword: Bool { status == .noPassword(wantedRoom) }
     public var isScreenAwake: Bool { showsRoom || status == .lobby }
     /// Whether the user is in a room or joining one.
