@@ -174,7 +174,8 @@ struct RoomWorld: RandomWorld {
         let isNew = view.people[person.connection] == nil && person.state != .left
         view.people[person.connection] = person.state == .left ? nil : person
         visitor.view = view
-        let (count, capacity) = (view.people.count, Self.places(view.people, view.options))
+        let places = person.role == .host ? Self.most(view.options) : Self.places(view.people, view.options)
+        let (count, capacity) = (view.people.count, places)
         if isNew, count > capacity {
             fail("\(person.connection.isPhone ? "a phone" : "a person") came in as number \(count) of \(capacity)")
         }
