@@ -284,8 +284,8 @@ struct MeasuredServer {
     /// Returns the default configuration without the limits that many clients on one machine would exceed.
     private static func environment(_ secret: String) -> [String: String] {
         let limits = [
-            "VERBS_PER_SECOND": "1000000", "VERB_BURST": "1000000", "HELLOS_PER_SECOND": "1000000",
-            "HELLO_BURST": "1000000", "SOCKETS_PER_ADDRESS": "1000000",
+            "REQUESTS_PER_SECOND": "1000000", "REQUEST_BURST": "1000000", "HANDSHAKES_PER_SECOND": "1000000",
+            "HANDSHAKE_BURST": "1000000", "SOCKETS_PER_ADDRESS": "1000000",
             "ADDRESS_MESSAGES_PER_SECOND": "1000000", "ADDRESS_MESSAGE_BURST": "1000000",
         ]
         var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("CONFAB_") }

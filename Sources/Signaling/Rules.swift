@@ -142,8 +142,8 @@ public struct Rules: Equatable, Sendable {
     public var callsPlaced = Budget.Rate(perMinute: 6)
     public var ringsReceived = Budget.Rate(perMinute: 20)
     /// Number of unanswered calls to one person within the period after which the caller must wait until the period has passed.
-    public var callsInVain = 3
-    public var callsInVainPeriod: Duration = .seconds(600)
+    public var unsuccessfulCallLimit = 3
+    public var unsuccessfulCallPeriod: Duration = .seconds(600)
 
     // Rooms.
     /// Who may create rooms.
@@ -182,7 +182,7 @@ public struct Rules: Equatable, Sendable {
     /// The budget for knocks at one room, per address. Every host is notified of each.
     public var roomKnocks = Budget.Rate(perMinute: 60)
     /// How long a person who was turned away by a host must wait before the next knock.
-    public var roomRefusal: Duration = .seconds(60)
+    public var roomKnockPause: Duration = .seconds(60)
     /// The budget for wrong passwords, per address, for all rooms.
     public var roomPasswordGuesses = Budget.Rate(perMinute: 10)
     /// Maximum number of chat lines that people who join later receive, and the maximum size of the messages among

@@ -11,9 +11,9 @@ extension Hostile {
         private static let attackers = "127.0.0.9"
         /// So that only the address's budgets limit the attackers.
         private static let settings = [
-            "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERBS_PER_SECOND": "1000000",
-            "CONFAB_LIMITS_VERB_BURST": "1000000", "CONFAB_LIMITS_PERSON_VERBS_PER_SECOND": "1000000",
-            "CONFAB_LIMITS_PERSON_VERB_BURST": "1000000",
+            "CONFAB_LIMITS_HANDSHAKE_BURST": "100000", "CONFAB_LIMITS_REQUESTS_PER_SECOND": "1000000",
+            "CONFAB_LIMITS_REQUEST_BURST": "1000000", "CONFAB_LIMITS_PERSON_REQUESTS_PER_SECOND": "1000000",
+            "CONFAB_LIMITS_PERSON_REQUEST_BURST": "1000000",
         ]
 
         // MARK: Messages

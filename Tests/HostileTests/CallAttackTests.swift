@@ -19,7 +19,7 @@ extension Person {
 extension Hostile {
     @Suite("Case 23: calls") struct CallAttacks {
         private static let settings = [
-            "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERB_BURST": "1000",
+            "CONFAB_LIMITS_HANDSHAKE_BURST": "100000", "CONFAB_LIMITS_REQUEST_BURST": "1000",
             "CONFAB_STORAGE_POLL_INTERVAL": "20ms",
         ]
 

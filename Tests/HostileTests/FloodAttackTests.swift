@@ -143,8 +143,8 @@ extension Hostile {
     @Suite("Case 11: floods") struct FloodAttacks {
         /// Budgets large enough for the pair's chat. The attackers have the same budgets.
         private static let settings = [
-            "CONFAB_LIMITS_VERBS_PER_SECOND": "40", "CONFAB_LIMITS_VERB_BURST": "200",
-            "CONFAB_LIMITS_HELLO_BURST": "100000",
+            "CONFAB_LIMITS_REQUESTS_PER_SECOND": "40", "CONFAB_LIMITS_REQUEST_BURST": "200",
+            "CONFAB_LIMITS_HANDSHAKE_BURST": "100000",
         ]
         private static let attack: Duration = .milliseconds(800)
 

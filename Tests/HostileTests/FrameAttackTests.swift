@@ -8,7 +8,7 @@ extension Hostile {
         /// are the defaults. Even a busy machine must exhaust a budget faster than it is refilled.
         private static let settings = [
             "CONFAB_CONNECTION_PING_INTERVAL": "500ms", "CONFAB_CONNECTION_MISSED_PINGS": "40",
-            "CONFAB_LIMITS_VERBS_PER_SECOND": "20", "CONFAB_LIMITS_VERB_BURST": "100",
+            "CONFAB_LIMITS_REQUESTS_PER_SECOND": "20", "CONFAB_LIMITS_REQUEST_BURST": "100",
         ]
 
         /// Opens connections, sends `hello` on half of them and the attack on all of them, and waits until the server

@@ -18,7 +18,7 @@ extension Hostile {
 
         @Test("no external text creates a log line or a control character, in text and in JSON logs")
         func log() async throws {
-            let settings = ["CONFAB_LOG_LEVEL": "debug", "CONFAB_LIMITS_HELLO_BURST": "100000"]
+            let settings = ["CONFAB_LOG_LEVEL": "debug", "CONFAB_LIMITS_HANDSHAKE_BURST": "100000"]
             try await Attack(number: 12, name: "log lines", settings: settings).run { server in
                 let sent = try Self.say(port: server.port)
                 let lines = try Self.judge({ server.log }) { line in
@@ -89,7 +89,7 @@ extension Hostile {
         @Test("no header value is taken for an address or a log line, not even from a trusted proxy")
         func headers() async throws {
             let settings = [
-                "CONFAB_LOG_LEVEL": "debug", "CONFAB_LIMITS_HELLO_BURST": "100000",
+                "CONFAB_LOG_LEVEL": "debug", "CONFAB_LIMITS_HANDSHAKE_BURST": "100000",
                 "CONFAB_TRUSTED_PROXIES": "127.0.0.1",
             ]
             try await Attack(number: 12, name: "header values", settings: settings).run { server in
@@ -119,7 +119,7 @@ extension Hostile {
 
         @Test("no external text names a file: none is created inside or outside the data directory")
         func files() async throws {
-            try await Attack(number: 12, name: "files", settings: ["CONFAB_LIMITS_HELLO_BURST": "100000"]).run {
+            try await Attack(number: 12, name: "files", settings: ["CONFAB_LIMITS_HANDSHAKE_BURST": "100000"]).run {
                 server in
                 let forging = try await Forging(server)
                 let parent = URL(fileURLWithPath: server.dataDirectory).deletingLastPathComponent().path

@@ -7,7 +7,7 @@ extension Hostile {
     /// Secrets of matches, sessions and identities that were valid before or are almost valid.
     @Suite("Case 9: replayed and altered secrets") struct KeptSecretAttacks {
         static let settings = [
-            "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_CONNECTION_RESUME_GRACE": "100ms",
+            "CONFAB_LIMITS_HANDSHAKE_BURST": "100000", "CONFAB_CONNECTION_RESUME_GRACE": "100ms",
             "CONFAB_STORAGE_POLL_INTERVAL": "20ms",
         ]
 

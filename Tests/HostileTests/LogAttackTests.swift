@@ -6,7 +6,7 @@ import Wire
 extension Hostile {
     /// Secrets must not appear in logs, because many people read logs, and because logs are copied.
     @Suite("Case 10: secrets and logs") struct LogAttacks {
-        private static let settings = ["CONFAB_LOG_LEVEL": "debug", "CONFAB_LIMITS_HELLO_BURST": "100000"]
+        private static let settings = ["CONFAB_LOG_LEVEL": "debug", "CONFAB_LIMITS_HANDSHAKE_BURST": "100000"]
 
         @Test("no secret appears in the log at debug level, wherever a client puts it")
         func secrets() async throws {

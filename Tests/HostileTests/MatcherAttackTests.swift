@@ -22,9 +22,9 @@ extension Hostile {
     @Suite("Case 21: the matcher") struct MatcherAttacks {
         /// Settings with which only identities, addresses and blocks prevent two people from being paired.
         private static let settings = [
-            "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERBS_PER_SECOND": "100",
-            "CONFAB_LIMITS_VERB_BURST": "1000", "CONFAB_LIMITS_PERSON_VERBS_PER_SECOND": "1000",
-            "CONFAB_LIMITS_PERSON_VERB_BURST": "10000",
+            "CONFAB_LIMITS_HANDSHAKE_BURST": "100000", "CONFAB_LIMITS_REQUESTS_PER_SECOND": "100",
+            "CONFAB_LIMITS_REQUEST_BURST": "1000", "CONFAB_LIMITS_PERSON_REQUESTS_PER_SECOND": "1000",
+            "CONFAB_LIMITS_PERSON_REQUEST_BURST": "10000",
             "CONFAB_ROULETTE_REMATCH_WAIT": "0s", "CONFAB_ROULETTE_SKIPS_BEFORE_WAIT": "1000",
             "CONFAB_ROULETTE_RETRY_INTERVAL": "10ms",
         ]

@@ -99,7 +99,7 @@ private struct MediaChurn {
                 robots.append(robot)
                 try robot.ask(.media(.close(.init(side: Bool.random(using: &random) ? .send : .receive))))
             case 6:
-                count("said farewell")
+                count("left on purpose")
                 for line in robot.lines.values { line.transport.close(sink: line) }
                 robots.append(robot)
             case 7:

@@ -47,7 +47,7 @@ enum HostileText {
 extension Hostile {
     @Suite("Case 12: names and other text") struct NameAttacks {
         private static let settings = [
-            "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_ROULETTE_INTEREST_WAIT": "0s",
+            "CONFAB_LIMITS_HANDSHAKE_BURST": "100000", "CONFAB_ROULETTE_INTEREST_WAIT": "0s",
             "CONFAB_ROULETTE_MAX_INTERESTS": "60",
         ]
 

@@ -48,7 +48,9 @@ private final class Spy {
 
 extension Hostile {
     @Suite("Case 22: people nearby") struct NearbyAttacks {
-        private static let settings = ["CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERB_BURST": "1000"]
+        private static let settings = [
+            "CONFAB_LIMITS_HANDSHAKE_BURST": "100000", "CONFAB_LIMITS_REQUEST_BURST": "1000",
+        ]
         private static let zurich = GlobePlace(latitude: 47.3769, longitude: 8.5417)
 
         /// Returns one of the most revealing locations, from which a bucket's edge runs through the target's cell or

@@ -6,7 +6,9 @@ import Wire
 extension Hostile {
     /// What an operator does to a running server: rotating the secret, reloading the configuration, restarting.
     @Suite("An operator at work") struct OperatorTests {
-        private static let settings = ["CONFAB_STORAGE_POLL_INTERVAL": "20ms", "CONFAB_LIMITS_HELLO_BURST": "100000"]
+        private static let settings = [
+            "CONFAB_STORAGE_POLL_INTERVAL": "20ms", "CONFAB_LIMITS_HANDSHAKE_BURST": "100000",
+        ]
 
         private static func command(_ server: ServerProcess, _ arguments: String...) async throws -> String {
             let result = try await server.command(arguments)

@@ -5,7 +5,7 @@ import Wire
 extension Hostile {
     @Suite("Case 23: names and link codes of people") struct PersonAttacks {
         private static let settings = [
-            "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERB_BURST": "1000",
+            "CONFAB_LIMITS_HANDSHAKE_BURST": "100000", "CONFAB_LIMITS_REQUEST_BURST": "1000",
             "CONFAB_TRUSTED_PROXIES": "127.0.0.1",
         ]
 

@@ -49,7 +49,9 @@ extension ServerProcess {
 
 extension Hostile {
     @Suite("Case 20: push endpoints") struct PushAttacks {
-        private static let settings = ["CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERB_BURST": "1000"]
+        private static let settings = [
+            "CONFAB_LIMITS_HANDSHAKE_BURST": "100000", "CONFAB_LIMITS_REQUEST_BURST": "1000",
+        ]
 
         /// Endpoints at addresses of this machine, of its network and of its cloud provider. `PORT` stands for a port
         /// with a listener.

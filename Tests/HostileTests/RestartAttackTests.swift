@@ -193,8 +193,8 @@ extension Hostile {
         @Test("no one is in two matches and no block is lost, even if the server is killed repeatedly")
         func kills() async throws {
             let settings = [
-                "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERBS_PER_SECOND": "100",
-                "CONFAB_LIMITS_VERB_BURST": "1000", "CONFAB_ROULETTE_REMATCH_WAIT": "0s",
+                "CONFAB_LIMITS_HANDSHAKE_BURST": "100000", "CONFAB_LIMITS_REQUESTS_PER_SECOND": "100",
+                "CONFAB_LIMITS_REQUEST_BURST": "1000", "CONFAB_ROULETTE_REMATCH_WAIT": "0s",
                 "CONFAB_ROULETTE_SKIPS_BEFORE_WAIT": "1000", "CONFAB_ROULETTE_RETRY_INTERVAL": "10ms",
             ]
             try await ServerProcess.run(settings) { server in

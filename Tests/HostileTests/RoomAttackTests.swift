@@ -33,12 +33,12 @@ extension Person {
 extension Hostile {
     @Suite("Case 27: rooms") struct RoomAttacks {
         private static let settings = [
-            "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_TRUSTED_PROXIES": "127.0.0.1",
+            "CONFAB_LIMITS_HANDSHAKE_BURST": "100000", "CONFAB_TRUSTED_PROXIES": "127.0.0.1",
             "CONFAB_STORAGE_POLL_INTERVAL": "20ms",
         ]
         /// For tests that send many permitted requests.
         private static let patient = settings.merging([
-            "CONFAB_LIMITS_VERBS_PER_SECOND": "10000", "CONFAB_LIMITS_VERB_BURST": "10000",
+            "CONFAB_LIMITS_REQUESTS_PER_SECOND": "10000", "CONFAB_LIMITS_REQUEST_BURST": "10000",
             "CONFAB_ROOMS_PER_PERSON": "10000", "CONFAB_ROOMS_PER_ADDRESS": "10000",
             "CONFAB_ROOMS_EMPTY_GRACE": "10ms",
         ]) { $1 }

@@ -59,8 +59,8 @@ extension ServerProcess {
 extension Hostile {
     @Suite("Case 28: files in rooms") struct RoomFileAttacks {
         private static let settings = [
-            "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERBS_PER_SECOND": "10000",
-            "CONFAB_LIMITS_VERB_BURST": "10000", "CONFAB_ROOMS_MESSAGES_PER_SECOND": "10000",
+            "CONFAB_LIMITS_HANDSHAKE_BURST": "100000", "CONFAB_LIMITS_REQUESTS_PER_SECOND": "10000",
+            "CONFAB_LIMITS_REQUEST_BURST": "10000", "CONFAB_ROOMS_MESSAGES_PER_SECOND": "10000",
             "CONFAB_ROOMS_MESSAGE_BURST": "10000", "CONFAB_ROOMS_FILES_PER_ROOM": "1000",
             "CONFAB_LIMITS_REQUEST_HEADER_TIMEOUT": "1s", "CONFAB_ROOMS_UPLOAD_TIME": "5s",
             "CONFAB_ROOMS_EMPTY_GRACE": "10ms",

@@ -20,7 +20,7 @@ extension Person {
 extension Hostile {
     @Suite("Case 27: floods of rooms") struct RoomFloods {
         private static let settings = [
-            "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_TRUSTED_PROXIES": "127.0.0.1",
+            "CONFAB_LIMITS_HANDSHAKE_BURST": "100000", "CONFAB_TRUSTED_PROXIES": "127.0.0.1",
         ]
         private static let name = RoomName("Stand-up")
 

@@ -103,8 +103,8 @@ extension Hostile {
         @Test("a client that does not read is dropped before its queue fills the memory")
         func slowReader() async throws {
             let settings = [
-                "CONFAB_LIMITS_SEND_QUEUE": "256KiB", "CONFAB_LIMITS_VERBS_PER_SECOND": "100000",
-                "CONFAB_LIMITS_VERB_BURST": "100000",
+                "CONFAB_LIMITS_SEND_QUEUE": "256KiB", "CONFAB_LIMITS_REQUESTS_PER_SECOND": "100000",
+                "CONFAB_LIMITS_REQUEST_BURST": "100000",
             ]
             try await Attack(number: 6, name: "a reader who does not read", settings: settings).run { server in
                 let talker = try Person.arrive(port: server.port)

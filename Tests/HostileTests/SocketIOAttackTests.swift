@@ -91,7 +91,7 @@ extension Hostile {
 
         @Test("a waiting poll is answered when too much data is queued")
         func overflowing() async throws {
-            let settings = ["CONFAB_LIMITS_VERBS_PER_SECOND": "1000000", "CONFAB_LIMITS_VERB_BURST": "1000000"]
+            let settings = ["CONFAB_LIMITS_REQUESTS_PER_SECOND": "1000000", "CONFAB_LIMITS_REQUEST_BURST": "1000000"]
             try await ServerProcess.run(settings) { server in
                 let client = try RawSocketIO(port: server.port)
                 _ = try client.hear(#"5:::{"name":"initial""#)
@@ -106,7 +106,7 @@ extension Hostile {
         @Test("a client that never polls uses bounded memory and then times out")
         func neverPolling() async throws {
             let settings = [
-                "CONFAB_LIMITS_VERBS_PER_SECOND": "1000000", "CONFAB_LIMITS_VERB_BURST": "1000000",
+                "CONFAB_LIMITS_REQUESTS_PER_SECOND": "1000000", "CONFAB_LIMITS_REQUEST_BURST": "1000000",
                 "CONFAB_LIMITS_SOCKETS_PER_ADDRESS": "1000",
             ]
             try await Attack(number: 11, name: "never polls", settings: settings).run { server in

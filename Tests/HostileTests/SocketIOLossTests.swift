@@ -8,7 +8,7 @@ extension Hostile {
     @Suite("Aborted polls") struct SocketIOLoss {
         /// Large budgets, because this test is about delivery.
         private static let settings = [
-            "CONFAB_LIMITS_VERBS_PER_SECOND": "100000", "CONFAB_LIMITS_VERB_BURST": "100000",
+            "CONFAB_LIMITS_REQUESTS_PER_SECOND": "100000", "CONFAB_LIMITS_REQUEST_BURST": "100000",
         ]
 
         /// Makes the server send messages to this client, by sending messages that request an acknowledgment.

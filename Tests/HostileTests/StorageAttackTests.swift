@@ -108,7 +108,7 @@ extension Hostile {
     /// notice.
     @Suite("Case 26: storage fails") struct StorageAttacks {
         private static let settings = UndisturbedPair.settings.merging([
-            "CONFAB_LIMITS_PERSON_VERBS_PER_SECOND": "1000", "CONFAB_LIMITS_PERSON_VERB_BURST": "10000",
+            "CONFAB_LIMITS_PERSON_REQUESTS_PER_SECOND": "1000", "CONFAB_LIMITS_PERSON_REQUEST_BURST": "10000",
         ]) { $1 }
         private static let keepers = 3
         private static let targets = 40

@@ -31,7 +31,7 @@ extension Hostile {
 
         @Test("hellos beyond an address's budget are refused, whatever they claim, and others connect")
         func hellos() async throws {
-            let settings = ["CONFAB_LIMITS_HELLOS_PER_SECOND": "10", "CONFAB_LIMITS_HELLO_BURST": "40"]
+            let settings = ["CONFAB_LIMITS_HANDSHAKES_PER_SECOND": "10", "CONFAB_LIMITS_HANDSHAKE_BURST": "40"]
             try await Attack(number: 11, name: "hellos of one address", settings: settings).run { server in
                 let (port, began) = (server.port, ContinuousClock.now)
                 let visitors = Background {
@@ -59,7 +59,7 @@ extension Hostile {
 
         @Test("resuming uses the same budget as connecting")
         func resumes() async throws {
-            let settings = ["CONFAB_LIMITS_HELLOS_PER_SECOND": "10", "CONFAB_LIMITS_HELLO_BURST": "40"]
+            let settings = ["CONFAB_LIMITS_HANDSHAKES_PER_SECOND": "10", "CONFAB_LIMITS_HANDSHAKE_BURST": "40"]
             try await Attack(number: 11, name: "resumes of one address", settings: settings).run { server in
                 let (port, began) = (server.port, ContinuousClock.now)
                 let tally = try Self.storm {
@@ -115,8 +115,8 @@ extension Hostile {
 
         /// The defaults, except for hellos.
         private static let budgets = [
-            "CONFAB_LIMITS_VERBS_PER_SECOND": "20", "CONFAB_LIMITS_VERB_BURST": "100",
-            "CONFAB_LIMITS_HELLO_BURST": "100000",
+            "CONFAB_LIMITS_REQUESTS_PER_SECOND": "20", "CONFAB_LIMITS_REQUEST_BURST": "100",
+            "CONFAB_LIMITS_HANDSHAKE_BURST": "100000",
         ]
 
         @Test(

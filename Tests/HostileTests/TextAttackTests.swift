@@ -7,8 +7,8 @@ extension Hostile {
     /// Attacks with text that a member sends to the other members, or that a report stores for the operator.
     @Suite("Case 12: signals, streams and reports") struct TextAttacks {
         private static let settings = [
-            "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERBS_PER_SECOND": "1000",
-            "CONFAB_LIMITS_VERB_BURST": "10000",
+            "CONFAB_LIMITS_HANDSHAKE_BURST": "100000", "CONFAB_LIMITS_REQUESTS_PER_SECOND": "1000",
+            "CONFAB_LIMITS_REQUEST_BURST": "10000",
         ]
 
         private static func bytes(_ text: String?) -> [UInt8]? { text.map { Array($0.utf8) } }

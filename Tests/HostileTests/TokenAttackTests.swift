@@ -50,7 +50,7 @@ extension ServerProcess {
 extension Hostile {
     @Suite("Case 9: forged tokens") struct TokenAttacks {
         /// The hello budget is large, because the tests make hundreds of attempts from one address.
-        private static let settings = ["CONFAB_LIMITS_HELLO_BURST": "100000"]
+        private static let settings = ["CONFAB_LIMITS_HANDSHAKE_BURST": "100000"]
 
         /// Checks that every forgery is answered with one of its codes and closed with 4401.
         private func check(_ forgery: Forgery, _ verdict: String, _ tally: inout Tally) {

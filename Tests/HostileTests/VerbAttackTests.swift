@@ -101,8 +101,8 @@ extension Hostile {
     @Suite("Case 11: every verb") struct VerbAttacks {
         /// The default limits, except for hellos, because each verb gets its own attacker.
         private static let settings = [
-            "CONFAB_LIMITS_VERBS_PER_SECOND": "20", "CONFAB_LIMITS_VERB_BURST": "100",
-            "CONFAB_LIMITS_HELLO_BURST": "100000",
+            "CONFAB_LIMITS_REQUESTS_PER_SECOND": "20", "CONFAB_LIMITS_REQUEST_BURST": "100",
+            "CONFAB_LIMITS_HANDSHAKE_BURST": "100000",
         ]
 
         /// Returns the messages in the protocol's examples. Another test ensures that every verb has an example.

@@ -53,7 +53,7 @@ import Wire
         #expect(
             change.applied == [
                 .init(key: "ice.turnSecret", before: "unset", after: "[redacted]"),
-                .init(key: "limits.verbBurst", before: "100", after: "7"),
+                .init(key: "limits.requestBurst", before: "100", after: "7"),
             ])
         #expect(change.pending == [.init(key: "port", before: "8080", after: "1")])
     }
@@ -142,13 +142,13 @@ import Wire
             let place = try WHIPPlace(server)
             #expect(try await place.ask("GET", "/socket.io/1/?t=1").status == 200)
             file.write(
-                "log:\n  level: debug\nlimits:\n  verbBurst: 50\nallowedOrigins: [https://a.example]\n"
+                "log:\n  level: debug\nlimits:\n  requestBurst: 50\nallowedOrigins: [https://a.example]\n"
                     + "media:\n  relayedFallback: 3s\nsocketIO:\n  enabled: false\n"
                     + "ice:\n  stunServers: [stun:s.example]\n")
             try await reloaded(lines)
             #expect(lines.settings.level == .debug)
             for key in [
-                "log.level", "limits.verbBurst", "allowedOrigins", "socketIO.enabled", "ice.stunServers",
+                "log.level", "limits.requestBurst", "allowedOrigins", "socketIO.enabled", "ice.stunServers",
             ] {
                 #expect(lines.contains("Setting changed") && lines.contains("setting=\(key)"), "\(key)")
             }
@@ -184,9 +184,9 @@ import Wire
         try await run(lines) { server, file in
             let secret = "secret-that-is-not-valid.env"
             file.write(
-                "limits:\n  socketsPerAddress: 1\n  verbBurst: many\napiSecret: \(secret)\nlog:\n  level: debug\n")
+                "limits:\n  socketsPerAddress: 1\n  requestBurst: many\napiSecret: \(secret)\nlog:\n  level: debug\n")
             try await reloaded(lines)
-            #expect(lines.contains("The current one stays in use") && lines.contains("limits.verbBurst"))
+            #expect(lines.contains("The current one stays in use") && lines.contains("limits.requestBurst"))
             #expect(!lines.contains(secret))
             #expect(lines.settings.level == .info)
             let project = server.dataDirectory + "/project.json"

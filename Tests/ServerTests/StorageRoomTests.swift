@@ -28,6 +28,7 @@ struct StorageRoomTests: StorageFixtures {
                 (room.options.share, room.options.password) = (.hosts, true)
                 room.password = RoomPassword(salt: [1, 2], digest: [3, 4, 5])
                 (room.creator, room.hasHostTokens) = (alice, true)
+                room.formerID = RoomID(high: 8, low: 1)
                 room.bans = [bob, carol]
                 room.revokedTokens = [Array(0..<16), Array(16..<32)]
             }

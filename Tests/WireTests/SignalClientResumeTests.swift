@@ -285,7 +285,7 @@ import Wire
         #expect(script.request(.roulette(.count)).effects.failures.values.first == .left)
         let last = script.hear(SignalScript.resumed(received: 0))
         #expect(last.said == [Envelope(message: .bye)] && last.closes(.normal) && last.count == 2)
-        #expect(script.line.nextTimeout == nil && script.line.farewellDeadline == nil)
+        #expect(script.line.nextTimeout == nil && script.line.leaveDeadline == nil)
         #expect(script.hearNext(someEvent) == [] && script.close() == [])
     }
 
@@ -307,17 +307,17 @@ import Wire
         script.connect()
         script.close()
         script.handle(.leave)
-        let deadline = try #require(script.line.farewellDeadline)
+        let deadline = try #require(script.line.leaveDeadline)
         var opened = 0
         while script.now < deadline {
             if script.wait(.seconds(1)).hasOpen { opened += 1 }
             script.close()
         }
-        #expect(opened > 10 && script.line.nextTimeout == nil && script.line.farewellDeadline == nil)
+        #expect(opened > 10 && script.line.nextTimeout == nil && script.line.leaveDeadline == nil)
         #expect(script.handle(.networkChanged) == [])
     }
 
-    @Test func aRefusedFarewellIsNotTriedAgain() throws {
+    @Test func aRefusedLeaveIsNotTriedAgain() throws {
         var script = SignalScript()
         script.connect()
         script.close()

@@ -87,13 +87,13 @@ extension FuzzTarget {
 
         private mutating func wait(_ duration: Duration) throws(BrokenProperty) {
             now = now + duration
-            isLeaving = line.farewellDeadline != nil
+            isLeaving = line.leaveDeadline != nil
             try carryOut(line.handleTimeout(now: now))
             if let next = line.nextTimeout { try require(next > now, "the timeout at \(now) is not cleared") }
         }
 
         mutating func handle(_ event: SignalClient.Event) throws(BrokenProperty) {
-            isLeaving = line.farewellDeadline != nil
+            isLeaving = line.leaveDeadline != nil
             try carryOut(line.handle(event, now: now))
         }
 
@@ -142,8 +142,8 @@ extension FuzzTarget {
                 unsettled.count <= Self.maxRequests, "the line keeps \(unsettled.count) requests, more than allowed")
             try require(line.isConnected == isConnected, "isConnected does not match the effects")
             try require((line.ending != nil) == hasEnded, "ending does not match the effects")
-            try require(hasEnded || line.farewellDeadline == nil, "the client leaves before its end")
-            let isOver = hasEnded && line.farewellDeadline == nil
+            try require(hasEnded || line.leaveDeadline == nil, "the client leaves before its end")
+            let isOver = hasEnded && line.leaveDeadline == nil
             try require(!isOver || line.nextTimeout == nil, "the client has a timeout after its end")
         }
 

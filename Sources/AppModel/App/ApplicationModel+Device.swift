@@ -12,7 +12,7 @@ extension ApplicationModel {
     /// How long the connection stays open in the background without a call.
     static let backgroundTime = Duration.seconds(10)
     /// How long the app keeps running after it goes offline, so that the server is notified.
-    static let farewellTime = Duration.seconds(3)
+    static let leaveTime = Duration.seconds(3)
     /// How soon to retry a refused audio session. The system does not report when a phone call ends.
     static let soundTime = Duration.seconds(5)
 
@@ -81,7 +81,7 @@ extension ApplicationModel {
             roulette.stopUnseen()
             leaveServer()
             (isLeaving, cancelBackground) = (false, nil)
-            _ = platform.clock.schedule(after: Self.farewellTime) { [weak self] in
+            _ = platform.clock.schedule(after: Self.leaveTime) { [weak self] in
                 // Skip this if the app went online in the meantime.
                 if self?.cancelBackground == nil { self?.background.end() }
             }

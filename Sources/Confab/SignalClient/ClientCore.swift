@@ -207,7 +207,7 @@ final class ClientCore: Sendable {
     func leave() {
         post(.leave)
         // If the connection is away, the client reports it later, even if the application releases the client.
-        guard let deadline = state.withLock({ $0.machine.line.farewellDeadline }) else { return }
+        guard let deadline = state.withLock({ $0.machine.line.leaveDeadline }) else { return }
         _ = dependencies.clock.schedule(at: deadline) { [self] in withExtendedLifetime(self) {} }
     }
     func networkChanged(isAvailable: Bool) {

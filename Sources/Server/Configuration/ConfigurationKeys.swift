@@ -229,26 +229,26 @@ extension Setting {
             "How long a client may take to send the request headers. Protects against attacks that send them slowly.",
             applies: .atReload),
         Setting(
-            "limits.verbsPerSecond", \.rules.verbs.perSecond, rate,
+            "limits.requestsPerSecond", \.rules.verbs.perSecond, rate,
             "Sustained rate: requests per second per connection.", applies: .atReload),
         Setting(
-            "limits.verbBurst", \.rules.verbs.burst, rate,
+            "limits.requestBurst", \.rules.verbs.burst, rate,
             "Burst: requests that a connection may send at once, above the sustained rate.", applies: .atReload),
         Setting(
             "limits.connectionsPerPerson", \.rules.connectionsPerPerson, count,
             "Maximum connections per person. Opening another one closes the oldest.", applies: .atReload),
         Setting(
-            "limits.personVerbsPerSecond", \.rules.personVerbs.perSecond, rate,
+            "limits.personRequestsPerSecond", \.rules.personVerbs.perSecond, rate,
             "Sustained rate: requests per second per person, over all connections.", applies: .atReload),
         Setting(
-            "limits.personVerbBurst", \.rules.personVerbs.burst, rate,
+            "limits.personRequestBurst", \.rules.personVerbs.burst, rate,
             "Burst: requests that a person may send at once over all connections, above the sustained rate.",
             applies: .atReload),
         Setting(
-            "limits.hellosPerSecond", \.limits.hellos.perSecond, rate,
+            "limits.handshakesPerSecond", \.limits.hellos.perSecond, rate,
             "Sustained rate: new connections per second per IP address.", applies: .atReload),
         Setting(
-            "limits.helloBurst", \.limits.hellos.burst, rate,
+            "limits.handshakeBurst", \.limits.hellos.burst, rate,
             "Burst: new connections that an IP address may open at once, above the sustained rate.", applies: .atReload),
         Setting(
             "limits.filesPerSecond", \.limits.files.perSecond, rate,

@@ -50,10 +50,10 @@ extension Setting {
             "call.ringsPerMinute", \.rules.ringsReceived.perMinute, count,
             "Maximum incoming calls per person per minute. Additional callers get \"busy\".", applies: .atReload),
         Setting(
-            "call.inVain", \.rules.callsInVain, count,
+            "call.unsuccessfulLimit", \.rules.unsuccessfulCallLimit, count,
             "Number of unsuccessful calls to the same person after which the caller must wait.", applies: .atReload),
         Setting(
-            "call.inVainPeriod", \.rules.callsInVainPeriod, interval,
+            "call.unsuccessfulPeriod", \.rules.unsuccessfulCallPeriod, interval,
             "Period over which unsuccessful calls are counted, and how long the caller must wait.", applies: .atReload),
         Setting(
             "call.logRetention", \.retention.calls, .duration(.zero ... .seconds(3650 * 86400)),

@@ -54,7 +54,7 @@ extension Setting {
             "rooms.knocksPerMinute", \.rules.roomKnocks.perMinute, count,
             "Maximum knocks per minute at one room from one IP address.", applies: .atReload),
         Setting(
-            "rooms.refusal", \.rules.roomRefusal, .duration(.zero ... .seconds(86400)),
+            "rooms.knockPause", \.rules.roomKnockPause, .duration(.zero ... .seconds(86400)),
             "How long a person whom a host denied entry must wait before knocking again.", applies: .atReload),
         Setting(
             "rooms.passwordGuessesPerMinute", \.rules.roomPasswordGuesses.perMinute, count,

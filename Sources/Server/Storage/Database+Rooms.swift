@@ -13,13 +13,13 @@ extension Database {
             """
             INSERT OR REPLACE INTO room
                 (id, name, media, capacity, locked, lobby, chat, share, passwordSalt, passwordHash, creator,
-                hasHostTokens, bans, revokedTokens, createdAt, usedAt)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                hasHostTokens, bans, revokedTokens, createdAt, usedAt, formerID)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 room.id.blob, room.name.text, options.media.rawValue, options.capacity, options.locked, options.lobby,
                 options.chat, options.share.rawValue, salt, hash, room.creator?.blob, room.hasHostTokens, bans, tokens,
-                room.createdAt.milliseconds, room.usedAt.milliseconds,
+                room.createdAt.milliseconds, room.usedAt.milliseconds, room.formerID?.blob,
             ])
     }
 
@@ -50,10 +50,10 @@ extension StoredRoom {
         options.password = password != nil
         let bans: [IdentityID] = try row.pieces("bans").compactMap { IdentityID(bytes: $0) }
         self.init(
-            id: try row.id("id"), name: try row.room("name"), options: options, password: password,
-            creator: try row.optionalID("creator"), hasHostTokens: try row.value("hasHostTokens"), bans: bans,
-            revokedTokens: try row.pieces("revokedTokens"), createdAt: try row.time("createdAt"),
-            usedAt: try row.time("usedAt"))
+            id: try row.id("id"), formerID: try row.optionalID("formerID"), name: try row.room("name"),
+            options: options, password: password, creator: try row.optionalID("creator"),
+            hasHostTokens: try row.value("hasHostTokens"), bans: bans, revokedTokens: try row.pieces("revokedTokens"),
+            createdAt: try row.time("createdAt"), usedAt: try row.time("usedAt"))
     }
 }
 
@@ -82,7 +82,7 @@ extension Row {
         return RoomPassword(salt: Array(salt), digest: Array(digest))
     }
 
-    fileprivate func optionalID(_ column: String) throws -> IdentityID? {
+    fileprivate func optionalID<ID: Identifier128>(_ column: String) throws -> ID? {
         let blob: Data? = try optional(column)
         return blob == nil ? nil : try id(column)
     }

@@ -22,6 +22,9 @@ enum Migrations {
         migrator.registerMigration("v5 persistent rooms") { db in
             try db.execute(sql: version5)
         }
+        migrator.registerMigration("v6 rooms opened again") { db in
+            try db.execute(sql: version6)
+        }
         return migrator
     }
 
@@ -245,4 +248,6 @@ enum Migrations {
         ) WITHOUT ROWID;
         CREATE INDEX roomByCreator ON room (creator) WHERE creator IS NOT NULL;
         """
+
+    private static let version6 = "ALTER TABLE room ADD COLUMN formerID BLOB CHECK (length(formerID) = 16)"
 }

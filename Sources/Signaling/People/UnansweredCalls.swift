@@ -29,14 +29,14 @@ struct UnansweredCalls: Equatable, Sendable {
         case .unanswered, .declined, .cancelled: break
         default: return
         }
-        let (now, period) = (context.now, context.rules.callsInVainPeriod)
+        let (now, period) = (context.now, context.rules.unsuccessfulCallPeriod)
         byPerson = byPerson.filter { _, attempts in
             attempts.until.map { now < $0 } ?? false || attempts.times.contains { now - $0 < period }
         }
         guard byPerson.count < Self.maxPeople || byPerson[record.other] != nil else { return }
         var attempts = byPerson[record.other, default: Attempts()]
         attempts.times = attempts.times.filter { now - $0 < period } + [now]
-        if attempts.times.count >= context.rules.callsInVain { attempts = Attempts(until: now + period) }
+        if attempts.times.count >= context.rules.unsuccessfulCallLimit { attempts = Attempts(until: now + period) }
         byPerson[record.other] = attempts
     }
 }

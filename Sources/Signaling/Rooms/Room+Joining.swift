@@ -14,7 +14,8 @@ extension Room {
             }
             try permit(application, &context)
             let waits = mustWait(applicant)
-            former = try takePlace(for: applicant, isAdmitted: waits, context.rules)
+            former = try takePlace(
+                for: applicant, isAdmitted: waits, isReturning: application.join.room != nil, context.rules)
             guard waits else {
                 // Check this last, so that only people who could enter the room receive this error.
                 try application.permitMesh(options)
@@ -128,7 +129,7 @@ extension Room {
     /// - Parameter re: the request that this answers; nil after waiting in the lobby.
     mutating func enter(_ applicant: RoomApplicant, re: UInt64?, _ context: inout Context) {
         let isOwner = isOwner(applicant)
-        if isOwner { ownersAddress = applicant.address }
+        if isOwner { (ownersAddress, isOwnersAddressLost) = (applicant.address, false) }
         var rights = RoomRights(isOwner ? .host : applicant.grant?.role ?? .guest, hasToken: applicant.grant != nil)
         if needsHost(applicant) { rights.standIn() }
         let role = rights.role

@@ -40,8 +40,12 @@ extension Room {
 
     /// Returns whether the address's share limits this person. It does not if a host is at the same address, such as a
     /// teacher with a class: that host can remove people.
-    private func isShareLimited(_ applicant: RoomApplicant) -> Bool {
+    ///
+    /// After a restart, no owner's address is known. The class must be able to return before the teacher, so until an owner
+    /// has joined, the share does not limit people who were in the room.
+    private func isShareLimited(_ applicant: RoomApplicant, isReturning: Bool) -> Bool {
         if hasOwnPlace(applicant) || applicant.address == ownersAddress { return false }
+        if isReturning, isOwnersAddressLost { return false }
         // Another owner may have joined elsewhere since.
         if roster.members.contains(where: { hasOwnPlace($0) && $0.address == applicant.address }) { return false }
         // Without a creator, someone else is host.
@@ -49,31 +53,36 @@ extension Room {
     }
 
     /// Returns whether there is a place left in the share of the person's address.
-    func isWithinShare(_ applicant: RoomApplicant, _ rules: Rules) -> Bool {
-        !isShareLimited(applicant) || roster.members.count { $0.address == applicant.address } < share(rules)
+    func isWithinShare(_ applicant: RoomApplicant, isReturning: Bool = false, _ rules: Rules) -> Bool {
+        !isShareLimited(applicant, isReturning: isReturning)
+            || roster.members.count { $0.address == applicant.address } < share(rules)
     }
 
     /// Throws if there is no place.
     ///
-    /// - Parameter isAdmitted: whether a host admitted the person, who may then exceed the share of an address.
+    /// - Parameters:
+    ///   - isAdmitted: whether a host admitted the person, who may then exceed the share of an address.
+    ///   - isReturning: whether the person presented the room's ID.
     /// - Returns: a dropped connection of the same person that must give way, because the person returned but could not
     ///   resume it; nil if there is a free place.
     func takePlace(
-        for applicant: RoomApplicant, isAdmitted: Bool, _ rules: Rules
+        for applicant: RoomApplicant, isAdmitted: Bool, isReturning: Bool, _ rules: Rules
     ) throws(WireError) -> ConnectionID? {
         let isFull = !hasPlace(for: applicant)
-        let isOverShare = !isAdmitted && !isWithinShare(applicant, rules)
+        let isOverShare = !isAdmitted && !isWithinShare(applicant, isReturning: isReturning, rules)
         guard isFull || isOverShare else { return nil }
-        let former = roster.members.first { $0.isDropped && $0.identity == applicant.identity }
-        guard let former else { throw isFull ? full : .addressFull }
+        let dropped = roster.members.filter { $0.isDropped && $0.identity == applicant.identity }
+        // A connection from elsewhere gives way in a full room, but does not free a place in the address's share.
+        let previous = dropped.first { $0.address == applicant.address } ?? dropped.first
+        guard let previous else { throw isFull ? full : .addressFull }
         if isFull {
             // People who are already waiting for a place come first. A room whose capacity was lowered shrinks first,
             // but hosts with places of their own do not count toward that.
             let owners = roster.members.count(where: hasOwnPlace)
             guard options.lobby || lobby.waiting.isEmpty, roster.count <= options.capacity + owners else { throw full }
         }
-        guard !isOverShare || former.address == applicant.address else { throw .addressFull }
-        return former.client
+        guard !isOverShare || previous.address == applicant.address else { throw .addressFull }
+        return previous.client
     }
 
     var full: WireError {

@@ -22,12 +22,13 @@ public struct Room: Machine, Equatable, Sendable {
 
     let name: RoomName
     private(set) var id = RoomID(high: 0, low: 0)
-    /// The ID of an earlier room with this name, if its people opened this one after it had ended. Only they know that ID, so
-    /// clients that present it belong here. This room has its own ID, too: tokens of the earlier room stay invalid.
+    /// The ID of an earlier room with this name, if its people opened this one after it had ended. Only people who were in that
+    /// room know that ID, so clients that present it belong here. They include people who had been removed from it: bans of a
+    /// room that is not persistent end with it. This room has its own ID, too: tokens of the earlier room stay invalid.
     private(set) var formerID: RoomID?
     /// The ID with which people return. It does not change when they open the room again, so that people who missed that still
-    /// find the others. A persistent room only needs its own ID, because it does not end with the server.
-    var returnID: RoomID { options.persistent ? id : formerID ?? id }
+    /// find the others.
+    var returnID: RoomID { formerID ?? id }
     private(set) var createdAt = Timestamp(milliseconds: 0)
     private(set) var state = State.new
     private(set) var session = SessionID.unset
@@ -38,6 +39,8 @@ public struct Room: Machine, Equatable, Sendable {
     var roster = RoomRoster()
     /// The address of the last host in their own right (`Room+Places`).
     var ownersAddress: String?
+    /// Whether that address is unknown because the server restarted. Addresses are not stored.
+    var isOwnersAddressLost = false
     var arrivals = RoomArrivals()
     var lobby = RoomLobby()
     var chat = RoomChat()
@@ -198,7 +201,8 @@ public struct Room: Machine, Equatable, Sendable {
     /// Restores only what is stored. All places ended with the previous server process.
     private mutating func restore(_ stored: StoredRoom, _ context: inout Context) {
         guard state == .new else { return }
-        (id, createdAt, creator) = (stored.id, stored.createdAt, stored.creator)
+        (id, formerID, createdAt, creator) = (stored.id, stored.formerID, stored.createdAt, stored.creator)
+        isOwnersAddressLost = true
         (bans, hasHostTokens, storedAt) = (RoomBans(stored), stored.hasHostTokens, stored.usedAt)
         makeSession(&context)
         // People who were in the room when the server stopped need time to return, no matter how old the last use is.
@@ -228,9 +232,10 @@ public struct Room: Machine, Equatable, Sendable {
             context.persist(
                 .roomStored(
                     StoredRoom(
-                        id: id, name: name, options: settings.lasting, password: settings.password, creator: creator,
-                        hasHostTokens: hasHostTokens, bans: bans.lasting.people, revokedTokens: bans.lasting.tokens,
-                        createdAt: createdAt, usedAt: usedAt)))
+                        id: id, formerID: formerID, name: name, options: settings.lasting,
+                        password: settings.password, creator: creator, hasHostTokens: hasHostTokens,
+                        bans: bans.lasting.people, revokedTokens: bans.lasting.tokens, createdAt: createdAt,
+                        usedAt: usedAt)))
         } else if storedAt != nil {
             storedAt = nil
             context.tell(.roomRegistry(.persistence(name, false)))

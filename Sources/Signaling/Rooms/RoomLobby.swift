@@ -68,6 +68,6 @@ struct RoomLobby: Equatable, Sendable {
         if sentAway.count >= Self.maxKept, let first = sentAway.min(by: { ($0.value, $0.key) < ($1.value, $1.key) }) {
             sentAway[first.key] = nil
         }
-        sentAway[identity] = context.now + context.rules.roomRefusal
+        sentAway[identity] = context.now + context.rules.roomKnockPause
     }
 }

@@ -55,7 +55,7 @@ extension SignalClient {
         /// or connects without waiting for the backoff unless the server requested a pause.
         case networkChanged
         /// Leave immediately, so that the connection cannot be resumed (`protocol/README.md` §3). The client line ends. If the
-        /// connection is away, the server learns it afterwards: see ``SignalClient/farewellDeadline``.
+        /// connection is away, the server learns it afterwards: see ``SignalClient/leaveDeadline``.
         case leave
     }
 
@@ -87,7 +87,7 @@ extension SignalClient {
         /// A message from the server that is malformed or not supported by this version. The message number still counts
         /// (`protocol/README.md` §1).
         case unreadable(UnreadableMessage)
-        /// The client line has ended. Only `failed` for new requests follows, and until ``SignalClient/farewellDeadline`` also
+        /// The client line has ended. Only `failed` for new requests follows, and until ``SignalClient/leaveDeadline`` also
         /// `open`, `send` and `close`.
         case ended(Ending)
     }

@@ -2,42 +2,42 @@
 extension SignalClient {
     /// Until when the server may still be told that the client has left; nil if it knows, or keeps no connection. Until then,
     /// carry out effects and report events as before.
-    public var farewellDeadline: Timestamp? { farewell?.deadline }
+    public var leaveDeadline: Timestamp? { pendingLeave?.deadline }
 
     mutating func leave(_ effects: inout [Effect]) {
         guard ending == nil else { return }
         if case .connected(let socket, _) = state { send(.bye, on: socket, &effects) }
-        let farewell = makeFarewell()
-        if farewell == nil, let socket { effects.append(.close(socket, .normal)) }
+        let pendingLeave = makePendingLeave()
+        if pendingLeave == nil, let socket { effects.append(.close(socket, .normal)) }
         end(.normal, nil, &effects)
-        self.farewell = farewell
+        self.pendingLeave = pendingLeave
     }
 
     /// Returns what tells the server that the client leaves; nil if a socket can carry the `bye`, or if the server keeps nothing.
-    private func makeFarewell() -> Farewell? {
+    private func makePendingLeave() -> PendingLeave? {
         guard options.reconnects, let place, let placeDeadline else { return nil }
         var hello = hello
         hello.resume = Hello.Resume(secret: place.secret, received: exchange.received)
-        let next: Farewell.State
+        let next: PendingLeave.State
         switch state {
         case .opening(let socket, let until): next = .opening(socket, until: until)
         case .greeting(let socket, let until): next = .greeting(socket, until: until)
         case .waiting(let until, _): next = .waiting(until: until)
         case .idle, .connected, .ended: return nil
         }
-        return Farewell(
+        return PendingLeave(
             next, hello: hello, deadline: placeDeadline, welcomeTimeout: options.welcomeTimeout,
             socketCount: socketCount)
     }
 
     /// Handles an event, or the time, after the client has left.
     mutating func depart(_ event: Event?, _ now: Timestamp) -> [Effect] {
-        guard var farewell else { return [] }
+        guard var pendingLeave else { return [] }
         if case .request(let id, _) = event { return [.failed(id, .left)] }
         let effects =
-            event.map { farewell.handle($0, now: now, using: &random) }
-            ?? farewell.handleTimeout(now: now, using: &random)
-        self.farewell = farewell.state == .over ? nil : farewell
+            event.map { pendingLeave.handle($0, now: now, using: &random) }
+            ?? pendingLeave.handleTimeout(now: now, using: &random)
+        self.pendingLeave = pendingLeave.state == .over ? nil : pendingLeave
         return effects
     }
 }

@@ -67,7 +67,7 @@ public struct SignalClient: Sendable {
     /// The time at which the server gives up the dropped connection, so that it can no longer be resumed.
     private(set) var placeDeadline: Timestamp?
     /// Tells the server about a `leave` that happened while the connection was away.
-    var farewell: Farewell?
+    var pendingLeave: PendingLeave?
 
     /// Creates a signaling client that does nothing until ``Event/connect``.
     ///
@@ -108,7 +108,7 @@ public struct SignalClient: Sendable {
     /// - Returns: the effects, in order.
     public mutating func handle(_ event: Event, now: Timestamp) -> [Effect] {
         var effects: [Effect] = []
-        if farewell != nil { return depart(event, now) }
+        if pendingLeave != nil { return depart(event, now) }
         switch event {
         case .connect: connect(now, &effects)
         case .opened(let opened):
@@ -136,7 +136,7 @@ public struct SignalClient: Sendable {
         }
         switch state {
         case .idle: return nil
-        case .ended: return farewell?.nextTimeout
+        case .ended: return pendingLeave?.nextTimeout
         case .opening(_, let until), .greeting(_, let until), .waiting(let until, _): consider(until)
         case .connected:
             consider(exchange.acknowledgementDeadline)
@@ -152,7 +152,7 @@ public struct SignalClient: Sendable {
     /// - Returns: the effects, in order.
     public mutating func handleTimeout(now: Timestamp) -> [Effect] {
         var effects: [Effect] = []
-        if farewell != nil { return depart(nil, now) }
+        if pendingLeave != nil { return depart(nil, now) }
         if let deadline = connectDeadline, deadline <= now {
             if let socket { effects.append(.close(socket, .normal)) }
             end(.abnormal, lastError ?? .connectFailed, &effects)

@@ -53,7 +53,7 @@ import Testing
         #expect(device.background.running == 0 && device.background.begun == 2)
     }
 
-    @Test func timeInTheBackgroundIsGivenBackAfterTheFarewell() {
+    @Test func timeInTheBackgroundIsGivenBackAfterLeaving() {
         let app = home()
         app.phaseChanged(to: .active)
         app.handle(.line(.online(isNew: true)))

@@ -9,7 +9,7 @@ struct MediaAttack: Sendable {
     /// The server announces its loopback address for media, because the robots are on the same machine. Its budgets are
     /// large enough for the tests.
     static let settings = [
-        "CONFAB_MEDIA_ADDRESS": "127.0.0.1", "CONFAB_LIMITS_HELLO_BURST": "100000",
+        "CONFAB_MEDIA_ADDRESS": "127.0.0.1", "CONFAB_LIMITS_HANDSHAKE_BURST": "100000",
         "CONFAB_LIMITS_SOCKETS_PER_ADDRESS": "1000",
     ]
     /// The attackers' address. It differs from the call's address if the machine has several.

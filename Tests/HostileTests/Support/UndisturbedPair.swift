@@ -19,7 +19,7 @@ struct PairReport: Sendable {
 /// the answer to a message before sending the next, so a stall of the server appears as one long wait.
 final class UndisturbedPair: Sendable {
     /// Settings that let each of them send a hundred messages per second.
-    static let settings = ["CONFAB_LIMITS_VERBS_PER_SECOND": "500", "CONFAB_LIMITS_VERB_BURST": "1000"]
+    static let settings = ["CONFAB_LIMITS_REQUESTS_PER_SECOND": "500", "CONFAB_LIMITS_REQUEST_BURST": "1000"]
     private static let fastest: Double = 100
     /// The fraction of the message budget that the pair uses. It is less than 1, because the refill is counted in whole
     /// milliseconds.
@@ -52,7 +52,7 @@ final class UndisturbedPair: Sendable {
     static func start(
         _ server: ServerProcess, connect: (ServerProcess) throws -> RawSocket = { try RawSocket(port: $0.port) }
     ) throws -> UndisturbedPair {
-        let allowed = Double(server.settings["CONFAB_LIMITS_VERBS_PER_SECOND"] ?? "20") ?? 20
+        let allowed = Double(server.settings["CONFAB_LIMITS_REQUESTS_PER_SECOND"] ?? "20") ?? 20
         let interval = Duration.seconds(1 / min(fastest, allowed * shareOfBudget))
         let ann = try Person.connect(on: connect(server))
         try ann.greet()

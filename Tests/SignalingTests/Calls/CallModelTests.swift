@@ -20,7 +20,7 @@ import Wire
     private func unlimited(_ rules: inout Rules) {
         rules.callsPlaced = .init(perSecond: 10, burst: 1000)
         rules.ringsReceived = .init(perSecond: 10, burst: 1000)
-        rules.callsInVain = 1000
+        rules.unsuccessfulCallLimit = 1000
     }
 
     @Test func everyRuleOfCallsHoldsAfterEveryEvent() {

@@ -108,6 +108,36 @@ import Wire
         #expect(stage.arrive(bob.identity, address: "x").open()?.room?.joined != nil)
     }
 
+    @Test func aPersonWhoLostTwoConnectionsGetsThePlaceOfThisAddressBack() {
+        ada.open(with: RoomChanges { $0.capacity = 6 })
+        let (phone, laptop) = (stage.arrive(address: "phone"), stage.arrive(address: "x"))
+        phone.open()
+        let bob = stage.arrive(phone.identity, address: "x")
+        bob.open()
+        #expect(flood(from: "x") == 3)
+        for guest in [phone, bob] { guest.drop() }
+        #expect(laptop.open()?.errorCode == .roomFull)
+        #expect(stage.arrive(bob.identity, address: "x").open()?.room?.joined != nil)
+    }
+
+    @Test func aClassBehindOneAddressReturnsAfterARestartBeforeItsTeacher() throws {
+        let id = try #require(ada.open(with: RoomChanges { $0.persistent = true })?.room?.joined?.room)
+        #expect(flood(from: "home") == 24)
+        stage.restart()
+        let returned = (0..<24).count { _ in stage.arrive(address: "home").open(again: id)?.room?.joined != nil }
+        #expect(returned == 24)
+        #expect(stage.arrive(address: "home").open(again: id)?.errorCode == .roomFull, "the teacher's place is kept")
+        #expect(stage.arrive(ada.identity, address: "home").open(again: id)?.room?.joined?.role == .host)
+    }
+
+    @Test func anOwnerElsewhereLimitsTheClassAgain() throws {
+        let id = try #require(ada.open(with: RoomChanges { $0.persistent = true })?.room?.joined?.room)
+        stage.restart()
+        #expect(flood(from: "school") == 20, "people who were never in the room")
+        stage.arrive(ada.identity, address: "elsewhere").open(again: id)
+        #expect(stage.arrive(address: "school").open(again: id)?.errorCode == .roomFull)
+    }
+
     /// A client of PerchRTC's protocol has no creator's rights, so its room has no creator.
     @Test func aRoomWithoutACreatorHasPlacesForTheAddressOfItsHost() {
         var creation = RoomCreationRequest()

@@ -55,6 +55,19 @@ import Wire
         #expect(eve.open(again: again.room)?.errorCode == .roomPassword)
     }
 
+    @Test func membersStillMeetInARoomThatTheyOpenedAgainAndThenMadePersistent() throws {
+        let id = try #require(ada.open()?.room?.joined?.room)
+        bob.open()
+        stage.restart()
+        let host = arrive(as: ada)
+        host.open(again: id)
+        #expect(arrive(as: bob).open(again: id)?.room?.joined != nil)
+        #expect(host.set { $0.persistent = true }?.type == "ok")
+        stage.restart()
+        #expect(arrive(as: bob).open(again: id)?.room?.joined?.room == id)
+        #expect(arrive(as: ada).open(again: id)?.room?.joined?.role == .host)
+    }
+
     @Test func aPersistentRoomKeepsItsID() throws {
         let id = try #require(ada.open(with: RoomChanges { $0.persistent = true })?.room?.joined?.room)
         stage.restart()

@@ -5,24 +5,24 @@ import Wire
 
 /// Who may do what in a room while its owner is there, away, or was never seen. `docs/threat-model.md` has the table.
 @Suite struct RoomRightsTests {
-    private let stage = Stage { $0.routesMedia = true }
-    private let ada: Guest
-    private let bob: Guest
-    private let eve: Guest
+    let stage = Stage { $0.routesMedia = true }
+    let ada: Guest
+    let bob: Guest
+    let eve: Guest
 
     init() {
         (ada, bob, eve) = (stage.arrive(address: "a"), stage.arrive(address: "b"), stage.arrive(address: "e"))
     }
 
-    private var stored: StoredRoom? { stage.storedRoom }
+    var stored: StoredRoom? { stage.storedRoom }
 
     @discardableResult private func come(_ guest: Guest, _ token: RoomRole? = nil) -> RoomNotice.Joined? {
         stage.come(guest, token)
     }
 
-    private func role(of guest: Guest) -> RoomRole? { stage.role(of: guest) }
+    func role(of guest: Guest) -> RoomRole? { stage.role(of: guest) }
 
-    private func open(_ change: (inout RoomChanges) -> Void = { _ in }) {
+    func open(_ change: (inout RoomChanges) -> Void = { _ in }) {
         ada.open(as: "Ada", with: RoomChanges(change))
         bob.open(as: "Bob")
     }

@@ -4,29 +4,7 @@ import Testing
 import Wire
 
 /// What people may do who are host only because the room's owner is away, and what remains of it.
-@Suite struct RoomStandInTests {
-    private let stage = Stage { $0.routesMedia = true }
-    private let ada: Guest
-    private let bob: Guest
-    private let eve: Guest
-
-    init() {
-        (ada, bob, eve) = (stage.arrive(address: "a"), stage.arrive(address: "b"), stage.arrive(address: "e"))
-    }
-
-    private var stored: StoredRoom? { stage.storedRoom }
-
-    @discardableResult private func come(_ guest: Guest, _ token: RoomRole? = nil) -> RoomNotice.Joined? {
-        stage.come(guest, token)
-    }
-
-    private func role(of guest: Guest) -> RoomRole? { stage.role(of: guest) }
-
-    private func open(_ change: (inout RoomChanges) -> Void = { _ in }) {
-        ada.open(as: "Ada", with: RoomChanges(change))
-        bob.open(as: "Bob")
-    }
-
+extension RoomRightsTests {
     // MARK: Options
 
     /// Neither by a small capacity nor by making the room end.

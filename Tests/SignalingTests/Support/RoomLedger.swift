@@ -7,7 +7,8 @@ enum RoomSentence: String, CaseIterable {
     case ownersEndStandIns =
         "While an owner or a chosen host is there, everyone has the role that a token or an owner gave them."
     case ownersAreHosts = "An owner who joins is host at once."
-    case nothingStopsOwners = "No lock, lobby or password, and no ban or removal by a stand-in, stops an owner."
+    case nothingStopsOwners =
+        "No lock, lobby, password or capacity, and no ban or removal by a stand-in, stops an owner who is not in the room."
     case standInsKeepTheRoom =
         "A stand-in does not change the capacity, the password and whether the room is persistent."
     case standInsKeepRoles =

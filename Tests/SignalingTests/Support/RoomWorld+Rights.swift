@@ -55,11 +55,18 @@ extension RoomWorld {
             return
         }
         guard ledger.isOwner(identity, token) else { return }
-        // Whether there is a place is another rule.
         judge(
-            .nothingStopsOwners, isIn || answer?.errorCode == .roomFull,
+            .nothingStopsOwners, isIn || answer?.errorCode == .roomFull && mayBeFull(for: identity, name),
             "an owner got \(String(describing: answer ?? nil)), \(visitor.guest.refusals.last?.code.rawValue ?? "")")
         if isIn { count("an owner came in\(token == nil ? "" : " with a token")") }
+    }
+
+    /// Returns whether a room may have no place for an owner: the person is in it with another device, or it has as many
+    /// people as a room of its kind can have.
+    private func mayBeFull(for owner: IdentityID, _ name: RoomName) -> Bool {
+        guard let ledger = ledgers[name], let room = stage.operate(.describe(name))?.room else { return false }
+        return ledger.people.values.contains { $0.identity == owner }
+            || room.people.count >= Self.most(room.summary.options)
     }
 
     /// Notes who came in, with which rights.

@@ -186,7 +186,7 @@ struct RoomWorld: RandomWorld {
         min(most(options), options.capacity + people.values.count { $0.role == .host })
     }
 
-    private static func most(_ options: RoomOptions) -> Int {
+    static func most(_ options: RoomOptions) -> Int {
         options.media == .routed ? Limits.routedRoom : Limits.meshRoom
     }
 

@@ -24,7 +24,7 @@ export class Server {
   #lineCount = 0;
   #forgotIdentity = false;
   /** @type {string | null} why the connection is about to close */
-  #farewell = null;
+  #closeReason = null;
 
   /**
    * @param {IdentityMemory} identity
@@ -42,7 +42,7 @@ export class Server {
   connect() {
     const client = new Client({ identity: this.identity.recall() });
     this.client = client;
-    this.#farewell = null;
+    this.#closeReason = null;
     this.#lines.clear();
     /**
      * Returns a listener that ignores events of earlier clients.
@@ -60,7 +60,7 @@ export class Server {
       contactAdded: tell(({ person, callId }) => ({ type: 'contactAdded', person, callId })),
       contactChanged: tell(({ person }) => ({ type: 'contactChanged', person })),
       contactRemoved: tell(({ personId }) => ({ type: 'contactRemoved', personId })),
-      unlinked: present(() => { this.#farewell = 'unlinked'; }),
+      unlinked: present(() => { this.#closeReason = 'unlinked'; }),
       deleted: present(() => { this.#deleted(); }),
       error: tell(({ error }) => ({ type: 'refused', ...described(error) })),
     });
@@ -85,7 +85,7 @@ export class Server {
 
   /** Forgets the identity, because the next person in this browser is a new one. */
   #deleted() {
-    this.#farewell = 'deleted';
+    this.#closeReason = 'deleted';
     this.identity.remember(null);
   }
 
@@ -98,7 +98,7 @@ export class Server {
       this.dispatch({ type: 'identityLost' });
       return;
     }
-    this.dispatch({ type: 'closed', code: this.#farewell ?? code, message });
+    this.dispatch({ type: 'closed', code: this.#closeReason ?? code, message });
   }
 
   // ---- Calls
@@ -232,7 +232,7 @@ export class Server {
       const answer = await ask(this.people);
       if (client === this.client) done?.(answer);
     } catch (error) {
-      if (client !== this.client || this.#farewell || isLeaving(error)) return;
+      if (client !== this.client || this.#closeReason || isLeaving(error)) return;
       try {
         if (!refused) throw error;
         refused(error);

@@ -10,7 +10,7 @@ import { NotYet, stopwatch, until } from './wait.mjs';
 /** Settings with which the same two people are matched again at once, without limits. */
 const settings = {
   CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '10ms', CONFAB_ROULETTE_SKIP_WINDOW: '0s',
-  CONFAB_LIMITS_VERBS_PER_SECOND: '1000',
+  CONFAB_LIMITS_REQUESTS_PER_SECOND: '1000',
 };
 
 /** Returns the events that must alternate. There may be `empty` events between them. */

@@ -7,8 +7,8 @@ final class DrillServer: @unchecked Sendable {
     /// The drill sends requests as fast as storage answers, which is faster than people are allowed to.
     private static let settings = [
         "CONFAB_METRICS_ENABLED": "false", "CONFAB_MEDIA_ENABLED": "false",
-        "CONFAB_LIMITS_VERBS_PER_SECOND": "100000", "CONFAB_LIMITS_VERB_BURST": "100000",
-        "CONFAB_LIMITS_PERSON_VERBS_PER_SECOND": "100000", "CONFAB_LIMITS_PERSON_VERB_BURST": "100000",
+        "CONFAB_LIMITS_REQUESTS_PER_SECOND": "100000", "CONFAB_LIMITS_REQUEST_BURST": "100000",
+        "CONFAB_LIMITS_PERSON_REQUESTS_PER_SECOND": "100000", "CONFAB_LIMITS_PERSON_REQUEST_BURST": "100000",
         // The file systems of the drills are small.
         "CONFAB_STORAGE_MIN_FREE_SPACE": "0B", "CONFAB_STORAGE_LOW_SPACE": "0B",
     ]

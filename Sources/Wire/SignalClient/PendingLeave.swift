@@ -3,7 +3,7 @@
 /// left.
 ///
 /// Invariant: it has one socket at most, and is over when the server can no longer keep the connection.
-struct Farewell: Sendable {
+struct PendingLeave: Sendable {
     /// Legal transitions: `waiting` → `opening`, `over`; `opening` → `greeting`, `waiting`, `over`; `greeting` → `waiting`,
     /// `over`.
     enum State: Equatable, Sendable {

@@ -7,7 +7,7 @@ import { Backoff } from './backoff.js';
 import { finalCodes, pauseAfter } from './close-codes.js';
 import { Socket } from './socket.js';
 
-export class Farewell {
+export class PendingLeave {
   #options;
   #timers;
   #backoff;
