@@ -17,7 +17,7 @@
     title: 'Confab',
     incoming: 'Incoming call. Open to answer.',
     missed: 'You missed a call.',
-    ended: 'You received a call.',
+    ended: 'A call to you has ended. Open Confab to see your calls.',
   };
   /** @type {Record<string, typeof en>} */
   const catalogs = { en };

@@ -118,7 +118,7 @@ export class ListView {
     const link = personId ? linkTo(personId) : '';
     if (box('own-link').textContent === link) return;
     setText(box('own-link'), link);
-    showQr(box('own-qr'), link, this.words.qr(this.words.yourLink), this.words.qrLater);
+    showQr(box('own-qr'), link, this.words.yourLinkQr, this.words.qrLater);
   }
 
   /** @param {State} state */

@@ -1,6 +1,6 @@
 // Wires the page `/nearby`: elements send events to the state machine, its effects are carried out, and every state is drawn.
 // The rules are in `state.js`.
-import { box, followFeatures } from '../shared/dom.js';
+import { box, onActions } from '../shared/dom.js';
 import { deviceMemory, identityMemory } from '../shared/memory.js';
 import { closeMenus } from '../shared/rows.js';
 import { run } from '../shared/run.js';
@@ -119,8 +119,9 @@ const machine = run({
 });
 
 // Handle the buttons of a notice.
-followFeatures({
+onActions({
   retryLink: () => dispatch({ type: 'retryLink' }),
+  takeOver: () => dispatch({ type: 'retryLink' }),
   reload: () => location.reload(),
   dismiss: () => dispatch({ type: 'dismiss' }),
   callAgain: () => dispatch({ type: 'callAgain' }),

@@ -90,7 +90,7 @@ export class SettingsView {
     const items = (devices ?? []).map((device) => ({ ...device, canUnlink: (devices ?? []).length > 1 }));
     showRows(box('devices'), items, ({ deviceId }) => deviceId, ({ canUnlink, ...device }) => {
       const name = device.label || words.unnamedDevice;
-      const hints = [device.current ? words.thisDevice : device.present ? words.online : words.offline, device.linkedAt ? this.date.format(device.linkedAt) : null];
+      const hints = [device.current ? words.thisDevice : device.present ? words.online : words.offline, device.linkedAt ? words.linkedOn(this.date.format(device.linkedAt)) : null];
       const unlink = rowButton({ does: 'unlink', label: words.unlinkName(name), text: words.unlink },
         () => this.dispatch({ type: 'ask', question: { is: 'unlink', device } }));
       return [wordsOf(name, hints.filter(Boolean).join(' · ')), ...(canUnlink ? [unlink] : [])];
@@ -104,7 +104,7 @@ export class SettingsView {
     setText(box('code-text'), code?.code ?? '');
     setText(box('code-until'), code ? this.words.codeUntil(this.time.format(code.until)) : '');
     const link = code ? new URL(at(`/nearby#link=${code.code}`), location.href).href : '';
-    showQr(box('code-qr'), link, this.words.qr(this.words.makeCode), this.words.qrLater);
+    showQr(box('code-qr'), link, this.words.codeQr, this.words.qrLater);
   }
 
   /** @param {import('./types.js').Question | null} question */

@@ -21,7 +21,7 @@ export class View {
     this.settings = new SettingsView(strings, dispatch);
     /** @type {Record<import('./words.js').Action, string>} */
     this.actions = {
-      retryLink: strings.tryAgain, reload: strings.reload, dismiss: strings.dismiss, callVoice: strings.nearby.callVoice,
+      retryLink: strings.tryAgain, takeOver: strings.useThisTab, reload: strings.reload, dismiss: strings.dismiss, callVoice: strings.nearby.callVoice,
       callVideo: strings.tryAgain, callAgain: strings.nearby.callAgain, callBack: strings.nearby.callBack, keep: strings.keep,
       unblockSound: strings.unblock,
     };

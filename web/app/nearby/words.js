@@ -7,7 +7,7 @@ import { companion, currentCall, incomingCall } from './call-state.js';
 /** @typedef {import('./strings.js').Strings} Strings */
 /** @typedef {'calm' | 'busy' | 'good' | 'warn' | 'bad'} Tone */
 /** @typedef {{text: string, tone: Tone}} Status */
-/** @typedef {'retryLink' | 'reload' | 'dismiss' | 'callVoice' | 'callVideo' | 'callAgain' | 'callBack' | 'keep' | 'unblockSound'} Action */
+/** @typedef {'retryLink' | 'takeOver' | 'reload' | 'dismiss' | 'callVoice' | 'callVideo' | 'callAgain' | 'callBack' | 'keep' | 'unblockSound'} Action */
 /** @typedef {{text: string, actions: Action[], tone: Tone}} Notice */
 
 /** After these outcomes it makes sense to call the same person again. */
@@ -99,6 +99,7 @@ function closedNotice({ code, message }, strings) {
     // The server's message says when the ban ends.
     case 'banned': return { text: message ? `${shared} ${message}` : shared, actions: [], tone: 'bad' };
     case 'forbidden_origin': return { text: shared, actions: [], tone: 'bad' };
+    case 'replaced': return { text: shared, actions: ['takeOver'], tone: 'bad' };
     default: return { text: own ?? shared ?? (message || strings.troubles.connect_failed), actions: ['retryLink'], tone: 'bad' };
   }
 }

@@ -1,7 +1,7 @@
 // Wires the page: elements send events to the state machine, its effects are carried out, and every state is drawn. The rules
 // are in `state.js`.
 import { at } from '../shared/base.js';
-import { box, button, followFeatures } from '../shared/dom.js';
+import { box, button, onActions } from '../shared/dom.js';
 import { deviceMemory, identityMemory } from '../shared/memory.js';
 import { allowedBefore, pageIsSecure, Preview } from '../shared/preview.js';
 import { recentRooms } from '../shared/recent-rooms.js';
@@ -200,8 +200,9 @@ button('pip').addEventListener('click', () => {
   togglePip(stage.focusVideo);
 });
 
-followFeatures({
+onActions({
   retryLink: () => dispatch({ type: 'retryLink' }),
+  takeOver: () => dispatch({ type: 'retryLink' }),
   reload: () => location.reload(),
   dismiss: () => dispatch({ type: 'dismiss' }),
   again: () => dispatch({ type: 'again' }),

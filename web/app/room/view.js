@@ -3,7 +3,7 @@
 import { box, button, byId, enable, iconURL, input, moveInto, setAttribute, setText, show, showActions } from '../shared/dom.js';
 import { hasPip } from './pip.js';
 import { handIsRaised, isHost, mayShare } from './room-state.js';
-import { deviceHint, endingOf, maySeeRooms, mediaFeatures, noticeOf, screenOf, statusOf } from './words.js';
+import { deviceHint, endingOf, maySeeRooms, mediaActions, noticeOf, screenOf, statusOf } from './words.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Event} Event */
@@ -23,7 +23,7 @@ export class View {
     const { room } = strings;
     /** @type {Record<import('./words.js').Action, string>} */
     this.actions = {
-      retryLink: strings.tryAgain, reload: strings.reload, dismiss: strings.dismiss, again: room.joinAgain, back: room.close,
+      retryLink: strings.tryAgain, takeOver: strings.useThisTab, reload: strings.reload, dismiss: strings.dismiss, again: room.joinAgain, back: room.close,
       otherRooms: room.otherRooms, openMedia: strings.tryAgain, openVoice: strings.useVoice, turnOn: strings.turnOn, unblock: strings.unblock,
       devices: room.settingsTitle,
     };
@@ -161,7 +161,7 @@ export class View {
     /** @type {[string, string, string[]]} icon, text, next steps */
     let cover = ['camera', strings.room.previewOff, link.is === 'closed' ? [] : ['turnOn']];
     if (media.is === 'asking') cover = ['camera', strings.previewAsking, []];
-    else if (media.is === 'failed') cover = ['camera-off', strings.room.media[media.why], mediaFeatures(media.why)];
+    else if (media.is === 'failed') cover = ['camera-off', strings.room.media[media.why], mediaActions(media.why)];
     else if (media.is === 'on' && !media.camera) cover = ['microphone', strings.previewVoice, []];
     else if (media.is === 'on' && cameraOff) cover = ['camera-off', strings.room.previewCameraOff, []];
     const [picture, words, actions] = cover;

@@ -5,7 +5,7 @@ import { handIsRaised } from './room-state.js';
 /** @typedef {import('./strings.js').Strings} Strings */
 /** @typedef {'calm' | 'busy' | 'good' | 'warn' | 'bad'} Tone */
 /** @typedef {{text: string, tone: Tone}} Status */
-/** @typedef {'retryLink' | 'reload' | 'dismiss' | 'again' | 'back' | 'otherRooms' | 'openMedia' | 'openVoice' | 'turnOn' | 'unblock' | 'devices'} Action */
+/** @typedef {'retryLink' | 'takeOver' | 'reload' | 'dismiss' | 'again' | 'back' | 'otherRooms' | 'openMedia' | 'openVoice' | 'turnOn' | 'unblock' | 'devices'} Action */
 /** @typedef {{text: string, actions: Action[], tone: Tone}} Notice */
 
 /** Endings after which joining again cannot succeed. */
@@ -68,7 +68,7 @@ export function noticeOf(state, strings) {
   const fault = faultText(state, strings);
   if (fault) return { text: fault, actions: ['dismiss'], tone: 'warn' };
   if (state.streams.some(({ isSilent }) => isSilent)) return { text: strings.silent, actions: ['unblock'], tone: 'warn' };
-  if (media.is === 'failed') return { text: strings.room.media[media.why], actions: mediaFeatures(media.why), tone: 'warn' };
+  if (media.is === 'failed') return { text: strings.room.media[media.why], actions: mediaActions(media.why), tone: 'warn' };
   const lost = lostText(state, strings);
   return lost ? { text: lost, actions: ['devices'], tone: 'warn' } : null;
 }
@@ -101,7 +101,7 @@ function faultText({ faults, faultsRead, room }, strings) {
 }
 
 /** @param {import('./types.js').MediaTrouble} why @returns {Action[]} */
-export function mediaFeatures(why) {
+export function mediaActions(why) {
   return why === 'missing' || why === 'busy' ? ['openMedia', 'openVoice'] : ['openMedia'];
 }
 
@@ -109,7 +109,7 @@ export function mediaFeatures(why) {
 function troubleText({ code, message, seconds }, strings) {
   const known = strings.room.troubles[/** @type {'not_found'} */ (code)];
   const text = known ?? (message || strings.troubles.unknown);
-  return seconds ? `${text} ${strings.tryingIn(seconds)}` : text;
+  return seconds ? strings.tryingIn(text, seconds) : text;
 }
 
 /** @param {{code: string, message: string}} link @param {Strings} strings @returns {Notice} */
@@ -120,6 +120,7 @@ function closedNotice({ code, message }, strings) {
     // The server's message contains the end of the ban.
     case 'banned': return { text: message ? `${text} ${message}` : text, actions: [], tone: 'bad' };
     case 'forbidden_origin': return { text, actions: [], tone: 'bad' };
+    case 'replaced': return { text, actions: ['takeOver'], tone: 'bad' };
     default: return { text: text ?? (message || strings.troubles.connect_failed), actions: isOfToken(code) ? [] : ['retryLink'], tone: 'bad' };
   }
 }

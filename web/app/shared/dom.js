@@ -80,8 +80,8 @@ export const initialOf = (name) => [...(name || '?')][0].toUpperCase();
  */
 export function showActions(row, actions, names) {
   const key = actions.join(' ');
-  if (row.dataset.features === key) return;
-  row.dataset.features = key;
+  if (row.dataset.actions === key) return;
+  row.dataset.actions = key;
   row.replaceChildren(...actions.map((action, index) => {
     const element = document.createElement('button');
     element.type = 'button';
@@ -96,7 +96,7 @@ export function showActions(row, actions, names) {
  * Handles clicks on the buttons of the rows that `showActions` creates.
  * @param {Record<string, () => void>} actions
  */
-export function followFeatures(actions) {
+export function onActions(actions) {
   document.addEventListener('click', ({ target }) => {
     const action = target instanceof HTMLElement ? target.dataset.action : undefined;
     if (action) actions[action]();

@@ -1,4 +1,4 @@
-// ContactOffer in touch after a chat or a call, which requires that both people agree. Pure. The roulette page and the calls page each
+// Keeping in touch after a chat or a call, which requires that both people agree. Pure. The roulette page and the calls page each
 // keep a list of `ContactOffer` objects.
 
 /**

@@ -39,7 +39,7 @@ const en = {
   you: 'You',
   partner: 'Partner',
   conversation: 'Conversation',
-  noScript: 'Confab needs JavaScript. Turn it on for this page to continue.',
+  noScript: 'Confab needs JavaScript. Turn it on in your browser, then reload this page.',
 
   // The form
   name: 'Name',
@@ -47,7 +47,7 @@ const en = {
   interests: 'Interests',
   interestsPlaceholder: 'chess, jazz, gardening',
   interestsHint: 'Press Enter or type a comma after each one. People who share an interest are matched first.',
-  interestsFull: 'You can add up to ten interests.',
+  interestsFull: 'You have added ten interests, which is the maximum. Remove one to add another.',
   interestAdded: /** @param {string} text */ (text) => `${text} added.`,
   interestRemoved: /** @param {string} text */ (text) => `${text} removed.`,
   removeInterest: /** @param {string} text */ (text) => `Remove ${text}`,
@@ -73,7 +73,7 @@ const en = {
   startClosed: 'Not connected to the server.',
   starting: 'One moment…',
   addressNote: 'In video chats your partner can see your IP address. Text chats hide it.',
-  guestNote: 'You’re a guest in this tab. It is separate from your other tabs.',
+  guestNote: 'You are a guest in this tab: a separate person, with none of the data from your other tabs.',
 
   // The preview
   previewOff: 'Check your camera first. Nothing is sent until you press Start.',
@@ -88,6 +88,7 @@ const en = {
   unnamedCamera: /** @param {number} number */ (number) => `Camera ${number}`,
   unnamedMicrophone: /** @param {number} number */ (number) => `Microphone ${number}`,
   tryAgain: 'Try again',
+  useThisTab: 'Use this tab',
   useText: 'Use text chat',
   useVoice: 'Use microphone only',
   media: {
@@ -143,7 +144,7 @@ const en = {
   noPicture: 'No video',
   lastPerson: /** @param {string} name */ (name) => `You left the chat with ${whom(name)}.`,
 
-  // ContactOffer in touch, after a chat and in a call
+  // Keeping in touch, after a chat and in a call
   keep: 'Keep in touch',
   keepPromise: /** @param {string} name */ (name) => `${Who(name)} will be notified. If you both agree, you can call each other later.`,
   keepTold: /** @param {string} name */ (name) => `${Who(name)} was notified. If they agree too, you can call each other later.`,
@@ -195,7 +196,7 @@ const en = {
     talking: /** @param {string} name */ (name) => `You are talking with ${whom(name)}. Have fun!`,
     writing: /** @param {string} name */ (name) => `You are chatting with ${whom(name)}. Have fun!`,
     noStream: /** @param {string} name */ (name) => `No audio or video from ${whom(name)} yet. Wait a moment, or press Next.`,
-    away: /** @param {string} name */ (name) => `${Who(name)} lost the connection and may reconnect. Wait a moment, or press Next.`,
+    away: /** @param {string} name */ (name) => `${Who(name)} lost connection and may be back in a moment. Wait, or press Next.`,
     back: 'You are connected again.',
     reported: 'Thank you. Your report was sent.',
     longAway: 'You were away for a while, so the search stopped. Press Start to search again.',
@@ -209,7 +210,7 @@ const en = {
     version_unsupported: 'This page is out of date. Reload it to get the new version.',
     banned: 'You are banned from this site.',
     forbidden_origin: 'This server does not accept connections from this page. Open Confab at the server’s own address.',
-    replaced: 'You continued in another tab. This tab is paused.',
+    replaced: 'You continued in another tab, so this tab is paused.',
     too_many_connections: 'There are too many connections from your network. Close other Confab tabs, then try again.',
     rate_limited: 'Too many requests. Wait a moment, then try again.',
     elsewhere: 'You are already chatting in another tab. Continue there, or close it and try again.',
@@ -219,39 +220,41 @@ const en = {
     connect_failed: 'The server is not responding. Try again in a moment.',
     unknown: 'Something went wrong. Try again.',
   },
-  tryingIn: /** @param {number} seconds */ (seconds) => `Try again in ${counted(seconds, 'second', 'seconds')}.`,
+  // Replaces what the text says about trying again.
+  tryingIn: /** @param {string} text @param {number} seconds */ (text, seconds) =>
+    `${text.replace(/ (Wait a moment, then try|Try) again[^.]*\.$/, '')} Try again in ${counted(seconds, 'second', 'seconds')}.`,
 
   // The network indicator on each tile
   network: {
     levels: { good: 'good', fair: 'fair', poor: 'poor' },
     names: {
       mine: /** @param {string} level @param {string} _ */ (level, _) => `Your connection: ${level}`,
-      theirs: /** @param {string} level @param {string} name */ (level, name) => (name ? `Connection of ${isolated(name)}: ${level}` : `Connection: ${level}`),
+      theirs: /** @param {string} level @param {string} name */ (level, name) => (name ? `${isolated(name)}’s connection: ${level}` : `Connection: ${level}`),
     },
     good: { mine: 'Your connection is good. Others see and hear you well.', theirs: 'The connection is good.' },
     unknown: 'The connection is not good. It may recover in a moment.',
     // Media that the user sends
     upload: {
-      loss: 'Your connection is losing packets, so your audio and video may break up for others. Move closer to your router, or use a cable.',
+      loss: 'Your connection is unstable, so your audio and video may break up for others. Move closer to your router, or use a cable.',
       delay: 'There is a long delay on your connection. Pause downloads and other calls on your network.',
-      bandwidth: 'Your upload is slow, so others see you less sharply. Pause uploads and backups, or turn your camera off.',
-      device: 'Your device is busy, so others see you less sharply. Close other apps and tabs.',
-      paused: 'Your video is off because your upload is slow. Others can still hear you, and your video resumes automatically. Pause uploads and backups.',
+      bandwidth: 'Your upload speed is low, so your video looks blurry to others. Pause uploads and backups, or turn your camera off.',
+      device: 'Your device is busy, so your video looks blurry to others. Close other apps and tabs.',
+      paused: 'Your video is off because your upload speed is low. Others can still hear you, and your video resumes automatically. Pause uploads and backups.',
     },
     // Media that the user receives, limited by the user's network
     download: {
-      loss: 'Your connection is losing packets. Move closer to your router, or use a cable.',
+      loss: 'Your connection is unstable, so audio and video may break up. Move closer to your router, or use a cable.',
       delay: 'There is a long delay on your connection. Pause downloads and other calls on your network.',
-      bandwidth: 'Your download is slow. If it gets slower, the video will pause. Pause other downloads on your network.',
+      bandwidth: 'Your download speed is low. If it gets lower, the video will pause. Pause other downloads on your network.',
       freezes: 'The video keeps freezing. Close other apps and tabs, or move closer to your router.',
-      paused: 'The video is paused because your download is slow. You can still hear them, and the video resumes automatically. Pause other downloads on your network.',
+      paused: 'The video is paused because your download speed is low. You can still hear them, and the video resumes automatically. Pause other downloads on your network.',
       reconnecting: 'The connection was lost and is being restored. If this takes too long, check your network.',
     },
     // Media that the user receives, limited by the sender's network
     remote: {
-      loss: 'Their connection is losing packets, so their audio and video may break up. They can move closer to their router, or use a cable.',
+      loss: 'Their connection is unstable, so their audio and video may break up. They can move closer to their router, or use a cable.',
       delay: 'There is a long delay on their connection. Give them a moment to answer.',
-      bandwidth: 'Their upload is slow, so you see them less sharply. If they turn their camera off, you will hear them better.',
+      bandwidth: 'Their upload speed is low, so their video looks blurry. If they turn their camera off, you will hear them better.',
     },
   },
 
@@ -269,7 +272,7 @@ const en = {
   roomsPage: {
     title: 'Confab – rooms',
     headline: 'Meet in a room.',
-    pitch: 'Everyone who opens the link of a room can see and hear each other. A room exists as long as someone is in it.',
+    pitch: 'Everyone who opens a room’s link can see and hear each other. A room lasts as long as someone is in it.',
     create: 'New room',
     createHint: 'Creates a room with a name that no one can guess. Share its link to invite people.',
     name: 'Room name',
@@ -279,7 +282,7 @@ const en = {
     mesh: 'Peer-to-peer (small groups)',
     meshHint: 'Applies to a room that you create. Audio and video do not pass through the server, and members can see each other’s IP addresses.',
     nameMissing: 'Enter the name of the room.',
-    nameInvalid: 'A room name must not exceed 64 characters or contain “/”.',
+    nameInvalid: 'This room name cannot be used. Use up to 64 characters, without “/”.',
     recent: 'Recent rooms',
     forget: /** @param {string} name */ (name) => `Remove ${isolated(name)} from this list`,
   },
@@ -296,15 +299,16 @@ const en = {
     nameless: 'Participant',
     joining: 'Joining…',
     left: 'You left the session.',
+    outside: 'You are not in the session.',
     alone: 'You joined the session. No one else is here yet.',
     here: /** @param {number} others */ (others) => `You are in the session with ${counted(others, 'other person', 'other people')}.`,
-    watching: 'This token lets you watch, but not publish.',
+    watching: 'With this token you can watch and listen, but not send audio or video.',
     noSignals: 'This token does not let you send messages.',
     signalsHint: 'Messages and signals from everyone in the session appear here.',
     failed: /** @param {string} why */ (why) => `Could not join the session: ${why}`,
     putOut: 'A moderator removed you from this session. To join again, ask for a new token.',
     tookPlace: 'You left this session, probably because you joined it on another device or in another tab. To continue here, press Join.',
-    replaced: 'You continued on another connection, so this one was closed. To continue here, press Join.',
+    replaced: 'You continued in another tab or on another device. To continue here, press Join.',
     lost: 'The connection to the server was lost for too long. Press Join to try again.',
     over: 'This chat is over.',
     away: 'Connection lost. Reconnecting…',

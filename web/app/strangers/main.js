@@ -1,6 +1,6 @@
 // Wires the page: elements send events to the state machine, its effects are carried out, and every state is drawn. The rules
 // are in `state.js`.
-import { box, button, followFeatures } from '../shared/dom.js';
+import { box, button, onActions } from '../shared/dom.js';
 import { deviceMemory, formMemory, identityMemory } from '../shared/memory.js';
 import { run } from '../shared/run.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
@@ -82,8 +82,9 @@ const machine = run({
 });
 
 // Handle the buttons of a notice.
-followFeatures({
+onActions({
   retryLink: () => dispatch({ type: 'retryLink' }),
+  takeOver: () => dispatch({ type: 'retryLink' }),
   reload: () => location.reload(),
   start: () => dispatch({ type: 'start' }),
   turnOn: () => dispatch({ type: 'openMedia' }),

@@ -4,7 +4,7 @@
 /** @typedef {import('../shared/strings.js').Strings} Strings */
 /** @typedef {'calm' | 'busy' | 'good' | 'warn' | 'bad'} Tone */
 /** @typedef {{text: string, tone: Tone}} Status */
-/** @typedef {'retryLink' | 'reload' | 'start' | 'openMedia' | 'openVoice' | 'useText' | 'report' | 'dismiss' | 'unblock'} Action */
+/** @typedef {'retryLink' | 'takeOver' | 'reload' | 'start' | 'openMedia' | 'openVoice' | 'useText' | 'report' | 'dismiss' | 'unblock'} Action */
 /** @typedef {{text: string, actions: Action[], tone: Tone}} Notice */
 
 /**
@@ -62,7 +62,7 @@ export function noticeOf(state, strings, now) {
   if (state.trouble) return troubleNotice(state.trouble, state, strings, now);
   // On the first screen the preview shows camera problems.
   if (state.media.is === 'failed' && (state.chat.is === 'waiting' || state.chat.is === 'matched')) {
-    return { text: strings.media[state.media.why], actions: mediaFeatures(state.media.why), tone: 'warn' };
+    return { text: strings.media[state.media.why], actions: mediaActions(state.media.why), tone: 'warn' };
   }
   if (state.chat.is === 'matched' && state.chat.silent) return { text: strings.silent, actions: ['unblock'], tone: 'warn' };
   if (state.chat.is === 'idle' && state.last) {
@@ -72,7 +72,7 @@ export function noticeOf(state, strings, now) {
 }
 
 /** @param {import('./types.js').MediaTrouble} why @returns {Action[]} */
-export function mediaFeatures(why) {
+export function mediaActions(why) {
   if (why === 'insecure') return ['useText', 'openMedia'];
   return why === 'missing' || why === 'busy' ? ['openMedia', 'openVoice', 'useText'] : ['openMedia', 'useText'];
 }
@@ -85,6 +85,7 @@ function closedNotice({ code, message }, strings) {
     // The server's message says when the ban ends.
     case 'banned': return { text: message ? `${text} ${message}` : text, actions: [], tone: 'bad' };
     case 'forbidden_origin': return { text, actions: [], tone: 'bad' };
+    case 'replaced': return { text, actions: ['takeOver'], tone: 'bad' };
     default: return { text: text ?? (message || strings.troubles.connect_failed), actions: ['retryLink'], tone: 'bad' };
   }
 }
@@ -92,8 +93,8 @@ function closedNotice({ code, message }, strings) {
 /** @param {import('./types.js').Trouble} trouble @param {State} state @param {Strings} strings @param {number} now @returns {Notice} */
 function troubleNotice({ code, message, pause }, state, strings, now) {
   const known = strings.troubles[/** @type {keyof Strings['troubles']} */ (code)];
-  const wait = pause && pause.until > now ? ` ${strings.tryingIn(pause.seconds)}` : '';
-  const text = (known ?? (message || strings.troubles.unknown)) + wait;
+  const problem = known ?? (message || strings.troubles.unknown);
+  const text = pause && pause.until > now ? strings.tryingIn(problem, pause.seconds) : problem;
   /** @type {Action[]} */
   const actions = state.chat.is === 'idle' && state.form.agreed && code !== 'match_ended' ? ['start', 'dismiss'] : ['dismiss'];
   return { text, actions, tone: 'warn' };

@@ -1,7 +1,7 @@
 // Draws a state. `render` may be called at any time: it writes only what changed.
 import { box, button, enable, iconURL, input, moveInto, setAttribute, setText, show, showActions, byId } from '../shared/dom.js';
 import { keepingOf, keepWords } from '../shared/keep.js';
-import { mediaFeatures, noticeOf, secondsUntil, startReason, statusOf } from './status.js';
+import { mediaActions, noticeOf, secondsUntil, startReason, statusOf } from './status.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('../shared/strings.js').Strings} Strings */
@@ -12,7 +12,7 @@ export class View {
     this.strings = strings;
     /** @type {Record<import('./status.js').Action | 'turnOn', string>} */
     this.actions = {
-      retryLink: strings.tryAgain, reload: strings.reload, start: strings.tryAgain, openMedia: strings.tryAgain,
+      retryLink: strings.tryAgain, takeOver: strings.useThisTab, reload: strings.reload, start: strings.tryAgain, openMedia: strings.tryAgain,
       openVoice: strings.useVoice, useText: strings.useText, report: strings.report, dismiss: strings.dismiss,
       unblock: strings.unblock,
       turnOn: strings.turnOn,
@@ -83,7 +83,7 @@ export class View {
     let cover = ['camera', strings.previewOff, link.is === 'closed' ? [] : ['turnOn']];
     if (form.mode === 'text') cover = ['bubble', strings.previewText, []];
     else if (media.is === 'asking') cover = ['camera', strings.previewAsking, []];
-    else if (media.is === 'failed') cover = ['camera-off', strings.media[media.why], mediaFeatures(media.why)];
+    else if (media.is === 'failed') cover = ['camera-off', strings.media[media.why], mediaActions(media.why)];
     else if (media.is === 'on' && !media.camera) cover = ['microphone', strings.previewVoice, []];
     else if (media.is === 'on' && cameraOff) cover = ['camera-off', strings.previewCameraOff, []];
     const [picture, words, actions] = cover;

@@ -130,7 +130,7 @@ function listen(joining, claims) {
   on('sessionReconnected', tellWho);
   on('sessionDisconnected', ({ reason, error }) => {
     tidy();
-    say(words.left);
+    say(reason === 'clientDisconnected' ? words.left : words.outside);
     warn(endingWords({ reason, error, claims }, words));
   });
 }

@@ -62,7 +62,7 @@ test('the network of each tile is shown in three levels, and one press says why'
     if (!pattern.test(text)) throw new NotYet(`it says "${text}"`);
     return true;
   });
-  await says(/their connection is losing packets/i);
+  await says(/their connection is unstable/i);
   assert.deepEqual(await inspect(page, 'network-fair'), []);
   await page.press('Escape');
   await says(/^$/);

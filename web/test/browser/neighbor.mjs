@@ -15,7 +15,7 @@ export const says = {
   ringing: /^ringing/i,
   rung: /is calling/i,
   talking: /you are talking with/i,
-  away: /lost the connection and may/i,
+  away: /lost connection and may/i,
   dropped: /connection lost\. reconnecting/i,
   hungUp: /ended the call/i,
   ended: /^the call ended/i,

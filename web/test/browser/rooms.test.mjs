@@ -309,7 +309,7 @@ test('a guest shares a screen with its sound, until a host stops it', async (t) 
   await guest.click('button', 'Mute');
   await soundStops(host); // So all that is heard from here on is the screen.
   await guest.click('button', 'Share screen');
-  await seesAll(host, { Bob: 'green', 'Screen of Bob': 'magenta' });
+  await seesAll(host, { Bob: 'green', 'Bob’s screen': 'magenta' });
   await soundArrives(host);
   assert.ok(await isPressed(guest, 'share'));
   await moderate(host, 'Bob', 'Stop their screen share');
@@ -320,7 +320,7 @@ test('a guest shares a screen with its sound, until a host stops it', async (t) 
   assert.deepEqual(captured, ['audio ended', 'video ended'], 'the browser captures the screen no longer');
   // The guest may share again, and ends it without help.
   await guest.click('button', 'Share screen');
-  await seesAll(host, { Bob: 'green', 'Screen of Bob': 'magenta' });
+  await seesAll(host, { Bob: 'green', 'Bob’s screen': 'magenta' });
   await guest.click('button', 'Share screen');
   await seesAll(host, { Bob: 'green' });
   assertNoComplaints(host, guest);

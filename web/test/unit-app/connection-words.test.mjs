@@ -37,5 +37,5 @@ test('every reason that the SDK gives has a sentence', () => {
 });
 
 test('the name of a person is in the name of their button', () => {
-  assert.equal(explain(condition('fair', 'loss', 'remote'), { whose: 'theirs', name: 'Ann' }, words).name, 'Connection of \u2068Ann\u2069: fair');
+  assert.equal(explain(condition('fair', 'loss', 'remote'), { whose: 'theirs', name: 'Ann' }, words).name, '\u2068Ann\u2069’s connection: fair');
 });

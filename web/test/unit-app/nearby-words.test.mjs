@@ -20,7 +20,7 @@ test('the status line follows a call from the first word to the last', () => {
   machine.call({ state: 'placing' });
   assert.equal(status(machine), 'Calling Ann…');
   machine.call({ state: 'ringing', devices: 0 });
-  assert.match(status(machine), /^Calling Ann….*Waking up/);
+  assert.match(status(machine), /^Calling Ann….*Connecting to/);
   machine.call({ devices: 2 });
   assert.match(status(machine), /^Ringing…/);
   machine.call({ state: 'joining' });
@@ -28,7 +28,7 @@ test('the status line follows a call from the first word to the last', () => {
   machine.call({ state: 'active' });
   assert.equal(status(machine), 'You are talking with Ann.');
   machine.call({ away: true });
-  assert.match(status(machine), /^Ann lost the connection/);
+  assert.match(status(machine), /^Ann lost connection/);
   machine.over('hungUp', { durationMs: 63_000 });
   assert.equal(status(machine), 'Ann ended the call. It lasted 1:03.');
 });

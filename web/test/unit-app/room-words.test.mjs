@@ -132,16 +132,16 @@ test('what cannot be sent or received is told in one sentence with what happens 
   assert.equal(text(machine.tell('faultOver', { of: 'stream-ann' })), '');
 });
 
-test('a screen of another person that cannot be received is told as a screen', () => {
+test('a screen of another person that cannot be received is reported as a screen', () => {
   const fault = (code, isFinal = false, of = 'screen-bob', connectionId = 'bob') => machine.tell('fault', { of, connectionId, isScreen: true, code, isFinal });
   const text = () => plain(noticeOf(machine.state, strings)?.text ?? '');
   const machine = new RoomMachine().inside({ people: [ann, me, bob] });
   fault('internal');
-  assert.match(text(), /^You cannot see the screen of Bob yet\. This page keeps trying/);
+  assert.match(text(), /^You cannot see Bob’s screen yet\. This page keeps trying/);
   fault('bandwidth_exceeded');
-  assert.match(text(), /^You cannot see the screen of Bob yet, because the server .* bandwidth limit/);
+  assert.match(text(), /^You cannot see Bob’s screen yet, because the server .* bandwidth limit/);
   fault('not_permitted', true);
-  assert.match(text(), /^You cannot see the screen of Bob\. Leave the room and join again/);
+  assert.match(text(), /^You cannot see Bob’s screen\. Leave the room and join again/);
   fault('internal', false, 'screen-ann', 'ann');
   assert.match(text(), /^You cannot see some of the shared screens yet/);
   machine.tell('fault', { of: 'stream-ann', connectionId: 'ann', isScreen: false, code: 'internal', isFinal: false });

@@ -25,7 +25,7 @@ test('the status line follows a chat from the first word to the last', () => {
   machine.tell('stream', { is: 'live' });
   assert.equal(status(machine), 'You are talking with Alice. Have fun!');
   machine.tell('partner', { state: 'reconnecting' });
-  assert.match(status(machine), /^Alice lost the connection.*press Next/);
+  assert.match(status(machine), /^Alice lost connection.*press Next/);
   machine.tell('partner', { state: 'connected' }).tell('reconnecting');
   assert.match(status(machine), /^Connection lost/);
   machine.tell('connected', { resumed: true });
@@ -58,7 +58,7 @@ test('a name is isolated, so that it cannot reverse the sentence', () => {
 
 test('every way the connection can end has a text, and a next step if there is one', () => {
   const actions = {
-    version_unsupported: ['reload'], banned: [], forbidden_origin: [], replaced: ['retryLink'], too_many_connections: ['retryLink'],
+    version_unsupported: ['reload'], banned: [], forbidden_origin: [], replaced: ['takeOver'], too_many_connections: ['retryLink'],
     connect_failed: ['retryLink'], something_new: ['retryLink'],
   };
   for (const [code, expected] of Object.entries(actions)) {
@@ -97,7 +97,13 @@ test('nouns agree with their numbers', () => {
   assert.equal(strings.people(1), 'No one else is online yet');
   assert.equal(strings.people(2), '2 people online');
   assert.equal(strings.session.here(1), 'You are in the session with 1 other person.');
-  assert.equal(strings.tryingIn(1), 'Try again in 1 second.');
+  assert.equal(strings.tryingIn('It is closed.', 1), 'It is closed. Try again in 1 second.');
+});
+
+test('a known wait replaces the advice to try again', () => {
+  assert.equal(strings.tryingIn(strings.troubles.rate_limited, 12), 'Too many requests. Try again in 12 seconds.');
+  assert.equal(strings.tryingIn('Too many wrong passwords. Try again in 60 seconds.', 59), 'Too many wrong passwords. Try again in 59 seconds.');
+  assert.equal(strings.tryingIn('Wrong password. Try again.', 5), 'Wrong password. Try again in 5 seconds.');
 });
 
 test('the names that tests and users rely on do not change', () => {
