@@ -288,7 +288,7 @@ extension CallTrouble {
     static let screenEnded = CallTrouble(
         code: "screen_ended", message: "Your screen is no longer shared. Press Share screen to share it again.")
     static let screenSilent = CallTrouble(
-        code: "screen_silent", message: "Your screen could not be recorded. Press Share screen to try again.")
+        code: "screen_silent", message: "Your screen could not be captured. Press Share screen to try again.")
     static let shareStopped = CallTrouble(code: "share_stopped", message: "A host stopped your screen share.")
 }
 

@@ -36,7 +36,7 @@ import Observation
     public let agreementText = "I am 18 or older and agree to the rules"
     public let rulesEnd =
         "Press “Report” to send the last messages of a chat to the operators of this server. "
-        + "They review reports within 24 hours and can ban people who break the rules."
+        + "They review reports and can ban people who break the rules."
     public var title: String { isEdit ? "About you" : "Before you start" }
     public var buttonText: String { isEdit ? "Save" : "Continue" }
     public var canContinue: Bool { isRulesAgreed }

@@ -15,9 +15,9 @@ extension CallsModel {
         case .held: return "On hold. \(name) cannot hear or see you."
         case .ending: return "Ending the call…"
         case .active:
-            if call.isPartnerAway { return "\(name) lost the connection and may reconnect." }
+            if call.isPartnerAway { return "\(name) lost connection and may be back in a moment." }
             if isPartnerPaused {
-                return "The video of \(name) is paused because the network is slow. You can still hear them."
+                return "\(name)’s video is paused because the network is slow. You can still hear them."
             }
             return "You are talking with \(name)."
         }
@@ -26,7 +26,7 @@ extension CallsModel {
     private func placingText(_ call: CoordinatedCall) -> String {
         switch call.ringingDevices {
         case nil: "Calling \(name)…"
-        case 0: "Calling \(name)… Waking up their device."
+        case 0: "Calling \(name)… Connecting to their device."
         case 1: "Ringing… Waiting for \(name) to answer."
         case let devices?: "Ringing on \(devices) devices… Waiting for \(name) to answer."
         }

@@ -221,7 +221,7 @@ public enum NearbyEvent: Sendable {
     }
 
     public let privacyText =
-        "Others see only a rough distance. The server reduces your location to a square about 2 km wide."
+        "Others see only a rough distance. The server keeps only which area, about 2 km wide, you are in."
     public var offersSettings: Bool { if case .refused(.refused) = status { true } else { false } }
     public var offersShare: Bool { status == .off }
     public var offersRetry: Bool { status == .noPosition }

@@ -280,7 +280,7 @@ public enum PeopleEvent: Sendable {
 
     private var contactLines: [ScreenLine] {
         var lines: [ScreenLine] = [
-            .title("Contacts"), .field("Find by ID or link", value: findText, hint: "Link or ID"),
+            .title("Contacts"), .field("Find by ID or link", value: findText, hint: "ID or link"),
         ]
         lines.append(.button("Find", isEnabled: canFind))
         if !searchText.isEmpty { lines.append(.text(searchText)) }

@@ -6,7 +6,8 @@ public enum PeopleQuestion: Equatable, Sendable {
     public var text: String {
         switch self {
         case .deleteAllCalls: "Delete all calls from this list?"
-        case .removeContact: "Afterwards, you can call each other only if you meet again."
+        case .removeContact:
+            "You will no longer be in each other’s contacts. Anyone who has your link can still call you."
         }
     }
 

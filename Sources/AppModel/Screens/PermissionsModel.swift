@@ -33,10 +33,10 @@ import Observation
         }
         switch (camera, microphone) {
         case (.allowed, .allowed): return "The camera and the microphone are ready."
-        case (_, .restricted): return "This device does not allow the microphone. You can still use text chat."
+        case (_, .restricted): return "Microphone access is restricted on this device. You can still use text chat."
         case (_, .missing): return "No microphone was found. Connect one and try again, or use text chat."
         case (.missing, .allowed): return "No camera was found. Others can still hear you."
-        case (.restricted, .allowed): return "This device does not allow the camera. Others can still hear you."
+        case (.restricted, .allowed): return "Camera access is restricted on this device. Others can still hear you."
         case (.refused, .allowed):
             return "The camera is blocked. Others can hear you. Allow the camera in Settings to be seen."
         default: return "The microphone is blocked. Allow it in Settings to talk, or use text chat."

@@ -41,8 +41,8 @@ public enum ReportReason: String, CaseIterable, Identifiable, Sendable {
     public var closeText: String { isSent || status == .sending ? "Close" : "Cancel" }
     public var canSend: Bool { reason != nil && status != .sending && status != .sent }
     public let attachedText =
-        "The last 20 messages of your chat and both IP addresses are sent to the operators of this server "
-        + "and stored for 30 days."
+        "The last messages of your chat and both IP addresses are sent to the operators of this server, "
+        + "who keep them for a limited time."
     public var statusText: String {
         switch status {
         case .choosing: reason == nil ? "Choose a reason." : ""

@@ -72,7 +72,7 @@ extension RoomModel {
             "Members of this room can see each other’s IP addresses, because audio and video are sent directly between "
                 + "them. Join only if you accept that."
         case .noPassword where joinsWithoutPassword:
-            "This room has no password, so it may not be the one that you mean. Everyone who knows its name can join it."
+            "This room has no password, so it may not be the one you want. Everyone who knows its name can join it."
         case .ready, .addressesAreSeen, .noPassword: "Others see and hear you after you press Join."
         case .joining: "Joining…"
         case .lobby: "Waiting to be let in. You join automatically when a host admits you."
@@ -80,7 +80,8 @@ extension RoomModel {
         case .notConnected: "Connection lost. You rejoin automatically when the network is back."
         case .removed: "A host removed you from this room."
         case .otherRoom:
-            "Your room has ended, and another room has its name now. Other people may be in it. Press Join to join that one."
+            "Your room has ended. A different room now has the same name, and other people may be in it. "
+                + "Press Join to enter it anyway."
         case .leftForOther: "You left the room for another conversation. Press “Join again” to return."
         case .failed(let trouble): trouble.message
         case .inRoom: roomText
@@ -91,7 +92,7 @@ extension RoomModel {
         if let connectingTo { return "Connecting to \(isolated(connectingTo))…" }
         let people = members.filter { !$0.isScreen }
         return switch people.count {
-        case 0: "You are the only one here. Send the link of the room to the people you want to meet."
+        case 0: "You are the only one here. Send the room link to the people you want to meet."
         case 1: "You are in the room with \(isolated(people[0].name))."
         case let count: "You are in the room with \(count) other people."
         }
@@ -107,7 +108,7 @@ extension RoomModel {
         case .joining: "Joining…"
         case .removed, .full, .failed, .leftForOther: "Join again"
         case .addressesAreSeen where joinsAnyway: "Join anyway"
-        case .noPassword where joinsWithoutPassword: "Join without password"
+        case .noPassword where joinsWithoutPassword: "Join without a password"
         case .otherRoom, .noPassword, .ready, .addressesAreSeen, .lobby, .notConnected, .inRoom: "Join"
         }
     }
@@ -137,7 +138,7 @@ extension RoomModel {
                 member.isPaused ? "Video paused: the network is slow" : nil,
             ]
             return PeopleModel.Row(
-                id: member.id, title: member.isScreen ? "Screen of \(member.name)" : member.name,
+                id: member.id, title: member.isScreen ? "\(member.name)’s screen" : member.name,
                 detail: marks.compactMap(\.self).joined(separator: " · "))
         }
     }

@@ -18,7 +18,7 @@ extension RouletteModel {
         case .matched: "You are connected with \(whom). Waiting for video…"
         case .talking:
             mode == .text ? "You are chatting with \(whom). Have fun!" : "You are talking with \(whom). Have fun!"
-        case .partnerAway: "\(who) lost the connection and may reconnect. Wait a moment, or press Next."
+        case .partnerAway: "\(who) lost connection and may be back in a moment. Wait, or press Next."
         case .noStream: "No audio or video from \(whom) yet. Wait a moment, or press Next."
         }
     }
@@ -70,7 +70,9 @@ extension RouletteModel {
     }
 
     public var typingText: String { isPartnerTyping ? "\(who) is typing…" : "" }
-    public var addressText: String { "In video chats your partner can see your IP address. Text chats hide it." }
+    public var addressText: String {
+        "On some servers, your partner can see your IP address in video chats. Text chats hide it."
+    }
 
     /// Whether the self-view is shown before a chat.
     public var showsPreview: Bool { !asksForDevices && own != nil }

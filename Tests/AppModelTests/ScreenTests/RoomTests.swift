@@ -78,7 +78,7 @@ import Testing
         model.password = "secret"
         model.join()
         model.handle(.refused(.noPassword))
-        #expect(model.joinText == "Join without password" && model.offersCancel)
+        #expect(model.joinText == "Join without a password" && model.offersCancel)
         #expect(model.statusText.hasPrefix("This room has no password"))
         model.roomName = "garden"
         #expect(model.joinText == "Join")
@@ -331,7 +331,7 @@ import Testing
         (screen.id, screen.isScreen) = ("screen", true)
         let model = model(.joined, .members([person("Ada"), screen]))
         #expect(model.statusText.contains("You are in the room with"))
-        #expect(model.rows.map(\.title) == ["Ada", "Screen of Ada"])
+        #expect(model.rows.map(\.title) == ["Ada", "Ada’s screen"])
     }
     @Test func connectingEndsWhenAllHaveArrived() {
         let model = model(.joined, members("Ada"), .connecting(name: "Ada"))

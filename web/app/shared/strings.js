@@ -159,7 +159,7 @@ const en = {
   // The report
   reportTitle: /** @param {string} name */ (name) => `Report ${whom(name)}`,
   reportWhat: 'What happened?',
-  reportAttached: 'The last 20 messages of your chat and both IP addresses are sent to the operators of this site and stored for 30 days.',
+  reportAttached: 'The last messages of your chat and both IP addresses are sent to the operators of this site, who keep them for a limited time.',
   reasons: {
     sexual: 'Nudity or sexual behavior',
     minor: 'Appears to be underage',
