@@ -80,7 +80,7 @@ actor RunningSettings {
         do {
             change = ConfigurationChange(from: live.current, to: try load())
             let found = try open(change.result)
-            // Check this before anything changes, because it can fail.
+            // Check the keys before anything changes, because they can be invalid.
             _ = try found.project
             live.replace(change.result)
             problem = nil
@@ -161,7 +161,7 @@ struct ReloadWatch: Service {
         await cancelWhenGracefulShutdown {
             for await _ in reloading.requests { await settings.reload(reloading.load) }
         }
-        // The service group would stop if a service ended before it.
+        // Wait until the group shuts down: it would stop all services if one of them ended earlier.
         try await gracefulShutdown()
     }
 }

@@ -28,7 +28,7 @@ struct Drain: Service {
         logger.info("Stopping", metadata: ["sockets": "\(count)"])
         let start = ContinuousClock.now
         while ContinuousClock.now < start + shutdown.grace {
-            // Changes made before the stop must also be stored.
+            // Wait until the changes made before the stop are stored.
             let (open, isSettled) = try await gateway.eventLoop.submit {
                 (gateway.value.openConnections, gateway.value.runner.isSettled)
             }.get()
@@ -65,8 +65,8 @@ struct BanWatch: Service {
 
     private func reload() async throws {
         let gateway = gateway
-        // Read the bans of all times. Which ones have ended is decided when they are applied, by a clock that may be
-        // corrected later.
+        // Read bans that have ended too. Whether a ban has ended is decided when it is applied, because the clock may
+        // be corrected later.
         let bans = try await storage.bans(at: .distantPast)
         try await gateway.eventLoop.submit { gateway.value.update(bans: bans) }.get()
     }

@@ -15,8 +15,8 @@ extension ConfabConfiguration {
         "CONFAB_REPORT", "CONFAB_STATE",
     ]
 
-    /// Returns a warning for each unknown `CONFAB_*` variable that names the most similar known variable. Unlike unknown keys
-    /// in a file, unknown variables are not errors, because other programs share the environment.
+    /// Returns a warning for each unknown `CONFAB_*` variable. The warning names the most similar known variable.
+    /// Unlike unknown keys in a file, unknown variables are not errors, because other programs share the environment.
     public static func warnings(about environment: [String: String]) -> [String] {
         let known = Set(Setting.all.map(\.key.environmentName))
         return environment.keys.sorted()

@@ -63,12 +63,14 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
+    /// What the server logs, and in which format.
     public struct Log: Sendable, Equatable {
         public var level: Logger.Level = .info
         public var format: LogFormat = .text
         public init() {}
     }
 
+    /// Where metrics are served.
     public struct Metrics: Sendable, Equatable {
         public var host = "127.0.0.1"
         public var port = 9464
@@ -92,6 +94,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         }
     }
 
+    /// Settings for routed media.
     public struct Media: Sendable, Equatable {
         public var port = 40000
         public var address: IPAddress?
@@ -100,12 +103,13 @@ public struct ConfabConfiguration: Sendable, Equatable {
         /// Maximum number of publishers per session whose audio is forwarded. Few conversations have more voices at
         /// once.
         public var loudestStreams = 20
-        /// The limits on the bitrate sent to the subscribers of one session, and of all sessions; nil for none.
+        /// The maximum total bitrates sent to the subscribers of one session, and of all sessions; nil for no limit.
         public var sessionBitrate: Bitrate?
         public var totalBitrate: Bitrate?
         public init() {}
     }
 
+    /// The STUN and TURN servers that clients use, and their credentials.
     public struct ICE: Sendable, Equatable {
         public var stunServers: [String] = []
         public var turnServers: [String] = []
@@ -138,7 +142,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         /// file at once.
         public var transfersPerAddress = 400
         /// The budget for messages and requests from all clients of an address. Four hundred people who use the
-        /// roulette at the same time send about half of the rate, and the loop can handle more than ten times as much.
+        /// roulette at the same time send about half of the rate, and the event loop can handle more than ten times
+        /// as much.
         public var addressMessages = Budget.Rate(perSecond: 2000, burst: 5000)
         /// Maximum number of bytes that the clients of an address may cause to be stored per day. Four hundred people
         /// who go online, register for push notifications and make some calls need about a quarter of it.
@@ -151,6 +156,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
+    /// When a connection counts as lost.
     public struct Connection: Sendable, Equatable {
         public var missedPings = 3
         public init() {}
@@ -198,6 +204,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
+    /// Timeouts of the database and the disk space that it needs.
     public struct Storage: Sendable, Equatable {
         public var pollInterval: Duration = .seconds(1)
         /// How long a change waits for a database that another process has locked before the change fails.
@@ -213,6 +220,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
+    /// How long each step of the shutdown may take.
     public struct Shutdown: Sendable, Equatable {
         public var grace: Duration = .seconds(5)
         /// How long to wait for clients to answer the close frame. Long enough for most networks. A client that takes longer

@@ -2,6 +2,7 @@ import Yams
 
 /// A YAML file, flattened to dotted keys. Values stay text; the settings parse them, so that errors can quote the file.
 struct ConfigurationFile {
+    /// A value in the file, as written there.
     enum Value: Equatable {
         case text(String)
         case list([String])

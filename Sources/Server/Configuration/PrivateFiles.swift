@@ -11,6 +11,7 @@ import Darwin
 
 /// Files that only their owner can read. They are created atomically, so that no process reads a partial file.
 enum PrivateFiles {
+    /// A file that was read.
     struct File {
         var bytes: [UInt8]
         var isReadableByOthers: Bool

@@ -27,6 +27,7 @@ struct HTTPConnection {
         case closed
     }
 
+    /// The state of a request that the router handles.
     private struct Routed {
         let isUpload: Bool
         let maxBodyBytes: Int
@@ -42,6 +43,7 @@ struct HTTPConnection {
         var isComplete: Bool { request == .ended && response == .ended }
     }
 
+    /// How much of a request or response has passed.
     private enum Progress { case none, started, ended }
 
     /// Whether more requests can follow the current one.
@@ -58,10 +60,13 @@ struct HTTPConnection {
     /// connections.
     private enum Pace { case ready, waitingForTurn }
 
+    /// Whether the channel may read.
     private enum Reading { case flowing, held }
 
+    /// Whether the server is stopping, so that the connection closes after its current request.
     private enum Lifetime { case serving, quiescing }
 
+    /// Whether the router has handled a request of this connection.
     private enum Router { case unused, used }
 
     /// Limit for requests to the router. Endpoints have their own limits.
@@ -220,7 +225,8 @@ struct HTTPConnection {
     private mutating func begin(_ received: HTTPRequestHead) {
         var head = received
         head.uri = settings.basePath.removed(from: head.uri)
-        // The whole request must arrive within the idle timeout. Receiving parts of it does not extend the timeout.
+        // The whole request must arrive within its time limit: the idle timeout, or longer for an upload. Receiving
+        // part of it does not extend the limit.
         lastActive = now
         limitTime(to: settings.timeLimit(head))
         outputs.append(.began)

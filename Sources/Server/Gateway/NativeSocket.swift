@@ -16,8 +16,8 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         /// Storage is looking up the identity. Messages received meanwhile wait in `early`.
         case admitting(early: [[UInt8]])
         case open(SocketID)
-        /// The hub was requested to remove the client. It closes the socket after all earlier messages are committed.
-        /// Until then, the client's messages are ignored.
+        /// The hub was asked to remove the client. The hub closes the socket after all earlier messages are
+        /// committed. Until then, the client's messages are ignored.
         case expelled(SocketID)
         case closed
     }
@@ -126,7 +126,8 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         }
     }
 
-    /// Closes the socket with the error. A draining server sends no message: clients reconnect after 1001.
+    /// Closes the socket with the error. A draining server sends no error message, only close code 1001, after which
+    /// clients reconnect.
     private func refuse(_ error: WireError) {
         switch error.code {
         case .draining: close(.goingAway, error.message)

@@ -39,8 +39,8 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
 
-    /// The channel reports that it is not writable if more than `high` bytes are queued. The value is small, because
-    /// `bufferedBytes` only counts beyond it.
+    /// The channel is not writable while more than `high` bytes are queued. The value is small, because
+    /// `bufferedBytes` is 0 while the channel is writable.
     private static let bufferMarks = ChannelOptions.Types.WriteBufferWaterMark(low: 4 << 10, high: 8 << 10)
 
     private let gateway: Gateway
@@ -89,7 +89,8 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     func resumeReading() { handle(.read(isCongested: false)) }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The end of the input matters only to the WebSocket. The router's handlers may be behind it in the pipeline.
+        // Do not pass on the end of the input: the router's handlers may be behind the WebSocket in the pipeline, and
+        // it does not concern them.
         if case ChannelEvent.inputClosed = event { return handle(.inputEnded) }
         context.fireUserInboundEventTriggered(event)
     }

@@ -7,7 +7,8 @@ import NIOCore
 /// the media loop. It also notifies the supervisor that the event loop runs: if the loop is stuck, the notifications
 /// stop and the supervisor restarts the server. Used only on the gateway's loop.
 final class EventLoopMonitor {
-    /// Short enough to notice stalls between two scrapes, and long enough to cause no load.
+    /// The maximum time between two checks: short enough to notice stalls between two scrapes, and long enough to
+    /// cause no load.
     private static let longestPeriod = TimeAmount.milliseconds(500)
 
     private let eventLoop: any EventLoop

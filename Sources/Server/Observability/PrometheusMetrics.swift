@@ -29,12 +29,14 @@ public final class PrometheusMetrics: MetricsFactory {
     /// Upper bounds of recorder buckets: powers of four, which suit bytes, queue lengths and counts.
     static let recorderBuckets: [Double] = (0...10).map { Double(1 << (2 * $0)) }
 
+    /// All series with the same name.
     private struct Family {
         var kind: MetricKind
         var help: String?
         var series: [MetricLabels: Entry] = [:]
     }
 
+    /// A series and its number of uses.
     private struct Entry {
         var series: any MetricSeries
         /// Number of metric objects with these labels. They share the series, which is removed with the last of them.
@@ -140,6 +142,7 @@ public final class PrometheusMetrics: MetricsFactory {
     }
 }
 
+/// A counter that is not exported.
 private final class IgnoredFloatingPointCounter: FloatingPointCounterHandler {
     static let instance = IgnoredFloatingPointCounter()
     func increment(by: Double) {}

@@ -3,6 +3,7 @@ import NIOCore
 /// Whether the server can do its work, for `GET /ready`. `GET /health` reports only whether it is alive. A supervisor
 /// restarts a server that is not alive, and a proxy sends no requests to a server that is not ready.
 struct Readiness: Equatable, Sendable {
+    /// A part of the server that can fail.
     enum Part: String, CaseIterable, Sendable {
         /// Changes can be stored.
         case storage

@@ -6,15 +6,15 @@ import Wire
 /// Checks and copies a database before it is migrated. A migration cannot be undone, and could turn unnoticed damage
 /// into lost data.
 struct MigrationSafety: Sendable {
-    /// How many copies to keep. The second newest is for problems that are noticed only after the next upgrade.
+    /// How many copies to keep. The second newest copy is for problems that are noticed only after the next upgrade.
     private static let keptCopies = 2
-    /// Free space required in addition to the copy: a migration may rewrite the largest table, in the database or in
-    /// its log.
+    /// The free space required, as a multiple of the database's size: one part for the copy, and one because a
+    /// migration may rewrite the largest table, in the database or in its log.
     private static let spaceFactor = 2
 
-    /// In bytes. A larger database gets `quick_check`, which reads every page but does not compare indexes with their
-    /// tables. It takes seconds for a gigabyte, where `integrity_check` takes minutes, during which the server is not
-    /// running.
+    /// The size in bytes above which a database is checked with `quick_check` instead of `integrity_check`.
+    /// `quick_check` reads every page but does not compare indexes with their tables. It takes seconds for a
+    /// gigabyte. `integrity_check` takes minutes, during which the server is not running.
     var largeSize = 256 << 20
     var now: @Sendable () -> Date = { Date() }
     /// Returns the free bytes, or nil if they cannot be read.
@@ -101,7 +101,7 @@ struct MigrationSafety: Sendable {
     private static let prefix = "confab-v"
     private static let suffix = ".sqlite"
 
-    /// `confab-v2-20260131T120000Z.sqlite`.
+    /// Returns the name of a copy, such as `confab-v2-20260131T120000Z.sqlite`.
     private static func name(version: Int, at time: Date) -> String {
         let digits = TimeText.write(Timestamp(milliseconds: Int64(time.timeIntervalSince1970 * 1000)))
             .filter { $0 != "-" && $0 != ":" }

@@ -20,7 +20,7 @@ public final class SQLiteStorage: Storage {
     private static let deletedAtOnce = 500
 
     let writer: GroupCommitWriter<Write>
-    /// Messages for the operator about opening the database, as sentences.
+    /// What the operator should know about how the database was opened, as sentences.
     let notes: [String]
     private let pool: DatabasePool
 

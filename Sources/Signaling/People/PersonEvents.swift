@@ -1,5 +1,6 @@
 import Wire
 
+/// Events for a person's state machine.
 public enum PersonEvent: Equatable, Sendable {
     // From this person's devices.
     /// A device connected. The record contains the person's stored state, and is only used if the person is not in memory.
@@ -58,7 +59,7 @@ extension DeviceName {
 
 /// Events about a person's devices and presence, sent by other state machines and by storage.
 public enum PersonPresenceEvent: Equatable, Sendable {
-    /// A device used this person's pairing code and is now linked to it.
+    /// A device used this person's pairing code and is now linked to this person.
     case linked(LinkedDevice, ConnectionID, re: UInt64)
     /// This person's device is now a device of another person. Sent to the person that the device was before it was linked.
     case becameDevice(of: IdentityID)

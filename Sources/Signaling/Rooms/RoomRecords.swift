@@ -4,7 +4,8 @@ import Wire
 /// states.
 public struct StoredRoom: Hashable, Sendable {
     public var id: RoomID
-    /// The ID of the room that ended before people opened this one again. Some of them still return with it.
+    /// The ID of an earlier room with this name, if people of that room opened this one. Some of them still return
+    /// with that ID.
     public var formerID: RoomID?
     public var name: RoomName
     public var options: RoomOptions
@@ -60,7 +61,8 @@ public struct RoomPassword: Hashable, Sendable {
 
 /// The people and tokens that a room no longer admits.
 struct RoomBans: Equatable, Sendable {
-    /// Beyond `Rules.roomBans` entries of each kind, the oldest are dropped.
+    /// Banned people and revoked tokens, oldest first: at most `Rules.roomBans` of each. Beyond that, the oldest are
+    /// dropped.
     struct Entries: Equatable, Sendable {
         fileprivate(set) var people: [IdentityID] = []
         fileprivate(set) var tokens: [[UInt8]] = []

@@ -8,7 +8,7 @@ struct RoomRegistry: Machine {
     private struct Creator: Sendable {
         /// Nil for a room of the operators.
         var identity: IdentityID?
-        /// Nil also after a restart, because addresses are not stored.
+        /// Nil for a room of the operators, and after a restart, because addresses are not stored.
         var address: String?
         var isPersistent = false
     }
@@ -27,7 +27,8 @@ struct RoomRegistry: Machine {
     /// The pause before deleting a stored room whose name another room has taken. Storage has just failed, so the
     /// deletion is not tried immediately.
     private static let deletionPause: Duration = .seconds(10)
-    /// When to delete such rooms. Each was stored once, so the limits on persistent rooms also limit these.
+    /// When to delete each such room from storage. Each of them was once a persistent room, so the limits on
+    /// persistent rooms also limit their number.
     private var leftovers: [RoomID: Timestamp] = [:]
 
     init() {}
@@ -85,7 +86,7 @@ struct RoomRegistry: Machine {
             try permitPassword(application, context)
             return context.tell(.room(name, .join(application)))
         }
-        // A token is for an existing room, not for creating one.
+        // Refuse a client with a token: a token is for an existing room, not for creating one.
         guard context.rules.roomCreation == .everyone, application.applicant.grant == nil else {
             throw WireError(.roomNotFound, "There is no room with this name. Ask for a new link.")
         }
@@ -100,7 +101,7 @@ struct RoomRegistry: Machine {
         try application.permitMesh(settings.options)
         let name = application.join.name ?? unusedName(&context)
         add(name, Creator(identity: applicant.identity, address: applicant.address))
-        // The identity of a client of PerchRTC's protocol proves nothing, so it has no privileges.
+        // A client of PerchRTC's protocol does not become the room's creator, because its identity proves nothing.
         let creator = applicant.isPerch ? nil : applicant.identity
         context.tell(.room(name, .open(settings, creator: creator, formerID: application.join.room)))
         context.tell(.room(name, .join(application)))
@@ -124,7 +125,7 @@ struct RoomRegistry: Machine {
         case .describe(let room), .change(let room, _), .close(let room), .token(let room, _):
             guard rooms[room] != nil else { throw WireError(.roomNotFound, "No room has this name. Check it.") }
             name = room
-        // The hub answers it.
+        // The hub answers this request.
         case .list: return
         }
         context.tell(.room(name, .operate(request)))
@@ -221,8 +222,8 @@ struct RoomRegistry: Machine {
 }
 
 extension RoomVerb.Join {
-    /// Whether the person expects a room with a password, which has ended, and would create one without. Members who
-    /// return may have a password that a host has since removed.
+    /// Whether the person expects a room with a password, and would now create one without a password, because the
+    /// expected room has ended. False for people who return: they may have a password that a host has since removed.
     fileprivate var missesPassword: Bool {
         room == nil && !(password ?? "").isEmpty && (options?.password ?? "").isEmpty
     }
@@ -231,5 +232,6 @@ extension RoomVerb.Join {
 extension WireError {
     fileprivate static let noRoomWithPassword = WireError(
         .roomNoPassword,
-        "There is no room with this name and a password. It may have ended. To open one, omit the password.")
+        "No password-protected room has this name. It may have ended. To create a room with this name, join without a "
+            + "password.")
 }

@@ -29,7 +29,7 @@ extension Project {
     func makeRoomToken(
         _ claims: RoomTokenClaims, now: Timestamp, using generator: inout some RandomNumberGenerator
     ) -> String {
-        // Makes each token unique, so that removing one holder does not affect another.
+        // Add a nonce to make each token unique, so that removing one holder does not affect another.
         let nonce = RoomID.random(using: &generator)
         return JWT.sign(self) { writer in
             writer.member("iss", apiKey)

@@ -22,7 +22,7 @@ public struct FieldCoder {
         isReading = false
     }
 
-    /// `expected` is a closure, so that its text is only created for an error.
+    /// Returns the error for a bad member. `expected` is a closure, so that its text is created only for an error.
     private static func malformed(_ name: String, _ expected: @autoclosure () -> String) -> WireError {
         WireError(.malformed, "The member \"\(name)\" must be \(expected()).")
     }

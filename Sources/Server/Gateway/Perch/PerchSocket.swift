@@ -10,7 +10,7 @@ final class PerchSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     private enum State {
         case new
         case open(SocketID)
-        /// The hub was requested to remove the client, and then closes the socket.
+        /// The hub was asked to remove the client. It then closes the socket.
         case expelled(SocketID)
         case closed
     }

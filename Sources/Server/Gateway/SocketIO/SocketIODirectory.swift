@@ -23,7 +23,7 @@ final class SocketIODirectory {
             return sessions[id]
         }
         guard gateway.hasRoom(for: address) else { throw Gateway.AdmissionPoint.transport.tooManyConnections }
-        // Until the client has a transport, it also counts as a handshake of its address.
+        // A client that has not connected a transport also counts as a handshake of its address.
         if !session.hasOpened { handshakes.remove(id, of: session.address) }
         session.move(to: address)
         // Moving ends the connection if too much data is queued for the new address.
