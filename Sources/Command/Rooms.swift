@@ -134,7 +134,7 @@ struct RoomCommand: ParsableCommand {
             guard let lifetime = Duration(expires), lifetime > .zero,
                 lifetime <= .seconds(Limits.roomTokenLifetime)
             else {
-                throw ValidationError("--expires must be a number and a unit of at most 30d, for example 24h.")
+                throw ValidationError("--expires must be a number and a unit, for example 24h, and at most 30d.")
             }
             let request = RoomTokenRequest(
                 role: role, displayName: displayName, lifetime: Int(lifetime.components.seconds))

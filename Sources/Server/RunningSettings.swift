@@ -68,7 +68,7 @@ actor RunningSettings {
     private func apply(_ project: Project) async {
         let (gateway, configuration) = (gateway, live.current)
         log?.apply(configuration, file)
-        // This fails only if the loop has stopped.
+        // Ignore an error: submitting fails only if the event loop has stopped.
         try? await gateway.eventLoop.submit { gateway.value.apply(configuration, project) }.get()
     }
 

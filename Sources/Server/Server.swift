@@ -372,10 +372,10 @@ extension ConfabServer.Ready {
 }
 
 extension ConfabServer {
-    /// Upper bounds of the histograms that do not use the default buckets, by name.
+    /// Upper bounds of the histograms that do not use the default buckets, keyed by metric name.
     public static var metricsBuckets: [String: [Double]] { [MediaWait.label: MediaWait.buckets] }
 
-    /// Help texts of all metrics, by name.
+    /// Help texts of all metrics, keyed by metric name.
     public static var metricsHelp: [String: String] {
         [GatewayMetrics.help, PushMetrics.help, OperatingMetrics.help].reduce([:]) { all, help in
             all.merging(help) { first, _ in first }

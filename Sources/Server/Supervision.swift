@@ -17,7 +17,7 @@ public final class Supervisor: Sendable {
         case stopping = "STOPPING=1"
     }
 
-    /// Nil if the supervisor does not use a watchdog.
+    /// How long the supervisor waits for a `watchdog` message; nil if it does not use a watchdog.
     let watchdogTimeout: Duration?
     private let path: [UInt8]
     private let descriptor: Int32

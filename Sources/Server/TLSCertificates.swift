@@ -36,7 +36,7 @@ final class TLSCertificates: Service, Sendable {
         var key: String
     }
 
-    /// Nil if the certificate does not come from files.
+    /// The files of the certificate; nil if it does not come from files (`--lan`).
     private let files: Files?
     private let interval: Duration
     private let logger: Logger

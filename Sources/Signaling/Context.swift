@@ -180,7 +180,7 @@ public struct RoomFigures: Equatable, Sendable {
     /// The people in rooms, and the people waiting until a host admits them, counted once per device.
     public var people = 0
     public var waiting = 0
-    /// Requests to join since the start, by outcome: `joined`, `waiting`, or an error code.
+    /// The number of requests to join since the start, keyed by outcome: `joined`, `waiting`, or an error code.
     public var joins: [String: Int] = [:]
 
     public init() {}

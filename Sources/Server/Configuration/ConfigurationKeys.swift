@@ -80,7 +80,8 @@ extension Setting {
             "tls.privateKey", \.tls.privateKey, .optional(.path), "PEM file with the private key of the certificate."),
         Setting(
             "tls.checkInterval", \.tls.checkInterval, interval,
-            "How often to check whether the certificate or its key has changed. New connections get the new one."),
+            "How often to check whether the certificate or its key has changed. New connections get the new "
+                + "certificate."),
         Setting(
             "tls.hsts", \.tls.hsts, .boolean,
             "Whether to make browsers use only HTTPS for this host for a year (HSTS), if Confab handles HTTPS."),
@@ -279,7 +280,8 @@ extension Setting {
             "Maximum unsent data per IP address. Beyond it, the connection with the most unsent data is closed."),
         Setting(
             "limits.sendQueuesOfAll", \.limits.sendQueuesOfAll, largeSize,
-            "Maximum unsent data of all connections. Beyond it, the IP address with the most loses a connection."),
+            "Maximum unsent data of all connections. Beyond it, the IP address with the most unsent data loses a "
+                + "connection."),
     ]
 
     private static let connection: [Setting] = [

@@ -7,7 +7,7 @@ struct AddressPlaces {
     /// A place that was taken. Its holder returns it with `release`.
     struct Place: Hashable, Sendable {
         fileprivate let number: UInt64
-        /// Nil for a place without an address.
+        /// The address that holds the place; nil for a place that counts only toward the total.
         fileprivate let address: IPAddress?
     }
 

@@ -233,7 +233,7 @@ extension Change {
         case .keptInTouch(let one, let other, _, _), .lostTouch(let one, let other): [one, other]
         case .revoked(let revocation): [revocation.by]
         case .muted(_, _, let moderator, _): moderator.map { [$0] } ?? []
-        // These change only a room, which `room` returns.
+        // These changes concern only a room, which `room` returns.
         case .roomStored, .roomForgotten: []
         case .callPlaced(let call): [call.caller, call.callee]
         case .callAccepted(_, _, let people), .callOver(_, let people): Set(people)

@@ -49,7 +49,7 @@ final class ConnectionProtocols {
             HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: limits))
         promise = channel.eventLoop.makePromise()
         let promise = promise
-        // This has no effect if the protocol is already known.
+        // Fail the future if the connection closes first. If the protocol is already known, this has no effect.
         channel.closeFuture.whenComplete { _ in promise.fail(ChannelError.ioOnClosedChannel) }
         let pipeline = channel.pipeline.syncOperations
         let gate = HTTPGate(gateway: gateway, protocols: self, peer: IPAddress(peer: channel.remoteAddress))

@@ -375,7 +375,7 @@ struct HTTPConnection {
     private mutating func linger() {
         state = .closing
         outputs.append(.linger)
-        // This also discards the pipelined requests.
+        // Yield the turn. This also discards the pipelined requests.
         yieldTurn()
     }
 

@@ -276,8 +276,7 @@ final class HubRunner {
         identityChanges.settle(batch.joined())
         recordChanges.settle(batch.joined())
         roomChanges.settle(batch.joined())
-        // Until the held effects are carried out, new inputs are only queued, so that they cannot overtake these
-        // effects.
+        // Only queue new inputs until the held effects are carried out, so that they cannot overtake these effects.
         isPumping = true
         let settled = queue.settle(results.map { $0 == nil })
         let lost = sockets(of: settled.failures)

@@ -33,7 +33,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     private let origin: String?
     private let gateway: Gateway
     private var state = State.closed
-    /// Nil after the connection is closed.
+    /// The WebSocket that carries the messages; nil after it is closed.
     private var webSocket: WebSocketHandler?
 
     init(gateway: Gateway, address: IPAddress, origin: String?) {

@@ -51,7 +51,7 @@ struct ClockReading: Equatable, Sendable {
     var wall: Timestamp
     /// The time since a fixed moment, excluding the time that the machine slept. Timers use this clock.
     var awake: Duration
-    /// The same, including the time that the machine slept.
+    /// The time since the same moment, including the time that the machine slept.
     var total: Duration
 }
 

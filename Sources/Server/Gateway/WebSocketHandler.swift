@@ -44,7 +44,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     private static let bufferMarks = ChannelOptions.Types.WriteBufferWaterMark(low: 4 << 10, high: 8 << 10)
 
     private let gateway: Gateway
-    /// Nil after the connection is closed.
+    /// The receiver of messages and events; nil after the connection is closed.
     private var user: (any WebSocketUser)?
     private var connection: WebSocketConnection
     private var context: ChannelHandlerContext?

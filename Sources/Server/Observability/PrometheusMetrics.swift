@@ -48,8 +48,9 @@ public final class PrometheusMetrics: MetricsFactory {
     private let buckets: [String: [Double]]
 
     /// - Parameters:
-    ///   - help: Help sentences, by the metric's label in code.
-    ///   - buckets: Upper bounds of histograms, by label. Ascending, and in seconds for timers.
+    ///   - help: Help sentences, keyed by the metric's label in code.
+    ///   - buckets: Upper bounds of histograms, keyed by label. They must be ascending, and are in seconds for
+    ///     timers.
     public init(help: [String: String] = [:], buckets: [String: [Double]] = [:]) {
         self.help = help
         self.buckets = buckets

@@ -30,7 +30,7 @@ struct Readiness: Equatable, Sendable {
 /// Checks whether all parts of the server are ready.
 struct ReadinessCheck: Sendable {
     let gateway: NIOLoopBound<Gateway>
-    /// Nil if media is never routed.
+    /// The media plane; nil if this server does not route media.
     let media: MediaPlane?
     let disk: DiskSpace
 

@@ -34,7 +34,7 @@ final class SystemResolver: PushResolver {
             answer.settle(Self.lookUp(host))
             lookups.wrappingSubtract(1, ordering: .relaxed)
         }
-        // Nil if the task was canceled. The thread then ends on its own.
+        // The value is nil if the task was canceled. The thread then ends on its own.
         return try await answer.value() ?? { throw CancellationError() }()
     }
 

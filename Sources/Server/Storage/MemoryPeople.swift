@@ -16,11 +16,11 @@ struct MemoryPeople {
     private var profileUses: [IdentityID: Timestamp] = [:]
     private var identities: [PersonID: IdentityID] = [:]
     private var devices: [IdentityID: Device] = [:]
-    /// Contacts by owner, oldest first.
+    /// Each person's contacts, oldest first.
     private var contacts: [IdentityID: [PersonData.KeptContact]] = [:]
     private var open: [CallID: StoredCall] = [:]
     private var log: [IdentityID: [CallID: CallRecord]] = [:]
-    /// Push endpoints by owner, oldest first.
+    /// Each person's push endpoints, oldest first.
     private var endpoints: [IdentityID: [PersonData.KeptEndpoint]] = [:]
 
     init(_ bounds: StorageBounds) { self.bounds = bounds }

@@ -38,7 +38,7 @@ struct Call: Machine, Equatable, Sendable {
     private var callee = Side.nobody
     private var session = SessionID.unset
     private var video = true
-    /// When the call was placed, by the wall clock, because the call log shows it.
+    /// When the call was placed: a time of the wall clock, because the call log shows it.
     private var placedAt = Timestamp(milliseconds: 0)
     private var ringsUntil = Timestamp(milliseconds: 0)
     /// Whether the call is in storage.

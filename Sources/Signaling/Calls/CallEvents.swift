@@ -96,9 +96,9 @@ public struct CallOffer: Equatable, Sendable {
     public var call: CallID
     public var other: Counterpart
     public var video: Bool
-    /// When the call was placed, by the wall clock.
+    /// When the call was placed: a time of the wall clock.
     public var placedAt: Timestamp
-    /// Until when the call rings, by the clock of the timers.
+    /// Until when the call rings: a time of the timers' clock.
     public var ringsUntil: Timestamp
 }
 

@@ -45,7 +45,7 @@ public struct Client: Machine, Equatable, Sendable {
 
     var isOver: Bool { presence == .gone }
     var isOnLinkedDevice: Bool { device != identity }
-    /// Nil while the client has dropped.
+    /// The client's socket; nil while the client has dropped.
     var socket: SocketID? { if case .live(let socket) = presence { socket } else { nil } }
 
     /// Creates the client connection for a new client, or for one that could not resume.

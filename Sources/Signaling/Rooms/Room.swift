@@ -59,8 +59,8 @@ public struct Room: Machine, Equatable, Sendable {
 
     var talk = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
     var gestures = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
-    /// For a room that was not used since a restart: when its retention ends, by the wall clock. It is needed because
-    /// the room itself measures how long it has been empty only while the server runs.
+    /// For a room that was not used since a restart: when its retention ends, as a time of the wall clock. It is
+    /// needed because the room itself measures how long it has been empty only while the server runs.
     private var keptUntil: Timestamp?
     /// The budget for messages that one person causes to be sent to everyone; nil if it is full.
     private var traffic: Budget?

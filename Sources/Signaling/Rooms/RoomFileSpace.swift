@@ -112,7 +112,7 @@ extension WireError {
 
     fileprivate static func uploadsBusy(_ rules: Rules) -> WireError {
         WireError(
-            .rateLimited, "You are sending \(rules.roomUploads) files. Wait until one is complete.", retryable: true,
-            retryAfter: .seconds(1))
+            .rateLimited, "You are already sending \(rules.roomUploads) files. Wait until one is complete.",
+            retryable: true, retryAfter: .seconds(1))
     }
 }

@@ -6,7 +6,7 @@ import Wire
 struct RoomRegistry: Machine {
     /// The creator of a room, for the limits.
     private struct Creator: Sendable {
-        /// Nil for a room of the operators.
+        /// The person who created the room; nil for a room of the operators.
         var identity: IdentityID?
         /// Nil for a room of the operators, and after a restart, because addresses are not stored.
         var address: String?
@@ -123,7 +123,7 @@ struct RoomRegistry: Machine {
             guard rooms[room] != nil else { throw action.missing }
             name = room
         case .describe(let room), .change(let room, _), .close(let room), .token(let room, _):
-            guard rooms[room] != nil else { throw WireError(.roomNotFound, "No room has this name. Check it.") }
+            guard rooms[room] != nil else { throw WireError(.roomNotFound, "No room has this name. Check the name.") }
             name = room
         // The hub answers this request.
         case .list: return
@@ -171,8 +171,9 @@ struct RoomRegistry: Machine {
         guard perAddress[applicant.address] ?? 0 < context.rules.roomsPerAddress, rooms.count < context.rules.maxRooms
         else {
             throw WireError(
-                .rateLimited, "This server has too many rooms. Join an existing one or try later.", retryable: true,
-                retryAfter: context.rules.roomEmptyGrace)
+                .rateLimited,
+                "Too many rooms on this server or from your network. Join an existing room, or try again later.",
+                retryable: true, retryAfter: context.rules.roomEmptyGrace)
         }
     }
 
@@ -184,7 +185,8 @@ struct RoomRegistry: Machine {
         let most = min(context.rules.maxPersistentRooms, context.rules.maxRooms / 2)
         guard fromAddress < context.rules.persistentRoomsPerAddress, persistent < most else {
             throw WireError(
-                .rateLimited, "This server has too many persistent rooms. Create one that is not persistent.",
+                .rateLimited,
+                "Too many persistent rooms on this server or from your network. Create a room that is not persistent.",
                 retryable: true, retryAfter: context.rules.roomEmptyGrace)
         }
     }

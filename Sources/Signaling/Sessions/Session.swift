@@ -135,7 +135,7 @@ public struct Session: Machine, Equatable, Sendable {
     var announceAt: Timestamp?
     /// Whether a moderator has muted everyone, including future publishers (OpenTok's `forceMuteAll`).
     var isMuted = false
-    /// Whether only hosts may share screens in this room.
+    /// Whether only hosts and cohosts may share screens in this room.
     var hasScreensOnlyOfHosts = false
     /// Whether the session or the server has reached its bandwidth limit. The media plane repeats this event while it
     /// lasts.

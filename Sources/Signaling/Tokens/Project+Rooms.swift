@@ -51,7 +51,8 @@ extension Project {
         guard let room = token.string("room").flatMap({ RoomName($0) }),
             let id = token.string("room_id").flatMap({ RoomID($0) })
         else {
-            throw WireError(.tokenRoom, "The token has no valid room claim. Get one from POST /v1/rooms/{name}/tokens.")
+            throw WireError(
+                .tokenRoom, "The token has no valid room claim. Get a token from POST /v1/rooms/{name}/tokens.")
         }
         guard let role = token.string("role").flatMap(RoomRole.init(rawValue:)) else {
             throw WireError(.tokenRole, "The token's role must be host, cohost or guest.")

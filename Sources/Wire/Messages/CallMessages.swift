@@ -335,7 +335,7 @@ public struct LoggedCall: Payload, Hashable {
     public var direction = CallDirection.incoming
     /// How the call ended for this person.
     public var outcome = CallOutcome.ended
-    /// The other person, with their name at the time of the call.
+    /// The other person in the call, with their name at the time of the call.
     public var person = PersonInfo()
     /// Whether the call was placed as a video call.
     public var video = true

@@ -8,7 +8,7 @@ public struct Hello: Payload {
     public struct Resume: Payload {
         /// The secret from the ``Welcome/resume`` of the most recent welcome.
         public var secret = ""
-        /// The highest server `seq` that the client has received; 0 for none.
+        /// The highest `seq` of the server's messages that the client has received; 0 for none.
         public var received: UInt64 = 0
         public init() {}
         public init(secret: String, received: UInt64) { (self.secret, self.received) = (secret, received) }

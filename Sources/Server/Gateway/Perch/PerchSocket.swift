@@ -23,7 +23,7 @@ final class PerchSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     private let gateway: Gateway
     private let place: PerchPlace
     private var state = State.new
-    /// Nil after the connection is closed.
+    /// The WebSocket that carries the messages; nil after it is closed.
     private var webSocket: WebSocketHandler?
 
     init(gateway: Gateway, address: IPAddress, place: PerchPlace) {

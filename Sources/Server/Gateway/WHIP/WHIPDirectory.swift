@@ -71,8 +71,8 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     private var socket: SocketID?
     /// Responds to the POST request that created the resource.
     private var created: ((EndpointResponse) -> Void)?
-    /// Functions that respond to later requests, by request number. Each belongs to an HTTP connection that waits for a
-    /// response.
+    /// Functions that respond to later requests, keyed by request number. Each belongs to an HTTP connection that
+    /// waits for a response.
     private var waiting: [UInt64: (EndpointResponse) -> Void] = [:]
     private var lastRequest: UInt64 = 0
 
