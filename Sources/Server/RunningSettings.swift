@@ -92,8 +92,8 @@ actor RunningSettings {
                 metadata: ["error": "\(problems.joined(separator: "; "))"])
             return
         }
-        // The files are also checked regularly, but an operator who requests a reload expects the new certificate
-        // immediately.
+        // Check the certificate files now. They are also checked regularly, but an operator who requests a reload
+        // expects the new certificate immediately.
         certificates?.reload()
         report(change)
     }

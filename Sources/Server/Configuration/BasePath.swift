@@ -4,7 +4,7 @@
 /// references, and clients append the paths in messages to the server's URL (`protocol/README.md` §1), so neither
 /// contains the base path. The header `Location` contains it, because clients resolve it against the request's URL.
 struct BasePath: Equatable, Sendable {
-    /// Empty, or a slash and a path without a slash at its end.
+    /// The base path: empty, or a slash and a path without a slash at its end.
     let text: String
 
     /// The first segments of the server's own paths. A base path must not begin with one of them: the server could not tell

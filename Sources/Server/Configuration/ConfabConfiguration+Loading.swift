@@ -35,7 +35,8 @@ extension ConfabConfiguration {
     /// ```
     ///
     /// - Parameters:
-    ///   - overrides: the flags by key name (`roulette.interestWait`). Lists are comma-separated.
+    ///   - overrides: the values of flags, keyed by setting name (`roulette.interestWait`). Lists are
+    ///     comma-separated.
     ///   - environment: all environment variables. Variables without the prefix `CONFAB_` are ignored.
     ///   - file: path of a YAML file, or nil for none.
     /// - Throws: `ConfigurationError` with all problems: unknown keys, invalid values and conflicting values.

@@ -98,7 +98,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public struct Media: Sendable, Equatable {
         public var port = 40000
         public var address: IPAddress?
-        /// Whether to choose the layers for subscribers by the available bandwidth of their connections.
+        /// Whether to choose the layers for subscribers according to the available bandwidth of their connections.
         public var congestionControl = true
         /// Maximum number of publishers per session whose audio is forwarded. Few conversations have more voices at
         /// once.
@@ -133,7 +133,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var newConnections = Budget.Rate(perSecond: 50, burst: 2000)
         public var handshakeTimeout: Duration = .seconds(10)
         public var requestHeaderTimeout: Duration = .seconds(10)
-        /// Rate limit for new connections per address. It allows everyone behind a shared address to reconnect at once.
+        /// Rate limit for new clients (hellos and handshakes) per address. It allows everyone behind a shared address
+        /// to reconnect at once.
         public var hellos = Budget.Rate(perSecond: 20, burst: 800)
         /// Rate limit for uploads and downloads of files in rooms, per address. Hundreds of people behind a shared address may
         /// open the same file at once.

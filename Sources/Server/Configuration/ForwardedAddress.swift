@@ -38,7 +38,8 @@ public struct ForwardedAddress: Equatable, Sendable {
         }
         let standard = (lists["forwarded"] ?? []).map(parameters)
         let fromList = lists["x-forwarded-for"].map { walk($0.map(node), peer: peer, trusted: trusted) }
-        // A proxy may report only the scheme. The client's address can then come only from the other header.
+        // Ignore a `Forwarded` header that reports no client, only the scheme. The client's address can then come
+        // only from `X-Forwarded-For`.
         let nodes = standard.map { $0["for"] }
         let fromStandard =
             nodes.allSatisfy { $0 == nil }

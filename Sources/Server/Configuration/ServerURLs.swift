@@ -1,6 +1,7 @@
 import Wire
 
-/// The URLs of a server that listens on a host, which may be a wildcard. Nobody can open a wildcard address.
+/// The URLs of a server that listens on a host, which may be a wildcard. A wildcard address is replaced, because
+/// nobody can open it.
 struct ServerURLs: Equatable, Sendable {
     /// Maximum number of other addresses that are shown. A machine can have dozens, too many for the operator to
     /// read.

@@ -174,7 +174,7 @@ struct CommitQueue {
         case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _), .answer(let socket, _):
             let ofPerson = person(socket).flatMap { holders[.person($0)] }
             return [holders[.socket(socket)], ofPerson].compactMap { $0 }.max()
-        // The answer must include what this person has stored.
+        // Wait for this person's changes, because the answer must include them.
         case .query(let question): return holders[.person(question.identity)]
         case .push(let person, _): return holders[.person(person)]
         case .persist, .media, .deleteFile: return nil

@@ -72,7 +72,7 @@ struct HTTPConnection {
     /// Limit for requests to the router. Endpoints have their own limits.
     static let maxBodyBytes = 1 << 20
 
-    /// Set by the shell before each request, because a reload changes the settings.
+    /// The settings in use. The shell sets them before each request, because a reload changes them.
     var settings: Settings
     private var state = State.idle
     /// Body of the request being read. It is not part of `state`, because changing `state` would copy the body for every part.
@@ -259,8 +259,8 @@ struct HTTPConnection {
         }
     }
 
-    /// Sends 100 Continue to a client that waits with its file. After a refusal this is not sent, so that the client
-    /// does not send a useless file.
+    /// Sends 100 Continue to a client that waits for it before sending its file. After a refusal this is not sent, so
+    /// that the client does not send a useless file.
     private mutating func askForBody() {
         guard case .routed(var routed) = state, routed.expectsContinue, routed.response == .none,
             routed.request == .started, routed.bodyBytes == 0
@@ -299,7 +299,8 @@ struct HTTPConnection {
         outputs.append(.read)
     }
 
-    /// Closes the connection, unless the router does so after its response. Endpoints abandon their requests.
+    /// Handles the end of the client's input. Closes the connection, unless the router closes it after its response.
+    /// Requests to endpoints are abandoned.
     private mutating func endInput() {
         waiting = []
         switch state {

@@ -33,7 +33,7 @@ final class LaterTurns {
 
     private func runWaiting() {
         let end = NIODeadline.now() + Self.share
-        // Work submitted in the meantime belongs to the next turn.
+        // Run only the work that is waiting now. Work submitted in the meantime belongs to the next turn.
         for _ in 0..<waiting.count {
             guard NIODeadline.now() < end, let work = waiting.popFirst() else { break }
             work()

@@ -69,7 +69,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         }
         state = .awaitingHello(timeout: timeout)
         let refusal = refusal(at: .upgrade)
-        // A refused socket counts against its address's limit until it is closed.
+        // Register even a refused socket, so that it counts against its address's limit until it is closed.
         gateway.register(self)
         if let refusal { refuse(refusal) }
     }

@@ -143,7 +143,7 @@ struct WebSocketConnection {
             framesLeft = Self.framesPerTurn
             return []
         case .inputEnded:
-            // The connection was dropped. Frames that arrived before are still handled.
+            // The peer dropped the connection. Close it now, or after the waiting frames are handled.
             guard case .waiting = intake else { return close() }
             intake = .waiting(then: .close)
             return []

@@ -129,7 +129,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         case .close: context?.close(promise: nil)
         case .noAnswer(let pings): gateway.logger.debug("Socket dropped: no answer to \(pings) pings")
         case .tooSlow(let unsent):
-            // The client may resume, and then gets the missing messages or a snapshot.
+            // Nothing is lost: the client may resume, and then gets the missing messages or a snapshot.
             gateway.metrics.droppedForBackpressure.increment()
             gateway.logger.info("Socket closed: the client reads too slowly (\(unsent) bytes queued)")
         case .disconnected:

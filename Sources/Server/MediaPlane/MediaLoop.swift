@@ -169,7 +169,8 @@ final class MediaLoop: MediaSink {
             }
         }
         guard descriptor >= 0 else {
-            // A pending connection keeps the listener readable, so polling it again immediately would spin.
+            // Pause the listener: the pending connection keeps it readable, so polling it again immediately would be
+            // a busy loop.
             if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { pauseListener(index) }
             return
         }

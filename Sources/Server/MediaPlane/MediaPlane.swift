@@ -27,7 +27,7 @@ final class MediaPlane: Sendable {
         var publicHost: String?
         /// This machine's addresses, the most reachable first.
         var local: [IPAddress] = []
-        /// Whether to choose the layers for subscribers by the available bandwidth of their connections.
+        /// Whether to choose the layers for subscribers according to the available bandwidth of their connections.
         var controlsCongestion = false
         /// The maximum number of publishers of a session whose audio is forwarded; nil for all.
         var loudestStreams: Int?

@@ -5,7 +5,7 @@ import Wire
 struct MemoryPeople {
     /// The entry of a linked or retired device.
     private struct Device {
-        /// `nil` if the device is retired: its secret is no longer valid.
+        /// The person that the device belongs to; `nil` if the device is retired: its secret is no longer valid.
         var person: IdentityID?
         var label = ""
         var linkedAt = Timestamp(milliseconds: 0)

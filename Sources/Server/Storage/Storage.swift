@@ -126,8 +126,8 @@ public protocol Storage: Sendable {
     /// Returns the revoked tokens that have not expired and the muted sessions.
     func moderation(at now: Timestamp) async throws -> [SessionModeration]
 
-    /// Adds an entry to the audit log, for an action that changes nothing else here. Do not call this for changes by moderators,
-    /// because `commit` adds their entries.
+    /// Adds an entry to the audit log, for an action that changes nothing else in storage. Do not call this for
+    /// changes by moderators, because `commit` adds their entries.
     func record(_ entry: AuditEntry) async throws
 
     /// Returns the entries of the audit log since `start`, newest first.

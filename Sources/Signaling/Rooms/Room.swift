@@ -15,8 +15,8 @@ public struct Room: Machine, Equatable, Sendable {
     enum State: Equatable, Sendable {
         case new
         case open
-        /// The room is empty and ends at this time, unless it is kept longer (`keptUntil`). At `checkAt`, it checks
-        /// whether it has ended.
+        /// The room is empty and ends at this time, unless it is kept longer (`keptUntil`). At `checkAt`, the room
+        /// checks whether this time has come.
         case empty(until: Timestamp, checkAt: Timestamp)
         case over
     }

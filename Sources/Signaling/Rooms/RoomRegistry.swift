@@ -19,7 +19,7 @@ struct RoomRegistry: Machine {
     private var rooms: [RoomName: Creator] = [:]
     private var perPerson: [IdentityID: Int] = [:]
     private var perAddress: [String: Int] = [:]
-    /// The number of persistent rooms created by people, in total and by address.
+    /// The number of persistent rooms created by people, in total and per address.
     private var persistent = 0
     private var persistentPerAddress: [String: Int] = [:]
     private var guesses = BudgetTable<String>(maxKeys: Self.maxAddresses)

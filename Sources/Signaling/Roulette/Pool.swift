@@ -180,7 +180,8 @@ public struct Pool: Machine {
         for topic in topics { join(topic, place) }
         if slots[slot].isOpen { return queues[openQueue(of: slot)].insert(place) }
         let due = Due(at: slots[slot].entered + rules.interestWait, place: place)
-        // The wait for shared interests ended while the person was reserved for a match that failed.
+        // Open the person to anyone now if the wait for shared interests ended while they were reserved for a match
+        // that failed.
         if due.at <= now { return open(place) }
         let later = exclusive.reversed().prefix { due < $0 }.count
         exclusive.insert(due, at: exclusive.count - later)

@@ -137,8 +137,8 @@ public struct Session: Machine, Equatable, Sendable {
     var isMuted = false
     /// Whether only hosts and cohosts may share screens in this room.
     var hasScreensOnlyOfHosts = false
-    /// Whether the session or the server has reached its bandwidth limit. The media plane repeats this event while it
-    /// lasts.
+    /// Whether the session or the server has reached its bandwidth limit. The media plane repeats its event while
+    /// this lasts.
     var isFull = false
     /// When the mute of a session without members ends.
     var muteUntil: Timestamp?

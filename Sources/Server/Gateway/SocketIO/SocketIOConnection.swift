@@ -82,7 +82,7 @@ struct SocketIOConnection: Sendable {
         case none(until: Timestamp)
     }
 
-    /// Set by the shell before each input, because a reload changes the settings.
+    /// The settings in use. The shell sets them before each input, because a reload changes them.
     var settings: Settings
     private var state: State
     private var queue: [[UInt8]] = []
