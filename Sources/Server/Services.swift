@@ -35,7 +35,8 @@ struct Drain: Service {
             if isSettled, open == 0 || ContinuousClock.now >= start + shutdown.closeTimeout { break }
             try await Task.sleep(for: .milliseconds(10))
         }
-        // The port closes now. HTTP requests may take a moment to finish.
+        // Close the remaining connections after a delay: the port closes now, but HTTP requests may take a moment to
+        // finish.
         try await gateway.eventLoop.submit { gateway.value.closeAll(after: shutdown.closeTimeout) }.get()
     }
 }

@@ -28,7 +28,7 @@ public struct IPAddress: Hashable, Sendable {
     /// Drops a zone (`fe80::1%eth0`), because it names a local interface and not the peer. Returns nil for anything else,
     /// including octal and shortened IPv4 forms (`010.1`), which parsers interpret differently.
     public init?(_ text: some StringProtocol) {
-        // An address has at most 45 characters. A zone may follow.
+        // Reject long text: an address has at most 45 characters, and a zone may follow.
         guard text.utf8.count <= 64 else { return nil }
         let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         if parts.count == 2, parts[1].isEmpty || !parts[0].contains(":") { return nil }

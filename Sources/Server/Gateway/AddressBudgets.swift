@@ -48,7 +48,7 @@ struct AddressBudgets {
         case exhausted(Duration)
     }
 
-    /// What the clients of a block use.
+    /// What the clients of a block currently use of the limits per address.
     struct Account {
         fileprivate let block: CIDRBlock
         /// The account of the wide block. Nil for IPv4, and for the account of a wide block.

@@ -154,7 +154,7 @@ final class Gateway {
 
     /// Closes a connection immediately, in any state, so that its descriptor is freed.
     func cut(_ channel: any Channel) {
-        // TLS would first wait for the client's close_notify.
+        // Close below the TLS handler, which would first wait for the client's close_notify.
         let tls = try? channel.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
         if let tls { tls.close(promise: nil) } else { channel.close(promise: nil) }
     }

@@ -66,7 +66,7 @@ public enum PersonPresenceEvent: Equatable, Sendable {
     /// The blocks of a device that was just linked to this person, and whether the device can receive push notifications. Sent
     /// by the person that the device was before.
     case inherited(blocked: [IdentityID], hasPush: Bool)
-    /// Tells whether any device of this person can receive push notifications, after this changed.
+    /// Whether any device of this person can receive push notifications (`isReachable`) was looked up or has changed.
     case pushChanged(isReachable: Bool)
     /// Another person, who knows this person's public id, requests this person's name and online status.
     case sought(by: IdentityID, ConnectionID, re: UInt64)

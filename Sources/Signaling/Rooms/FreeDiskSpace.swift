@@ -12,8 +12,9 @@ struct FreeDiskSpace: Equatable, Sendable {
     private var spare: Int?
     private var promised = 0
     private var arriving = 0
-    /// The number of bytes that settled since the latest measurement was reported, and the number that settled
-    /// between the reports of the measurement before it and of the latest one.
+    /// The bytes that settled since the latest measurement was reported (`settling`), and those that settled between
+    /// the previous report and the latest one (`settledBefore`). The latest measurement may not include them: it
+    /// started at some time after the previous report.
     private var settling = 0
     private var settledBefore = 0
 

@@ -108,8 +108,8 @@ extension Hub {
         for id in ids.sorted() {
             let kept = stored.first { $0.id == id }
             guard let name = names[id] ?? kept?.name else { continue }
-            // A room that could not be deleted is no longer in memory. Its name is then free or belongs to another
-            // room.
+            // If a room's deletion could not be stored, the room is no longer in memory. The registry then restores
+            // it, unless another room has its name.
             if names[id] != nil {
                 context.tell(.room(name, .notStored(kept)))
             } else if let kept {

@@ -57,8 +57,8 @@ struct RoomRegistry: Machine {
                 context.answer(request.socket, .refused(error))
             }
         case .restore(let stored):
-            // The room's deletion was not stored, and its name has been taken since. After a restart, the old room
-            // would have the name again.
+            // The room's deletion was not stored. If its name has been taken since, delete the room from storage
+            // later: otherwise the old room would have the name again after a restart.
             guard rooms[stored.name] == nil else {
                 return leftovers[stored.id] = context.now + Self.deletionPause
             }

@@ -59,8 +59,9 @@ public struct Session: Machine, Equatable, Sendable {
         /// Whether the others were notified that this member has dropped.
         var isDropAnnounced = false
         var streams: [StreamID] = []
-        /// How many streams this member has published so far. A member whose join was charged, because it followed a
-        /// departure, starts at the number that is free, so that all of its streams are charged.
+        /// How many streams this member has published so far. The first `Rules.streamsPerConnection` of them are not
+        /// charged. A member whose join was charged, because it followed a departure, starts at that number, so that
+        /// all of its streams are charged.
         var publications = 0
         /// Streams that this member subscribes to.
         var subscriptions: Set<StreamID> = []
@@ -85,7 +86,8 @@ public struct Session: Machine, Equatable, Sendable {
         var mids: MediaMids
         /// The subscribers and their subscriptions.
         var subscribers: [ConnectionID: SessionVerb.Subscribe] = [:]
-        /// Whether the stream has had video. Its video may then be turned off and on also at the bandwidth limit.
+        /// Whether the stream has had video. If so, its video may be turned off and on again even when the bandwidth
+        /// limit is reached.
         var hasHadVideo: Bool
 
         init(_ stream: StreamInfo, mids: MediaMids) {

@@ -323,7 +323,8 @@ public struct SignalClient: Sendable {
             // Ignore a second welcome on the same socket.
             if case .greeting = state { welcomed(welcome, on: socket, now, &effects) }
         case .error(let error):
-            // An unnumbered error precedes a close, or a welcome that does not resume the connection.
+            // Remember the error: it is the reason for what follows, a close or a welcome that does not resume the
+            // connection.
             lastError = error.error
             if isConnected, let re = error.re, let id = exchange.takeRequest(re) {
                 effects.append(.answered(id, message))
