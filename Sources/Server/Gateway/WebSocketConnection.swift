@@ -228,8 +228,8 @@ struct WebSocketConnection {
         case .close(let code):
             state = .received
             let code = CloseCode(rawValue: code)
-            // Answer with the same code (RFC 6455 §5.5.1). 1005 means that the frame had no code. It must not be
-            // sent.
+            // Answer with the same code (RFC 6455 §5.5.1), except 1005: it means that the frame had no code, and must
+            // not be sent.
             return .closed(code, answer: code == .noStatus ? .normal : code)
         case .violation(let code, let reason):
             return fail(Violation(code: CloseCode(rawValue: code), reason: reason))
@@ -301,7 +301,7 @@ struct WebSocketConnection {
 
     private mutating func close(_ code: CloseCode, _ reason: String) -> [Output] {
         guard canSend else { return [] }
-        // A control frame carries at most 125 bytes (RFC 6455 §5.5).
+        // Shorten the reason, because a control frame carries at most 125 bytes (RFC 6455 §5.5).
         let payload = [UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)] + reason.utf8.prefix(120)
         let frame = [Output.send(.close, payload), .flush]
         if state == .received { return frame + close() }

@@ -180,7 +180,8 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
 
     /// The number of bytes waiting to be sent; 0 if there are few.
     var bufferedBytes: Int {
-        // Reading the option is slow, and most sockets have nothing to send.
+        // Read the option only if the channel is not writable, because reading it is slow and most sockets have
+        // nothing to send.
         guard let context, !context.channel.isWritable else { return 0 }
         return (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }

@@ -16,7 +16,7 @@ struct DiskSpaceMonitor: Service {
         await cancelWhenGracefulShutdown {
             var wasLow = false
             while !Task.isCancelled {
-                // `Readiness` reports file system errors.
+                // Report nothing if the space cannot be measured: `Readiness` reports file system errors.
                 if let free = await gateway.measureDisk() {
                     let isLow = free < mark
                     if isLow != wasLow { report(isLow, free) }

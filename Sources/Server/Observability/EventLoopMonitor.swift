@@ -20,7 +20,7 @@ final class EventLoopMonitor {
     init(eventLoop: any EventLoop, metrics: GatewayMetrics, media: MediaPlane?, supervisor: Supervisor?) {
         (self.eventLoop, self.metrics, self.media) = (eventLoop, metrics, media)
         self.supervisor = supervisor?.watchdogTimeout == nil ? nil : supervisor
-        // sd_watchdog_enabled(3) recommends half of the timeout.
+        // Report at least twice per timeout, as sd_watchdog_enabled(3) recommends.
         let half = supervisor?.watchdogTimeout.map { TimeAmount.nanoseconds($0 / 2) }
         period = max(.milliseconds(1), min(Self.longestPeriod, half ?? Self.longestPeriod))
     }

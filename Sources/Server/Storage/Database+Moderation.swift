@@ -62,7 +62,7 @@ extension Database {
         case .revokedTokens: (table, column) = ("revokedToken", "expiresAt")
         case .profiles: return try deleteUnusedProfiles(since: moment, limit: limit)
         }
-        // Some tables have no row number.
+        // Select rows by these columns, because some tables have no row number.
         let columns =
             switch records {
             case .calls: "owner, call"

@@ -47,7 +47,8 @@ struct MigrationSafety: Sendable {
             throw StorageError(.notAccessible, "Cannot rename \(unfinished) to \(name). Check the permissions.")
         }
         PrivateFiles.syncDirectory(of: path)
-        // A server that restarts repeatedly because an upgrade fails must not fill the disk with copies.
+        // Delete earlier copies of the same version: a server that restarts repeatedly because an upgrade fails must
+        // not fill the disk with copies.
         for same in try Self.copies(in: directory) where same != name && same.hasPrefix("\(Self.prefix)\(version)-") {
             Self.remove(directory + "/" + same)
         }
@@ -85,7 +86,7 @@ struct MigrationSafety: Sendable {
 
     private func check(_ db: Database, size: Int) throws {
         let pragma = size > largeSize ? "quick_check" : "integrity_check"
-        // The messages name tables and pages, not stored data.
+        // The messages can be shown in the error, because they name tables and pages, not stored data.
         let found = try String.fetchAll(db, sql: "PRAGMA \(pragma)(3)")
         guard found != ["ok"] else { return }
         throw StorageError(

@@ -147,7 +147,7 @@ extension CallRecord {
     var withoutNUL: CallRecord {
         var record = self
         record.otherName = otherName.withoutNUL
-        // The table stores milliseconds.
+        // Round the duration as the table does, which stores whole milliseconds.
         record.duration = duration.map { .milliseconds($0.wholeMilliseconds) }
         return record
     }

@@ -50,7 +50,7 @@ extension Room {
         if isReturning, isOwnersAddressLost { return false }
         // Check all owners in the room, because `ownersAddress` is only that of the last one who joined.
         if roster.members.contains(where: { hasOwnPlace($0) && $0.address == applicant.address }) { return false }
-        // In a room without owners, any host counts.
+        // In a room that can have no owners, the share does not apply at the address of any host either.
         return mayHaveOwners || !roster.members.contains { $0.role == .host && $0.address == applicant.address }
     }
 
