@@ -6,8 +6,8 @@ import Server
 import Signaling
 import Wire
 
-/// The `confab bench network` command: one bot behind the network link of this process. `Benchmarks/networks` starts
-/// several, each in a separate network namespace.
+/// The `confab bench network` command: one bot that uses the network link of this process. `Benchmarks/networks`
+/// starts several such processes, each in a separate network namespace.
 struct BenchNetwork: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "line",
@@ -54,7 +54,7 @@ struct BenchNetwork: AsyncParsableCommand {
             print(
                 "\(second)\t\(Int(sample.kilobits))\t\(layers)\t\(String(format: "%.1f", sample.concealed))\t"
                     + "\(Int(sample.delay))")
-            // Flush now, because other programs read the output while it is printed.
+            // Flush each line, because other programs read the output while it is printed.
             fflush(nil)
         }
     }

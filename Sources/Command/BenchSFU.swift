@@ -205,7 +205,7 @@ struct BenchSFU: AsyncParsableCommand {
             Target(server: child.url, project: child.project, process: child.id, metrics: child.metrics))
     }
 
-    /// Creates sessions for the rooms, and returns a function that returns the data for joining them.
+    /// Creates one session per room. Returns a function that creates a token to join the session of a room.
     private static func admission(_ project: Project, rooms: Int) -> @Sendable (_ room: Int) throws -> Admission {
         var generator = SystemRandomNumberGenerator()
         let sessions = (0..<rooms).map { _ in
@@ -304,7 +304,8 @@ struct MeasuredServer {
         while process.isRunning, Date() < end {
             let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
             let lines = text.split(separator: "\n")
-            // Wait for both messages. The two ports open in any order, and the metrics port may be unavailable.
+            // Wait for the messages about both ports. The ports open in any order, and the metrics port may be
+            // unavailable.
             if let line = lines.first(where: { $0.hasPrefix(readyMark) }),
                 let metricsLine = lines.first(where: { $0.contains("Metrics ready") || $0.contains("No metrics") })
             {

@@ -92,7 +92,7 @@ struct BotCommand: AsyncParsableCommand {
         do {
             try await bots.value
         } catch _ where bots.isCancelled {
-            // The bot was requested to stop.
+            // The bot was asked to stop.
         } catch {
             throw CommandError(description: "\(error)")
         }

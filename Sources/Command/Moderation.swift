@@ -4,6 +4,7 @@ import Server
 import Signaling
 import Wire
 
+/// The `confab report` command. Shows, closes and exports reports.
 struct ReportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "report", abstract: "Review reports from users.",
@@ -30,6 +31,7 @@ struct ReportCommand: AsyncParsableCommand {
         }
     }
 
+    /// Shows one report.
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Show a report and its chat messages.")
         @OptionGroup var data: DataOptions
@@ -54,6 +56,7 @@ struct ReportCommand: AsyncParsableCommand {
         }
     }
 
+    /// Closes a report.
     struct Close: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Close a report.")
         @OptionGroup var data: DataOptions
@@ -69,6 +72,7 @@ struct ReportCommand: AsyncParsableCommand {
         }
     }
 
+    /// Prints reports as JSON.
     struct Export: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print reports as JSON, one per line, for example as evidence.")
@@ -92,6 +96,7 @@ struct ReportCommand: AsyncParsableCommand {
     }
 }
 
+/// The `confab ban` command. Adds, removes and lists bans.
 struct BanCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ban", abstract: "Ban people or IP addresses.", subcommands: [Add.self, Remove.self, List.self]
@@ -109,6 +114,7 @@ struct BanCommand: AsyncParsableCommand {
         return .address("\(isLone ? block.network.limitingBlock : block)")
     }
 
+    /// Bans an identity, an address, or the person in a report.
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Add a ban. A running server applies it within a second."
@@ -168,6 +174,7 @@ struct BanCommand: AsyncParsableCommand {
         }
     }
 
+    /// Removes a ban.
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Remove a ban.")
         @OptionGroup var data: DataOptions
@@ -201,6 +208,7 @@ struct BanCommand: AsyncParsableCommand {
     }
 }
 
+/// The `confab audit` command. Shows the audit log.
 struct Audit: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "List actions of operators and moderators, newest first.")
@@ -226,6 +234,7 @@ struct Audit: AsyncParsableCommand {
     }
 }
 
+/// The `confab backup` command. Copies the database.
 struct Backup: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Write a consistent copy of the database, even while the server is running."
@@ -272,11 +281,13 @@ extension AuditEntry {
 extension StoredReport {
     /// Returns the report as JSON, with all stored data.
     fileprivate func json() throws -> String {
+        /// One line of the text chat.
         struct Line: Encodable {
             var at: String
             var from: String
             var text: String
         }
+        /// The report in its JSON form.
         struct Document: Encodable {
             var id: Int64
             var createdAt: String

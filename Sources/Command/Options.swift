@@ -28,7 +28,7 @@ struct DataOptions: ParsableArguments {
         }
     }
 
-    /// - Parameter overrides: flags by key name.
+    /// - Parameter overrides: the values of flags, keyed by the settings' names.
     func load(overrides: [String: String]) throws(ConfigurationError) -> ConfabConfiguration {
         var overrides = overrides
         if let dataDir { overrides["dataDirectory"] = dataDir }

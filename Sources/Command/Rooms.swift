@@ -28,6 +28,7 @@ struct RoomCommand: ParsableCommand {
         }
     }
 
+    /// Creates a room.
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a room and print its name.",
@@ -69,6 +70,7 @@ struct RoomCommand: ParsableCommand {
         }
     }
 
+    /// Lists the rooms.
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List rooms, oldest first.")
         @OptionGroup var target: ServerOptions
@@ -100,6 +102,7 @@ struct RoomCommand: ParsableCommand {
         }
     }
 
+    /// Ends a room.
     struct Close: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "End a room for everyone in it.")
         @OptionGroup var target: ServerOptions
@@ -110,6 +113,7 @@ struct RoomCommand: ParsableCommand {
         }
     }
 
+    /// Creates a token for a room.
     struct Token: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a token that lets one person join a room, and print it.",
@@ -130,7 +134,7 @@ struct RoomCommand: ParsableCommand {
             guard let lifetime = Duration(expires), lifetime > .zero,
                 lifetime <= .seconds(Limits.roomTokenLifetime)
             else {
-                throw ValidationError("--expires must be a number and a unit of at most 30d, for example 24h.")
+                throw ValidationError("--expires must be a number and a unit, for example 24h, and at most 30d.")
             }
             let request = RoomTokenRequest(
                 role: role, displayName: displayName, lifetime: Int(lifetime.components.seconds))

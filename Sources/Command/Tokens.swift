@@ -11,6 +11,7 @@ struct ProjectCommand: AsyncParsableCommand {
         subcommands: [Show.self, Rotate.self]
     )
 
+    /// Prints the API key and secret.
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Print the API key and secret.")
         @OptionGroup var data: DataOptions
@@ -25,6 +26,7 @@ struct ProjectCommand: AsyncParsableCommand {
         }
     }
 
+    /// Replaces the API secret.
     struct Rotate: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Replace the API secret and print the new one.",
@@ -72,6 +74,7 @@ struct ProjectCommand: AsyncParsableCommand {
     }
 }
 
+/// The `confab session` command.
 struct SessionCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "session", abstract: "Create sessions.", subcommands: [Create.self]
@@ -98,6 +101,7 @@ struct SessionCommand: ParsableCommand {
     }
 }
 
+/// The `confab token` command.
 struct TokenCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token", abstract: "Create tokens.", subcommands: [Create.self]

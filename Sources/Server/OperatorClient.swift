@@ -12,7 +12,7 @@ public struct OperatorClient: Sendable {
     private static let maxAnswerSize = 1 << 20
 
     private let url: String
-    /// Whether the URL is from the data directory, so that the server is on this machine.
+    /// True if the URL comes from the data directory. The server is then on this machine.
     private let isLocal: Bool
     private let project: Project
 
@@ -61,7 +61,8 @@ public struct OperatorClient: Sendable {
     private var configuration: HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration()
         var tls = TLSConfiguration.makeClientConfiguration()
-        // The certificate is for the server's public name, and the connection does not leave this machine.
+        // Do not verify the certificate: it is for the server's public name, and the connection does not leave this
+        // machine.
         if isLocal { tls.certificateVerification = .none }
         configuration.tlsConfiguration = tls
         configuration.redirectConfiguration = .disallow

@@ -68,7 +68,7 @@ actor RunningSettings {
     private func apply(_ project: Project) async {
         let (gateway, configuration) = (gateway, live.current)
         log?.apply(configuration, file)
-        // This fails only if the loop has stopped.
+        // Ignore an error: submitting fails only if the event loop has stopped.
         try? await gateway.eventLoop.submit { gateway.value.apply(configuration, project) }.get()
     }
 
@@ -80,7 +80,7 @@ actor RunningSettings {
         do {
             change = ConfigurationChange(from: live.current, to: try load())
             let found = try open(change.result)
-            // Check this before anything changes, because it can fail.
+            // Check the keys before anything changes, because they can be invalid.
             _ = try found.project
             live.replace(change.result)
             problem = nil
@@ -92,8 +92,8 @@ actor RunningSettings {
                 metadata: ["error": "\(problems.joined(separator: "; "))"])
             return
         }
-        // The files are also checked regularly, but an operator who requests a reload expects the new certificate
-        // immediately.
+        // Check the certificate files now. They are also checked regularly, but an operator who requests a reload
+        // expects the new certificate immediately.
         certificates?.reload()
         report(change)
     }
@@ -161,7 +161,7 @@ struct ReloadWatch: Service {
         await cancelWhenGracefulShutdown {
             for await _ in reloading.requests { await settings.reload(reloading.load) }
         }
-        // The service group would stop if a service ended before it.
+        // Wait until the group shuts down: it would stop all services if one of them ended earlier.
         try await gracefulShutdown()
     }
 }

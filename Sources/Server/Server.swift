@@ -137,7 +137,7 @@ public struct ConfabServer: Sendable {
         let disk = DiskSpace(directory: configuration.dataDirectory, minimum: configuration.storage.minFreeSpace)
         let lowSpace = configuration.storage.lowSpace
         try await gateway.eventLoop.submit { gateway.value.diskMeter = DiskMeter(disk, mark: lowSpace) }.get()
-        // Do this before the first client can send a file.
+        // Measure the disk before the first client can send a file.
         await gateway.measureDisk()
         try await restoreModeration(to: gateway)
         try await restoreRooms(to: gateway)
@@ -164,7 +164,8 @@ public struct ConfabServer: Sendable {
                 )
             )
         }
-        // Services stop in reverse order: clients receive 1001 while the port still answers.
+        // Append the drain last: services stop in reverse order, so clients receive 1001 while the port still
+        // answers.
         services.append(Drain(gateway: gateway, live: live, supervisor: supervisor, logger: logger))
         return (gateway, services)
     }
@@ -225,8 +226,8 @@ public struct ConfabServer: Sendable {
         }.get()
     }
 
-    /// Deletes files from before the restart. Files that cannot be deleted are not part of the space that
-    /// `rooms.fileBytes` limits, so a failure is reported to the operator.
+    /// Deletes files from before the restart. Files that cannot be deleted do not count against `rooms.fileBytes`, so
+    /// a failure is reported to the operator.
     private func clear(_ files: RoomFileStore) {
         do {
             try files.clear()
@@ -258,7 +259,7 @@ public struct ConfabServer: Sendable {
     private func restoreRooms(to gateway: NIOLoopBound<Gateway>) async throws {
         let stored = try await storage.rooms()
         stored.logUnreadable(logger)
-        // Newest first: if storage failed to delete a room, a newer one may have its name.
+        // Restore the newest room first: if storage failed to delete a room, a newer room may have its name.
         let rooms = Array(stored.rooms.reversed())
         try await gateway.eventLoop.submit {
             for room in rooms { gateway.value.runner.submit(.restoredRoom(room)) }
@@ -268,7 +269,7 @@ public struct ConfabServer: Sendable {
 
     /// Restores revoked tokens and mutes before anyone can join a session.
     private func restoreModeration(to gateway: NIOLoopBound<Gateway>) async throws {
-        // Read the tokens of all times. Which ones have expired is decided later, when the clock is confirmed.
+        // Read expired tokens too. Whether a token has expired is decided later, when the clock is confirmed.
         let sessions = try await storage.moderation(at: .distantPast)
         try await gateway.eventLoop.submit {
             for session in sessions { gateway.value.runner.submit(.moderated(session)) }
@@ -276,7 +277,7 @@ public struct ConfabServer: Sendable {
     }
 
     /// Maximum number of connections accepted per turn of the event loop. With NIO's default of four, new connections
-    /// wait in the kernel's queue behind everyone who came before, while open connections get most of the turns.
+    /// wait in the kernel's queue behind all earlier ones, while open connections get most of the turns.
     private static let acceptedPerTurn: UInt = 32
 
     private func application(
@@ -317,7 +318,7 @@ public struct ConfabServer: Sendable {
 extension ConfabServer {
     /// Returns a function that stores the server's address in the data directory, for commands.
     private func addressNote(_ host: String, isSecure: Bool) -> @Sendable (_ port: Int) -> Void {
-        // Without a lock, the data directory may belong to another server.
+        // Write nothing without the lock, because the data directory may belong to another server.
         let (directory, logger) = (lock == nil ? nil : configuration.dataDirectory, logger)
         return { port in
             guard let directory else { return }
@@ -371,10 +372,10 @@ extension ConfabServer.Ready {
 }
 
 extension ConfabServer {
-    /// Upper bounds of the histograms that do not use the default buckets, by name.
+    /// Upper bounds of the histograms that do not use the default buckets, keyed by metric name.
     public static var metricsBuckets: [String: [Double]] { [MediaWait.label: MediaWait.buckets] }
 
-    /// Help texts of all metrics, by name.
+    /// Help texts of all metrics, keyed by metric name.
     public static var metricsHelp: [String: String] {
         [GatewayMetrics.help, PushMetrics.help, OperatingMetrics.help].reduce([:]) { all, help in
             all.merging(help) { first, _ in first }

@@ -28,14 +28,15 @@ struct Drain: Service {
         logger.info("Stopping", metadata: ["sockets": "\(count)"])
         let start = ContinuousClock.now
         while ContinuousClock.now < start + shutdown.grace {
-            // Changes made before the stop must also be stored.
+            // Wait until the changes made before the stop are stored.
             let (open, isSettled) = try await gateway.eventLoop.submit {
                 (gateway.value.openConnections, gateway.value.runner.isSettled)
             }.get()
             if isSettled, open == 0 || ContinuousClock.now >= start + shutdown.closeTimeout { break }
             try await Task.sleep(for: .milliseconds(10))
         }
-        // The port closes now. HTTP requests may take a moment to finish.
+        // Close the remaining connections after a delay: the port closes now, but HTTP requests may take a moment to
+        // finish.
         try await gateway.eventLoop.submit { gateway.value.closeAll(after: shutdown.closeTimeout) }.get()
     }
 }
@@ -65,8 +66,8 @@ struct BanWatch: Service {
 
     private func reload() async throws {
         let gateway = gateway
-        // Read the bans of all times. Which ones have ended is decided when they are applied, by a clock that may be
-        // corrected later.
+        // Read bans that have ended too. Whether a ban has ended is decided when it is applied, because the clock may
+        // be corrected later.
         let bans = try await storage.bans(at: .distantPast)
         try await gateway.eventLoop.submit { gateway.value.update(bans: bans) }.get()
     }

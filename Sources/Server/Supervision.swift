@@ -8,14 +8,16 @@ import Foundation
 ///
 /// Messages are lost silently if the supervisor is gone, because it must never stop the server.
 public final class Supervisor: Sendable {
+    /// The messages to the supervisor.
     enum Message: String, Sendable {
         case ready = "READY=1"
-        /// The event loop runs. Without this for ``watchdogTimeout``, the supervisor restarts the server.
+        /// The event loop is running. If this message does not arrive for ``watchdogTimeout``, the supervisor
+        /// restarts the server.
         case watchdog = "WATCHDOG=1"
         case stopping = "STOPPING=1"
     }
 
-    /// Nil if the supervisor does not use a watchdog.
+    /// How long the supervisor waits for a `watchdog` message; nil if it does not use a watchdog.
     let watchdogTimeout: Duration?
     private let path: [UInt8]
     private let descriptor: Int32
@@ -31,7 +33,7 @@ public final class Supervisor: Sendable {
             [UInt8(ascii: "/"), UInt8(ascii: "@")].contains(path[0])
         else { return nil }
         self.path = path[0] == UInt8(ascii: "@") ? [0] + path.dropFirst() : path
-        // systemd sets the process ID, because children inherit the variables.
+        // Child processes inherit the variables, so systemd also sets the ID of the process that they are for.
         let isForUs = environment["WATCHDOG_PID"].map { Int32($0) == getpid() } ?? true
         let microseconds = environment["WATCHDOG_USEC"].flatMap { Int64($0) } ?? 0
         watchdogTimeout = isForUs && microseconds > 0 ? .microseconds(microseconds) : nil
@@ -49,7 +51,7 @@ public final class Supervisor: Sendable {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path) }
-        // The length of an abstract name is determined by the length of the address.
+        // Pass the exact length: an abstract name has no terminator and ends where the address ends.
         let length = socklen_t(MemoryLayout<sa_family_t>.size + path.count)
         let text = Array(message.rawValue.utf8)
         _ = withUnsafePointer(to: &address) { pointer in

@@ -30,17 +30,19 @@ final class TLSCertificates: Service, Sendable {
         case refused(String)
     }
 
+    /// The paths of the certificate and of its key.
     private struct Files: Sendable {
         var certificate: String
         var key: String
     }
 
-    /// Nil if the certificate does not come from files.
+    /// The files of the certificate; nil if it does not come from files (`--lan`).
     private let files: Files?
     private let interval: Duration
     private let logger: Logger
     private let state: Mutex<State>
-    /// Not part of `state`, which is locked while files are read, because connections must not wait for the disk.
+    /// The context for new connections. It is not part of `state`: that is locked while files are read, and
+    /// connections must not wait for the disk.
     private let current: Mutex<NIOSSLContext>
 
     /// Loads the certificate from the configuration's files, or takes the one of `--lan`.

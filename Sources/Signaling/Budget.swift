@@ -2,6 +2,7 @@ import Wire
 
 /// A token bucket. It can hold `burst` tokens, and is refilled with `perSecond` tokens per second.
 public struct Budget: Equatable, Sendable {
+    /// The size and refill rate of a bucket.
     public struct Rate: Equatable, Sendable {
         public var perSecond: Double
         public var burst: Double
@@ -37,7 +38,7 @@ public struct Budget: Equatable, Sendable {
     public mutating func take(_ rate: Rate, cost: Double = 1, now: Timestamp) -> Duration? {
         level = refilled(rate, now: now)
         at = max(at, now)
-        // A cost above the burst could never be paid, so charge a full bucket instead.
+        // A cost above the burst could never be paid, so charge at most a full bucket.
         let cost = min(cost, rate.burst)
         if level >= cost {
             level -= cost
@@ -48,7 +49,7 @@ public struct Budget: Equatable, Sendable {
 
     /// Takes `cost` tokens even if there are not enough. The shortfall becomes a debt, which refilling pays off first.
     ///
-    /// For costs that are only known afterwards. Check ``wait(_:now:beyond:)`` before the next one.
+    /// Use this for costs that are known only afterwards. Check ``wait(_:now:beyond:)`` before the next spending.
     public mutating func spend(_ rate: Rate, cost: Double, now: Timestamp) {
         level = refilled(rate, now: now) - cost
         at = max(at, now)

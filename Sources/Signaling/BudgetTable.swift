@@ -1,6 +1,7 @@
 import Wire
 
-/// Budgets by key, such as one for each address. The number of keys is limited: those beyond it share one budget.
+/// One budget per key, such as one for each address. The number of keys is limited: all further keys share one
+/// budget.
 struct BudgetTable<Key: Hashable & Sendable>: Equatable, Sendable {
     private let maxKeys: Int
     private var budgets: [Key: Budget] = [:]

@@ -4,12 +4,12 @@ import Wire
 /// The context in which state machines handle events: the current time, shared settings, and lists of the letters and effects
 /// that they produce.
 ///
-/// The hub keeps one turn and passes it to every state machine. Creating a new turn per event would copy the rules, and would
-/// lose the state of the random number generator, so that ids repeat.
-/// Invariant: letters and effects are kept in the order in which the state machines produced them.
+/// The hub keeps one context and passes it to every state machine. Creating a new context per event would copy the
+/// rules, and would lose the state of the random number generator, so that ids would repeat. Invariant: letters and
+/// effects are kept in the order in which the state machines produced them.
 public struct Context: Sendable {
-    /// The buffer of letters is freed after more letters than this. A broadcast in a large session produces one letter per
-    /// member.
+    /// When the buffer of letters is empty, it is freed if more letters than this were taken from it. A broadcast in
+    /// a large session produces one letter per member.
     private static let maxKeptLetters = 4096
 
     /// The current time. It stays the same for everything that one input causes.
@@ -112,7 +112,8 @@ public struct Context: Sendable {
     mutating func answer(_ socket: SocketID, _ reply: RoomReply) { effects.append(.answer(socket, reply)) }
     mutating func deleteFile(_ file: RoomFileID) { effects.append(.deleteFile(file)) }
     mutating func query(_ question: Question) { effects.append(.query(question)) }
-    /// - Parameter notice: `expires` is a time of the timers' clock. The push services receive it by the wall clock.
+    /// - Parameter notice: its `expires` is a time of the timers' clock. It is converted to the wall clock for the
+    ///   push services.
     mutating func push(_ identity: IdentityID, _ notice: PushNotice) {
         var notice = notice
         notice.expires = moment.wall(at: notice.expires)
@@ -145,8 +146,8 @@ extension Context {
 ///
 /// Stores the generator as an existential, because a type parameter of `Context` would make every state machine generic. The shell
 /// is another module and would run the generic code unspecialized. `SystemRandomNumberGenerator` has no state and a seeded
-/// generator has a few words, so both are stored inline without allocation. The remaining cost is one dynamic call per random
-/// number.
+/// generator has a few words, so either is stored inline without allocation. The remaining cost is one dynamic call
+/// per random number.
 struct Randomness: RandomNumberGenerator, Sendable {
     private var source: any RandomNumberGenerator & Sendable
 
@@ -164,7 +165,7 @@ struct Request: Equatable, Sendable {
     init(_ client: ConnectionID, _ re: UInt64) { (self.client, self.re) = (client, re) }
 }
 
-/// Counts for metrics and `roulette.count`. With several nodes, each node counts only its own.
+/// Counts for metrics and `roulette.count`. With several nodes, each node counts only its own clients.
 struct Figures: Equatable, Sendable {
     /// Clients that are connected or can still resume.
     var online = 0
@@ -179,7 +180,7 @@ public struct RoomFigures: Equatable, Sendable {
     /// The people in rooms, and the people waiting until a host admits them, counted once per device.
     public var people = 0
     public var waiting = 0
-    /// Requests to join since the start, by outcome: `joined`, `waiting`, or an error code.
+    /// The number of requests to join since the start, keyed by outcome: `joined`, `waiting`, or an error code.
     public var joins: [String: Int] = [:]
 
     public init() {}
@@ -187,9 +188,9 @@ public struct RoomFigures: Equatable, Sendable {
 
 /// Requests refused since the start because a session or the server had reached its bandwidth limit.
 public struct BandwidthRefusals: Equatable, Sendable {
-    /// Streams with video.
+    /// Requests to publish streams with video.
     public var streams = 0
-    /// Subscriptions with video.
+    /// Requests to subscribe to video.
     public var subscriptions = 0
     /// Offers for new peer connections.
     public var connections = 0

@@ -22,13 +22,13 @@ public enum Effect: Equatable, Sendable {
     case deleteFile(RoomFileID)
     /// Sends a close frame after all earlier messages on this socket.
     case close(SocketID, CloseCode, String)
-    /// Sends a query to storage or another part of the shell. The result arrives as `Input.answered`.
+    /// A query to storage or another part of the shell. The result arrives as `Input.answered`.
     indirect case query(Question)
     /// Sends a push notification to this person's devices.
     case push(IdentityID, PushNotice)
 }
 
-/// An event with its address, sent from one state machine to another. The hub delivers the event directly on a single node, and
+/// An event and the state machine that it is addressed to. The hub delivers the event directly on a single node, and
 /// otherwise through the node that owns the receiving state machine.
 ///
 /// Letters are moved several times, so large events that are rare are `indirect`, here and in the events.
@@ -47,7 +47,7 @@ public enum Letter: Equatable, Sendable {
     case deviceCodes(DeviceCodesEvent)
     /// Looks up the person with this public id.
     case lookup(PersonID, LookupEvent)
-    /// An arrival that needs a new client connection, because the client is new or could not resume.
+    /// Creates a client connection for an arrival that is new or could not resume.
     indirect case reception(Arrival)
     /// A command for the media plane, executed after the effects of all earlier letters.
     case media(MediaCommand)

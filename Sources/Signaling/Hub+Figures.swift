@@ -21,12 +21,12 @@ extension Hub {
         let ringing = calls.count { $0.isRinging }
         return (ringing, calls.count - ringing)
     }
-    /// The person of the client on this socket.
+    /// The person whose client uses this socket.
     public func person(on socket: SocketID) -> IdentityID? { clients.person(on: socket) }
     /// The socket of this client; nil if it has dropped.
     public func socket(of client: ConnectionID) -> SocketID? { clients.socket(of: client) }
     public var waitingCount: Int { pool.machine.waitingCount }
-    /// The pages of people nearby that are being watched.
+    /// The number of pages of people nearby that are being watched.
     package var watchCount: Int { directory.machine.watchCount }
     /// People who are in the roulette and in a call at the same time. Tests check that there are none.
     package var peopleInTwoPlaces: [IdentityID] { people.ids { $0.roulette.search != nil && $0.calls.isBusy } }

@@ -5,10 +5,9 @@ import Wire
 /// it is addressed to, and returns the resulting effects in order.
 ///
 /// The hub makes no decisions. Each client connection, person, session, match, call and room is a separate state machine, and so is
-/// the pool. Machines communicate only through letters. With several nodes, the hub's tables would mark some machines as
-/// remote, and the machines themselves would not change.
-/// Invariants: letters are delivered in the order in which they were written, and each is handled completely before the next. A
-/// machine that has finished is removed.
+/// the pool. Machines communicate only through letters. To run several nodes, the hub's tables would mark some
+/// machines as remote. The machines themselves would not change. Invariants: letters are delivered in the order in
+/// which they were sent, and each is handled completely before the next. A machine that has finished is removed.
 public struct Hub: Sendable {
     var context: Context
     var clients = Clients()
@@ -131,6 +130,7 @@ struct Timers: Sendable {
         case deviceCodes
     }
 
+    /// One scheduled wake-up.
     struct Timer: Comparable, Sendable {
         var at: Timestamp
         var order: UInt64

@@ -15,7 +15,8 @@ public enum Input: Equatable, Sendable {
     indirect case resourceArrived(ResourceArrival)
     case requested(SocketID, ResourceRequest)
     case closed(SocketID, leaving: Bool)
-    /// The client of this socket continues from another address. Only legacy clients can: others arrive on a new socket.
+    /// The client of this socket continues from another address. Only legacy clients can do this: others arrive on a
+    /// new socket.
     case moved(SocketID, address: String)
     case banned(Ban)
     /// The operator lifted a ban.
@@ -43,8 +44,9 @@ public enum Input: Equatable, Sendable {
     /// The operator rotated the API secret, or changed settings that apply while the server runs. The pool and the
     /// directory keep the rules with which they were created.
     case settingsChanged(HubSettings)
-    /// The free space of the disk was measured: the bytes that files in rooms may take, with what has arrived of the uploads under
-    /// way. Sent before each upload, too. A measurement begins only after the one before was sent.
+    /// The free space of the disk was measured. `spare` is the number of bytes that files in rooms may take,
+    /// including the bytes of unfinished uploads that have already arrived. Also sent before each upload. A
+    /// measurement begins only after the result of the previous one was sent.
     case diskMeasured(spare: Int)
     /// A call was active when the server stopped, and must be restored with its two people. Sent at startup, before any client
     /// connects.

@@ -108,10 +108,11 @@ struct Machines<M: Machine>: Sendable {
         return Delivered(wakeUp: wakeUp, ended: takeIfOver(index))
     }
 
-    /// Reads a state machine outside a turn. Do not call this for every message, because it copies the machine.
+    /// Reads a state machine without delivering an event. Do not call this for every message, because it copies the
+    /// machine.
     func read<Result>(_ id: M.ID, _ body: (M) -> Result) -> Result? { slots[id].map { body($0.machine) } }
 
-    /// Reads or changes a state machine outside a turn.
+    /// Reads or changes a state machine without delivering an event.
     @discardableResult mutating func with<Result>(_ id: M.ID, _ body: (inout M) -> Result) -> Result? {
         guard let index = slots.index(forKey: id) else { return nil }
         let result = body(&slots.values[index].machine)

@@ -33,7 +33,7 @@ public enum MediaEvent: Equatable, Sendable {
     case estimated(ConnectionID, re: UInt64, bitrate: Int?)
     /// The server closed its peer connection for this side.
     case closed(ConnectionID, MediaSide, WireError)
-    /// Whether media can now flow over this side's peer connection.
+    /// Media can flow over this side's peer connection (true), or no longer can (false).
     case connected(ConnectionID, MediaSide, Bool)
     /// The layer that a subscriber receives of a stream's video has changed.
     case subscriptionChanged(SessionNotice.SubscriptionChanged, subscriber: ConnectionID)
@@ -41,7 +41,7 @@ public enum MediaEvent: Equatable, Sendable {
     case streamQuality(SessionNotice.StreamQuality)
     /// The layers that subscribers need of a publisher's video have changed.
     case layersWanted(SessionNotice.LayersWanted, publisher: ConnectionID)
-    /// Whether a session has reached its own bandwidth limit or the server's.
+    /// A session has reached its own bandwidth limit or that of the server (true), or no longer has (false).
     case full(SessionID, Bool)
     /// The active speaker of a session changed; nil if no one speaks.
     case speaking(SessionID, StreamID?)

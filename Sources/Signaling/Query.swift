@@ -58,7 +58,7 @@ extension Question {
             context.tell(.person(identity, .presence(.pushChanged(isReachable: isReachable))))
             context.ok(request)
         case (_, .refused(let error)): context.fail(error, request)
-        // The type of the shell's answer does not fit the question.
+        // The shell's answer has a type that does not fit the question.
         default: context.fail(.internalError, request)
         }
     }
@@ -75,6 +75,7 @@ public enum Finding: Equatable, Sendable {
     case refused(WireError)
 }
 
+/// A person that a lookup found.
 public struct FoundRecord: Equatable, Sendable {
     public var identity: IdentityID
     public var record: PersonRecord

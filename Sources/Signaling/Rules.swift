@@ -10,7 +10,8 @@ public struct Rules: Equatable, Sendable {
     /// The budget for a client's requests. Negotiation messages have a separate budget, because a client sends dozens of ICE
     /// candidates at once.
     public var verbs = Budget.Rate(perSecond: 20, burst: 100)
-    /// The budget for the requests of one person on all devices. Enough for three devices that each use their full budget.
+    /// The budget for the requests of one person on all devices. It is enough for three devices that each use their
+    /// full budget.
     public var personVerbs = Budget.Rate(perSecond: 60, burst: 300)
     /// Maximum number of client connections of one person at the same time. A further connection closes the oldest with 4409.
     public var connectionsPerPerson = 16
@@ -69,8 +70,8 @@ public struct Rules: Equatable, Sendable {
     // Media.
     /// Whether a media plane is available for routed sessions.
     public var routesMedia = false
-    /// How long media between two clients of a relayed session may take to connect. After that, the session switches to routed
-    /// media.
+    /// How long the media of two clients of a relayed session may take to connect directly. After that, the whole
+    /// session switches to routed media.
     public var relayedFallback: Duration = .seconds(8)
 
     // WHIP and WHEP resources.
@@ -116,7 +117,7 @@ public struct Rules: Equatable, Sendable {
     public var devicesPerPerson = 10
     public var maxContacts = 500
     public var linkCodeLifetime: Duration = .seconds(300)
-    /// The budget for creating pairing codes, per person. Enough for one code each time a page is opened.
+    /// The budget for creating pairing codes, per person. It is enough for one code each time a page is opened.
     public var linkCodes = Budget.Rate(perMinute: 10)
     /// The budget for trying pairing codes, per address.
     public var linkGuesses = Budget.Rate(perMinute: 10)
@@ -141,7 +142,8 @@ public struct Rules: Equatable, Sendable {
     /// The budget for calls that one person places. `ringsReceived` is the budget for incoming calls that ring.
     public var callsPlaced = Budget.Rate(perMinute: 6)
     public var ringsReceived = Budget.Rate(perMinute: 20)
-    /// Number of unanswered calls to one person within the period after which the caller must wait until the period has passed.
+    /// After this number of unanswered calls to one person within `unsuccessfulCallPeriod`, the caller must wait
+    /// until the period has passed.
     public var unsuccessfulCallLimit = 3
     public var unsuccessfulCallPeriod: Duration = .seconds(600)
 
@@ -150,17 +152,18 @@ public struct Rules: Equatable, Sendable {
     public var roomCreation = RoomCreation.everyone
     /// How long an empty room is kept, so that it survives if everyone loses their connection at once.
     public var roomEmptyGrace: Duration = .seconds(60)
-    /// The same for a room with a password, whose name a stranger must not take while its people are offline.
+    /// How long an empty room with a password is kept. It is longer, because no stranger may take the room's name
+    /// while its people are offline.
     public var roomPasswordGrace: Duration = .seconds(600)
-    /// How long an empty persistent room is kept. Its people may never return.
+    /// How long an empty persistent room is kept. It is limited, because the room's people may never return.
     public var roomRetention: Duration = .seconds(365 * 86400)
     /// The capacity of a routed room, unless its creator specifies another.
     public var roomCapacity = 25
-    /// The capacity of a mesh room, unless its creator specifies another: the same as PerchRTC's.
+    /// The capacity of a mesh room, unless its creator specifies another. It is the same as in PerchRTC.
     public var meshRoomCapacity = 3
     /// Maximum number of rooms on this server. Each uses about 2 KB plus its chat.
     public var maxRooms = 10_000
-    /// Maximum number of rooms that one person or address has created and that still exist.
+    /// Maximum number of existing rooms that were created by one person, and from one address.
     public var roomsPerPerson = 10
     public var roomsPerAddress = 200
     /// Maximum number of persistent rooms created by people, in total and per address. The rest of `maxRooms` is for
@@ -185,8 +188,9 @@ public struct Rules: Equatable, Sendable {
     public var roomKnockPause: Duration = .seconds(60)
     /// The budget for wrong passwords, per address, for all rooms.
     public var roomPasswordGuesses = Budget.Rate(perMinute: 10)
-    /// Maximum number of chat lines that people who join later receive, and the maximum size of the messages among
-    /// them, as typed. The size is a quarter of the replay buffer, in which `room.joined` should fit.
+    /// Maximum number of chat lines that people who join later receive, and the maximum total size of their text in
+    /// bytes. The size is a quarter of the replay buffer, because `room.joined`, which contains the lines, should fit
+    /// into that buffer.
     public var roomChatLines = 100
     public var roomChatBytes = 16 * 1024
     /// The budgets for chat messages, and for raised hands and reactions, per person and room.
@@ -194,17 +198,17 @@ public struct Rules: Equatable, Sendable {
     public var roomGestures = Budget.Rate(perSecond: 2, burst: 10)
     /// Maximum size of a file in a room's chat in bytes; zero disables files. Files are stored on disk.
     public var roomFileSize = 20 * 1024 * 1024
-    /// Maximum size and number of files in one room, and the maximum total size of files in all rooms and from one
-    /// address.
+    /// Maximum total size in bytes and number of files in one room, and the maximum total size of files in all rooms
+    /// and from one address.
     public var roomFileBytes = 200 * 1024 * 1024
     public var roomFiles = 100
     public var fileBytes = 2 * 1024 * 1024 * 1024
     public var fileBytesPerAddress = 256 * 1024 * 1024
     /// Maximum number of files that one person sends at the same time, in all rooms and on all devices.
     public var roomUploads = 3
-    /// Maximum total size of files that are promised or being sent, in all rooms and from one address. The second is
-    /// enough for three files of the maximum size. It is a sixteenth of the first, so that a few addresses cannot keep
-    /// everyone else from sending.
+    /// Maximum total size in bytes of uploads that are permitted or in progress, in all rooms and from one address.
+    /// The limit per address is enough for three files of the maximum size. It is a sixteenth of the total, so that a
+    /// few addresses cannot keep everyone else from sending.
     public var unfinishedFileBytes = 1024 * 1024 * 1024
     public var unfinishedFileBytesPerAddress = 64 * 1024 * 1024
     /// How long a person has to start an upload, and to complete it.
@@ -213,7 +217,7 @@ public struct Rules: Equatable, Sendable {
     /// Minimum rate of an upload in bytes per second, after an initial `roomUploadStart`. A slow mobile connection is
     /// twice as fast.
     public var roomUploadRate = 32 * 1024
-    /// How long a file is kept, if its room exists that long.
+    /// How long a file is kept, unless its room ends earlier.
     public var roomFileLifetime: Duration = .seconds(86400)
     /// Maximum number of banned people per room. Beyond it, the oldest ban is dropped.
     public var roomBans = 1000

@@ -53,7 +53,7 @@ extension PresenceVerb {
         switch self {
         case .block, .unlink, .delete: .essential
         case .useLink: .optional
-        // `Person` checks these, because they store nothing if the profile stays the same.
+        // `Person` checks the permit for these, because they store nothing if the profile stays the same.
         case .appear, .set: .none
         case .leave, .find, .unblock, .blocked, .link, .devices: .none
         }
@@ -65,7 +65,8 @@ extension ClientMessage {
     public var mayStore: Bool {
         switch self {
         case .presence(.appear), .presence(.set): true
-        // The room and the room registry check these. Only files and data of persistent rooms are stored.
+        // The room and the room registry check the permit for these. Only files and data of persistent rooms are
+        // stored.
         case .room(.join(let join)): join.options?.persistent == true
         case .room(.set), .room(.remove), .room(.file): true
         default: storageUse != .none

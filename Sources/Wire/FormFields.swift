@@ -6,7 +6,7 @@ public struct FormFields: Equatable, Sendable {
     private var values: [String: String] = [:]
 
     /// Parses a body. Ignores fields that are not UTF-8. Keeps a value with invalid escapes unchanged, because
-    /// PerchRTC's clients do not escape. If several fields have the same name, the first one counts.
+    /// PerchRTC's clients do not escape characters. If several fields have the same name, the first one counts.
     public init(_ body: [UInt8]) {
         for field in body.split(separator: UInt8(ascii: "&")).prefix(Self.maxFields) {
             let name = field.prefix { $0 != UInt8(ascii: "=") }

@@ -1,7 +1,7 @@
 /// A 128-bit identifier, written as 32 lowercase hexadecimal digits.
 ///
-/// The fixed size keeps hashing cheap and database rows small. Ids are safe to log, because an application's own user names
-/// never appear in them, only 16 bytes of a hash.
+/// The fixed size keeps hashing cheap and database rows small. Ids are safe to log: if an id is made from an
+/// application's user name, it contains only 16 bytes of a hash.
 public protocol Identifier128: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The first 8 bytes, big-endian.
     var high: UInt64 { get }

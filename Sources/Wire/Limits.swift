@@ -18,9 +18,9 @@ public enum Limits {
     public static let connectionData = 1000
     /// Maximum bytes of a signal's type.
     public static let signalType = 128
-    /// Maximum bytes of the id of a negotiation. PerchRTC's clients use UUIDs, with 36.
+    /// Maximum bytes of the id of a negotiation. PerchRTC's clients use UUIDs, which have 36 bytes.
     public static let negotiationID = 64
-    /// The highest number of an offer. At one offer per second, it lasts for two weeks.
+    /// The highest number of an offer. At one offer per second, a negotiation reaches it after 11 days.
     public static let offerNumber = 1_000_000
     /// Maximum bytes of a signal's data, in UTF-8.
     public static let signalData = 8 * 1024
@@ -57,13 +57,14 @@ public enum Limits {
     public static let roomText = 4096
     /// Maximum bytes of a reaction, in UTF-8. The longest emoji (families and flags) have about 30.
     public static let reaction = 40
-    /// Maximum bytes of the name of a file in a room, in UTF-8. File systems allow 255, and browsers add a number.
+    /// Maximum bytes of the name of a file in a room, in UTF-8. File systems allow 255, and browsers append a number
+    /// to the name of a downloaded file.
     public static let fileName = 200
     /// Maximum bytes of a file in a room that an operator can allow.
     public static let roomFile = 1 << 30
     /// Maximum and default number of rooms on a page of the list of rooms.
     public static let roomsPage = 100
-    /// Maximum people in a routed room. Each of them receives everyone else.
+    /// Maximum people in a routed room. Each of them receives the media of everyone else.
     public static let routedRoom = 100
     /// Maximum people in a mesh room. Each sends its media to everyone else.
     public static let meshRoom = 6

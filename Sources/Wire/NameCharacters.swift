@@ -33,7 +33,8 @@ extension String {
     /// The form in which unique names are compared: without invisible characters, without blanks at the ends, with one
     /// space instead of several blanks, and case-folded. `String` compares canonically equivalent texts as equal.
     package var foldedForNames: String {
-        // Most names are ASCII, and this is computed for every message to a room.
+        // Handle ASCII names separately, because most names are ASCII and this is computed for every message to a
+        // room.
         if isPlainForNames { return lowercased() }
         var scalars = UnicodeScalarView()
         var isAfterBlank = false

@@ -32,7 +32,8 @@ public struct RoomName: Hashable, Comparable, Sendable, CustomStringConvertible 
         return RoomName(unchecked: String(text))
     }
 
-    /// The name as part of a URL's path (RFC 3986 §2.3), as JavaScript's `encodeURIComponent` writes most names.
+    /// The name as part of a URL's path (RFC 3986 §2.3). For most names, JavaScript's `encodeURIComponent` returns
+    /// the same text.
     public var pathComponent: String {
         let digits = Array("0123456789ABCDEF")
         return text.utf8.reduce(into: "") { result, byte in
@@ -63,7 +64,7 @@ public struct RoomName: Hashable, Comparable, Sendable, CustomStringConvertible 
             }
             bytes.append(high << 4 | low)
         }
-        // Invalid UTF-8 would become U+FFFD, which would be a different name.
+        // Reject invalid UTF-8: decoding replaces it with U+FFFD, which would give a different name.
         let text = String(decoding: bytes, as: UTF8.self)
         guard Array(text.utf8) == bytes else { return nil }
         self.init(text)
@@ -89,7 +90,7 @@ public struct RoomName: Hashable, Comparable, Sendable, CustomStringConvertible 
 extension FieldCoder {
     mutating func room(_ name: String, _ value: inout RoomName) throws(WireError) {
         var text = value.text
-        // The length is checked later, because a bad name has its own error code.
+        // Only limit the length of a message here. A bad name has its own error code.
         try string(name, &text, max: Limits.message)
         guard isReading else { return }
         guard let room = RoomName(text) else {

@@ -1,7 +1,7 @@
 /// The part of a URL that names the server: host and port (RFC 3986 §3.2).
 ///
-/// An IPv6 address needs brackets, because its colons would otherwise look like the one before the port. Use this wherever a URL
-/// or a `Host` header is made from a host and a port.
+/// An IPv6 address needs brackets, because its colons would otherwise look like the colon before the port. Use this
+/// wherever a URL or a `Host` header is made from a host and a port.
 ///
 /// ```swift
 /// "http://\(URLAuthority(host: "::1", port: 8080))"  // "http://[::1]:8080"
@@ -9,7 +9,7 @@
 public struct URLAuthority: Equatable, Sendable, CustomStringConvertible {
     /// A name or an address, without brackets.
     public let host: String
-    /// Nil for the scheme's default.
+    /// The port; nil for the default port of the URL's scheme.
     public let port: Int?
 
     /// - Parameters:

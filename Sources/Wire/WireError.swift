@@ -42,8 +42,8 @@ public struct WireError: Error, Hashable, Sendable {
         public static let tokenScope: Code = "token_scope"
         /// The token's role is not a ``Role``. Closes with 4401.
         public static let tokenRole: Code = "token_role"
-        /// The match or call for which this token was created is over. Closes with 4401, unless the match or call of the client
-        /// ended while the request was in transit.
+        /// The match or call for which this token was created is over. Closes with 4401, unless the match or call
+        /// ended while the client's request was in transit.
         public static let tokenMatchEnded: Code = "token_match_ended"
         /// The token is for another room. Closes with 4401.
         public static let tokenRoom: Code = "token_room"
@@ -150,16 +150,17 @@ public struct WireError: Error, Hashable, Sendable {
         public static let pushNotAllowed: Code = "push_not_allowed"
         /// The server could not store the change, so nothing has changed. Closes with 1012. Reconnect and try again.
         public static let storageFailed: Code = "storage_failed"
-        /// The server's disk is nearly full, so that it stores only essential data, and no profiles or push endpoints,
+        /// The server's disk is nearly full, so the server stores only essential data: no profiles or push endpoints,
         /// for example. Try again after `retryAfter`.
         public static let storageFull: Code = "storage_full"
-        /// The clients of this network have used up their storage quota for the day. Try again after `retryAfter`.
+        /// The clients in this network have reached the daily limit for stored data, or the files that they sent to
+        /// rooms have reached their limit. Try again after `retryAfter`, if it is set.
         public static let storageQuota: Code = "storage_quota"
         /// An internal error of the server. The server logs the error with the connection's id.
         public static let internalError: Code = "internal"
 
-        /// Whether this is a `token_*` code. The server closes the socket with 4401 after these errors, with an exception for
-        /// ``tokenMatchEnded``.
+        /// Whether this is a `token_*` code. After an error with such a code, the server closes the socket with 4401.
+        /// ``tokenMatchEnded`` has an exception.
         public var isToken: Bool { rawValue.hasPrefix("token_") }
     }
 
@@ -179,7 +180,7 @@ public struct WireError: Error, Hashable, Sendable {
         self.retryAfter = retryAfter
     }
 
-    /// An internal fault of the server. The reason is in the server's log.
+    /// An internal error of the server. The reason is in the server's log.
     public static let internalError = WireError(
         .internalError, "Internal server error. Try again in a moment.", retryable: true)
 }

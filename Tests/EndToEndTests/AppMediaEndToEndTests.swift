@@ -49,7 +49,7 @@ extension AppEndToEndTests {
             room.join()
             try await phones[0].until("Ada is in") { room.isInRoom && room.own != nil }
             room.toggleScreen()
-            try await phones[0].until("Ada reads it") { room.noticeText.contains("Only hosts may share") }
+            try await phones[0].until("Ada reads it") { room.noticeText.contains("Only hosts and cohosts may share") }
             #expect(!room.isSharingScreen && host.people.count == 2)
         }
     }

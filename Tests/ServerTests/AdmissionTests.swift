@@ -25,9 +25,10 @@ import Wire
         let wait = Duration.seconds(3)
         #expect(
             text(.upgrade) { $0.tooManyConnections }
-                == "Too many connections from your network. Close some tabs and try again. 10")
+                == "Too many connections from your network. Close some tabs or apps and try again. 10")
         #expect(
-            text(.handshake) { $0.tooManyConnections } == "Too many connections. Close some tabs and try again.")
+            text(.handshake) { $0.tooManyConnections }
+                == "Too many connections. Close some tabs or apps and try again.")
         #expect(
             text(.resource) { $0.tooManyConnections } == "Too many connections from your network. Try again later. 10")
         #expect(text(.upgrade) { $0.draining } == "The server is restarting. Try again in a moment.")

@@ -56,10 +56,10 @@ struct FrameReaderTests {
             "a new message began before the last one ended"),
         violation(
             "a ping in fragments", 1002, [frame(.ping, final: false)],
-            "control frames must be whole and at most 125 bytes"),
+            "control frames must not be fragmented or exceed 125 bytes"),
         violation(
             "a ping of 126 bytes", 1002, [frame(.ping, [UInt8](repeating: 0, count: 126))],
-            "control frames must be whole and at most 125 bytes"),
+            "control frames must not be fragmented or exceed 125 bytes"),
         violation("a close code with one byte", 1002, [frame(.close, [3])], "a close code must have two bytes"),
         violation("a close code that must not be sent", 1002, [frame(.close, [0x03, 0xED])], "invalid close code"),
         violation("a close code below 1000", 1002, [frame(.close, [0x00, 0x01])], "invalid close code"),

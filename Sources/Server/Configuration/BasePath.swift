@@ -1,10 +1,10 @@
 /// The path of `publicURL`, such as `/video`: a proxy serves this server below it, beside other pages of the same site.
 ///
-/// A proxy may pass the path on or remove it, so the server accepts requests with and without it. Pages have relative references,
-/// and clients append the paths in messages to the server's URL (`protocol/README.md` §1), so neither contain it. `Location` does,
-/// because clients resolve it against the request.
+/// A proxy may pass the path on or remove it, so the server accepts requests with and without it. Pages use relative
+/// references, and clients append the paths in messages to the server's URL (`protocol/README.md` §1), so neither
+/// contains the base path. The header `Location` contains it, because clients resolve it against the request's URL.
 struct BasePath: Equatable, Sendable {
-    /// Empty, or a slash and a path without a slash at its end.
+    /// The base path: empty, or a slash and a path without a slash at its end.
     let text: String
 
     /// The first segments of the server's own paths. A base path must not begin with one of them: the server could not tell
@@ -25,8 +25,8 @@ struct BasePath: Equatable, Sendable {
 
     /// Returns the target of a request without the base path.
     ///
-    /// The base path alone, without a slash at its end, stays as it is. It is redirected, because the relative references of a
-    /// page would be wrong there.
+    /// The base path alone, without a slash at its end, is returned unchanged. The server redirects it, because the
+    /// relative references of a page would be wrong there.
     func removed(from target: String) -> String {
         guard !text.isEmpty, target.utf8.starts(with: text.utf8) else { return target }
         let rest = target.utf8.dropFirst(text.utf8.count)

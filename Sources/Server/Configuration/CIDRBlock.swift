@@ -2,7 +2,7 @@
 public struct CIDRBlock: Hashable, Sendable {
     /// The first address of the block. Bits beyond the prefix are zero, so that equal blocks compare equal.
     public let network: IPAddress
-    /// In bits: 0...32 for IPv4, 0...128 for IPv6.
+    /// The length of the prefix in bits: 0...32 for IPv4, 0...128 for IPv6.
     public let prefixLength: Int
 
     /// - Parameter prefixLength: in bits; clamped to the address's size.

@@ -15,8 +15,8 @@ extension ConfabConfiguration {
         "CONFAB_REPORT", "CONFAB_STATE",
     ]
 
-    /// Returns a warning for each unknown `CONFAB_*` variable that names the most similar known variable. Unlike unknown keys
-    /// in a file, unknown variables are not errors, because other programs share the environment.
+    /// Returns a warning for each unknown `CONFAB_*` variable. The warning names the most similar known variable.
+    /// Unlike unknown keys in a file, unknown variables are not errors, because other programs share the environment.
     public static func warnings(about environment: [String: String]) -> [String] {
         let known = Set(Setting.all.map(\.key.environmentName))
         return environment.keys.sorted()
@@ -35,7 +35,8 @@ extension ConfabConfiguration {
     /// ```
     ///
     /// - Parameters:
-    ///   - overrides: the flags by key name (`roulette.interestWait`). Lists are comma-separated.
+    ///   - overrides: the values of flags, keyed by setting name (`roulette.interestWait`). Lists are
+    ///     comma-separated.
     ///   - environment: all environment variables. Variables without the prefix `CONFAB_` are ignored.
     ///   - file: path of a YAML file, or nil for none.
     /// - Throws: `ConfigurationError` with all problems: unknown keys, invalid values and conflicting values.

@@ -63,12 +63,14 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
+    /// What the server logs, and in which format.
     public struct Log: Sendable, Equatable {
         public var level: Logger.Level = .info
         public var format: LogFormat = .text
         public init() {}
     }
 
+    /// Where metrics are served.
     public struct Metrics: Sendable, Equatable {
         public var host = "127.0.0.1"
         public var port = 9464
@@ -92,20 +94,22 @@ public struct ConfabConfiguration: Sendable, Equatable {
         }
     }
 
+    /// Settings for routed media.
     public struct Media: Sendable, Equatable {
         public var port = 40000
         public var address: IPAddress?
-        /// Whether to choose the layers for subscribers by the available bandwidth of their connections.
+        /// Whether to choose the layers for subscribers according to the available bandwidth of their connections.
         public var congestionControl = true
         /// Maximum number of publishers per session whose audio is forwarded. Few conversations have more voices at
         /// once.
         public var loudestStreams = 20
-        /// The limits on the bitrate sent to the subscribers of one session, and of all sessions; nil for none.
+        /// The maximum total bitrates sent to the subscribers of one session, and of all sessions; nil for no limit.
         public var sessionBitrate: Bitrate?
         public var totalBitrate: Bitrate?
         public init() {}
     }
 
+    /// The STUN and TURN servers that clients use, and their credentials.
     public struct ICE: Sendable, Equatable {
         public var stunServers: [String] = []
         public var turnServers: [String] = []
@@ -129,7 +133,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var newConnections = Budget.Rate(perSecond: 50, burst: 2000)
         public var handshakeTimeout: Duration = .seconds(10)
         public var requestHeaderTimeout: Duration = .seconds(10)
-        /// Rate limit for new connections per address. It allows everyone behind a shared address to reconnect at once.
+        /// Rate limit for new clients (hellos and handshakes) per address. It allows everyone behind a shared address
+        /// to reconnect at once.
         public var hellos = Budget.Rate(perSecond: 20, burst: 800)
         /// Rate limit for uploads and downloads of files in rooms, per address. Hundreds of people behind a shared address may
         /// open the same file at once.
@@ -138,7 +143,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         /// file at once.
         public var transfersPerAddress = 400
         /// The budget for messages and requests from all clients of an address. Four hundred people who use the
-        /// roulette at the same time send about half of the rate, and the loop can handle more than ten times as much.
+        /// roulette at the same time send about half of the rate, and the event loop can handle more than ten times
+        /// as much.
         public var addressMessages = Budget.Rate(perSecond: 2000, burst: 5000)
         /// Maximum number of bytes that the clients of an address may cause to be stored per day. Four hundred people
         /// who go online, register for push notifications and make some calls need about a quarter of it.
@@ -151,6 +157,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
+    /// When a connection counts as lost.
     public struct Connection: Sendable, Equatable {
         public var missedPings = 3
         public init() {}
@@ -198,6 +205,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
+    /// Timeouts of the database and the disk space that it needs.
     public struct Storage: Sendable, Equatable {
         public var pollInterval: Duration = .seconds(1)
         /// How long a change waits for a database that another process has locked before the change fails.
@@ -213,6 +221,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
+    /// How long each step of the shutdown may take.
     public struct Shutdown: Sendable, Equatable {
         public var grace: Duration = .seconds(5)
         /// How long to wait for clients to answer the close frame. Long enough for most networks. A client that takes longer

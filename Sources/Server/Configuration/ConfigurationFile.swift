@@ -2,6 +2,7 @@ import Yams
 
 /// A YAML file, flattened to dotted keys. Values stay text; the settings parse them, so that errors can quote the file.
 struct ConfigurationFile {
+    /// A value in the file, as written there.
     enum Value: Equatable {
         case text(String)
         case list([String])
@@ -80,7 +81,8 @@ struct ConfigurationFile {
                 .init(key: name, source: source, message: "expected \(isList ? "a list of values" : "a single value")"))
             return
         }
-        // A file may set the same key in nested and in dotted form. The parser detects duplicates only within one mapping.
+        // Check for duplicates: a file may set the same key in nested and in dotted form, and the parser detects
+        // duplicates only within one mapping.
         if values.updateValue(value, forKey: name) != nil {
             problems.append(.init(key: name, source: source, message: "is set twice"))
         }

@@ -22,7 +22,7 @@ extension Setting {
         + people + rooms + perch + push
 
     private static let port = Format<Int>.integer(0...65535)
-    /// The format of durations that may be zero, which tests use.
+    /// The format of durations that may be zero. Tests use zero.
     private static let wait = Format<Duration>.duration(.zero ... .seconds(86400))
     /// The format of timer intervals. The minimum prevents a busy loop.
     private static let interval = Format<Duration>.duration(.milliseconds(10) ... .seconds(86400))
@@ -30,7 +30,7 @@ extension Setting {
     private static let rate = Format<Double>.whole(1...1_000_000)
     private static let size = Format<Int>.size(.kibibytes(1) ... .mebibytes(64))
 
-    /// The format of sums of sizes.
+    /// The format of limits on total sizes, such as the send queues of all connections.
     private static let largeSize = Format<Int>.size(.kibibytes(1) ... .mebibytes(1 << 20))
 
     private static let server: [Setting] = [
@@ -45,8 +45,8 @@ extension Setting {
             "publicURL", \.publicURL,
             .optional(
                 .webURL(
-                    "a URL such as https://chat.example.org, or https://example.org/video with a path of letters, digits "
-                        + "and -._~", allowsPath: true)),
+                    "a URL such as https://chat.example.org, or, below a path of another site, "
+                        + "https://example.org/video (letters, digits and -._~)", allowsPath: true)),
             "Public URL of this server, if it is behind a reverse proxy. May have a path. Shown in links and at startup."
         ),
         Setting(
@@ -80,7 +80,8 @@ extension Setting {
             "tls.privateKey", \.tls.privateKey, .optional(.path), "PEM file with the private key of the certificate."),
         Setting(
             "tls.checkInterval", \.tls.checkInterval, interval,
-            "How often to check whether the certificate or its key has changed. New connections get the new one."),
+            "How often to check whether the certificate or its key has changed. New connections get the new "
+                + "certificate."),
         Setting(
             "tls.hsts", \.tls.hsts, .boolean,
             "Whether to make browsers use only HTTPS for this host for a year (HSTS), if Confab handles HTTPS."),
@@ -123,17 +124,17 @@ extension Setting {
             "How long a starting server waits for another server to release the data directory."),
         Setting(
             "shutdown.grace", \.shutdown.grace, wait,
-            "How long to wait at shutdown for changes to be stored and connections to close.", applies: .atReload),
+            "How long shutdown waits for changes to be stored and connections to close.", applies: .atReload),
         Setting(
             "shutdown.closeTimeout", \.shutdown.closeTimeout, wait,
-            "How long to wait at shutdown for clients to confirm that the connection closes.", applies: .atReload),
+            "How long shutdown waits for clients to acknowledge the closing.", applies: .atReload),
     ]
 
     private static let media: [Setting] = [
         Setting(
             "media.enabled", \.rules.routesMedia, .boolean,
             "Whether the server can route media. If false, all media is peer to peer."),
-        Setting("media.port", \.media.port, port, "First UDP and TCP port for routed media. 0 picks a free port."),
+        Setting("media.port", \.media.port, port, "UDP and TCP port for routed media. 0 picks a free port."),
         Setting(
             "media.address", \.media.address,
             .optional(.single("an IPv4 or IPv6 address", parse: { IPAddress($0) }, write: \.description)),
@@ -169,7 +170,8 @@ extension Setting {
         Setting(
             "ice.turnSecret", \.ice.turnSecret,
             .optional(.secret("the TURN server's shared secret", where: { !$0.isEmpty })),
-            "Shared secret of the TURN server (coturn: static-auth-secret). Credentials are temporary.",
+            "Shared secret of the TURN server (coturn: static-auth-secret). Each client gets its own temporary "
+                + "credentials.",
             isSecret: true, applies: .atReload),
         Setting(
             "ice.turnUsername", \.ice.turnUsername, .optional(.word("a user name")),
@@ -278,7 +280,8 @@ extension Setting {
             "Maximum unsent data per IP address. Beyond it, the connection with the most unsent data is closed."),
         Setting(
             "limits.sendQueuesOfAll", \.limits.sendQueuesOfAll, largeSize,
-            "Maximum unsent data of all connections. Beyond it, the IP address with the most loses a connection."),
+            "Maximum unsent data of all connections. Beyond it, the IP address with the most unsent data loses a "
+                + "connection."),
     ]
 
     private static let connection: [Setting] = [

@@ -38,7 +38,8 @@ final class DirectoryLock: Sendable {
         // Poll, because a blocking flock has no timeout.
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             guard errno == EWOULDBLOCK || errno == EINTR else {
-                throw DataDirectoryError("Cannot lock \(path): \(String(cString: strerror(errno))). Use a local disk.")
+                throw DataDirectoryError(
+                    "Cannot lock \(path): \(String(cString: strerror(errno))). Put the data directory on a local disk.")
             }
             let holder = Self.process(in: descriptor).map { " (process \($0))" } ?? ""
             guard ContinuousClock.now < end else {

@@ -38,7 +38,8 @@ public struct ForwardedAddress: Equatable, Sendable {
         }
         let standard = (lists["forwarded"] ?? []).map(parameters)
         let fromList = lists["x-forwarded-for"].map { walk($0.map(node), peer: peer, trusted: trusted) }
-        // A proxy may report only the scheme. The client's address can then come only from the other header.
+        // Ignore a `Forwarded` header that reports no client, only the scheme. The client's address can then come
+        // only from `X-Forwarded-For`.
         let nodes = standard.map { $0["for"] }
         let fromStandard =
             nodes.allSatisfy { $0 == nil }
@@ -96,7 +97,7 @@ public struct ForwardedAddress: Equatable, Sendable {
         return isPort(parts[1]) ? IPAddress(parts[0]) : nil
     }
 
-    /// RFC 7239 §6: a port has at most five digits, or is obfuscated.
+    /// RFC 7239 §6: a port has at most five digits, or is an obfuscated name, which begins with `_`.
     private static func isPort(_ text: Substring) -> Bool {
         if text.hasPrefix("_") { return true }
         return (1...5).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }

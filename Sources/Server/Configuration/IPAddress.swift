@@ -28,7 +28,7 @@ public struct IPAddress: Hashable, Sendable {
     /// Drops a zone (`fe80::1%eth0`), because it names a local interface and not the peer. Returns nil for anything else,
     /// including octal and shortened IPv4 forms (`010.1`), which parsers interpret differently.
     public init?(_ text: some StringProtocol) {
-        // An address has at most 45 characters. A zone may follow.
+        // Reject long text: an address has at most 45 characters, and a zone may follow.
         guard text.utf8.count <= 64 else { return nil }
         let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         if parts.count == 2, parts[1].isEmpty || !parts[0].contains(":") { return nil }
@@ -61,8 +61,9 @@ public struct IPAddress: Hashable, Sendable {
 
     static let widePrefix = 56
 
-    /// Four, because some providers give each customer only a /64. Up to 256 of them then share a /56, but few of them
-    /// connect at the same time.
+    /// How many times as large as those of a limiting block the limits of a wide block are. Four, because some
+    /// providers give each customer only a /64. Up to 256 customers then share a /56, but few of them connect at the
+    /// same time.
     public static let wideFactor = 4
 
     private static let mappedPrefix = [UInt8](repeating: 0, count: 10) + [0xff, 0xff]

@@ -11,6 +11,7 @@ import Darwin
 
 /// Files that only their owner can read. They are created atomically, so that no process reads a partial file.
 enum PrivateFiles {
+    /// A file that was read.
     struct File {
         var bytes: [UInt8]
         var isReadableByOthers: Bool
@@ -48,8 +49,8 @@ enum PrivateFiles {
         syncDirectory(of: path)
     }
 
-    /// Makes a new directory entry survive a power failure. The file itself was synced before. Without this, the old
-    /// file could reappear.
+    /// Makes a new directory entry survive a power failure. The file itself was synced before. Without this function,
+    /// the old file could reappear.
     static func syncDirectory(of path: String) {
         let descriptor = open(directory(of: path), O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return }

@@ -108,7 +108,8 @@ public struct ProjectFile: Sendable, Equatable {
         guard !FileManager.default.fileExists(atPath: directory + "/" + SQLiteStorage.fileName) else {
             throw missing(directory)
         }
-        // Create the key first, so that a project file without one always comes from an earlier version.
+        // Create the server key first, so that a project file without a server key next to it always comes from an
+        // earlier version.
         _ = try ServerKeyFile.create(
             directory, ServerKeyFile.text(of: (0..<32).map { _ in .random(in: 0...255, using: &random) }))
         let made = Contents(
@@ -170,7 +171,7 @@ public struct ProjectFile: Sendable, Equatable {
     }
 
     static let acceptedSecret =
-        "at least 32 bytes (and at most 1024) without spaces, not ending like a file name (.env), for example 48 hexadecimal digits"
+        "32 to 1024 bytes without spaces that do not end like a file name (.env), for example 48 hexadecimal digits"
 
     /// True if the text can be the secret. HS256 requires a key of at least 32 bytes (RFC 7518 §3.2). OpenTok's SDKs treat a
     /// secret that ends like a file name (`[.][a-zA-Z0-9_]+$`) as the path of a private key, and fail to open it.
@@ -201,8 +202,8 @@ extension ProjectFile {
     /// The result of a rotation.
     public struct Rotation: Sendable {
         public let file: ProjectFile
-        /// When the secret before the previous one would have been refused. Set if its overlap had not ended yet. Only
-        /// the last two secrets are accepted, so this rotation ended that overlap.
+        /// If this rotation ended the overlap of the rotation before it: when that overlap would have ended. Only the
+        /// last two secrets are accepted, so tokens signed by the one before them are refused now.
         public let cutShort: Timestamp?
     }
 
@@ -254,7 +255,8 @@ extension ProjectFile {
     fileprivate struct Contents: Codable {
         var apiKey: String
         var apiSecret: String
-        /// States that `server.key` must exist. Absent in files from versions without it.
+        /// The name of the server key's file, which must exist. Nil in project files from versions without server
+        /// keys.
         var serverKeyFile: String?
         var previousSecret: String?
         /// An ISO 8601 time.

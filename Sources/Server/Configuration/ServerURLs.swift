@@ -1,13 +1,15 @@
 import Wire
 
-/// The URLs of a server that listens on a host, which may be a wildcard. Nobody can open a wildcard address.
+/// The URLs of a server that listens on a host, which may be a wildcard. A wildcard address is replaced, because
+/// nobody can open it.
 struct ServerURLs: Equatable, Sendable {
-    /// How many other addresses are shown: a machine can have dozens, and the operator reads them.
+    /// Maximum number of other addresses that are shown. A machine can have dozens, too many for the operator to
+    /// read.
     static let shownAddresses = 4
 
-    /// Reaches the server from this machine at least.
+    /// The URL that reaches the server at least from this machine.
     let main: String
-    /// Reach the server at this machine's other addresses.
+    /// The URLs that reach the server at this machine's other addresses.
     let others: [String]
 
     /// - Parameters:

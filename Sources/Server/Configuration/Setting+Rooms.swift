@@ -55,7 +55,7 @@ extension Setting {
             "Maximum knocks per minute at one room from one IP address.", applies: .atReload),
         Setting(
             "rooms.knockPause", \.rules.roomKnockPause, .duration(.zero ... .seconds(86400)),
-            "How long a person whom a host denied entry must wait before knocking again.", applies: .atReload),
+            "How long someone must wait to knock again after a host denied entry.", applies: .atReload),
         Setting(
             "rooms.passwordGuessesPerMinute", \.rules.roomPasswordGuesses.perMinute, count,
             "Maximum wrong passwords per minute from one IP address, for all rooms.", applies: .atReload),

@@ -9,7 +9,8 @@ extension Setting {
     static let web: [Setting] = [
         Setting(
             "web.features", \.web.features, .features,
-            "Features of the web app, in the order in which / offers them. With only one, / is its page.")
+            "Features of the web app, in the order shown on the start page (/). If there is only one, its page is the "
+                + "start page.")
     ]
 }
 
@@ -18,7 +19,7 @@ extension Format<[Feature]> {
     fileprivate static var features: Format<[Feature]> {
         let list: Format<[Feature]> = .list(of: Format<Feature>.choice)
         return Format<[Feature]>(
-            accepts: list.accepts + ", at least one and each once", isList: true,
+            accepts: list.accepts + ", with at least one item and no repetitions", isList: true,
             parse: { items in
                 guard let features = list.parse(items), !features.isEmpty, Set(features).count == features.count else {
                     return nil

@@ -91,7 +91,7 @@ extension Format {
     /// A format for any number of elements, each of which must be valid.
     static func list<Element>(of format: Format<Element>) -> Format where Value == [Element] {
         Format(
-            accepts: "a list of items, each " + format.accepts, isList: true,
+            accepts: "a list, each item " + format.accepts, isList: true,
             parse: { items in
                 let values = items.compactMap { format.parse([$0]) }
                 return values.count == items.count ? values : nil
@@ -213,8 +213,8 @@ enum WebURLText {
     /// Returns `http(s)://host[:port][/path]` with scheme and host in lower case and no trailing slashes.
     ///
     /// Returns nil for a URL with credentials, query, fragment or spaces, with an invalid host or port, or with a path
-    /// that is not allowed. A path has segments of letters, digits and `-._~`, none of them `.` or `..`: proxies decode and
-    /// resolve all others, each in its own feature.
+    /// that is not allowed. A path has segments of letters, digits and `-._~`, none of them `.` or `..`: proxies
+    /// decode and resolve all other paths, each in its own way.
     static func normalized(_ text: String, allowsPath: Bool) -> String? {
         let lower = text.lowercased()
         guard let scheme = ["https://", "http://"].first(where: lower.hasPrefix), text.utf8.count <= 2048,

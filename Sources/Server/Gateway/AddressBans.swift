@@ -4,6 +4,7 @@ import Wire
 /// The address bans in force, indexed by prefix length. A lookup takes one step per distinct prefix length, no matter how many
 /// bans there are.
 struct AddressBans: Equatable, Sendable {
+    /// A prefix length, which is a key of `bans`.
     private struct Length: Hashable {
         var isIPv4: Bool
         var bits: Int
@@ -11,7 +12,7 @@ struct AddressBans: Equatable, Sendable {
 
     private var bans: [Length: [IPAddress: Ban]] = [:]
 
-    /// Ignores bans of identities, and blocks that cannot be parsed.
+    /// Indexes the bans of addresses. Ignores bans of identities, and bans whose block cannot be parsed.
     init(_ bans: [Ban] = []) {
         for ban in bans {
             guard case .address(let text) = ban.subject, let block = CIDRBlock(text) else { continue }

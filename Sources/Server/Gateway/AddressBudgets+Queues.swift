@@ -19,7 +19,7 @@ extension AddressBudgets {
     /// - Returns: true if the queues may be too large, so that `queuesToCount` should be called.
     mutating func setQueue(of id: ObjectIdentifier, to bytes: Int, in slot: Slot) -> Bool {
         let index = slot.index
-        // Most connections never have a queue.
+        // Skip the bookkeeping for this common case: most connections never have a queue.
         if bytes == 0, accounts[index].queues.byConnection.isEmpty { return false }
         let change = bytes - (accounts[index].queues.byConnection[id] ?? 0)
         accounts[index].queues.byConnection[id] = bytes > 0 ? bytes : nil

@@ -4,9 +4,9 @@ import Wire
 /// The budgets of each limiting block of addresses: an IPv4 address, or an IPv6 /64. The /64s of one /56 also share an
 /// account, whose limits are `IPAddress.wideFactor` times as large, because one customer may have all of them.
 ///
-/// It covers every resource that one address could take from all others: sockets, new clients, files, messages, stored
-/// bytes, queries and queued bytes. It makes no decisions and has no clock. The gateway owns the only instance and acts
-/// on the results.
+/// It covers every shared resource of which one address could take too much: sockets, new clients, files, messages,
+/// stored bytes, queries and queued bytes. It makes no decisions and has no clock. The gateway owns the only instance
+/// and acts on the results.
 ///
 /// A connection keeps the slot of its block, so that counting a message needs no lookup and no allocation.
 /// Invariant: a block's account exists while a slot is held. After that it is kept until all its budgets are full
@@ -14,6 +14,7 @@ import Wire
 /// exists as long as that of one of its /64s. Everything counted in an account is also counted in the account of its
 /// /56, except for queues: the sum over all addresses has a separate limit.
 struct AddressBudgets {
+    /// The limits of a block.
     struct Limits: Equatable {
         /// Maximum number of sockets.
         var sockets: Int
@@ -43,10 +44,11 @@ struct AddressBudgets {
         case within
         /// The budget is used up. Essential data may still be stored. For other data, wait for the given time.
         case over(Duration)
-        /// The budget was exceeded by the same amount again. Nothing may be stored.
+        /// Twice the budget is used up. Nothing may be stored for the given time.
         case exhausted(Duration)
     }
 
+    /// What the clients of a block currently use of the limits per address.
     struct Account {
         fileprivate let block: CIDRBlock
         /// The account of the wide block. Nil for IPv4, and for the account of a wide block.

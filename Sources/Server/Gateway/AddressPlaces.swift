@@ -4,12 +4,14 @@
 /// no place is free, the wide block with the most places loses its oldest one to a newcomer, so that a few addresses
 /// cannot keep out all others. Blocks with few places lose none: if only such blocks are left, the newcomer is refused.
 struct AddressPlaces {
+    /// A place that was taken. Its holder returns it with `release`.
     struct Place: Hashable, Sendable {
         fileprivate let number: UInt64
-        /// Nil for a place without an address.
+        /// The address that holds the place; nil for a place that counts only toward the total.
         fileprivate let address: IPAddress?
     }
 
+    /// The reason why no place could be taken.
     enum Refusal: Error, Equatable {
         /// The address has reached its maximum number of places.
         case address

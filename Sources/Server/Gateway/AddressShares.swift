@@ -6,7 +6,8 @@ import HeapModule
 /// Used for places that all addresses share. If there are too many entries, the block with the most loses its oldest,
 /// so that a few addresses cannot displace the entries of others.
 struct AddressShares<Entry: Hashable> {
-    /// The number of entries of a block. Outdated shares stay in the heap until they are found there.
+    /// The number of entries of a block, as an element of the heap `shares`. Outdated shares stay in the heap until
+    /// they are its largest element.
     private struct Share: Comparable {
         let count: Int
         /// Of several equal shares, the oldest counts as the largest, so that a new client is not removed immediately.

@@ -7,6 +7,7 @@ import Wire
 /// Writes one batch of changes at a time to storage, and retries as long as that can help. Used only on the event loop
 /// of the runner.
 final class BatchWriter {
+    /// Transactions that are written together.
     private struct Batch {
         let transactions: [[Change]]
         let started: ContinuousClock.Instant

@@ -15,7 +15,7 @@ import Wire
 /// only the clients whose changes are being stored. Invariant: for each socket, effects leave in the order in which
 /// they were added.
 struct CommitQueue {
-    /// The source of the effects of one event, so that a failure can be reported.
+    /// The client and the request that caused an event, so that a failure can be reported to them.
     struct Origin: Equatable {
         /// The socket whose message was handled, its person, and the id of its request.
         var socket: SocketID?
@@ -40,11 +40,13 @@ struct CommitQueue {
         var failures: [Failure] = []
     }
 
+    /// What an effect belongs to. Effects with the same key keep their order.
     private enum Key: Hashable {
         case socket(SocketID)
         case person(IdentityID)
     }
 
+    /// The changes of one event, and the effects that wait for them.
     private struct Transaction {
         var origin: Origin
         var people: Set<IdentityID> = []
@@ -172,7 +174,7 @@ struct CommitQueue {
         case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _), .answer(let socket, _):
             let ofPerson = person(socket).flatMap { holders[.person($0)] }
             return [holders[.socket(socket)], ofPerson].compactMap { $0 }.max()
-        // The answer must include what this person has stored.
+        // Wait for this person's changes, because the answer must include them.
         case .query(let question): return holders[.person(question.identity)]
         case .push(let person, _): return holders[.person(person)]
         case .persist, .media, .deleteFile: return nil
@@ -231,7 +233,7 @@ extension Change {
         case .keptInTouch(let one, let other, _, _), .lostTouch(let one, let other): [one, other]
         case .revoked(let revocation): [revocation.by]
         case .muted(_, _, let moderator, _): moderator.map { [$0] } ?? []
-        // `room` returns the room.
+        // These changes concern only a room, which `room` returns.
         case .roomStored, .roomForgotten: []
         case .callPlaced(let call): [call.caller, call.callee]
         case .callAccepted(_, _, let people), .callOver(_, let people): Set(people)

@@ -14,7 +14,8 @@ import Wire
 /// used the router before, the router's handlers stay behind the WebSocket in the pipeline, where nothing reaches them
 /// until the connection closes.
 final class ConnectionProtocols {
-    /// The first protocol of a connection that the server's endpoints do not handle.
+    /// What a connection becomes with the first request that no endpoint handles: HTTP for the router, or a
+    /// WebSocket.
     enum First: Sendable {
         case http(NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>)
         case socket(any Channel)
@@ -31,6 +32,7 @@ final class ConnectionProtocols {
     private let decoder: ByteToMessageHandler<HTTPRequestDecoder>
     private let validator = NIOHTTPResponseHeadersValidator()
     private let promise: EventLoopPromise<First>
+    /// Whether the router's handlers were added to the pipeline.
     private enum Router { case absent, added }
     private var router = Router.absent
 
@@ -41,12 +43,13 @@ final class ConnectionProtocols {
         limits.maxHeaderFieldSize = Self.maxHeaderField
         limits.maxHeaderListSize = Self.maxHeaders
         limits.maxHeaderFieldCount = Self.maxHeaderFields
-        // The first frames of a WebSocket may follow its handshake immediately.
+        // Forward the bytes that were not parsed, because the first frames of a WebSocket may follow its handshake
+        // immediately.
         decoder = ByteToMessageHandler(
             HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: limits))
         promise = channel.eventLoop.makePromise()
         let promise = promise
-        // This has no effect if the protocol is already known.
+        // Fail the future if the connection closes first. If the protocol is already known, this has no effect.
         channel.closeFuture.whenComplete { _ in promise.fail(ChannelError.ioOnClosedChannel) }
         let pipeline = channel.pipeline.syncOperations
         let gate = HTTPGate(gateway: gateway, protocols: self, peer: IPAddress(peer: channel.remoteAddress))

@@ -17,7 +17,8 @@ extension EndpointResponse {
             ])
     }
 
-    /// Returns the response for programs and for pages of this server. Pages of other origins cannot read it.
+    /// Returns the response without CORS headers: programs and pages of this server can read it, but pages of other
+    /// origins cannot.
     ///
     /// - Parameter body: sent instead of the answer's own body.
     func response(body: ResponseBody? = nil) -> Response {
@@ -31,7 +32,7 @@ extension EndpointResponse {
         )
     }
 
-    /// Returns the response to a request that pages of all allowed origins may send.
+    /// Returns the response with CORS headers, for a request that pages of all allowed origins may send.
     func response(
         to request: Request, _ configuration: ConfabConfiguration, body: ResponseBody? = nil
     ) -> Response {

@@ -23,7 +23,7 @@ struct EndpointResponse {
         if let wait = error.retryAfter ?? (status == 503 ? .seconds(60) : nil) {
             headers.add(name: "Retry-After", value: "\(max(1, (wait.wholeMilliseconds + 999) / 1000))")
         }
-        // RFC 6750 §3.
+        // A 401 must contain a challenge (RFC 6750 §3).
         if status == 401 { headers.add(name: "WWW-Authenticate", value: error.challenge) }
     }
 }

@@ -31,6 +31,7 @@ extension Gateway {
         case file
     }
 
+    /// A condition for admission.
     enum Check: CaseIterable {
         /// The address must be below its limit of open connections.
         case room
@@ -103,10 +104,11 @@ extension Gateway.AdmissionPoint {
     var tooManyConnections: WireError {
         let sentence =
             switch self {
-            case .handshake: "Too many connections. Close some tabs and try again."
+            case .handshake: "Too many connections. Close some tabs or apps and try again."
             case .transport, .resource, .export, .drawing, .operation, .file:
                 "Too many connections from your network. Try again later."
-            case .upgrade, .hello, .welcome: "Too many connections from your network. Close some tabs and try again."
+            case .upgrade, .hello, .welcome:
+                "Too many connections from your network. Close some tabs or apps and try again."
             }
         return WireError(
             .tooManyConnections, sentence, retryable: true, retryAfter: self == .handshake ? nil : .seconds(10))

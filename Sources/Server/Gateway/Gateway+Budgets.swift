@@ -151,7 +151,8 @@ extension WireError {
 
     static func storageQuota(retryAfter wait: Duration) -> WireError {
         WireError(
-            .storageQuota, "Your network has used up its quota. Try again in \(wait.roundedText).", retryable: true,
-            retryAfter: wait)
+            .storageQuota,
+            "Your network has reached the daily limit for stored data. Try again in \(wait.roundedText).",
+            retryable: true, retryAfter: wait)
     }
 }

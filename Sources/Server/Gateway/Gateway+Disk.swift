@@ -20,7 +20,7 @@ final class DiskMeter {
         let eventLoop = gateway.eventLoop
         let (meter, disk) = (NIOLoopBound(self, eventLoop: eventLoop), disk)
         let bound = NIOLoopBound(gateway, eventLoop: eventLoop)
-        // Read before the free space, so that at most as much counts as is written.
+        // Read this before the free space is measured, so that it does not exceed what was written by then.
         let arrived = gateway.runner.roomFiles?.arrivedBytes ?? 0
         let reported = eventLoop.makeFutureWithTask { await disk.measure() }.map { free in
             meter.value.running = nil
@@ -31,7 +31,8 @@ final class DiskMeter {
         return reported
     }
 
-    /// - Parameter arrived: what was on the disk of the uploads under feature. The rules reserve space for all of each.
+    /// - Parameter arrived: the number of bytes of unfinished uploads that were on the disk. It is added to the free
+    ///   space, because the rules reserve space for the whole of each upload.
     private func report(_ free: Int?, _ arrived: Int, to gateway: Gateway) {
         // If the space cannot be measured, assume that the disk is full. `Readiness` reports file system errors.
         gateway.runner.submit(.diskMeasured(spare: (free ?? 0) - mark + arrived))

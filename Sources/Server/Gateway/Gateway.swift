@@ -154,7 +154,7 @@ final class Gateway {
 
     /// Closes a connection immediately, in any state, so that its descriptor is freed.
     func cut(_ channel: any Channel) {
-        // TLS would first wait for the client's close_notify.
+        // Close below the TLS handler, which would first wait for the client's close_notify.
         let tls = try? channel.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
         if let tls { tls.close(promise: nil) } else { channel.close(promise: nil) }
     }
@@ -202,7 +202,7 @@ final class Gateway {
         point == .file ? budgets.takeFile(of: address, now: runner.now) : helloDelay(address)
     }
 
-    /// The key by which the rules count queue entries per address.
+    /// The key under which the rules count the queue entries of this address.
     func limitingText(_ address: IPAddress) -> String { limited(address).description }
 
     func ban(of address: IPAddress) -> Ban? { addressBans.ban(of: address, at: runner.wallNow) }
@@ -223,7 +223,8 @@ final class Gateway {
         }
     }
 
-    /// Returns an active ban of a person or of the person's device, which may be newer than the record from storage.
+    /// Returns an active ban of a person or of the person's device. A ban in memory may be newer than the record from
+    /// storage.
     func ban(of identities: [IdentityID], _ record: PersonRecord) -> Ban? {
         identityBans.active(stored: record.ban, identities, at: runner.wallNow)
     }

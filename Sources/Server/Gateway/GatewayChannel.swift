@@ -22,7 +22,7 @@ struct GatewayChannel: HTTPChannelHandler {
 
     let responder: HTTPChannelHandler.Responder
     let gateway: NIOLoopBound<Gateway>
-    /// Nil without HTTPS.
+    /// The certificate for new connections; nil if the server does not handle HTTPS.
     let certificates: TLSCertificates?
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {

@@ -54,7 +54,7 @@ struct GatewayMetrics {
     let media = MediaMetrics()
     let rooms = RoomMetrics()
 
-    /// Help texts, by metric name.
+    /// Help texts, keyed by metric name.
     static let help: [String: String] = [own, MediaMetrics.help, RoomMetrics.help].reduce([:]) { all, help in
         all.merging(help) { first, _ in first }
     }

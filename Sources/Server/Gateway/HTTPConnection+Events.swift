@@ -1,6 +1,7 @@
 import NIOHTTP1
 
 extension HTTPConnection {
+    /// An event that the state machine handles.
     enum Input: Equatable {
         /// The client sent a part of a request.
         case received(HTTPServerRequestPart)
@@ -26,6 +27,7 @@ extension HTTPConnection {
         case quiesce
     }
 
+    /// A step that the shell carries out.
     enum Output: Equatable {
         case read
         /// A new request begins. The client has received the responses to all earlier ones.

@@ -27,6 +27,7 @@ struct HTTPConnection {
         case closed
     }
 
+    /// The state of a request that the router handles.
     private struct Routed {
         let isUpload: Bool
         let maxBodyBytes: Int
@@ -42,6 +43,7 @@ struct HTTPConnection {
         var isComplete: Bool { request == .ended && response == .ended }
     }
 
+    /// How much of a request or response has passed.
     private enum Progress { case none, started, ended }
 
     /// Whether more requests can follow the current one.
@@ -58,16 +60,19 @@ struct HTTPConnection {
     /// connections.
     private enum Pace { case ready, waitingForTurn }
 
+    /// Whether the channel may read.
     private enum Reading { case flowing, held }
 
+    /// Whether the server is stopping, so that the connection closes after its current request.
     private enum Lifetime { case serving, quiescing }
 
+    /// Whether the router has handled a request of this connection.
     private enum Router { case unused, used }
 
     /// Limit for requests to the router. Endpoints have their own limits.
     static let maxBodyBytes = 1 << 20
 
-    /// Set by the shell before each request, because a reload changes the settings.
+    /// The settings in use. The shell sets them before each request, because a reload changes them.
     var settings: Settings
     private var state = State.idle
     /// Body of the request being read. It is not part of `state`, because changing `state` would copy the body for every part.
@@ -220,7 +225,8 @@ struct HTTPConnection {
     private mutating func begin(_ received: HTTPRequestHead) {
         var head = received
         head.uri = settings.basePath.removed(from: head.uri)
-        // The whole request must arrive within the idle timeout. Receiving parts of it does not extend the timeout.
+        // The whole request must arrive within its time limit: the idle timeout, or longer for an upload. Receiving
+        // part of it does not extend the limit.
         lastActive = now
         limitTime(to: settings.timeLimit(head))
         outputs.append(.began)
@@ -253,8 +259,8 @@ struct HTTPConnection {
         }
     }
 
-    /// Sends 100 Continue to a client that waits with its file. After a refusal this is not sent, so that the client
-    /// does not send a useless file.
+    /// Sends 100 Continue to a client that waits for it before sending its file. After a refusal this is not sent, so
+    /// that the client does not send a useless file.
     private mutating func askForBody() {
         guard case .routed(var routed) = state, routed.expectsContinue, routed.response == .none,
             routed.request == .started, routed.bodyBytes == 0
@@ -293,7 +299,8 @@ struct HTTPConnection {
         outputs.append(.read)
     }
 
-    /// Closes the connection, unless the router does so after its response. Endpoints abandon their requests.
+    /// Handles the end of the client's input. Closes the connection, unless the router closes it after its response.
+    /// Requests to endpoints are abandoned.
     private mutating func endInput() {
         waiting = []
         switch state {
@@ -369,7 +376,7 @@ struct HTTPConnection {
     private mutating func linger() {
         state = .closing
         outputs.append(.linger)
-        // This also discards the pipelined requests.
+        // Yield the turn. This also discards the pipelined requests.
         yieldTurn()
     }
 

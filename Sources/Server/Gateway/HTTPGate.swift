@@ -84,7 +84,8 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // These are the bytes after a WebSocket handshake, which the HTTP decoder returns when it is removed.
+        // After an upgrade, pass the bytes on: the HTTP decoder returns the bytes that followed the WebSocket
+        // handshake when it is removed.
         if connection.isUpgraded { return context.fireChannelRead(data) }
         let part = unwrapInboundIn(data)
         if case .head = part { connection.settings = HTTPConnection.Settings(gateway.configuration, peer: peer) }

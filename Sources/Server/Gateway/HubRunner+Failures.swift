@@ -46,7 +46,7 @@ extension HubRunner {
         if !failure.rooms.isEmpty { reload(failure.rooms) }
     }
 
-    /// Maximum number of times that changing rooms are read again.
+    /// Maximum number of times that rooms are read if they keep changing in the meantime.
     private static let maxReads = 10
 
     /// Loads rooms from storage again. Waits for changes that are being stored, because a room may have made another

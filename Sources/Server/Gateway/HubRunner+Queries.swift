@@ -24,8 +24,8 @@ extension HubRunner {
         Task {
             let finding = await handler.finding(for: question, now: now)
             eventLoop.execute {
-                // Data stored because of the answer is charged to the slot that the query holds, even if the client is
-                // gone.
+                // Submit the answer before ending the query: data stored because of it is charged to the query's
+                // slot, even if the client is gone.
                 runner.value.submit(.answered(question, finding))
                 runner.value.queries.end(question, runner.value.clientBudgets)
             }

@@ -39,13 +39,14 @@ final class HubRunner {
     private static let maxHeldBytesOfAll = 64 << 20
     /// Maximum size of the messages that wait for one socket, in bytes. The same limit applies to a client that reads slowly.
     private let maxHeldBytes: Int
-    /// Recent changes of the person to whom a secret belongs, for detecting outdated lookups.
+    /// Recent changes of which person a secret belongs to, for detecting outdated lookups.
     private(set) var identityChanges = RecentChanges<IdentityID> { $0.provenIdentity.map { [$0] } ?? [] }
     /// Recent changes to people's stored data, for detecting outdated lookups.
     private(set) var recordChanges = RecentChanges<IdentityID> { $0.people }
     /// Recent changes to persistent rooms, for detecting outdated reads.
     private(set) var roomChanges = RecentChanges<RoomID> { $0.room.map { [$0] } ?? [] }
-    /// For each queued arrival, the identities that were looked up and the number of the last change before the lookup.
+    /// For each queued arrival, the identities that were looked up, and the numbers of the last changes before the
+    /// lookup.
     private var lookups: [SocketID: (identities: [IdentityID], start: LookupStart)] = [:]
     var queries = QueryCounts()
     private var timer: Scheduled<Void>?
@@ -109,7 +110,7 @@ final class HubRunner {
         pump()
     }
 
-    /// Submits an arrival whose record was looked up after change `number` of `identityChanges`.
+    /// Submits an arrival whose record was looked up.
     func submit(_ arrival: Arrival, lookupStart: LookupStart) {
         lookups[arrival.socket] = ([arrival.device, arrival.identity.id], lookupStart)
         submit(.arrived(arrival))
@@ -163,8 +164,8 @@ final class HubRunner {
         guard !isOutOfDate(input) else { return }
         let origin = origin(of: input)
         let effects = hub.handle(input, at: clock.moment, permit: permit(for: input))
-        // Do this before handling the effects, because messages repeated after a resume must wait for the same commits
-        // as before.
+        // Set the socket's person before handling the effects: messages that are repeated after a resume must wait
+        // for the same commits as before.
         if case .arrived(let arrival) = input, let person = hub.person(on: arrival.socket) {
             sockets.identify(arrival.socket, as: person)
         }
@@ -181,7 +182,7 @@ final class HubRunner {
         return clientBudgets?.storagePermit(sockets[socket]?.slot) ?? .all
     }
 
-    /// Returns the source of the input, to which a storage failure is reported.
+    /// Returns the client and the request that caused the input. A storage failure is reported to them.
     private func origin(of input: Input) -> CommitQueue.Origin {
         switch input {
         case .message(let socket, let envelope):
@@ -219,7 +220,7 @@ final class HubRunner {
         if !queue.isEmpty { closeSlowReaders(effects) }
     }
 
-    /// Drops clients with too many queued bytes, as if they read too slowly. They can resume.
+    /// Drops clients for which too many messages wait for a commit, as if they read too slowly. They can resume.
     private func closeSlowReaders(_ effects: [Effect]) {
         for socket in Set(effects.compactMap(\.socket)) where queue.heldBytes(for: socket) > 0 {
             if queue.heldBytes(for: socket) > maxHeldBytes {
@@ -275,8 +276,7 @@ final class HubRunner {
         identityChanges.settle(batch.joined())
         recordChanges.settle(batch.joined())
         roomChanges.settle(batch.joined())
-        // Until the held effects are carried out, new inputs are only queued, so that they cannot overtake these
-        // effects.
+        // Only queue new inputs until the held effects are carried out, so that they cannot overtake these effects.
         isPumping = true
         let settled = queue.settle(results.map { $0 == nil })
         let lost = sockets(of: settled.failures)
@@ -286,9 +286,9 @@ final class HubRunner {
         for (failure, error) in zip(settled.failures, results.compactMap { $0 }) { fail(failure, error) }
         flushes.flush()
         isPumping = false
-        // If commits follow each other without a pause, this is the only place where timers can run.
+        // Handle due timers here: if commits follow each other without a pause, timers can run nowhere else.
         run { handleTimers() }
-        // The others wait for a later batch.
+        // Call only the functions whose transactions have been settled. The others wait for a later batch.
         let waiting = afterCommit.filter { queue.isSettled(before: $0.number) }
         afterCommit.removeAll { queue.isSettled(before: $0.number) }
         for waiter in waiting { waiter.body() }

@@ -26,9 +26,11 @@ struct IdentityBans: Equatable, Sendable {
         return difference
     }
 
-    /// Returns the first active ban of a person: the stored one, or one of these identities, which may be newer.
+    /// Returns the first active ban of a person: the stored one, or one in memory of these identities, which may be
+    /// newer.
     ///
-    /// An expired ban must not hide an active one: the list of bans is read again only when another process changes it.
+    /// Checks all of them, because an expired ban must not hide an active one: the list in memory can contain expired
+    /// bans, since it is read again only when another process changes it.
     func active(stored: Ban?, _ identities: [IdentityID], at now: Timestamp) -> Ban? {
         let candidates = [stored] + identities.map { bans[$0] }
         return candidates.lazy.compactMap { $0 }.first { $0.isActive(at: now) }

@@ -5,7 +5,7 @@ import Signaling
 
 /// The media plane's metrics. The router counts, and this type exports the totals on each scrape.
 ///
-/// For one version, each total is also exported under its old name, a gauge without `_total`.
+/// Until the next version, each total is also exported under its old name: as a gauge without `_total`.
 struct MediaMetrics: Sendable {
     private static let meanings = [
         "confab_media_packets_received": "Media packets from publishers.",
@@ -30,7 +30,7 @@ struct MediaMetrics: Sendable {
         MediaWait.label: "Time from a media packet's arrival until it was forwarded: oldest packet of each wake-up.",
     ]
 
-    /// Help texts, by metric name.
+    /// Help texts, keyed by metric name.
     static let help = meanings.reduce(into: [String: String]()) { help, entry in
         help[entry.key + "_total"] = entry.value
         help[entry.key] = "Deprecated, removed in the next version. Use \(entry.key)_total."

@@ -16,8 +16,8 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         /// Storage is looking up the identity. Messages received meanwhile wait in `early`.
         case admitting(early: [[UInt8]])
         case open(SocketID)
-        /// The hub was requested to remove the client. It closes the socket after all earlier messages are committed.
-        /// Until then, the client's messages are ignored.
+        /// The hub was asked to remove the client. The hub closes the socket after all earlier messages are
+        /// committed. Until then, the client's messages are ignored.
         case expelled(SocketID)
         case closed
     }
@@ -33,7 +33,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     private let origin: String?
     private let gateway: Gateway
     private var state = State.closed
-    /// Nil after the connection is closed.
+    /// The WebSocket that carries the messages; nil after it is closed.
     private var webSocket: WebSocketHandler?
 
     init(gateway: Gateway, address: IPAddress, origin: String?) {
@@ -69,7 +69,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         }
         state = .awaitingHello(timeout: timeout)
         let refusal = refusal(at: .upgrade)
-        // A refused socket counts against its address's limit until it is closed.
+        // Register even a refused socket, so that it counts against its address's limit until it is closed.
         gateway.register(self)
         if let refusal { refuse(refusal) }
     }
@@ -126,7 +126,8 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         }
     }
 
-    /// Closes the socket with the error. A draining server sends no message: clients reconnect after 1001.
+    /// Closes the socket with the error. A draining server sends no error message, only close code 1001, after which
+    /// clients reconnect.
     private func refuse(_ error: WireError) {
         switch error.code {
         case .draining: close(.goingAway, error.message)

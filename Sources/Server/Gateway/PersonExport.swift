@@ -7,7 +7,7 @@ import NIOHTTPTypesHTTP1
 import Signaling
 import Wire
 
-/// `GET /v1/person`: exports all data stored about the owner of an identity secret or user token, as a JSON download.
+/// `GET /v1/person`: lets the owner of an identity secret or user token download all data stored about them, as JSON.
 ///
 /// It enforces authorization, rate limits and allowed origins. The data comes from storage. It contains no locations,
 /// because they are never stored.

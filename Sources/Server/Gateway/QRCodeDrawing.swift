@@ -58,7 +58,8 @@ struct QRCodeDrawing: Sendable {
 }
 
 extension QRCode {
-    /// The code as an SVG image with its quiet zone. One path draws a rectangle for each run of dark modules.
+    /// The code as an SVG image with its quiet zone. A single path draws one rectangle for each run of dark modules
+    /// in a row.
     var svg: String {
         var path = ""
         for row in 0..<size {

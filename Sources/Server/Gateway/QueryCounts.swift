@@ -7,8 +7,8 @@ import Wire
 /// A query counts from the event that causes it until its answer is handled, including the time that it waits for a
 /// commit.
 struct QueryCounts {
-    /// Maximum number of queries. A query takes a fraction of a millisecond on one of a few database readers, so more queries
-    /// mean a flood.
+    /// Maximum number of queries. A query takes a fraction of a millisecond on one of a few database readers, so only
+    /// a flood causes more.
     static let maxOfAll = 2048
     static let maxOfPerson = 16
     /// Maximum number of queries per address: an eighth of all. Hundreds of clients at one address rarely send queries

@@ -36,7 +36,8 @@ struct Routes: Sendable {
                 )
             }
             router.get("/lan") { request, _ in
-                // The router ignores a slash at the end, and the page has relative references.
+                // The router ignores a slash at the end of the path. Redirect, because the page's relative references
+                // would be wrong there.
                 guard request.uri.path.hasSuffix("/") else { return files.page("app/lan/index.html") }
                 return Response(status: .permanentRedirect, headers: [.location: "../lan"])
             }

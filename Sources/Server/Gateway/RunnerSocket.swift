@@ -5,7 +5,7 @@ import Wire
 protocol RunnerSocket: AnyObject {
     /// The account of the client's address; nil for a closed socket.
     var slot: AddressBudgets.Slot? { get }
-    /// Updates the count of queued bytes, after messages that wait for a commit were added.
+    /// Called after messages that wait for a commit were added: updates the count of queued bytes.
     func queueChanged()
     /// Queues one message. `flush` sends it.
     func write(_ bytes: [UInt8])
@@ -22,7 +22,7 @@ protocol RunnerSocket: AnyObject {
 extension RunnerSocket {
     func reply(_ reply: ResourceReply) {}
     func answer(_ reply: RoomReply) {}
-    // WHIP and WHEP resources have no queue.
+    // Sockets without a send queue, such as WHIP and WHEP resources, need neither function.
     func drop() {}
     func queueChanged() {}
 }

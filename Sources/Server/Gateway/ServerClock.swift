@@ -26,7 +26,7 @@ final class ServerClock: Sendable {
     /// The time of day: for tokens, bans, and all times that are stored or sent.
     var wallNow: Timestamp { moment.wall }
 
-    /// Both times, as the rules need them.
+    /// Both times in the form that the rules need.
     var moment: Moment {
         let (awake, total) = (source.awake(), source.total())
         return judge.withLock { judge in
@@ -51,7 +51,7 @@ struct ClockReading: Equatable, Sendable {
     var wall: Timestamp
     /// The time since a fixed moment, excluding the time that the machine slept. Timers use this clock.
     var awake: Duration
-    /// The same, including the time that the machine slept.
+    /// The time since the same moment, including the time that the machine slept.
     var total: Duration
 }
 
@@ -64,7 +64,7 @@ struct ClockSource: Sendable {
     var reading: ClockReading { ClockReading(wall: wall(), awake: awake(), total: total()) }
 
     static let system: ClockSource = {
-        // The fixed moment can be any.
+        // The fixed moment of these clocks can be any; use the time when this code first runs.
         let (awake, total) = (SuspendingClock.now, ContinuousClock.now)
         return ClockSource(
             wall: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)) },
@@ -74,23 +74,26 @@ struct ClockSource: Sendable {
 
 /// Decides which time of day the server uses.
 ///
-/// The server's time of day runs on the clock that nobody can set, plus a correction. Differences to the system's wall
-/// clock change the correction: a difference of at most ``tolerance`` immediately, because NTP constantly corrects
-/// clocks in small steps, and a larger one after it has lasted for ``adoptionTime``. A clock that is wrong for a few
-/// seconds thus has no effect. Stored data is deleted because of its age only if there was no jump for
-/// ``confirmationTime``.
+/// The server's time of day is the reading of a clock that nobody can set, plus a correction. Differences to the
+/// system's wall clock change the correction: a difference of at most ``tolerance`` immediately, because NTP
+/// constantly corrects clocks in small steps, and a larger one after it has lasted for ``adoptionTime``. A clock that
+/// is wrong for a few seconds thus has no effect. Stored data is deleted because of its age only if there was no jump
+/// for ``confirmationTime``.
 struct WallClockJudge: Equatable, Sendable {
     /// How often to compare the clocks.
     static let lookInterval: Duration = .seconds(5)
-    /// The largest difference that does not count as a jump. Tokens are accepted from clocks that differ by more.
+    /// The largest difference that does not count as a jump. It is harmless: tokens are accepted even if the issuer's
+    /// clock differs by more.
     static let tolerance: Duration = .seconds(1)
-    /// How long a jump must last until it is adopted. It is longer than a mistake that is corrected immediately. It is
-    /// short, because valid tokens are rejected until then if the clock was wrong before.
+    /// How long a jump must last until it is adopted. The time is long enough to skip a mistake that is corrected
+    /// immediately. It is short, because if the clock was wrong before the jump, valid tokens are rejected until the
+    /// jump is adopted.
     static let adoptionTime: Duration = .seconds(30)
     /// How long the clock must have been steady until stored data may be deleted because of its age. A machine without
     /// a battery-backed clock gets the time from the network within minutes.
     static let confirmationTime: Duration = .seconds(3600)
 
+    /// What a comparison of the clocks found.
     enum Event: Equatable, Sendable {
         /// The system's clock differs by this much from the server's time, which is not changed yet.
         case jumped(Duration)
@@ -100,6 +103,7 @@ struct WallClockJudge: Equatable, Sendable {
         case adopted(Duration)
     }
 
+    /// A difference to the system's clock that is not adopted yet.
     private struct Jump: Equatable, Sendable {
         var correction: Duration
         var since: Duration
@@ -124,7 +128,7 @@ struct WallClockJudge: Equatable, Sendable {
         let measured = (reading.wall - start.wall) - (reading.total - start.total)
         let difference = measured - correction
         guard difference.magnitude > Self.tolerance else {
-            // Readings are whole milliseconds, so a smaller difference is not significant.
+            // Readings are whole milliseconds, so ignore differences of up to a millisecond.
             if difference.magnitude > .milliseconds(1) { correction = measured }
             defer { jump = nil }
             return jump == nil ? nil : .returned

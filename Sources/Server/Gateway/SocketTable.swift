@@ -1,10 +1,10 @@
 import Signaling
 import Wire
 
-/// The open sockets by id, and the people on them.
+/// The open sockets, and the people whose clients use them.
 struct SocketTable {
     private var sockets: [SocketID: any RunnerSocket] = [:]
-    /// The people on native sockets. Only their changes are stored.
+    /// The people on native sockets. Clients of other protocols cause no stored changes of their own.
     private var people: [SocketID: IdentityID] = [:]
     private var socketsOfPeople: [IdentityID: Set<SocketID>] = [:]
 

@@ -11,6 +11,7 @@ import Foundation
 
 /// The files of the web app: compiled into the executable, or read from a directory during development.
 struct WebFiles: Sendable {
+    /// A file with the headers that depend on its contents.
     struct File: Sendable {
         var body: ByteBuffer
         var type: String
@@ -51,7 +52,7 @@ struct WebFiles: Sendable {
 
     private static let folders = ["app", "lib", "socket.io"]
 
-    /// Returns the name of the file at a path; nil if there is none, or if it is the page of a way in that is off.
+    /// Returns the name of the file at a path; nil if there is none, or if it is the page of a feature that is off.
     static func name(of path: String, _ features: [Feature]) -> String? {
         guard let name = name(of: path) else { return nil }
         if name == frontPage, features.count == 1 { return features[0].page }
@@ -87,9 +88,10 @@ struct WebFiles: Sendable {
         return parts.count == 3 && parts[1] == "room" && !parts[2].isEmpty
     }
 
-    /// Returns where the page is if the path is its address and a slash, which people and programs add; otherwise nil.
+    /// If the path is the address of a page with an additional slash, as people and programs write it, returns the
+    /// page's address; otherwise nil.
     ///
-    /// The reference is relative, because a proxy may serve this server below a path of its own.
+    /// The result is relative, because a proxy may serve this server below another path.
     static func redirection(path: String, query: String?, _ features: [Feature]) -> String? {
         guard path.hasSuffix("/") else { return nil }
         let address = String(path.dropLast())
@@ -99,8 +101,8 @@ struct WebFiles: Sendable {
         return "../\(segment)" + (query.map { "?\($0)" } ?? "")
     }
 
-    /// Returns the address of the page whose file has this path. A page has relative references, which are right only at its
-    /// address.
+    /// Returns the address of the page whose file has this path. Requests for the file are redirected to this
+    /// address, because the page's relative references are right only there.
     static func address(ofPageFile path: String) -> String? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 4, parts[1] == "app", parts[3] == "index.html" else { return nil }
@@ -116,7 +118,7 @@ struct WebFiles: Sendable {
         folders.contains { path.hasPrefix("/\($0)/") } ? String(path.dropFirst()) : nil
     }
 
-    /// Pages list all features. Replaces the list by those that are on.
+    /// The embedded pages list all features. Replaces this list with the features that are on.
     private static func page(_ bytes: [UInt8], _ features: [Feature]) -> [UInt8] {
         let attribute = { (features: [Feature]) in
             "data-features=\"\(features.map(\.rawValue).joined(separator: " "))\""
@@ -145,8 +147,9 @@ struct WebFiles: Sendable {
         }
     }
 
-    /// Blocks scripts, connections and other content from other origins, and embedding in frames of all but these origins.
-    /// `'self'` covers WebSockets to the same host and port too (CSP 3 §6.7.2.8; Safari since 15.4).
+    /// Returns a policy that blocks scripts, connections and other content from other origins, and that allows only
+    /// this server and the given origins to show the page in a frame. `'self'` covers WebSockets to the same host and
+    /// port too (CSP 3 §6.7.2.8; Safari since 15.4).
     static func contentSecurityPolicy(framedBy origins: [String]) -> String {
         let ancestors = origins.isEmpty ? "'none'" : (["'self'"] + origins).joined(separator: " ")
         return [
@@ -162,7 +165,7 @@ struct WebFiles: Sendable {
             .contentType: file.type, .eTag: file.tag, .cacheControl: "no-cache",
             .contentSecurityPolicy: contentSecurityPolicy(framedBy: framers), .xContentTypeOptions: "nosniff",
         ]
-        // For browsers that do not know `frame-ancestors`. It cannot name origins.
+        // Add this for browsers that do not know `frame-ancestors`. The header cannot name origins.
         if framers.isEmpty { headers[HTTPField.Name("X-Frame-Options")!] = "DENY" }
         headers[HTTPField.Name("Referrer-Policy")!] = "no-referrer"
         return headers
@@ -183,11 +186,11 @@ struct WebFiles: Sendable {
             )
         }
         var headers = Self.headers(of: file, framedBy: Self.isRoom(request.uri.path) ? origins : [])
-        // Only one page uses the location.
+        // Allow only the page for people nearby to use the location.
         let usesLocation = Self.name(of: request.uri.path, features) == Feature.nearby.page
         let geolocation = usesLocation ? "geolocation=(self)" : "geolocation=()"
         headers[HTTPField.Name("Permissions-Policy")!] = "camera=(self), microphone=(self), \(geolocation)"
-        // Pages of other origins may load the SDK. The WebSocket checks their origin.
+        // Let pages of other origins load the SDK. Their origin is checked when they open the WebSocket.
         if request.uri.path.hasPrefix("/lib/") { headers[.accessControlAllowOrigin] = "*" }
         if request.headers[.ifNoneMatch] == file.tag { return Response(status: .notModified, headers: headers) }
         return Response(status: .ok, headers: headers, body: .init(byteBuffer: file.body))

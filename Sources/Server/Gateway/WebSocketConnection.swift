@@ -9,6 +9,7 @@ import Wire
 /// `finishTurn`. Invariants: after `close` there is only `disconnected`, once, and after the server's close frame
 /// nothing is sent or delivered.
 struct WebSocketConnection {
+    /// An event that the state machine handles.
     enum Input: Equatable {
         /// The channel is ready to read more.
         case read(isCongested: Bool)
@@ -18,7 +19,7 @@ struct WebSocketConnection {
         case turn
         /// The peer closed its side of the connection without a close frame.
         case inputEnded
-        /// Once per ping interval.
+        /// The gateway's timer fired, which happens once per ping interval.
         case tick(dropAfter: Int?, isCongested: Bool)
         /// The number of bytes that are queued because the peer does not read.
         case unsent(Int)
@@ -30,6 +31,7 @@ struct WebSocketConnection {
         case inactive
     }
 
+    /// A step that the shell carries out.
     enum Output: Equatable {
         case send(FrameReader.Opcode, [UInt8])
         case flush
@@ -51,7 +53,7 @@ struct WebSocketConnection {
     /// Input from the peer.
     enum Event: Equatable {
         case text([UInt8])
-        /// A frame without a message: a pong or a fragment.
+        /// A frame that completes no message: a pong or a fragment.
         case noMessage
         /// A ping. Answer it with a pong.
         case ping([UInt8])
@@ -75,7 +77,7 @@ struct WebSocketConnection {
         case disconnected
     }
 
-    /// The state of the received bytes.
+    /// What happens with the bytes that were received.
     private enum Intake: Equatable {
         case parsing(then: Next)
         /// Frames wait for the next turn of the event loop. Nothing is read until then.
@@ -84,7 +86,7 @@ struct WebSocketConnection {
         case failed(then: Next)
     }
 
-    /// The action after the waiting frames.
+    /// What to do after the waiting frames were handled.
     private enum Next: Equatable { case nothing, read, close }
 
     /// Frames handled per turn of the event loop, so that a flood cannot starve other connections.
@@ -92,9 +94,9 @@ struct WebSocketConnection {
     /// Limit for pings, pongs and unfinished fragments per ping interval. Such frames cost as much as messages, but the rate
     /// limits in the rules do not count them.
     static let idleFramesPerInterval = 500
-    /// Maximum number of bytes read after the server's close frame. The server waits for the peer's close frame to make
-    /// sure that the peer receives its own, because closing a socket with unread input resets the connection. Only data
-    /// already in flight should arrive.
+    /// Maximum number of bytes read after the server's close frame. The server keeps reading until the peer's close
+    /// frame arrives, because closing a socket with unread input resets the connection, and the peer might lose the
+    /// server's close frame. Only data already in flight should arrive.
     static let bytesAfterClose = 256 << 10
 
     /// Limit of the send queue, in bytes.
@@ -141,7 +143,7 @@ struct WebSocketConnection {
             framesLeft = Self.framesPerTurn
             return []
         case .inputEnded:
-            // The connection was dropped. Frames that arrived before are still handled.
+            // The peer dropped the connection. Close it now, or after the waiting frames are handled.
             guard case .waiting = intake else { return close() }
             intake = .waiting(then: .close)
             return []
@@ -188,6 +190,7 @@ struct WebSocketConnection {
         return nil
     }
 
+    /// A violation of RFC 6455, with the code and reason with which to close.
     private struct Violation: Error {
         let code: CloseCode
         let reason: String
@@ -225,7 +228,8 @@ struct WebSocketConnection {
         case .close(let code):
             state = .received
             let code = CloseCode(rawValue: code)
-            // Answer with the same code (RFC 6455 §5.5.1). 1005 means that there was no code, and cannot be sent.
+            // Answer with the same code (RFC 6455 §5.5.1), except 1005: it means that the frame had no code, and must
+            // not be sent.
             return .closed(code, answer: code == .noStatus ? .normal : code)
         case .violation(let code, let reason):
             return fail(Violation(code: CloseCode(rawValue: code), reason: reason))
@@ -287,7 +291,7 @@ struct WebSocketConnection {
 
     private mutating func tick(dropAfter missed: Int?, isCongested: Bool) -> [Output] {
         guard canSend else { return [] }
-        // While the socket is not read, its pongs are not received.
+        // Do not count the unanswered pings: while the socket is not read, its pongs are not received.
         if isCongested { unanswered = 0 }
         if let missed, unanswered >= missed { return [.noAnswer(pings: unanswered)] + close() }
         unanswered += 1
@@ -297,7 +301,7 @@ struct WebSocketConnection {
 
     private mutating func close(_ code: CloseCode, _ reason: String) -> [Output] {
         guard canSend else { return [] }
-        // A control frame carries at most 125 bytes (RFC 6455 §5.5).
+        // Shorten the reason, because a control frame carries at most 125 bytes (RFC 6455 §5.5).
         let payload = [UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)] + reason.utf8.prefix(120)
         let frame = [Output.send(.close, payload), .flush]
         if state == .received { return frame + close() }

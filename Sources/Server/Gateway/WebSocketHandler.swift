@@ -39,12 +39,12 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
 
-    /// The channel reports that it is not writable if more than `high` bytes are queued. The value is small, because
-    /// `bufferedBytes` only counts beyond it.
+    /// The channel is not writable while more than `high` bytes are queued. The value is small, because
+    /// `bufferedBytes` is 0 while the channel is writable.
     private static let bufferMarks = ChannelOptions.Types.WriteBufferWaterMark(low: 4 << 10, high: 8 << 10)
 
     private let gateway: Gateway
-    /// Nil after the connection is closed.
+    /// The receiver of messages and events; nil after the connection is closed.
     private var user: (any WebSocketUser)?
     private var connection: WebSocketConnection
     private var context: ChannelHandlerContext?
@@ -89,7 +89,8 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     func resumeReading() { handle(.read(isCongested: false)) }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The end of the input matters only to the WebSocket. The router's handlers may be behind it in the pipeline.
+        // Do not pass on the end of the input: the router's handlers may be behind the WebSocket in the pipeline, and
+        // it does not concern them.
         if case ChannelEvent.inputClosed = event { return handle(.inputEnded) }
         context.fireUserInboundEventTriggered(event)
     }
@@ -128,7 +129,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         case .close: context?.close(promise: nil)
         case .noAnswer(let pings): gateway.logger.debug("Socket dropped: no answer to \(pings) pings")
         case .tooSlow(let unsent):
-            // The client may resume, and then gets the missing messages or a snapshot.
+            // Nothing is lost: the client may resume, and then gets the missing messages or a snapshot.
             gateway.metrics.droppedForBackpressure.increment()
             gateway.logger.info("Socket closed: the client reads too slowly (\(unsent) bytes queued)")
         case .disconnected:
@@ -179,7 +180,8 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
 
     /// The number of bytes waiting to be sent; 0 if there are few.
     var bufferedBytes: Int {
-        // Reading the option is slow, and most sockets have nothing to send.
+        // Read the option only if the channel is not writable, because reading it is slow and most sockets have
+        // nothing to send.
         guard let context, !context.channel.isWritable else { return 0 }
         return (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }

@@ -23,7 +23,8 @@ enum WebSocketUpgrade {
         return headers
     }
 
-    /// Returns whether the request's protocol uses a subprotocol. Socket.IO and PerchRTC use none.
+    /// Returns whether the protocol at the request's path uses a WebSocket subprotocol. Socket.IO and PerchRTC use
+    /// none.
     private static func usesSubprotocol(_ request: HTTPRequestHead) -> Bool {
         SocketIORequest.webSocketID(uri: request.uri) == nil && PerchHTTPRequest.socket(uri: request.uri) == nil
     }

@@ -20,7 +20,7 @@ public struct LocalCertificateAuthority: Sendable {
         public var authorityPEM: String
         /// The authority's certificate in DER, which all phones can open.
         public var authorityDER: [UInt8]
-        /// The server's certificate. The TLS server does not send the authority's.
+        /// The server's certificate, without the authority's certificate, which the TLS server does not send.
         public var certificatePEM: String
         public var privateKeyPEM: SecretText
         /// The names and addresses in the certificate, in the same order.
@@ -60,8 +60,8 @@ public struct LocalCertificateAuthority: Sendable {
     ) throws(DataDirectoryError) -> Material {
         try PrivateFiles.makeDirectory(directory)
         let authority = try openAuthority(hostName: hostName, now: now)
-        // A clock that is behind the authority's creation time is wrong. It must not lead to a certificate that has
-        // already expired.
+        // If the clock is behind the authority's creation time, it is wrong. Use the creation time, so that the
+        // certificate has not expired when the clock is corrected.
         let now = max(now, authority.certificate.notValidBefore + Self.backdating)
         let subjects = Self.subjects(addresses: addresses, hostName: hostName)
         let path = directory + "/server.pem"

@@ -32,7 +32,7 @@ struct QRMatrix {
         for row in centers {
             for column in centers where !isFinderCorner(row, column) { drawAlignment(row, column) }
         }
-        // Reserve the modules. Their values depend on the mask.
+        // Reserve the modules of the format information. Their values depend on the mask, which is chosen later.
         drawFormat(errorCorrection: .low, mask: 0)
         drawVersion()
     }

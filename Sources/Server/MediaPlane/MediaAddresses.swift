@@ -56,7 +56,7 @@ struct MediaAddresses: Equatable, Sendable {
             bound = [configured]
         } else {
             bound = [configured.isIPv4 ? .anyIPv4 : .anyIPv6]
-            // Link-local addresses would need a scope.
+            // Skip link-local addresses: a socket needs a scope to bind to one.
             let family = local.filter { $0.isIPv4 == configured.isIPv4 && !$0.isLinkLocal }
             answering = Array(family.prefix(Self.maxAnswering))
             notes.append(

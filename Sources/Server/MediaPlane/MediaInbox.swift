@@ -10,6 +10,7 @@ import SFU
 final class MediaInbox: Sendable {
     typealias Request = @Sendable (Router) -> Bool
 
+    /// The state that the lock protects.
     private struct State {
         var requests: [Request] = []
         var isClosed = false

@@ -9,6 +9,7 @@ import SFU
 ///
 /// It makes no decisions about media. Invariant: everything here runs on the loop's thread. Other threads use the inbox.
 final class MediaLoop: MediaSink {
+    /// The sockets of the loop.
     struct Sockets: Sendable {
         /// UDP sockets. The index is the socket number in `Path`.
         var datagram: [(descriptor: Int32, isIPv6: Bool)] = []
@@ -24,8 +25,8 @@ final class MediaLoop: MediaSink {
     /// How long requests may run before packets are handled. The largest description takes 4 ms, most requests take 0.1
     /// ms.
     private static let requestTime = MediaInterval.milliseconds(2)
-    /// How late the router's tick may run if no packet wakes the loop earlier. A wake-up costs more than the work of a
-    /// tick.
+    /// Maximum delay of the router's tick if no packet wakes the loop earlier. The delay saves wake-ups, each of
+    /// which costs more than the work of a tick.
     private static let tickSlack = MediaInterval.milliseconds(10)
     /// The first tag for TCP connections. Lower tags are UDP sockets and listeners.
     private static let firstConnection: UInt32 = 1 << 16
@@ -168,7 +169,8 @@ final class MediaLoop: MediaSink {
             }
         }
         guard descriptor >= 0 else {
-            // A pending connection keeps the listener readable, so polling it again immediately would spin.
+            // Pause the listener: the pending connection keeps it readable, so polling it again immediately would be
+            // a busy loop.
             if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { pauseListener(index) }
             return
         }
@@ -179,7 +181,7 @@ final class MediaLoop: MediaSink {
         }
         SocketOptions.configureStream(descriptor)
         let number = nextConnection
-        // Connection numbers repeat after 4 billion connections.
+        // The numbers repeat after 4 billion connections.
         nextConnection = nextConnection < Self.wakeTag - 1 ? nextConnection + 1 : Self.firstConnection
         let path = Path(socket: number, isTCP: true, remote: remote)
         connections[number] = StreamConnection(descriptor: descriptor, path: path, now: now)
@@ -255,7 +257,7 @@ final class MediaLoop: MediaSink {
         if let memory = arena.prepare(capacity) { return memory }
         sendDatagrams()
         if let memory = arena.prepare(capacity) { return memory }
-        // The server never sends packets this long. Data written here is discarded.
+        // Packets this long do not occur. If one does, the data written to this memory is discarded.
         return scratch
     }
 
@@ -295,17 +297,18 @@ final class MediaLoop: MediaSink {
 }
 
 extension TransportAddress {
+    /// Which block contains two addresses, from none to the smallest.
     enum Nearness: Int, Comparable {
         case other
         /// Both are in the same IPv6 /56.
         case wideBlock
-        /// The same IPv4 address, or in the same IPv6 /64.
+        /// Both are the same IPv4 address, or are in the same IPv6 /64.
         case block
 
         static func < (left: Nearness, right: Nearness) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// Returns the smallest block of `IPAddress` that contains both addresses.
+    /// Returns which of the blocks of `IPAddress` contains both addresses, the smallest if there are several.
     func nearness(to other: TransportAddress) -> Nearness {
         guard isIPv4 == other.isIPv4 else { return .other }
         if isIPv4 { return high == other.high && low == other.low ? .block : .other }

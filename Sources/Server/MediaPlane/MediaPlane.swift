@@ -20,17 +20,18 @@ final class MediaPlane: Sendable {
     private let onEvent: @Sendable (MediaEvent) -> Void
     private let pulse = Mutex(MediaHeartbeat())
 
+    /// The settings from the configuration, and this machine's addresses.
     struct Settings: Sendable {
         var port: Int
         var address: IPAddress?
         var publicHost: String?
         /// This machine's addresses, the most reachable first.
         var local: [IPAddress] = []
-        /// Whether to choose the layers for subscribers by the available bandwidth of their connections.
+        /// Whether to choose the layers for subscribers according to the available bandwidth of their connections.
         var controlsCongestion = false
         /// The maximum number of publishers of a session whose audio is forwarded; nil for all.
         var loudestStreams: Int?
-        /// The limits on the bitrate sent for one session, and in total, in bits per second; nil for none.
+        /// The maximum bitrate sent for one session, and the maximum in total, in bits per second; nil for no limit.
         var sessionBitrate: Int?
         var totalBitrate: Int?
         /// Maximum number of TCP connections.
@@ -136,7 +137,7 @@ final class RunningMedia: Sendable {
     init(_ settings: MediaPlane.Settings) throws {
         let receiver = NIOLockedValueBox<Receiver?>(nil)
         self.receiver = receiver
-        // No events are lost: there are none before the first command, and commands follow after the receiver is set.
+        // No events are lost: the first command is sent after the receiver is set, and there are no events before it.
         plane = try MediaPlane(settings) { event in receiver.withLockedValue { $0 }?(event) }
     }
 

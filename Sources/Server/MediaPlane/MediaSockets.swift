@@ -73,7 +73,8 @@ struct MediaSockets {
     }
 
     /// Opens the sockets that share the port of the wildcard socket. Each datagram goes to the socket of its
-    /// destination address. The wildcard socket handles an address that has just disappeared.
+    /// destination address. The wildcard socket receives datagrams for all other addresses, and sends for an address
+    /// that has just disappeared.
     private mutating func openAnswering(_ addresses: MediaAddresses) {
         // Allow sharing of the port only now, and only for these sockets: it must be an error if another program uses
         // the port.

@@ -12,14 +12,16 @@ import Darwin
 /// The free space of the data directory.
 ///
 /// A file system may take long to answer, so it is queried on a separate thread, by one caller at a time, and the
-/// result is cached for a while. `/ready` is public: more requests must not mean more work.
+/// result is cached for a while. `/ready` is public, so more requests for it must not cause more work.
 final class DiskSpace: Sendable {
+    /// The latest result.
     private struct State {
         var free: Answer = .unknown
         var readAt: ContinuousClock.Instant?
         var isReading = false
     }
 
+    /// What the file system answered.
     private enum Answer {
         /// Not queried yet.
         case unknown

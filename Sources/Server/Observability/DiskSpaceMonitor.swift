@@ -8,14 +8,15 @@ struct DiskSpaceMonitor: Service {
     /// The free space in bytes below which the disk counts as nearly full.
     let mark: Int
     let logger: Logger
-    /// Budgets limit how much can be stored between two measurements. Files in rooms are measured separately.
+    /// The time between two measurements. Budgets limit how much can be stored in between. Before each upload of a
+    /// file, the disk is measured separately.
     var interval: Duration = .seconds(4)
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var wasLow = false
             while !Task.isCancelled {
-                // `Readiness` reports file system errors.
+                // Report nothing if the space cannot be measured: `Readiness` reports file system errors.
                 if let free = await gateway.measureDisk() {
                     let isLow = free < mark
                     if isLow != wasLow { report(isLow, free) }

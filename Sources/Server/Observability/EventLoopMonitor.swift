@@ -7,7 +7,8 @@ import NIOCore
 /// the media loop. It also notifies the supervisor that the event loop runs: if the loop is stuck, the notifications
 /// stop and the supervisor restarts the server. Used only on the gateway's loop.
 final class EventLoopMonitor {
-    /// Short enough to notice stalls between two scrapes, and long enough to cause no load.
+    /// The maximum time between two checks: short enough to notice stalls between two scrapes, and long enough to
+    /// cause no load.
     private static let longestPeriod = TimeAmount.milliseconds(500)
 
     private let eventLoop: any EventLoop
@@ -19,7 +20,7 @@ final class EventLoopMonitor {
     init(eventLoop: any EventLoop, metrics: GatewayMetrics, media: MediaPlane?, supervisor: Supervisor?) {
         (self.eventLoop, self.metrics, self.media) = (eventLoop, metrics, media)
         self.supervisor = supervisor?.watchdogTimeout == nil ? nil : supervisor
-        // sd_watchdog_enabled(3) recommends half of the timeout.
+        // Report at least twice per timeout, as sd_watchdog_enabled(3) recommends.
         let half = supervisor?.watchdogTimeout.map { TimeAmount.nanoseconds($0 / 2) }
         period = max(.milliseconds(1), min(Self.longestPeriod, half ?? Self.longestPeriod))
     }

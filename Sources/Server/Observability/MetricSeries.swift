@@ -9,6 +9,7 @@ protocol MetricSeries: AnyObject, Sendable {
     func write(to text: inout String)
 }
 
+/// The type of a metric in Prometheus's format.
 enum MetricKind: Equatable {
     case counter, floatingPointCounter, gauge, histogram, timer
 
@@ -21,6 +22,7 @@ enum MetricKind: Equatable {
     }
 }
 
+/// A counter of whole numbers.
 final class CounterSeries: MetricSeries, CounterHandler {
     let family: String
     let labels: MetricLabels
@@ -32,7 +34,7 @@ final class CounterSeries: MetricSeries, CounterHandler {
     }
 
     func increment(by amount: Int64) {
-        // Prometheus treats a decrease as a restart of the process.
+        // Ignore negative amounts: Prometheus treats a decrease as a restart of the process.
         if amount > 0 { value.wrappingAdd(amount, ordering: .relaxed) }
     }
 
@@ -41,6 +43,7 @@ final class CounterSeries: MetricSeries, CounterHandler {
     func write(to text: inout String) { text += "\(family)\(labels.text) \(value.load(ordering: .relaxed))\n" }
 }
 
+/// A counter of fractions, such as seconds.
 final class FloatingPointCounterSeries: MetricSeries, FloatingPointCounterHandler {
     let family: String
     let labels: MetricLabels

@@ -23,7 +23,7 @@ struct MetricsEndpoint: Service {
     func run() async throws {
         let host = configuration.host
         var logger = logger
-        // Hummingbird logs that it listens, as it does for the public port.
+        // Hummingbird logs that it listens, with the same message as for the public port. This distinguishes the two.
         logger[metadataKey: "serves"] = "metrics"
         let ready = self.logger
         let application = Application(

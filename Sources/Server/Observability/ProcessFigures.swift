@@ -21,7 +21,7 @@ struct ProcessFigures: Equatable, Sendable {
             cpuSeconds: Double(stat.cpuTicks) / ticksPerSecond,
             residentBytes: stat.residentPages * Int(max(1, sysconf(Int32(_SC_PAGESIZE)))),
             startedAt: bootTime + Double(stat.startTicks) / ticksPerSecond,
-            // Listing the directory needs a descriptor too.
+            // Subtract the descriptor that listing the directory uses.
             openDescriptors: max(0, descriptors - 1), maxDescriptors: maxDescriptors)
     }
 
@@ -52,7 +52,7 @@ struct ProcessStat: Equatable, Sendable {
     var startTicks: Int
     var residentPages: Int
 
-    /// Returns nil for text of another form.
+    /// Parses the text of the file. Returns nil if it has another form.
     init?(_ text: String) {
         // The second field is the name in parentheses, which may contain spaces and parentheses itself.
         guard let name = text.lastIndex(of: ")") else { return nil }

@@ -29,12 +29,14 @@ public final class PrometheusMetrics: MetricsFactory {
     /// Upper bounds of recorder buckets: powers of four, which suit bytes, queue lengths and counts.
     static let recorderBuckets: [Double] = (0...10).map { Double(1 << (2 * $0)) }
 
+    /// All series with the same name.
     private struct Family {
         var kind: MetricKind
         var help: String?
         var series: [MetricLabels: Entry] = [:]
     }
 
+    /// A series and its number of uses.
     private struct Entry {
         var series: any MetricSeries
         /// Number of metric objects with these labels. They share the series, which is removed with the last of them.
@@ -46,8 +48,9 @@ public final class PrometheusMetrics: MetricsFactory {
     private let buckets: [String: [Double]]
 
     /// - Parameters:
-    ///   - help: Help sentences, by the metric's label in code.
-    ///   - buckets: Upper bounds of histograms, by label. Ascending, and in seconds for timers.
+    ///   - help: Help sentences, keyed by the metric's label in code.
+    ///   - buckets: Upper bounds of histograms, keyed by label. They must be ascending, and are in seconds for
+    ///     timers.
     public init(help: [String: String] = [:], buckets: [String: [Double]] = [:]) {
         self.help = help
         self.buckets = buckets
@@ -140,6 +143,7 @@ public final class PrometheusMetrics: MetricsFactory {
     }
 }
 
+/// A counter that is not exported.
 private final class IgnoredFloatingPointCounter: FloatingPointCounterHandler {
     static let instance = IgnoredFloatingPointCounter()
     func increment(by: Double) {}

@@ -3,6 +3,7 @@ import NIOCore
 /// Whether the server can do its work, for `GET /ready`. `GET /health` reports only whether it is alive. A supervisor
 /// restarts a server that is not alive, and a proxy sends no requests to a server that is not ready.
 struct Readiness: Equatable, Sendable {
+    /// A part of the server that can fail.
     enum Part: String, CaseIterable, Sendable {
         /// Changes can be stored.
         case storage
@@ -29,7 +30,7 @@ struct Readiness: Equatable, Sendable {
 /// Checks whether all parts of the server are ready.
 struct ReadinessCheck: Sendable {
     let gateway: NIOLoopBound<Gateway>
-    /// Nil if media is never routed.
+    /// The media plane; nil if this server does not route media.
     let media: MediaPlane?
     let disk: DiskSpace
 

@@ -61,7 +61,7 @@ public struct Scrubber: Sendable {
             if isExpected || isJSONWebToken(run) || isOwnSecret(run) || isLegacyToken(run, then: bytes[end...]) {
                 result += Array(redacted.utf8)
                 isExpected = false
-                // base64 may continue with these characters.
+                // Skip the rest of the secret, including `=` and `/`, which base64 may contain.
                 index = bytes[end...].firstIndex { !isTokenByte($0) && !"=/".utf8.contains($0) } ?? bytes.count
                 continue
             }

@@ -23,7 +23,7 @@ import Darwin
 ///
 /// It redacts values that look secret. Untrusted text cannot forge a line or control the terminal.
 public struct ServerLogHandler: LogHandler {
-    /// The level of the settings, until it is set for this logger.
+    /// The level that was set for this logger; otherwise the level of the settings.
     public var logLevel: Logger.Level {
         get { ownLevel ?? settings.level }
         set { ownLevel = newValue }
@@ -144,7 +144,7 @@ public struct LogOutput: Sendable {
             while !bytes.isEmpty {
                 let count = bytes.withUnsafeBytes { systemWrite($0) }
                 if count < 0, errno == EINTR { continue }
-                // If standard error is closed, the server must not stop.
+                // Ignore errors: if standard error is closed, the server must not stop.
                 if count <= 0 { return }
                 bytes = bytes.dropFirst(count)
             }
@@ -173,7 +173,7 @@ enum LogTime {
         return "\(padded(year, 4))-\(two(month))-\(two(day))T\(clock).\(padded(rest % 1000, 3))Z"
     }
 
-    /// Howard Hinnant's `civil_from_days`. Years start in March, so the leap day comes last.
+    /// Howard Hinnant's `civil_from_days`. It uses years that start in March, so that the leap day is the last day.
     private static func date(daysSince1970 days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let (era, dayOfEra) = floorDivide(days + 719_468, by: 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36524 - dayOfEra / 146_096) / 365

@@ -18,6 +18,7 @@ protocol PushTransport: Sendable {
 /// checked. The HTTP client then gets one of these addresses and does not resolve the name again, which prevents DNS
 /// rebinding. The certificate is verified against the name. Redirects are not followed.
 actor PushConnections: PushTransport {
+    /// The settings from the configuration.
     struct Settings: Sendable {
         /// Time limit for the whole exchange: DNS lookup, connection and response.
         var timeout: Duration
@@ -30,18 +31,20 @@ actor PushConnections: PushTransport {
 
     /// Maximum addresses to try per request. Large services have a dozen addresses, but usually all of them work or none does.
     private static let maxAttempts = 3
-    /// How long to cache addresses. They rarely change, and a lookup would be the slowest part of a push.
+    /// How long to cache addresses. They rarely change, and looking them up for every push would be its slowest part.
     private static let addressLifetime: Duration = .seconds(60)
     /// Maximum cached names and connections. Browsers use only a few services, but wildcards can match more.
     private static let maxCached = 64
     /// How long to keep idle connections. Apple asks providers to keep connections open.
     private static let idleTimeout: TimeAmount = .minutes(5)
 
+    /// What a connection leads to.
     private struct Target: Hashable {
         var host: String
         var address: IPAddress
     }
 
+    /// A connection that is kept for later requests.
     private struct Connection {
         let client: HTTPClient
         var uses = 0
@@ -186,7 +189,7 @@ actor PushConnections: PushTransport {
         do {
             for try await piece in response.body {
                 body += piece.readableBytesView.prefix(PushResponse.maxBodySize - body.count)
-                // Leaving the loop cancels the rest of the body.
+                // Read no further: leaving the loop cancels the rest of the body.
                 if body.count >= PushResponse.maxBodySize { break }
             }
         } catch {

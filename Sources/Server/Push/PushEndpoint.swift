@@ -11,6 +11,7 @@ public struct PushEndpoint: Hashable, Sendable {
     public let address: String
     let kind: Kind
 
+    /// The kind of service, with the data that sending to it needs.
     enum Kind: Hashable, Sendable {
         /// The browser's public key, 65 bytes, and its authentication secret, 16 bytes (RFC 8291 §2).
         case web(WebPushURL, publicKey: [UInt8], authentication: [UInt8])
@@ -84,7 +85,8 @@ extension PushEndpoint: CustomStringConvertible, CustomReflectable {
 }
 
 /// The URL of a subscription. It comes from an untrusted client and the server connects to it, so parsing is strict: it
-/// accepts only URLs that all parsers interpret in the same feature. The checked host is then the host that is connected to.
+/// accepts only URLs that all parsers interpret in the same way. The server then connects to the host that was
+/// checked.
 struct WebPushURL: Hashable, Sendable {
     /// The host name in lower case.
     let host: String

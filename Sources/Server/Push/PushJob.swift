@@ -18,6 +18,7 @@ final class PushJob: Sendable {
     /// Set when all requests of this job have finished. The next job waits for it.
     let finished = Once<Bool>()
 
+    /// The pauses in progress, and whether the job is superseded.
     private struct State {
         var isSuperseded = false
         var pauses: [UInt64: Task<Void, Never>] = [:]

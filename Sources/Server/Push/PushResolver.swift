@@ -34,14 +34,14 @@ final class SystemResolver: PushResolver {
             answer.settle(Self.lookUp(host))
             lookups.wrappingSubtract(1, ordering: .relaxed)
         }
-        // Nil if the task was canceled. The thread then ends on its own.
+        // The value is nil if the task was canceled. The thread then ends on its own.
         return try await answer.value() ?? { throw CancellationError() }()
     }
 
     private static func lookUp(_ host: String) -> [IPAddress] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
-        // Only return IPv6 addresses if this machine has one.
+        // Return IPv6 addresses only if this machine has an IPv6 address, and IPv4 addresses likewise.
         hints.ai_flags = AI_ADDRCONFIG
         var list: UnsafeMutablePointer<addrinfo>?
         guard getaddrinfo(host, nil, &hints, &list) == 0 else { return [] }
@@ -100,6 +100,7 @@ enum PublicAddresses {
 
 /// A value that is set once, with one task that waits for it and may be canceled.
 final class Once<Value: Sendable>: Sendable {
+    /// Whether the value is set or awaited.
     private enum State {
         case open
         case awaited(CheckedContinuation<Value?, Never>)

@@ -34,6 +34,7 @@ public actor PushSender: Service {
     /// The public key for `welcome.push`; nil if Web Push is off.
     public nonisolated let vapidKey: String?
 
+    /// A call and the person who is notified of it.
     private struct CallOfPerson: Hashable {
         var identity: IdentityID
         var call: CallID
@@ -227,7 +228,7 @@ public actor PushSender: Service {
         case .addressRefused(let host): .refused("\(host) resolves to a private address")
         case .cannotMake(let reason): .refused(reason)
         case .nameUnknown, .timedOut, .unreachable: .again(after: nil)
-        // Cancellation, or an error while encrypting or signing.
+        // The task was canceled, or encrypting or signing failed.
         case nil: error is CancellationError ? .again(after: nil) : .refused("\(error)")
         }
     }

@@ -18,6 +18,7 @@ enum ES256 {
         return text + "." + Base64URL.encode(signature)
     }
 
+    /// A value in the header or the claims of a token.
     enum Claim {
         case text(String)
         /// A time in whole seconds since 1970. Some verifiers reject fractions.
@@ -63,7 +64,7 @@ struct VAPIDTokens {
     ///
     /// - Parameter origin: the origin of the service, `https://host[:port]`.
     mutating func authorization(for origin: String, now: Timestamp) throws -> String {
-        // A token whose lifetime is too long was created before the clock was set back.
+        // Reject a token that expires too late: it was created before the clock was set back.
         if let kept = tokens[origin], now + Self.margin < kept.expires,
             kept.expires <= now + Self.lifetime + Self.margin
         {

@@ -1,6 +1,6 @@
 import Wire
 
-/// The consequence of a push service's answer.
+/// What to do after a push service's response.
 enum PushVerdict: Equatable, Sendable {
     case delivered
     /// The endpoint no longer exists.
@@ -12,7 +12,7 @@ enum PushVerdict: Equatable, Sendable {
     /// A permanent failure. The text is for the log.
     case refused(String)
 
-    /// Interprets the answer of a browser's service (RFC 8030 §5, §7.3, RFC 8292 §4.2).
+    /// Interprets the response of a Web Push service (RFC 8030 §5, §7.3, RFC 8292 §4.2).
     init(web answer: PushResponse) {
         switch answer.status {
         case 200...299: self = .delivered
@@ -23,7 +23,7 @@ enum PushVerdict: Equatable, Sendable {
         }
     }
 
-    /// Interprets the answer of Apple's service.
+    /// Interprets the response of Apple's service.
     init(apns answer: PushResponse) {
         let reason = Self.reason(answer.body)
         switch (answer.status, reason) {

@@ -80,7 +80,7 @@ extension Database {
         return try rows.map { try CallRecord(row: $0) }
     }
 
-    /// Returns the newest unseen calls, oldest first.
+    /// Returns the newest calls that the person has not seen, sorted with the oldest first.
     func unseenCalls(of owner: IdentityID) throws -> [CallRecord] {
         try rows(
             "SELECT * FROM callLog WHERE owner = ? AND NOT isSeen ORDER BY at DESC, call DESC LIMIT ?",

@@ -62,7 +62,7 @@ extension Database {
         case .revokedTokens: (table, column) = ("revokedToken", "expiresAt")
         case .profiles: return try deleteUnusedProfiles(since: moment, limit: limit)
         }
-        // Some tables have no row number.
+        // Select rows by these columns, because some tables have no row number.
         let columns =
             switch records {
             case .calls: "owner, call"
@@ -100,12 +100,13 @@ public enum OldRecords: CaseIterable, Sendable {
     case calls
     /// The audit log.
     case audit
-    /// Push endpoints that their devices have not registered again in the meantime.
+    /// Push endpoints that their devices have not registered again since this time.
     case pushEndpoints
     /// Bans that ended before this time. Permanent bans are kept.
     case bans
     /// Revoked tokens that expired before this time, and could not be used anyway.
     case revokedTokens
-    /// Profiles of people who have not been online in the meantime and who have no contacts, linked devices and push endpoints.
+    /// Profiles of people who have not been online since this time and who have no contacts, linked devices or push
+    /// endpoints.
     case profiles
 }

@@ -21,7 +21,8 @@ extension Database {
                 id.blob, person.blob, profile.name, profile.isVisible, profile.doNotDisturb, profile.ringable.rawValue,
                 at.milliseconds,
             ])
-        // An empty name is a placeholder for a generated one, which only the person machine can produce.
+        // Keep the names in other people's contacts if the name is empty: it stands for a generated name, which only
+        // the person's state machine can produce.
         guard !profile.name.isEmpty else { return }
         try run("UPDATE contact SET name = ?1 WHERE other = ?2 AND name <> ?1", [profile.name, id.blob])
     }
@@ -166,8 +167,8 @@ extension Database {
 // MARK: - Push endpoints
 
 extension Database {
-    /// Stores an endpoint and drops the oldest beyond the limit. Replaces an existing row, so that endpoints in use stay
-    /// longest.
+    /// Stores an endpoint, and deletes the oldest ones if there are more than the limit. Registering an endpoint
+    /// again replaces its row and makes it the newest, so endpoints in use are deleted last.
     func keep(_ endpoint: PersonData.KeptEndpoint, of id: IdentityID, limit: Int) throws {
         // The device may have been unlinked in the meantime.
         guard try resolve(endpoint.device).identity(of: endpoint.device) == id else { return }

@@ -87,7 +87,7 @@ extension Row {
         return blob == nil ? nil : try id(column)
     }
 
-    /// Returns the parts of a list of 16 bytes each.
+    /// Splits a column that contains a list of 16-byte values.
     fileprivate func pieces(_ column: String) throws -> [[UInt8]] {
         let bytes = Array(try value(column) as Data)
         return stride(from: 0, to: bytes.count, by: 16).map { Array(bytes[$0...].prefix(16)) }

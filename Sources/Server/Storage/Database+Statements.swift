@@ -162,7 +162,7 @@ extension Ban {
 extension Database {
     func reports(includingClosed: Bool, limit: Int) throws -> [StoredReport] {
         let filter = includingClosed ? "" : "WHERE closedAt IS NULL"
-        // SQLite treats a negative limit as unlimited.
+        // Replace a negative limit with 0, because SQLite treats it as unlimited.
         return try Row.fetchAll(
             cachedStatement(sql: "SELECT * FROM report \(filter) ORDER BY createdAt DESC, id DESC LIMIT ?"),
             arguments: [max(0, limit)]

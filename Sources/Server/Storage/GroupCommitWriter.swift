@@ -9,6 +9,7 @@ actor GroupCommitWriter<Change: Sendable> {
     /// more, the disk has stalled, and the queue must not fill the memory.
     static var maxWaiting: Int { 16_384 }
 
+    /// A commit that waits for a transaction.
     private struct Waiting {
         var changes: [Change]
         var batch: Batch

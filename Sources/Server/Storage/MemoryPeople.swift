@@ -3,8 +3,9 @@ import Wire
 
 /// People and their calls in `MemoryStorage`.
 struct MemoryPeople {
+    /// The entry of a linked or retired device.
     private struct Device {
-        /// `nil` if the device is retired: its secret is no longer valid.
+        /// The person that the device belongs to; `nil` if the device is retired: its secret is no longer valid.
         var person: IdentityID?
         var label = ""
         var linkedAt = Timestamp(milliseconds: 0)
@@ -15,11 +16,11 @@ struct MemoryPeople {
     private var profileUses: [IdentityID: Timestamp] = [:]
     private var identities: [PersonID: IdentityID] = [:]
     private var devices: [IdentityID: Device] = [:]
-    /// Contacts by owner, oldest first.
+    /// Each person's contacts, oldest first.
     private var contacts: [IdentityID: [PersonData.KeptContact]] = [:]
     private var open: [CallID: StoredCall] = [:]
     private var log: [IdentityID: [CallID: CallRecord]] = [:]
-    /// Push endpoints by owner, oldest first.
+    /// Each person's push endpoints, oldest first.
     private var endpoints: [IdentityID: [PersonData.KeptEndpoint]] = [:]
 
     init(_ bounds: StorageBounds) { self.bounds = bounds }
@@ -29,7 +30,8 @@ struct MemoryPeople {
     mutating func setProfile(_ profile: Profile, of id: IdentityID, knownAs person: PersonID, at: Timestamp) {
         (profiles[id], profileUses[id]) = (profile.withoutNUL, at)
         identities[person] = id
-        // An empty name is a placeholder for a generated one, which only the person machine can produce.
+        // Keep the names in other people's contacts if the name is empty: it stands for a generated name, which only
+        // the person's state machine can produce.
         guard let name = profiles[id]?.name, !name.isEmpty else { return }
         for owner in contacts.keys {
             guard let index = contacts[owner]?.firstIndex(where: { $0.contact.identity == id }) else { continue }
@@ -61,7 +63,7 @@ struct MemoryPeople {
         for id in all {
             forgetProfile(of: id)
             for contact in contacts[id] ?? [] { separate(id, contact.contact.identity) }
-            // A contact entry may exist in one direction only.
+            // Search all owners, because a contact entry may exist in one direction only.
             for owner in contacts.keys { forget(id, by: owner) }
             open = open.filter { !$0.value.isOf(id) }
             log[id] = nil

@@ -4,7 +4,7 @@ public import Wire
 /// In-memory storage, for tests and for trials without a data directory.
 public actor MemoryStorage: Storage {
     private let bounds: StorageBounds
-    /// Blocks by owner, oldest first.
+    /// Each person's blocks, oldest first.
     private var blocks: [IdentityID: [PersonData.Block]] = [:]
     private var people: MemoryPeople
     /// Bans, oldest first, with at most one per subject.

@@ -6,15 +6,15 @@ import Wire
 /// Checks and copies a database before it is migrated. A migration cannot be undone, and could turn unnoticed damage
 /// into lost data.
 struct MigrationSafety: Sendable {
-    /// How many copies to keep. The second newest is for problems that are noticed only after the next upgrade.
+    /// How many copies to keep. The second newest copy is for problems that are noticed only after the next upgrade.
     private static let keptCopies = 2
-    /// Free space required in addition to the copy: a migration may rewrite the largest table, in the database or in
-    /// its log.
+    /// The free space required, as a multiple of the database's size: one part for the copy, and one because a
+    /// migration may rewrite the largest table, in the database or in its log.
     private static let spaceFactor = 2
 
-    /// In bytes. A larger database gets `quick_check`, which reads every page but does not compare indexes with their
-    /// tables. It takes seconds for a gigabyte, where `integrity_check` takes minutes, during which the server is not
-    /// running.
+    /// The size in bytes above which a database is checked with `quick_check` instead of `integrity_check`.
+    /// `quick_check` reads every page but does not compare indexes with their tables. It takes seconds for a
+    /// gigabyte. `integrity_check` takes minutes, during which the server is not running.
     var largeSize = 256 << 20
     var now: @Sendable () -> Date = { Date() }
     /// Returns the free bytes, or nil if they cannot be read.
@@ -47,7 +47,8 @@ struct MigrationSafety: Sendable {
             throw StorageError(.notAccessible, "Cannot rename \(unfinished) to \(name). Check the permissions.")
         }
         PrivateFiles.syncDirectory(of: path)
-        // A server that restarts repeatedly because an upgrade fails must not fill the disk with copies.
+        // Delete earlier copies of the same version: a server that restarts repeatedly because an upgrade fails must
+        // not fill the disk with copies.
         for same in try Self.copies(in: directory) where same != name && same.hasPrefix("\(Self.prefix)\(version)-") {
             Self.remove(directory + "/" + same)
         }
@@ -85,7 +86,7 @@ struct MigrationSafety: Sendable {
 
     private func check(_ db: Database, size: Int) throws {
         let pragma = size > largeSize ? "quick_check" : "integrity_check"
-        // The messages name tables and pages, not stored data.
+        // The messages can be shown in the error, because they name tables and pages, not stored data.
         let found = try String.fetchAll(db, sql: "PRAGMA \(pragma)(3)")
         guard found != ["ok"] else { return }
         throw StorageError(
@@ -101,7 +102,7 @@ struct MigrationSafety: Sendable {
     private static let prefix = "confab-v"
     private static let suffix = ".sqlite"
 
-    /// `confab-v2-20260131T120000Z.sqlite`.
+    /// Returns the name of a copy, such as `confab-v2-20260131T120000Z.sqlite`.
     private static func name(version: Int, at time: Date) -> String {
         let digits = TimeText.write(Timestamp(milliseconds: Int64(time.timeIntervalSince1970 * 1000)))
             .filter { $0 != "-" && $0 != ":" }

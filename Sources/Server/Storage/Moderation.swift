@@ -1,7 +1,7 @@
 public import Signaling
 public import Wire
 
-/// An entry of the audit log. It records an action of an operator or a moderator.
+/// An entry of the audit log: the record of an action by an operator or a moderator.
 public struct AuditEntry: Hashable, Sendable {
     public var at: Timestamp
     /// Who acted: `operator` for commands, otherwise the moderator's identity.

@@ -53,8 +53,8 @@ extension SQLiteStorage {
 }
 
 extension SQLiteStorage {
-    /// A write that a client can cause. Such writes share transactions, because each durable transaction waits some
-    /// milliseconds for the disk.
+    /// A write that a client can cause. Writes that wait at the same time share a transaction, because each durable
+    /// transaction waits some milliseconds for the disk.
     enum Write: Sendable {
         case change(Change)
         case keep(PersonData.KeptEndpoint, of: IdentityID)

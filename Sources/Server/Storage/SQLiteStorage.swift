@@ -20,7 +20,7 @@ public final class SQLiteStorage: Storage {
     private static let deletedAtOnce = 500
 
     let writer: GroupCommitWriter<Write>
-    /// Messages for the operator about opening the database, as sentences.
+    /// What the operator should know about how the database was opened, as sentences.
     let notes: [String]
     private let pool: DatabasePool
 
@@ -68,8 +68,8 @@ public final class SQLiteStorage: Storage {
             return try StorageError.translating {
                 let pool = try DatabasePool(path: path, configuration: configuration(lockTimeout: lockTimeout))
                 try pool.writeWithoutTransaction { db in
-                    // Creating the pool has set `synchronous` to NORMAL. In WAL mode, a commit may then not survive a power
-                    // failure.
+                    // Set `synchronous` back to FULL: creating the pool has set it to NORMAL, with which a commit in
+                    // WAL mode may not survive a power failure.
                     try db.execute(sql: "PRAGMA synchronous = FULL")
                 }
                 return (pool, try Migrations.run(on: pool, safety))

@@ -126,8 +126,8 @@ public protocol Storage: Sendable {
     /// Returns the revoked tokens that have not expired and the muted sessions.
     func moderation(at now: Timestamp) async throws -> [SessionModeration]
 
-    /// Adds an entry to the audit log, for an action that changes nothing else here. Do not call this for changes by moderators,
-    /// because `commit` adds their entries.
+    /// Adds an entry to the audit log, for an action that changes nothing else in storage. Do not call this for
+    /// changes by moderators, because `commit` adds their entries.
     func record(_ entry: AuditEntry) async throws
 
     /// Returns the entries of the audit log since `start`, newest first.
@@ -172,7 +172,7 @@ extension Storage {
     }
 }
 
-/// A report with its number and status.
+/// A stored report, with its number and when it was closed.
 public struct StoredReport: Hashable, Sendable {
     /// The report's number. Never reused, even after the report is deleted.
     public var id: Int64
@@ -199,7 +199,7 @@ public struct StorageBounds: Hashable, Sendable {
     }
 }
 
-/// The default limits of stored rows. The configuration can change the first two.
+/// The default limits of stored rows. Settings can change `blocksPerOwner` and `contactsPerOwner`.
 public enum StorageLimits {
     /// Blocks per identity. Matching reads the whole list, so it must stay short.
     public static let blocksPerOwner = Rules().maxBlocks

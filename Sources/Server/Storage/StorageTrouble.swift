@@ -6,6 +6,7 @@ import Wire
 /// error is retried for a short time. If such an error persists, the server must stop, because it cannot store
 /// anything. Any other error is caused by the changes themselves.
 struct StorageTrouble: Equatable {
+    /// What to do after a failure.
     enum Decision: Equatable {
         /// Try the same changes again after this time.
         case retry(after: Duration)

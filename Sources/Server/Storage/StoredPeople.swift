@@ -77,11 +77,13 @@ public struct CallLogCursor: Hashable, Sendable, Comparable {
 
 /// All stored data of one person. Locations are never stored.
 public struct PersonData: Equatable, Sendable {
+    /// A person whom this person blocked.
     public struct Block: Hashable, Sendable {
         public var person: IdentityID
         public var at: Timestamp
     }
 
+    /// A contact, and since when the two people have been contacts.
     public struct KeptContact: Hashable, Sendable {
         public var contact: Contact
         public var since: Timestamp
@@ -145,7 +147,7 @@ extension CallRecord {
     var withoutNUL: CallRecord {
         var record = self
         record.otherName = otherName.withoutNUL
-        // The table stores milliseconds.
+        // Round the duration as the table does, which stores whole milliseconds.
         record.duration = duration.map { .milliseconds($0.wholeMilliseconds) }
         return record
     }

@@ -6,7 +6,7 @@ public import Wire
 public struct StoredRooms: Sendable {
     /// A room that cannot be read, for example because its row was edited by hand. Its row stays as it is.
     public struct Unreadable: Sendable {
-        /// Nil if not even the id can be read.
+        /// The room's id; nil if not even the id can be read.
         public var id: RoomID?
         public var error: StorageError
 

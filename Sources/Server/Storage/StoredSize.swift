@@ -5,7 +5,7 @@ import Wire
 ///
 /// The numbers are estimates for rows with their indexes. They only need to be correct within a factor of about two.
 enum StoredSize {
-    /// A row of fixed-size columns, such as identities and times.
+    /// The size in bytes of a row of fixed-size columns, such as identities and times.
     static let row = 128
 
     static func of(_ registration: PushRegistration) -> Int {
@@ -27,12 +27,12 @@ extension Change {
         case .profile(_, _, let profile, at: _): 2 * StoredSize.row + profile.name.utf8.count
         case .linked(let device, to: _): StoredSize.row + device.label.utf8.count
         case .keptInTouch(_, _, let names, at: _): names.reduce(2 * StoredSize.row) { $0 + $1.utf8.count }
-        // Includes an entry in the audit log.
+        // Count an entry in the audit log too.
         case .revoked, .muted: 2 * StoredSize.row
-        // Counts the whole room for each change, because all of it is written again.
+        // Count the whole room, because each change writes all of it again.
         case .roomStored(let room):
             2 * StoredSize.row + room.name.text.utf8.count + 16 * (room.bans.count + room.revokedTokens.count)
-        // Includes the call's entries in the logs of both people.
+        // Count the call's entries in the logs of both people too.
         case .callPlaced(let call):
             4 * StoredSize.row + call.session.text.utf8.count
                 + 2 * (call.callerName.utf8.count + call.calleeName.utf8.count)

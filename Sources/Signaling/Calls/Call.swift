@@ -7,6 +7,7 @@ import Wire
 /// Invariants: tokens are made only after the call is accepted, and only for its two people. When the call ends, storage is
 /// notified first, then the call's session, then everyone else. Each person is notified of the end exactly once.
 struct Call: Machine, Equatable, Sendable {
+    /// One of the two people in the call.
     struct Side: Equatable, Sendable {
         var party: Counterpart
         /// Whether this side sends video.
@@ -37,7 +38,7 @@ struct Call: Machine, Equatable, Sendable {
     private var callee = Side.nobody
     private var session = SessionID.unset
     private var video = true
-    /// By the wall clock, because the call log shows it.
+    /// When the call was placed: a time of the wall clock, because the call log shows it.
     private var placedAt = Timestamp(milliseconds: 0)
     private var ringsUntil = Timestamp(milliseconds: 0)
     /// Whether the call is in storage.
@@ -76,7 +77,7 @@ struct Call: Machine, Equatable, Sendable {
         case .new, .over: return
         case .asking(let request):
             guard ringsUntil <= context.now else { return }
-            let error = WireError(.internalError, "The callee could not be reached. Try again.", retryable: true)
+            let error = WireError(.internalError, "This person could not be reached. Try again.", retryable: true)
             giveUp(error, request, &context)
         case .ringing where ringsUntil <= context.now: end(.unanswered, .missed, &context)
         case .ringing where isLate: end(.cancelled, .cancelled, &context)
@@ -145,11 +146,11 @@ struct Call: Machine, Equatable, Sendable {
             place(party, request, isStored: false, &context)
             end(outcome, isMissed ? .missed : nil, &context)
         case .mutual(let party, let other) where id < other:
-            // This call continues. The callee joins it after the call that they placed has ended.
+            // This call continues. The callee's own call to the caller ends, and then the callee joins this one.
             place(party, request, &context)
             context.tell(.call(other, .merge(into: id)))
         case .mutual(let party, let other):
-            // The other call continues. The caller joins it after this call has ended.
+            // The callee's call to the caller continues. The caller joins it after this call has ended.
             place(party, request, isStored: false, &context)
             end(.merged, nil, of: other, &context)
         }

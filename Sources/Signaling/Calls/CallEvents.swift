@@ -20,6 +20,7 @@ public struct Counterpart: Equatable, Sendable {
     var info: PersonInfo { PersonInfo(id: person, name: name, online: isOnline) }
 }
 
+/// Events for a call's state machine.
 public enum CallEvent: Equatable, Sendable {
     case begin(CallAttempt)
     /// Restores a call that was active when the server stopped.
@@ -51,8 +52,8 @@ public enum CallEvent: Equatable, Sendable {
 public enum CallAnswer: Equatable, Sendable {
     /// The call may ring. The callee has reserved a place for it in their list of calls.
     case ready(Counterpart)
-    /// The callee is already calling the caller, in the call `with`. One of the two calls continues. The callee has reserved a
-    /// place in case it is this one.
+    /// The callee is already calling the caller, in the call `with`. Only one of the two calls continues. In case it
+    /// is this call, the callee has reserved a place for it.
     case mutual(Counterpart, with: CallID)
     /// The callee is busy or unreachable. `isMissed`: whether to log a missed call for them.
     case refused(Counterpart, CallOutcome, isMissed: Bool)
@@ -66,7 +67,8 @@ public enum CallLeaving: Equatable, Sendable {
     case hungUp
     /// The device did not reconnect in time.
     case lost
-    /// The person was deleted. The call also deletes the person's name, so it does not appear in the other person's call log.
+    /// The person was deleted. The call also deletes the person's name, so that the name does not appear in the other
+    /// person's call log.
     case deleted
 }
 
@@ -94,9 +96,9 @@ public struct CallOffer: Equatable, Sendable {
     public var call: CallID
     public var other: Counterpart
     public var video: Bool
-    /// By the wall clock.
+    /// When the call was placed: a time of the wall clock.
     public var placedAt: Timestamp
-    /// By the clock of the timers.
+    /// Until when the call rings: a time of the timers' clock.
     public var ringsUntil: Timestamp
 }
 

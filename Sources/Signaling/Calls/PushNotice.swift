@@ -3,6 +3,7 @@ import Wire
 /// The content of a push notification: a call is ringing, is over, or was missed. It never includes the caller's name or
 /// location.
 public struct PushNotice: Hashable, Sendable {
+    /// What happened to the call.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         case incoming, over, missed
     }

@@ -36,7 +36,8 @@ extension Client {
         context.tell(.session(join.session, .join(id, identity, grant, re: re)))
     }
 
-    /// Rejects a join. A bad token closes the connection, unless the token's match ended while the join was in transit.
+    /// Rejects a join. A bad token closes the connection. A token whose match ended while the join was in transit
+    /// does not.
     mutating func refuseJoin(re: UInt64, _ error: WireError, match: MatchID?, _ context: inout Context) {
         let crossed = error.code == .tokenMatchEnded && match.map(recentlyEnded.contains) ?? false
         if error.code.isToken, !crossed {

@@ -57,8 +57,8 @@ extension Client {
 
     mutating func setRoom(_ seat: RoomSeat?) {
         room = seat
-        // The client may send a join with the token of its place in the room before it is notified that it lost the
-        // place.
+        // Remember the place: the client may send a join with the token of this place before it is notified that it
+        // lost the place.
         if let place = seat?.place { recentlyEnded.remember(place.binding) }
     }
 

@@ -45,7 +45,7 @@ public struct Client: Machine, Equatable, Sendable {
 
     var isOver: Bool { presence == .gone }
     var isOnLinkedDevice: Bool { device != identity }
-    /// Nil while the client has dropped.
+    /// The client's socket; nil while the client has dropped.
     var socket: SocketID? { if case .live(let socket) = presence { socket } else { nil } }
 
     /// Creates the client connection for a new client, or for one that could not resume.
@@ -70,7 +70,8 @@ public struct Client: Machine, Equatable, Sendable {
     }
 
     static func orphan(_ event: ClientEvent, _ id: ConnectionID, _ context: inout Context) {
-        // The client disconnected while the answer to its join of a session or room was in transit.
+        // The client disconnected while the answer to its join of a session or room was in transit. Leave the session
+        // or room again.
         switch event {
         case .deliver(.session(.joined(let joined))):
             context.tell(.session(joined.session, .gone(id, .clientDisconnected)))
@@ -196,7 +197,8 @@ public struct Client: Machine, Equatable, Sendable {
         // session notices a missing member.
         context.tell(.person(identity, .departed(id)))
         for session in sessions { context.tell(.session(session, .gone(id, reason))) }
-        // The room closes the client's place in the session, which already knows the reason.
+        // The room then closes the client's place in the session. The session already knows the reason from the event
+        // above.
         if let room { context.tell(.room(room.name, .gone(id))) }
         if usesMedia { context.tell(.media(.leave(id))) }
     }

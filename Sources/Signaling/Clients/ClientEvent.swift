@@ -1,5 +1,6 @@
 import Wire
 
+/// Events for the state machine of a client, a legacy client, a client of PerchRTC's protocol, or a resource.
 public enum ClientEvent: Equatable, Sendable {
     /// A message from the client's current socket.
     case message(SocketID, Envelope<ClientMessage>)

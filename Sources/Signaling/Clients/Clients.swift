@@ -13,7 +13,8 @@ struct Clients: Sendable {
     private var perchClients = Machines<PerchClient>()
     private var resources = Machines<MediaResource>()
     private var register = MediaResourceRegister()
-    /// The clients on linked devices, by the device's own identity, which is not that of the client's person.
+    /// The clients on linked devices, keyed by the device's own identity, which differs from the identity of the
+    /// client's person.
     private var linked: [IdentityID: Set<ConnectionID>] = [:]
 
     var resourceCount: Int { resources.count }
@@ -81,7 +82,7 @@ struct Clients: Sendable {
         }
     }
 
-    /// The person of the client on this socket; nil for WHIP and WHEP resources and for clients that are gone.
+    /// The person whose client uses this socket; nil for WHIP and WHEP resources and for clients that are gone.
     func person(on socket: SocketID) -> IdentityID? {
         sockets[socket].flatMap { id in clients.read(id) { $0.identity } }
     }
@@ -110,7 +111,8 @@ struct Clients: Sendable {
         count(&context)
     }
 
-    /// Creates a legacy client. Legacy clients cannot resume. The first message to a legacy client names its own session.
+    /// Creates a legacy client. Legacy clients cannot resume. The first message that the client receives names its
+    /// own session.
     mutating func makeLegacy(_ arrival: LegacyArrival, _ context: inout Context) {
         let id = ConnectionID.random(using: &context.random)
         sockets[arrival.socket] = id

@@ -3,6 +3,7 @@ import Crypto
 
 /// The STUN and TURN servers that clients receive, and their credentials.
 public struct ICEProvision: Equatable, Sendable {
+    /// How clients authenticate to the TURN servers.
     public enum TURNCredentials: Equatable, Sendable {
         /// coturn's `static-auth-secret`: the user name is the expiry time and the password is its HMAC-SHA1
         /// (draft-uberti-behave-turn-rest-00). Leaked credentials expire soon.

@@ -72,7 +72,7 @@ public struct LegacyClient: Machine, Equatable, Sendable {
         case .expel(_, let code, _):
             context.close(socket, code, "")
             depart(&context)
-        // Events that only native clients use.
+        // Ignore events that only other clients use.
         case .message, .unreadable, .perch, .perchSignal, .resume, .joinRefused, .leftSession, .roulette, .call, .room,
             .connected, .requested:
             return
@@ -87,7 +87,7 @@ public struct LegacyClient: Machine, Equatable, Sendable {
 
     private mutating func deliver(_ message: ServerMessage, _ context: inout Context) {
         switch message {
-        // A skip penalty looks like normal waiting: the legacy protocol has no message for it.
+        // Treat a skip penalty like normal waiting, because the legacy protocol has no message for it.
         case .roulette(.waiting): emptyAt = context.now
         case .roulette(.matched(let matched)):
             emptyAt = nil

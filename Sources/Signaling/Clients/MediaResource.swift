@@ -45,7 +45,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
     private var lastRequest: UInt64 = 1
     private var tag = ""
     private var restart: Restart?
-    /// The deadline for answering the POST, and later for connecting media. Nil while media is connected.
+    /// The deadline for answering the POST, and after that for connecting media. Nil while media is connected.
     private var deadline: Timestamp?
     private var isConnected = false
     private var requests: Budget
@@ -107,7 +107,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         case .closed(let socket, _):
             if socket == self.socket { depart(.clientDisconnected, Self.slow, &context) }
         case .expel(let error, _, _): depart(.forceDisconnected, error, &context)
-        // Events that only clients with sockets use.
+        // Ignore events that only clients with sockets use.
         case .message, .unreadable, .asked, .perch, .perchSignal, .moved, .resume, .roulette, .call, .room: return
         }
     }

@@ -71,6 +71,7 @@ public struct ResourceRequest: Equatable, Sendable {
         case tags([String])
     }
 
+    /// What the request asks for.
     public enum Action: Equatable, Sendable {
         /// A PATCH with an SDP fragment: ICE candidates, and credentials if the fragment has any.
         case patch(ResourceCredentials?, Condition)

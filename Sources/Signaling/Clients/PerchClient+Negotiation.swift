@@ -21,7 +21,7 @@ extension PerchClient {
         guard var pair = pairs[member] else { return }
         switch signal.content {
         case .offer:
-            // The other end makes the offers.
+            // Ignore an offer if the other end makes the offers.
             guard pair.offers else { return }
             pair.offered(signal.connection, now: context.now)
         case .answer:
@@ -60,7 +60,7 @@ extension PerchClient {
                 ("sdpMLineIndex", .integer(Int64(candidate.label))),
             ]
             verb.candidate = Self.object(candidate.mid.isEmpty ? [members[0], members[2]] : members)
-        // A native client always answers, and detects on its own that media ended.
+        // Relay neither: a native client always answers its offers itself, and detects on its own that media ended.
         case .answer, .bye: return
         }
         ask(.negotiate(verb), &context)

@@ -32,8 +32,8 @@ public struct PerchClient: Machine, Equatable, Sendable {
         case over
     }
 
-    /// The request numbers that identify this client's requests. Answers repeat them. Only errors of the first three
-    /// matter.
+    /// The request numbers that identify this client's requests, so that it recognizes the answers, which repeat
+    /// them. Only errors in answers to the first three matter.
     private enum Step: UInt64 {
         case room = 1
         case session, publish
@@ -48,7 +48,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
     private var room: RoomSeat?
     /// The display names of the people in the room.
     private var names: [ConnectionID: String] = [:]
-    /// The stream that the device publishes.
+    /// The stream that this client publishes.
     var stream: StreamID?
     var users: PerchUsers
     var pairs: [ConnectionID: PerchPair] = [:]
@@ -105,13 +105,13 @@ public struct PerchClient: Machine, Equatable, Sendable {
         case .deliverBroadcast(let broadcast): deliver(broadcast.message, &context)
         case .room(let seat): room = seat
         case .joinRefused(_, let error, _): refuse(error, .forbidden, &context)
-        // The room then sends the client the reason.
+        // Leave the room too. The room then sends the client the reason.
         case .leftSession(_, _, let moderator):
             if let room { context.tell(.room(room.name, .leftSession(id, by: moderator))) }
         case .closed(let socket, let leaving):
             if socket == self.socket { depart(leaving ? .clientDisconnected : .networkDisconnected, &context) }
         case .expel(let error, let code, _): refuse(error, code, &context)
-        // Events that only other clients use.
+        // Ignore events that only other clients use.
         case .message, .unreadable, .asked, .moved, .resume, .roulette, .call, .connected, .requested: return
         }
     }
@@ -132,7 +132,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
             guard negotiations.take(context.rules.negotiations, cost: cost, now: context.now) == nil else {
                 return refuse(.perchFlood, .tooMany, &context)
             }
-            // The user has left in the meantime.
+            // Ignore a message to a user who has left in the meantime.
             guard let member = users.member(user) else { return }
             pass(signal, to: member, &context)
         }
@@ -210,7 +210,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
 
     private mutating func part(from member: ConnectionID, _ context: inout Context) {
         guard let pair = pairs.removeValue(forKey: member) else { return }
-        // PerchRTC keeps a working media connection if it only receives `peer_removed`.
+        // Send a bye too, because PerchRTC keeps a working media connection if it only receives `peer_removed`.
         if let connection = pair.connection {
             transmit(.signal(.init(connection: connection, .bye), from: pair.user), &context)
         }
@@ -249,9 +249,9 @@ public struct PerchClient: Machine, Equatable, Sendable {
 }
 
 extension Project {
-    /// Returns the identity for a device that only states its name, so that a ban still applies when it reconnects. The
-    /// identity proves nothing, because another device with the same name on the same network gets the same one. It
-    /// therefore grants no rights.
+    /// Returns the identity for a device that only states its name. The device gets the same identity when it
+    /// reconnects, so a ban still applies. The identity proves nothing and grants no rights, because another device
+    /// with the same name on the same network gets the same identity.
     func perchIdentity(user: String, address: String) -> IdentityID {
         let code = serverKey.authenticationCode(Array("confab perch\n\(address)\n\(user)".utf8))
         return IdentityID(bytes: code) ?? IdentityID(high: 0, low: 0)

@@ -24,7 +24,7 @@ struct PerchPair: Equatable, Sendable {
     var subscribed: StreamID?
     /// The current peer connection, as named by the offering client.
     private(set) var connection: String?
-    /// The number of its latest offer.
+    /// The number of the latest offer on this peer connection.
     private(set) var offerNumber = 0
     /// When to send or repeat `peer_connected`; nil if there is no need.
     private(set) var dueAt: Timestamp?

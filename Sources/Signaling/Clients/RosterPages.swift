@@ -2,6 +2,7 @@ import Wire
 
 /// The roster pages that a client has not acknowledged, at most one per session.
 struct RosterPages: Equatable, Sendable {
+    /// A session whose next page waits for an acknowledgment.
     private struct Awaited: Equatable, Sendable {
         var session: SessionID
         /// The number of the message that must be acknowledged before the next page is sent.
@@ -42,7 +43,7 @@ extension Client {
         pages.forget(session)
     }
 
-    /// Returns true for a page of a session that the client left while the page was being made.
+    /// Returns true for a roster page of a session that the client has left while the page was on its way.
     func isStale(_ message: ServerMessage) -> Bool {
         if case .session(.roster(let page)) = message { !sessions.contains(page.session) } else { false }
     }

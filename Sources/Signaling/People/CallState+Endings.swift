@@ -35,6 +35,7 @@ extension CallState {
         return part.flatMap { $0.acceptedAt == nil ? nil : $0 }
     }
 
+    /// A device to notify of the end of a call.
     private struct Recipient {
         var client: ConnectionID
         var outcome: CallOutcome
@@ -48,7 +49,8 @@ extension CallState {
         let present = snapshot.devices.present.map { Recipient(client: $0, outcome: outcome) }
         guard let part else { return present }
         var clients: Set<ConnectionID> = []
-        // The device that decided the outcome. The other devices show that the call was handled elsewhere.
+        // The device that accepted or declined the call, or that is in the call with which it is merged. The other
+        // devices show that the call was handled elsewhere.
         var chosen: ConnectionID?
         switch part.state {
         case .asked: break
@@ -75,7 +77,8 @@ extension CallState {
         unseen.append(record)
     }
 
-    /// Updates the push notification of the call: withdraws it, or turns it into a missed-call notification.
+    /// Updates the push notification that announced the call: withdraws it, or replaces it with a missed-call
+    /// notification.
     private func wake(_ record: CallRecord, _ part: Part?, _ snapshot: PersonSnapshot, _ context: inout Context) {
         guard let part, part.wasPushed, snapshot.devices.hasPush else { return }
         let isMissed = record.outcome == .missed

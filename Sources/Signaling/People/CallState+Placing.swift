@@ -24,7 +24,8 @@ extension CallState {
     private func obstacle(_ snapshot: PersonSnapshot) -> WireError? {
         if isBusy { return WireError(.elsewhere, "You are already in a call. End it first.") }
         if snapshot.searchName != nil {
-            return WireError(.elsewhere, "You are searching or chatting in the roulette. Stop there first.")
+            return WireError(
+                .elsewhere, "You are searching for or chatting with a stranger. Stop that first.")
         }
         return nil
     }
@@ -68,7 +69,7 @@ extension CallState {
 
     mutating func placed(_ offer: CallOffer, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context) {
         guard asking == request else {
-            // The device disconnected before the call had an id.
+            // The device disconnected before the call had an id. End the call.
             return context.tell(.call(offer.call, .leave(snapshot.id, .hungUp)))
         }
         asking = nil

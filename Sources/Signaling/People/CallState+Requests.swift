@@ -67,7 +67,8 @@ extension CallState {
     func update(_ verb: CallVideo, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context) {
         guard let part = self[verb.call] else { return noCall(request, &context) }
         guard case .accepted(let holder, _) = part.state, part.ending == nil else {
-            return wrongCallState(request, "This call has not been accepted yet.", &context)
+            return wrongCallState(
+                request, "This call is not active: it has not been accepted yet, or is ending.", &context)
         }
         guard holder == request.client else { return onOtherDevice(request, &context) }
         context.ok(request)

@@ -21,11 +21,12 @@ struct CallState: Equatable, Sendable {
         case accepted(ConnectionID?, SessionID)
     }
 
+    /// One call, as this person takes part in it.
     struct Part: Equatable, Sendable {
         var offer: CallOffer
         var direction: CallDirection
         var state: State
-        /// The device that ended the call. Further requests for the call are rejected.
+        /// The device that is ending the call. Further requests for the call are rejected.
         var ending: ConnectionID?
         /// The request of the device that is ending the call. It is answered when the call is over.
         var endingRequest: UInt64?
@@ -54,7 +55,7 @@ struct CallState: Equatable, Sendable {
         var rung: Set<ConnectionID>? { if case .ringing(let clients) = state { clients } else { nil } }
     }
 
-    /// One active or outgoing call, and one call waiting.
+    /// Maximum number of calls: one active or outgoing call, and one waiting call.
     static let maxCalls = 2
 
     /// A request to place a call, while the call has no id yet.
@@ -100,6 +101,7 @@ extension CallState {
         return HeldCall(client: client, call: Snapshot.Call(id: part.id, state: state))
     }
 
+    /// The call that a device holds.
     struct HeldCall: Equatable, Sendable {
         var client: ConnectionID
         var call: Snapshot.Call

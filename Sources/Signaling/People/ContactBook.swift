@@ -3,7 +3,7 @@ import Wire
 /// A chat or call in which two people met, and the other of the two.
 struct Encounter: Equatable, Sendable {
     var meeting: MeetingReference
-    /// The person met; nil if there was no such chat or call, or if it was too long ago.
+    /// The other person; nil if there was no such chat or call, or if it was too long ago.
     var other: IdentityID?
 }
 
@@ -57,7 +57,8 @@ struct ContactBook: Equatable, Sendable {
         do throws(WireError) {
             let other = try permitted(encounter, snapshot, context)
             let asker = meetings.recordRequest(encounter.meeting, by: nil, now: context.now).other
-            // Answer after the other person: they may store the contact, and then the answer must wait until it is stored.
+            // Notify the other person before answering: their state machine may store the contact, and the answer
+            // must then wait until the contact is stored.
             if asker == nil {
                 context.tell(.person(other, .contact(.asked(encounter.meeting, by: snapshot.acquaintance))))
             }
@@ -73,7 +74,8 @@ struct ContactBook: Equatable, Sendable {
         _ encounter: Encounter, _ snapshot: PersonSnapshot, _ context: Context
     ) throws(WireError) -> IdentityID {
         guard let other = encounter.other else {
-            throw WireError(.notFound, "Unknown chat or call, or it ended too long ago. Send a more recent one.")
+            throw WireError(
+                .notFound, "This chat or call is unknown, or it ended too long ago. Send a more recent one.")
         }
         guard !snapshot.blocks.contains(other) else {
             throw WireError(.notPermitted, "You have blocked this person. Unblock them first.")

@@ -1,6 +1,7 @@
 import DequeModule
 import Wire
 
+/// Events for the state machine of pairing codes.
 public enum DeviceCodesEvent: Equatable, Sendable {
     /// Creates a code with which another device can be linked to this person.
     case make(IdentityID, ConnectionID, re: UInt64)
@@ -16,6 +17,7 @@ public enum DeviceCodesEvent: Equatable, Sendable {
 /// Invariant: a code belongs to one person and a person has at most one code. A code becomes invalid when it is used, replaced
 /// or expires.
 struct DeviceCodes: Machine {
+    /// Whom a code belongs to, and until when it is valid.
     private struct Code: Sendable {
         var owner: IdentityID
         var expires: Timestamp

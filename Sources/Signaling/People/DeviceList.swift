@@ -28,7 +28,7 @@ struct DeviceList: Equatable, Sendable {
     private var requests: Budget?
     var ownPresence = OwnPresence()
     private var linked: [LinkedDevice]
-    /// Whether the person's first device was unlinked.
+    /// True if the person's first device was unlinked.
     private var isRetired: Bool
     /// Whether any device can receive push notifications.
     private(set) var hasPush: Bool

@@ -4,7 +4,7 @@ import Wire
 /// Tracks people who are kept in memory although they are not connected, because they left recently or were looked up.
 ///
 /// Limits how many of them are kept, because a client may create and abandon many identities or look up many people.
-/// Invariant: `since` has one entry per absent person. `queue` contains the same entries in the order in which the idlePeople
+/// Invariant: `since` has one entry per absent person. `queue` contains the same entries, ordered by when the absence
 /// began, plus some outdated entries of people who have returned.
 struct IdlePeople: Sendable {
     private var since: [IdentityID: UInt64] = [:]

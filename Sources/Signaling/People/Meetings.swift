@@ -2,12 +2,14 @@ import Wire
 
 /// Recent chats and calls after which two people may become contacts, and the contact requests so far.
 struct Meetings: Equatable, Sendable {
+    /// A call that took place recently.
     struct Call: Equatable, Sendable {
         var id: CallID
         var other: IdentityID
         var ended: Timestamp
     }
 
+    /// Which of the two people want to become contacts after a meeting.
     struct ContactRequest: Equatable, Sendable {
         var meeting: MeetingReference
         var other: Counterpart?

@@ -1,7 +1,7 @@
 import Wire
 
-/// Handles requests from the person's devices and events from other state machines. Most go to one part of the person, such as
-/// its call desk. Those that concern several parts are coordinated here.
+/// Handles requests from the person's devices and events from other state machines. Most go to one part of the
+/// person, such as its calls. Those that concern several parts are coordinated here.
 extension Person {
     // MARK: Presence
 
@@ -39,7 +39,8 @@ extension Person {
             }
         case .pushChanged(let isReachable): devices.setPush(isReachable)
         case .sought(let other, let client, let re):
-            // A blocked person gets the same answer as if this person were offline. Calls are answered in the same way.
+            // A blocked person gets the same answer as if this person were offline. The answer to a call does not
+            // reveal the block either.
             let isOnline = snapshot.isSeenOnline && !blocks.contains(other)
             let info = PersonInfo(id: persona.id, name: persona.shownName, online: isOnline)
             context.send(.presence(.person(.init(re: re, person: info))), to: client)

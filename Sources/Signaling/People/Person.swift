@@ -2,10 +2,10 @@ import Wire
 
 /// One identity with all its devices and its current activity.
 ///
-/// Owns the state that exists once per person. The work is done by parts, such as the call desk and the contact book. Each part
-/// changes only itself, reads the other parts through `PersonSnapshot`, and returns what else must happen. `Person` then applies these
-/// results in order. It does not choose roulette partners (the pool does) and does not use sockets.
-/// Invariant: a person in a call does not search or chat in the roulette.
+/// Owns the state that exists once per person. The work is done by parts, such as the calls and the contact book.
+/// Each part changes only itself, reads the other parts through `PersonSnapshot`, and returns what else must happen.
+/// `Person` then applies these results in order. It does not choose roulette partners (the pool does) and does not
+/// use sockets. Invariant: a person in a call does not search or chat in the roulette.
 public struct Person: Machine, Equatable, Sendable {
     let id: IdentityID
     var persona: PersonProfile

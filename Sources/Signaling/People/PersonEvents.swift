@@ -1,5 +1,6 @@
 import Wire
 
+/// Events for a person's state machine.
 public enum PersonEvent: Equatable, Sendable {
     // From this person's devices.
     /// A device connected. The record contains the person's stored state, and is only used if the person is not in memory.
@@ -58,14 +59,14 @@ extension DeviceName {
 
 /// Events about a person's devices and presence, sent by other state machines and by storage.
 public enum PersonPresenceEvent: Equatable, Sendable {
-    /// A device used this person's pairing code and is now linked to it.
+    /// A device used this person's pairing code and is now linked to this person.
     case linked(LinkedDevice, ConnectionID, re: UInt64)
     /// This person's device is now a device of another person. Sent to the person that the device was before it was linked.
     case becameDevice(of: IdentityID)
     /// The blocks of a device that was just linked to this person, and whether the device can receive push notifications. Sent
     /// by the person that the device was before.
     case inherited(blocked: [IdentityID], hasPush: Bool)
-    /// Tells whether any device of this person can receive push notifications, after this changed.
+    /// Whether any device of this person can receive push notifications (`isReachable`) was looked up or has changed.
     case pushChanged(isReachable: Bool)
     /// Another person, who knows this person's public id, requests this person's name and online status.
     case sought(by: IdentityID, ConnectionID, re: UInt64)

@@ -8,7 +8,7 @@ struct PersonProfile: Equatable, Sendable {
     private(set) var isKnown: Bool
     /// When the profile was last stored, if that is known. Profiles that are not used for a long time are deleted.
     private var usedAt: Timestamp?
-    /// How often the use of an unchanged profile is stored.
+    /// The minimum time until the use of an unchanged profile is stored again.
     static let useInterval: Duration = .seconds(86400)
 
     init(_ id: PersonID, _ profile: Profile?, usedAt: Timestamp?) {

@@ -1,10 +1,11 @@
 import Wire
 
-/// A read-only view of a person, through which each part of the person (such as its call desk or contact book) reads the other
-/// parts. A part can change only itself.
+/// A read-only view of a person, through which each part of the person (such as its calls or its contact book) reads
+/// the other parts. A part can change only itself.
 ///
-/// `Person` creates new facts for each step of handling an event, so that a step sees the changes of earlier steps. The facts
-/// share their storage with the parts (copy-on-write), so a part that changes while facts exist is copied.
+/// `Person` creates a new snapshot for each step of handling an event, so that a step sees the changes of earlier
+/// steps. A snapshot shares its storage with the parts (copy-on-write), so a part that changes while a snapshot
+/// exists is copied.
 struct PersonSnapshot: Sendable {
     let id: IdentityID
     let persona: PersonProfile
@@ -30,8 +31,8 @@ struct PersonSnapshot: Sendable {
         Counterpart(identity: id, person: persona.id, name: persona.shownName, isOnline: isSeenOnline)
     }
 
-    /// This person as roulette partners see them. Has the name from the roulette if the person was never online and has chosen
-    /// no other name.
+    /// This person as roulette partners see them. Contains the name from the roulette if the person was never online
+    /// and has chosen no other name.
     var acquaintance: Counterpart {
         var own = counterpart
         guard !persona.isKnown, persona.profile.name.isEmpty, let name = searchName.flatMap(PersonName.normalized)

@@ -1,6 +1,6 @@
 import Wire
 
-/// Stored records, and the changes that state machines commit. `Server/Storage` implements them twice: in SQLite and in memory.
+/// Records that storage keeps. `Server/Storage` stores them in SQLite or in memory.
 
 /// The subject of a ban: an identity or a block of addresses.
 public enum BanSubject: Hashable, Sendable {
@@ -9,6 +9,7 @@ public enum BanSubject: Hashable, Sendable {
     case address(String)
 }
 
+/// A ban of an identity or of addresses, with its reason.
 public struct Ban: Hashable, Sendable {
     public var subject: BanSubject
     public var reason: String
@@ -91,7 +92,7 @@ public struct Revocation: Hashable, Sendable {
 /// The decisions of moderators in one session, as stored for the time after a restart.
 public struct SessionModeration: Hashable, Sendable {
     public var session: SessionID
-    /// The expiry of each revoked token, by the token's fingerprint.
+    /// When each revoked token expires, keyed by the token's fingerprint.
     public var revoked: [[UInt8]: Timestamp] = [:]
     public var isMuted = false
 
@@ -99,7 +100,7 @@ public struct SessionModeration: Hashable, Sendable {
 }
 
 extension WireError {
-    /// For a request whose change could not be stored.
+    /// The error for a request whose change could not be stored.
     public static let storageFailed = WireError(
         .storageFailed, "The server could not store this change. Try again.", retryable: true, retryAfter: .seconds(2))
 }

@@ -10,12 +10,14 @@ extension RouletteState {
         var name: String
     }
 
+    /// The other person in a match.
     struct Partner: Equatable, Sendable {
         var identity: IdentityID
         /// The partner's address, reduced to the block of addresses that limits count as one.
         var address: String
     }
 
+    /// A current or recent chat with a partner.
     struct Chat: Equatable, Sendable {
         var match: MatchID
         var partner: IdentityID

@@ -4,8 +4,8 @@ import Wire
 ///
 /// Invariant: a person has at most one pool entry and at most one match at any time, both on the same device.
 struct RouletteState: Equatable, Sendable {
-    /// Maximum number of recent chats kept, so that a partner who skipped quickly can still be reported. In practice the report
-    /// window limits them first.
+    /// Maximum number of recent chats kept. They are kept so that a partner who skipped quickly can still be
+    /// reported. In practice, the report window ends before there are this many.
     private static let maxRecentChats = 8
 
     private var activity = Activity.idle
@@ -74,7 +74,9 @@ struct RouletteState: Equatable, Sendable {
             return context.fail(error, request)
         }
         if let search, search.client != request.client {
-            interrupt("You started searching in another tab. Press Start to search here instead.", snapshot, &context)
+            interrupt(
+                "You started searching in another tab or on another device. Press Start to search here instead.",
+                snapshot, &context)
         }
         switch activity {
         case .chatting: context.ok(request)
@@ -101,7 +103,8 @@ struct RouletteState: Equatable, Sendable {
         }
         // Only one device may search or chat. This device takes over if the other device has lost its connection.
         if let search, search.client != client, snapshot.devices.isLive(search.client) {
-            throw WireError(.elsewhere, "You are searching or chatting in another tab. Stop there first.")
+            throw WireError(
+                .elsewhere, "You are searching or chatting in another tab or on another device. Stop there first.")
         }
         return Search(
             client: client, mode: start.mode ?? .video, interests: interests,
@@ -380,8 +383,8 @@ extension RouletteState {
     ) {
         switch (request, activity) {
         case (.next, .chatting(let search, let chat)):
-            // Do not notify the client of the end of this chat. Otherwise it would request yet another partner and lose the one
-            // found by this request.
+            // Do not notify the client of the end of this chat. Otherwise the client would request yet another
+            // partner and lose the one found by this request.
             endChat(chat, .next, snapshot.id, &context)
             resume(search, re: nil, snapshot, &context)
         case (.next, .penalized), (.next, .waiting), (.next, .reserved):

@@ -1,7 +1,8 @@
 import Wire
 
-/// Unanswered calls by callee. After too many, the caller must wait before the next call.
+/// Unanswered calls, counted per callee. After too many, the caller must wait before calling the same person again.
 struct UnansweredCalls: Equatable, Sendable {
+    /// The unanswered calls to one person.
     private struct Attempts: Equatable, Sendable {
         /// The times of the unanswered calls, newest last.
         var times: [Timestamp] = []

@@ -1,6 +1,7 @@
 import Wire
 
-/// Calls that ended while no device was connected. They are sent again until they are marked as seen.
+/// Calls whose end no device has shown to the person. They are sent to each device that goes online until they are
+/// marked as seen.
 struct UnseenCalls: Equatable, Sendable {
     /// Maximum number of calls kept. Older calls are only in the call log.
     private static let maxCalls = 100

@@ -4,7 +4,7 @@ extension WireError {
     /// The error for a banned client.
     public static func banned(_ ban: Ban, now: Timestamp) -> WireError {
         guard let end = ban.expiresAt else {
-            return WireError(.banned, "You are banned from this server. Ask its operator.")
+            return WireError(.banned, "You are banned from this server. Contact its operator.")
         }
         let left = end - now
         return WireError(

@@ -50,7 +50,7 @@ extension NearbyVerb.Move {
     /// The cell that contains this location, or `nil` if the location is malformed.
     var cell: Cell? {
         guard let latitude = Self.number(latitude), let longitude = Self.number(longitude) else { return nil }
-        // The accuracy is not used, because a cell is coarser. A malformed accuracy still makes the location invalid.
+        // Only validate the accuracy. It is not used, because a cell is coarser.
         if let accuracy, accuracy != .null {
             guard let meters = Self.number(accuracy), meters.isFinite, meters >= 0 else { return nil }
         }

@@ -24,12 +24,14 @@ extension Directory {
         func isAfter(_ place: UInt64) -> Bool { after.map { $0 < place } ?? true }
     }
 
+    /// A person on a page.
     struct Hit {
         var bucket: Int
         var place: UInt64
         var number: Int32
     }
 
+    /// The people on a page, and whether more follow.
     struct Page {
         var hits: ContiguousArray<Hit> = []
         var next: Cursor?
@@ -38,8 +40,8 @@ extension Directory {
     /// The cost of visiting one person in a cell's list, relative to visiting one entry of the table. Visiting the list costs
     /// more, because its entries are scattered in memory, while the table is read sequentially.
     private static let listCost = 40.0
-    /// Maximum number of table entries that one page may visit, which takes about half a millisecond. After that the page ends
-    /// early, and the next page continues there.
+    /// Maximum number of table entries that one page may visit, which takes about half a millisecond. After that, the
+    /// page ends early, and the next page continues from the last entry visited.
     private static let maxSteps = 150_000
 
     func page(_ search: Search) -> Page {

@@ -1,5 +1,6 @@
 import Wire
 
+/// Events for the directory.
 public enum DirectoryEvent: Equatable, Sendable {
     /// Adds a person to the directory, or updates their listing.
     case show(Listing)
@@ -43,6 +44,7 @@ public struct Listing: Equatable, Sendable {
 /// their viewers. It refreshes a limited number of pages at a time, so neither many listed people nor many viewers can stall
 /// the server.
 public struct Directory: Machine {
+    /// A listed person.
     struct Person: Sendable {
         var listing: Listing
         /// The person's place in the table: a keyed hash that stays the same as long as the server key.
@@ -57,9 +59,9 @@ public struct Directory: Machine {
     var table = OrderTable()
     var changes = RecentChanges()
     var watches = Watches()
-    /// The day (since 1970) for which `key` was computed.
+    /// The day for which `key` was computed, in days since 1970.
     private var day: Int64 = .min
-    /// Today's key. A place in the table XOR this key is the place in the day's order.
+    /// Today's key. A person's place in the order of the day is the place in the table XOR this key.
     private(set) var key: UInt64 = 0
 
     public init(rules: Rules, project: Project) { (self.rules, serverKey) = (rules, project.serverKey) }
@@ -168,7 +170,7 @@ struct RecentChanges: Sendable {
     private var points: ContiguousArray<GlobePoint> = []
     /// The total number of changes so far.
     private(set) var count: UInt64 = 0
-    /// The locations of changes before this number are no longer known.
+    /// The locations of all changes with lower numbers are no longer known.
     private var floor: UInt64 = 0
     /// The number of the first change in `points`.
     private var base: UInt64 = 0

@@ -7,12 +7,14 @@
 /// The order of the day is the hash XOR a key that changes every day. The XOR swaps the two branches at some forks of the tree.
 /// The people thus come in another order each day, while the leaves stay the same.
 struct OrderTable: Sendable {
+    /// A person in the table.
     struct Entry: Sendable {
         var order: UInt64
         var point: GlobePoint
         var number: Int32
     }
 
+    /// People whose hashes begin with the same bits.
     struct Leaf: Sendable {
         /// The number of leading bits that the leaf's entries share.
         var depth: Int

@@ -15,6 +15,7 @@ struct PeopleGrid: Sendable {
         var first: Int32
     }
 
+    /// A block of cells with its occupied cells.
     struct Block: Sendable {
         var place: Int32
         var center: GlobePoint
@@ -144,7 +145,8 @@ struct PeopleGrid: Sendable {
         var insideHigh: Int64
         var outsideLow: Int64
         var outsideHigh: Int64
-        /// The angle between the ring's center and the center of the farthest block.
+        /// The angle in radians, seen from the earth's center, between the middle of the ring and the center of the
+        /// farthest block that can be in it.
         var reach: Double
 
         static let all = (0..<Distance.buckets).map { Ring(bucket: $0) }
@@ -184,7 +186,7 @@ struct BlockRow: Sendable {
     static let places = all.last.map { $0.start + $0.columns } ?? 0
 
     var columns: Int
-    /// The index of the row's first block.
+    /// The position of the row's first block in `PeopleGrid.places`.
     var start: Int
     var latitude: Double
     var sine: Double
@@ -219,7 +221,7 @@ struct BlockRow: Sendable {
         guard first <= last else { return }
         for index in first...last {
             let row = all[index]
-            // The spherical law of cosines gives the angle at the pole.
+            // Compute the maximum difference in longitude with the spherical law of cosines.
             let limit = (reach - sine * row.sine) / (cosine * row.cosine)
             if limit >= 1 { continue }
             let half = limit <= -1 ? 0.5 : Trigonometry.acos(limit) / (2 * .pi)

@@ -2,9 +2,9 @@ import Wire
 
 /// A person's recent locations, used to reject implausible moves.
 ///
-/// As time passes, a person earns distance, which moves use up. Unused distance is saved up to `allowance`. Many small jumps
-/// thus get no farther than one large jump. Moves to neighboring cells are free, because a device at the edge of two cells may
-/// alternate between them, and their centers are 2 km apart.
+/// As time passes, a person earns distance, which moves use up. Unused distance is saved, but at most `allowance`.
+/// Many small jumps thus get no farther than one large jump. Moves to neighboring cells are free, because a device at
+/// the edge of two cells may alternate between them, and their centers are 2 km apart.
 struct TravelLimiter: Equatable, Sendable {
     /// The distance in meters that a location may jump without any elapsed time, for example if an exact fix follows a coarse
     /// one.

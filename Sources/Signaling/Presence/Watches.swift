@@ -8,7 +8,7 @@ struct Viewer: Equatable, Sendable {
     var cell: Cell?
 }
 
-/// A page that a client watches, in the state that was most recently sent.
+/// A page that a client watches, as it was most recently sent.
 struct Watching: Sendable {
     var client: ConnectionID
     var viewer: Viewer
@@ -61,7 +61,8 @@ struct Watches: Sendable {
         guard index < all.count else { return }
         all[index] = last
         indices[last.client] = index
-        // The page that was moved may now be before the position of the current sweep, which would miss it.
+        // Removing a page moves another one. That page may now be before the position of the current sweep, which
+        // would then miss it.
         isIncomplete = true
     }
 
@@ -163,7 +164,7 @@ extension Directory {
     /// - Returns: the cost.
     private mutating func refresh(_ index: Int, _ context: inout Context) -> Int {
         let watching = watches.all[index]
-        // Skip viewers who have lost their connection. Their pages are refreshed when they reconnect.
+        // Skip a viewer who has lost their connection. The page is refreshed when they reconnect.
         if watching.isAway { return Pace.passingCost }
         if !watching.isStale, !isAffected(watching) {
             watches.all[index].seen = changes.count

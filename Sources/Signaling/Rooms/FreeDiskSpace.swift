@@ -7,11 +7,14 @@
 /// has ended, counts as settling until a measurement includes it. Measurements do not overlap: each starts after the
 /// previous one was reported, and so includes everything that had settled by then.
 struct FreeDiskSpace: Equatable, Sendable {
-    /// Bytes, by the last measurement, with what has arrived of the uploads under way. Negative if less is free than should be.
+    /// The free bytes in the latest measurement, including the bytes of unfinished uploads that had already arrived.
+    /// Negative if the reserve is no longer free.
     private var spare: Int?
     private var promised = 0
     private var arriving = 0
-    /// Bytes that settled since the latest measurement was reported, and between that measurement and the one before.
+    /// The bytes that settled since the latest measurement was reported (`settling`), and those that settled between
+    /// the previous report and the latest one (`settledBefore`). The latest measurement may not include them: it
+    /// started at some time after the previous report.
     private var settling = 0
     private var settledBefore = 0
 
@@ -20,7 +23,7 @@ struct FreeDiskSpace: Equatable, Sendable {
         (settledBefore, settling) = (settling, 0)
     }
 
-    /// Returns whether another file of this size can be promised.
+    /// Returns whether another upload of this size can be permitted.
     func hasRoom(for bytes: Int) -> Bool { left - promised >= bytes }
 
     private var left: Int {
@@ -28,8 +31,8 @@ struct FreeDiskSpace: Equatable, Sendable {
         return spare - arriving - settling - settledBefore
     }
 
-    /// Returns whether a promised upload can begin. Other programs may have used the space. Promises to other uploads
-    /// do not count here, because each of them is checked again.
+    /// Returns whether a permitted upload can begin: other programs may have used the space. The promises to other
+    /// uploads are not subtracted here, because each of those is checked again too.
     func canBegin(_ bytes: Int) -> Bool { left >= bytes }
 
     mutating func promise(_ bytes: Int) { promised += bytes }
@@ -44,11 +47,11 @@ struct FreeDiskSpace: Equatable, Sendable {
         settling += bytes
     }
 
-    /// Stops counting a file that was deleted in this state.
+    /// Stops counting a file that was in this state when it was deleted.
     mutating func remove(_ bytes: Int, _ state: RoomFiles.State) {
         switch state {
         case .promised: promised -= bytes
-        // The disk may not have freed the space yet.
+        // Count the bytes as settled, because the disk may not have freed them yet.
         case .receiving: finish(bytes)
         case .stored: break
         }

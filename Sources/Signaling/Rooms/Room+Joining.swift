@@ -38,7 +38,7 @@ extension Room {
         context.tell(.client(applicant.client, .room(RoomSeat(name: name))))
         context.send(.room(.waiting(.init(re: request.re, name: name))), to: applicant.client)
         tellKnock(of: applicant, waiting: true, &context)
-        // Remove the old connection only now, because a person whose knock failed keeps the place.
+        // Remove the old connection only now: if the knock had failed, the person would have kept their place.
         if let former { remove(former, .replaced, &context) }
     }
 
@@ -54,18 +54,18 @@ extension Room {
         // Check this first, because no other error is relevant to a person who wants a different room.
         try permitReturn(application.join)
         guard !isBanned(applicant) else { throw .roomBanned }
-        // The settings may have changed with a restart.
+        // Check this even for an existing room: the server's settings may have changed with a restart.
         guard context.rules.routesMedia || options.media == .mesh else { throw .roomWithoutMedia }
         if let grant = applicant.grant { try check(grant, of: applicant) }
         let isReturning = application.join.room != nil
-        // An application's token replaces the password and the approval of a host.
+        // A person with a moderator's token, and the creator, need neither the password nor the approval of a host.
         guard !passes(applicant) else { return }
         guard !options.locked else {
             throw WireError(
                 .roomLocked, "This room is locked. Ask someone in the room to unlock it.", retryable: true)
         }
         guard applicant.grant == nil else { return }
-        // Members who return may still have a password that a host has since removed.
+        // Do not check this for people who return: they may still have a password that a host has since removed.
         guard isReturning || settings.password != nil || !application.join.expectsPassword else {
             throw .roomNoPassword
         }
@@ -82,7 +82,7 @@ extension Room {
         isCreator(applicant) || applicant.grant?.role.moderates == true
     }
 
-    /// Returns whether the person is banned. The creator never is: banning the creator means that they stop being the
+    /// Returns whether the person is banned. The creator cannot be banned: a creator who is banned stops being the
     /// creator.
     private func isBanned(_ applicant: RoomApplicant) -> Bool {
         if bans.lasting.people.contains(applicant.identity) { return !isCreator(applicant) }
@@ -103,12 +103,13 @@ extension Room {
         }
     }
 
-    /// Throws if the client was in another room of this name.
+    /// Throws if the client wants to return to an earlier room with this name.
     private func permitReturn(_ join: RoomVerb.Join) throws(WireError) {
         guard let wanted = join.room, wanted != id, wanted != formerID else { return }
         throw WireError(
             .roomOther,
-            "The room that you were in has ended. Another room has its name. Ask the person before you join it.")
+            "The room that you were in has ended, and a different room now has its name. Get the user's consent before "
+                + "you join it.")
     }
 
     private mutating func chargeArrival(
@@ -133,7 +134,7 @@ extension Room {
         var rights = RoomRights(isOwner ? .host : applicant.grant?.role ?? .guest, hasToken: applicant.grant != nil)
         if needsHost(applicant) { rights.standIn() }
         let role = rights.role
-        // Do this before the person becomes one of the members.
+        // Do this before the person is one of the members, so that their own role stays.
         let former = isOwner ? roster.endStandIns() : []
         context.figures.rooms.joins["joined", default: 0] += 1
         let binding = MatchID.random(using: &context.random)
@@ -156,9 +157,9 @@ extension Room {
         for member in former { roleChanged(of: member, &context) }
     }
 
-    /// Admits the people who wait for a room that no longer has a lobby, as far as it has places. If everyone has left
-    /// a room that no owner can open, the first person waiting opens it, just as `mustWait` allows for people who
-    /// arrive then.
+    /// Admits the people who wait for a room that no longer has a lobby, until the room is full. If everyone has left
+    /// a room that has a lobby and that no owner can open, admits the first person waiting, just as `mustWait` lets
+    /// in a person who arrives then.
     mutating func admitWaiting(_ context: inout Context) {
         guard state != .over, !options.locked else { return }
         let rules = context.rules
@@ -195,11 +196,12 @@ extension RoomVerb.Join {
 }
 
 extension WireError {
-    static let noRoom = WireError(.roomNotFound, "This room no longer exists. Join again to open it.")
+    static let noRoom = WireError(.roomNotFound, "This room no longer exists. Join again to create it anew.")
     static let notInRoom = WireError(.notJoined, "Join a room first (room.join).")
     static let waitsElsewhere = WireError(
         .alreadyJoined, "You are waiting for this room on another connection. Use that one.")
-    static let roomEnded = WireError(.roomNotFound, "The room ended while you were waiting. Join it again to open it.")
+    static let roomEnded = WireError(
+        .roomNotFound, "The room ended while you were waiting. Join again to create it anew.")
     static let roomWithoutMedia = WireError(
         .mediaUnavailable, "This room requires a server that routes media. This server does not. Use a mesh room.")
     static let roomMesh = WireError(

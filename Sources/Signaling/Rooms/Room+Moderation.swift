@@ -53,8 +53,8 @@ extension Room {
 
     // MARK: Options and roles
 
-    /// Data that is stored about a room protects the people in it, so it is essential. Making a room persistent can
-    /// wait.
+    /// Throws if these changes must be stored but currently cannot be. Data that is stored about a room protects the
+    /// people in it, so it counts as essential. Making a room persistent can wait, so it counts as optional.
     private func permitStoring(_ changes: RoomChanges, _ context: Context) throws(WireError) {
         let becomesPersistent = changes.persistent == true && !options.persistent
         let use: StorageUse = becomesPersistent ? .optional : options.persistent ? .essential : .none
@@ -66,7 +66,8 @@ extension Room {
         let former = settings
         let before = former.options
         try settings.apply(changes, lasts: lasts, &context)
-        // The password may have changed even if the room already had one.
+        // Compare the settings and not only the options: the password may have changed even if the room already had
+        // one.
         guard settings != former else { return }
         if lasts { optionsChanged(from: before, &context) }
         guard options != before else { return }
@@ -138,6 +139,6 @@ extension Room {
 
 extension WireError {
     fileprivate static let roomRefused = WireError(
-        .roomRefused, "A host did not let you in. Ask them for another way to join.")
+        .roomRefused, "A host did not let you in. Contact the host if you think this is a mistake.")
     fileprivate static let removesItself = WireError(.notPermitted, "You cannot remove yourself. Send room.leave.")
 }

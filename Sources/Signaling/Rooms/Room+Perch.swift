@@ -2,7 +2,7 @@ import Wire
 
 /// Clients of PerchRTC's protocol (`protocol/perchrtc.md`). The protocol has no passwords, lobbies or host requests.
 extension Room {
-    /// Throws if such a client may not enter.
+    /// Throws if this client of PerchRTC's protocol may not enter.
     func permitPerch(_ applicant: RoomApplicant, _ rules: Rules, now: Timestamp) throws(WireError) {
         let identity = applicant.identity
         guard !bans.lasting.people.contains(identity), !bans.temporary.people.contains(identity) else {
@@ -21,13 +21,13 @@ extension Room {
             throw WireError(.roomRefused, "A host must admit people to this room. Join it with a browser.")
         }
         try lobby.permit(applicant.identity, now: now)
-        // These clients cannot resume, so none of their connections gives way to a new one.
+        // Require a free place: these clients cannot resume, so none of their connections gives way to a new one.
         guard hasPlace(for: applicant) else { throw full }
         guard isWithinShare(applicant, rules) else { throw .addressFull }
     }
 
-    /// Whether the room lacks its first host. While only clients of PerchRTC's protocol are in the room, one of them is
-    /// host but cannot moderate.
+    /// Returns whether this person must become host, because nobody in the room can moderate it. While only clients
+    /// of PerchRTC's protocol are in the room, one of them is host but cannot moderate.
     func needsHost(_ applicant: RoomApplicant) -> Bool {
         roster.isEmpty || !applicant.isPerch && !hasPeople
     }

@@ -2,9 +2,10 @@ import Wire
 
 /// Decides who gets a place in the room.
 ///
-/// The capacity limits how many people can enter. Hosts in their own right can exceed it, up to the maximum for this
-/// kind of room, and one place beyond the capacity is reserved for them. Nobody can therefore keep a host out of their
-/// own room by filling it. Each address gets only a share of the places, so that no address can fill the room either.
+/// The capacity limits how many people can enter. Hosts in their own right (the creator, and holders of a token for a
+/// host) can exceed it, up to the maximum for this kind of room, and one place beyond the capacity is reserved for
+/// them. Nobody can therefore keep a host out of their own room by filling it. Each address gets only a share of the
+/// places, so that no address can fill the room either.
 extension Room {
     /// Returns whether the person is a host in their own right: the creator, or the holder of a token for a host.
     private func hasOwnPlace(_ applicant: RoomApplicant) -> Bool {
@@ -31,8 +32,9 @@ extension Room {
 
     func hasPlace(for applicant: RoomApplicant) -> Bool { roster.count < places(for: applicant) }
 
-    /// Returns how many places people from one address may take. Two places are for others: a host and someone they
-    /// invited. In rooms for two or three people, two people from one address may talk to each other.
+    /// Returns how many places people from one address may take. At least two places are left for others: a host and
+    /// someone they invited. In rooms for two or three people, though, two people from one address may talk to each
+    /// other.
     private func share(_ rules: Rules) -> Int {
         guard rules.roomAddressShare < 100 else { return .max }
         return max(2, min(options.capacity * rules.roomAddressShare / 100, options.capacity - 2))
@@ -46,9 +48,9 @@ extension Room {
     private func isShareLimited(_ applicant: RoomApplicant, isReturning: Bool) -> Bool {
         if hasOwnPlace(applicant) || applicant.address == ownersAddress { return false }
         if isReturning, isOwnersAddressLost { return false }
-        // Another owner may have joined elsewhere since.
+        // Check all owners in the room, because `ownersAddress` is only that of the last one who joined.
         if roster.members.contains(where: { hasOwnPlace($0) && $0.address == applicant.address }) { return false }
-        // Without a creator, someone else is host.
+        // In a room that can have no owners, the share does not apply at the address of any host either.
         return mayHaveOwners || !roster.members.contains { $0.role == .host && $0.address == applicant.address }
     }
 
@@ -72,12 +74,14 @@ extension Room {
         let isOverShare = !isAdmitted && !isWithinShare(applicant, isReturning: isReturning, rules)
         guard isFull || isOverShare else { return nil }
         let dropped = roster.members.filter { $0.isDropped && $0.identity == applicant.identity }
-        // A connection from elsewhere gives way in a full room, but does not free a place in the address's share.
+        // Prefer a connection from the same address. A connection from another address can give way in a full room,
+        // but frees no place in this address's share.
         let previous = dropped.first { $0.address == applicant.address } ?? dropped.first
         guard let previous else { throw isFull ? full : .addressFull }
         if isFull {
-            // People who are already waiting for a place come first. A room whose capacity was lowered shrinks first,
-            // but hosts with places of their own do not count toward that.
+            // People who are already waiting for a place come first. If the room has more people than its capacity,
+            // because the capacity was lowered, nobody returns until there are fewer. Hosts with places of their own
+            // do not count.
             let owners = roster.members.count(where: hasOwnPlace)
             guard options.lobby || lobby.waiting.isEmpty, roster.count <= options.capacity + owners else { throw full }
         }
@@ -95,6 +99,6 @@ extension Room {
 extension WireError {
     static let addressFull = WireError(
         .roomFull,
-        "The places in this room for people from your network are taken. Try again when "
-            + "someone has left, or ask a host for a higher capacity.", retryable: true)
+        "Too many people from your network are already in this room. Try again when someone has left, or ask a host to "
+            + "raise the capacity.", retryable: true)
 }

@@ -15,19 +15,21 @@ public struct Room: Machine, Equatable, Sendable {
     enum State: Equatable, Sendable {
         case new
         case open
-        /// The room is empty and ends at this time, unless it is kept longer (`keptUntil`). It wakes up at `checkAt` to check.
+        /// The room is empty and ends at this time, unless it is kept longer (`keptUntil`). At `checkAt`, the room
+        /// checks whether this time has come.
         case empty(until: Timestamp, checkAt: Timestamp)
         case over
     }
 
     let name: RoomName
     private(set) var id = RoomID(high: 0, low: 0)
-    /// The ID of an earlier room with this name, if its people opened this one after it had ended. Only people who were in that
-    /// room know that ID, so clients that present it belong here. They include people who had been removed from it: bans of a
-    /// room that is not persistent end with it. This room has its own ID, too: tokens of the earlier room stay invalid.
+    /// The ID of an earlier room with this name, if people of that room opened this one after it had ended. Only
+    /// people who were in the earlier room know its ID, so clients that present it belong here. They include people
+    /// who had been removed from it: the bans of a room that is not persistent end with the room. This room also has
+    /// its own ID, so that tokens of the earlier room stay invalid.
     private(set) var formerID: RoomID?
-    /// The ID with which people return. It does not change when they open the room again, so that people who missed that still
-    /// find the others.
+    /// The ID with which people return. It stays the same when some of them open the room again, so that people who
+    /// do not know about that still find the others.
     var returnID: RoomID { formerID ?? id }
     private(set) var createdAt = Timestamp(milliseconds: 0)
     private(set) var state = State.new
@@ -39,7 +41,7 @@ public struct Room: Machine, Equatable, Sendable {
     var roster = RoomRoster()
     /// The address of the last host in their own right (`Room+Places`).
     var ownersAddress: String?
-    /// Whether that address is unknown because the server restarted. Addresses are not stored.
+    /// Whether `ownersAddress` is unknown because the server restarted. Addresses are not stored.
     var isOwnersAddressLost = false
     var arrivals = RoomArrivals()
     var lobby = RoomLobby()
@@ -49,7 +51,7 @@ public struct Room: Machine, Equatable, Sendable {
     /// Whether an application created a token for a host. The lobby then applies to everyone else, even while the room is
     /// empty.
     private(set) var hasHostTokens = false
-    /// Whether the room is in storage, and since when it has had its current state.
+    /// When the room was last stored; nil if it is not in storage.
     private(set) var storedAt: Timestamp?
     /// Maximum number of people with separate budgets, twice as many as fit into a room. Budgets are kept when a person leaves,
     /// so that rejoining does not refill them.
@@ -57,13 +59,13 @@ public struct Room: Machine, Equatable, Sendable {
 
     var talk = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
     var gestures = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
-    /// When the retention of a room that was not used since a restart ends, by the wall clock. The room only measures how long it
-    /// has been empty while the server runs.
+    /// For a room that was not used since a restart: when its retention ends, as a time of the wall clock. It is
+    /// needed because the room itself measures how long it has been empty only while the server runs.
     private var keptUntil: Timestamp?
     /// The budget for messages that one person causes to be sent to everyone; nil if it is full.
     private var traffic: Budget?
-    /// The budget for actions of hosts and cohosts; nil if it is full. Separate, so that busy guests cannot keep a host from
-    /// removing them.
+    /// The budget for actions of hosts and cohosts; nil if it is full. It is separate from `traffic`, so that busy
+    /// guests cannot keep a host from removing them.
     private var moderation: Budget?
 
     private init(_ name: RoomName, _ settings: RoomSettings) { (self.name, self.settings) = (name, settings) }
@@ -91,8 +93,9 @@ public struct Room: Machine, Equatable, Sendable {
 
     // MARK: Time
 
-    /// A timer cannot be canceled, and outlives its room. A persistent room, which waits for a year, therefore waits in steps.
-    /// Otherwise a client that creates and ends many rooms would fill the memory with timers.
+    /// The longest timer of a room. A timer cannot be canceled, and outlives its room. A persistent room, which waits
+    /// for a year, therefore waits in steps of this length. Otherwise a client that creates and ends many rooms would
+    /// fill the memory with timers.
     static let longestTimer: Duration = .seconds(3600)
 
     var nextTimeout: Timestamp? {
@@ -145,10 +148,11 @@ public struct Room: Machine, Equatable, Sendable {
 
     private func emptyTime(_ context: Context) -> Duration {
         let grace = context.rules.roomEmptyGrace
-        // Nobody can enter a locked room without a creator or a host with a token, so it does not keep its name.
+        // Do not keep a locked room without owners, because nobody can enter it.
         guard creator != nil || hasHostTokens || !options.locked else { return grace }
         if options.persistent { return context.rules.roomRetention }
-        // Otherwise a stranger could take the name and meet the people who return.
+        // Keep a room with a password longer. Otherwise a stranger could take its name and meet the people who
+        // return.
         return options.password ? max(grace, context.rules.roomPasswordGrace) : grace
     }
 
@@ -176,7 +180,8 @@ public struct Room: Machine, Equatable, Sendable {
         case .verb(let client, let re, let verb): perform(verb, Request(client, re), &context)
         case .away(let client, let isAway):
             lobby.setAway(isAway, client)
-            // If the drop is not announced, the return is not announced either.
+            // The charge for a drop includes the return. If the drop is not announced, the return is not announced
+            // either.
             if isAway, roster[client] != nil, !arrivals.affordsDrop(to: roster.count, context) { return }
             guard roster.setDropped(isAway, client), let member = roster[client] else { return }
             // Include the client: it may have entered while it was disconnected, or still have its previous state.
@@ -198,7 +203,7 @@ public struct Room: Machine, Equatable, Sendable {
         store(&context)
     }
 
-    /// Restores only what is stored. All places ended with the previous server process.
+    /// Restores what is stored. The people's places in the room are not: they ended with the previous server process.
     private mutating func restore(_ stored: StoredRoom, _ context: inout Context) {
         guard state == .new else { return }
         (id, formerID, createdAt, creator) = (stored.id, stored.formerID, stored.createdAt, stored.creator)
@@ -219,7 +224,7 @@ public struct Room: Machine, Equatable, Sendable {
 
     // MARK: Storing
 
-    /// How often the use of an unchanged room is stored.
+    /// The minimum time until the use of an unchanged room is stored again.
     private static let useInterval: Duration = .seconds(86400)
 
     /// Stores the room if it is persistent, and deletes it from storage if it no longer is.
@@ -244,12 +249,13 @@ public struct Room: Machine, Equatable, Sendable {
     }
 
     private mutating func storeUse(_ context: inout Context) {
-        // A shorter retention, as in tests, needs a finer interval.
+        // Store the use more often if the retention is short, as in tests.
         let interval = min(Self.useInterval, context.rules.roomRetention / 10)
         if let storedAt, storedAt + interval <= context.wallNow { store(&context) }
     }
 
-    /// Handles changed options. An empty room that became persistent, or that can be opened again, ends at a different time.
+    /// Handles changed options. If the changes affect how long an empty room is kept, the room then ends at a
+    /// different time.
     mutating func optionsChanged(from before: RoomOptions, _ context: inout Context) {
         store(&context)
         let isSame =
@@ -293,7 +299,8 @@ public struct Room: Machine, Equatable, Sendable {
         _ context: inout Context
     ) {
         guard let member = roster.remove(client) else { return }
-        // PerchRTC's clients rejoin automatically when they lose their connection.
+        // Keep a removed client of PerchRTC's protocol out for a while, because these clients rejoin automatically
+        // when they lose their connection.
         if member.isPerch, reason == .removed { lobby.sendAway(member.identity, context) }
         if let moderator { withdraw(member, by: moderator, &context) }
         context.send(.room(.ended(.init(name: name, reason: reason))), to: client)
@@ -313,7 +320,7 @@ public struct Room: Machine, Equatable, Sendable {
         store(&context)
     }
 
-    /// Closes the place in the session of a person who is no longer in the room, and notifies the others.
+    /// Closes the session place of a person who is no longer in the room, and notifies the others.
     private mutating func gone(_ member: RoomRoster.Member, _ reason: GoneReason, _ context: inout Context) {
         abandonUploads(of: member.client, &context)
         arrivals.left(roster.count + 1, context)
@@ -374,7 +381,8 @@ public struct Room: Machine, Equatable, Sendable {
         if let wait = traffic.take(context.rules.sessionTraffic, cost: cost, now: context.now) { throw .tooFast(wait) }
     }
 
-    /// Charges an action of a host or cohost. A new moderator also receives a knock for each person waiting.
+    /// Charges an action of a host or cohost. The cost includes the people waiting, because a new moderator receives
+    /// a knock for each of them.
     mutating func chargeModeration(_ context: Context) throws(WireError) {
         let cost = Double(256 * (roster.count + lobby.waiting.count))
         if let wait = moderation.take(context.rules.sessionTraffic, cost: cost, now: context.now) {

@@ -9,9 +9,10 @@ import Wire
 struct RoomArrivals: Equatable, Sendable {
     /// The approximate size of a message to everyone, in bytes.
     private static let messageSize = 256
-    /// An arrival, the later departure, and a new host because of it.
+    /// The number of messages that a join can cause: the arrival, the later departure, and a new host because of the
+    /// departure.
     private static let messagesPerStay = 3
-    /// A connection that drops and is resumed.
+    /// The number of messages for a connection that drops and is resumed.
     private static let messagesPerDrop = 2
     /// Maximum number of people and addresses with separate budgets, twice as many as fit into a room.
     private static let maxBudgets = 200
@@ -51,7 +52,7 @@ struct RoomArrivals: Equatable, Sendable {
     /// Records how many people were in the room before someone left.
     mutating func left(_ count: Int, _ context: Context) {
         note(count, context)
-        // The room is empty, so arrivals cost nothing.
+        // Forget the size when the last person leaves: arrivals in an empty room cost nothing.
         if count <= 1 { size = RecentSize() }
     }
 

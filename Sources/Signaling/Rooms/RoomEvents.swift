@@ -3,7 +3,7 @@ import Wire
 /// Events for a room from clients, operators and the room registry.
 public enum RoomEvent: Equatable, Sendable {
     /// Creates the room. The registry has checked that this is allowed. The creator is nil for a room of the operators.
-    /// `formerID` is the ID of a room that has ended, if its people open it again.
+    /// If people of a room that has ended open it again, `formerID` is its ID.
     indirect case open(RoomSettings, creator: IdentityID?, formerID: RoomID? = nil)
     /// Restores a persistent room after a restart.
     indirect case restore(StoredRoom)

@@ -1,14 +1,16 @@
 import Wire
 
-/// The space used by the files of all rooms, by address and person. All rooms share it, because they share a disk.
+/// The space that the files of all rooms use, counted per address and person. All rooms share one value of this type,
+/// because they share a disk.
 ///
 /// Invariant: each file counts exactly once, from its promise until it is removed. It is unfinished until all its bytes
 /// are stored.
 public struct RoomFileSpace: Equatable, Sendable {
+    /// The space that the files from one address use.
     public struct Share: Equatable, Sendable {
         /// Total size of files, including unfinished ones, in bytes.
         public fileprivate(set) var bytes = 0
-        /// Total size of files that are promised or being sent, in bytes.
+        /// Total size of uploads that are permitted or in progress, in bytes.
         public fileprivate(set) var unfinished = 0
 
         fileprivate mutating func add(_ space: Int, unfinished: Int) {
@@ -36,13 +38,14 @@ public struct RoomFileSpace: Equatable, Sendable {
 
     /// Throws if there is no space for this file.
     ///
-    /// Unfinished files have separate limits, because a promise costs its sender nothing and a slow upload costs
-    /// little. Without these limits, a few addresses could hold all the space without sending anything.
+    /// Unfinished files have separate limits, because space is reserved for them in full, although their senders have
+    /// sent little or nothing. Without these limits, a few addresses could hold all the space without sending
+    /// anything.
     func permit(_ claim: Claim, _ rules: Rules) throws(WireError) {
         guard uploads[claim.sender] ?? 0 < rules.roomUploads else { throw .uploadsBusy(rules) }
         let share = addresses[claim.address] ?? Share()
-        // Check this before the overall limit, so that people who have used up their own share get the error that helps
-        // them.
+        // Check the limits per address before the overall limits, so that people who have used up their own share get
+        // the error that helps them.
         guard share.bytes + claim.space <= rules.fileBytesPerAddress else {
             throw WireError(
                 .storageQuota,
@@ -63,7 +66,7 @@ public struct RoomFileSpace: Equatable, Sendable {
         share.unfinished == 0 || share.unfinished + claim.space <= limit
     }
 
-    /// Counts a promised file. It must be released exactly once.
+    /// Counts a file whose upload was permitted. It must be released exactly once.
     mutating func reserve(_ claim: Claim) {
         change(claim, claim.space, unfinished: claim.space)
         uploads[claim.sender, default: 0] += 1
@@ -93,8 +96,8 @@ public struct RoomFileSpace: Equatable, Sendable {
 }
 
 extension WireError {
-    /// Returns an error with the time by which an unfinished upload may have ended: an unused promise has expired by
-    /// then.
+    /// Returns an error that asks the client to try again after `roomUploadStart`. Uploads that were permitted but
+    /// have not started have expired by then.
     private static func busy(_ message: String, _ rules: Rules) -> WireError {
         WireError(.rateLimited, message, retryable: true, retryAfter: rules.roomUploadStart)
     }
@@ -109,7 +112,7 @@ extension WireError {
 
     fileprivate static func uploadsBusy(_ rules: Rules) -> WireError {
         WireError(
-            .rateLimited, "You are sending \(rules.roomUploads) files. Wait until one is complete.", retryable: true,
-            retryAfter: .seconds(1))
+            .rateLimited, "You are already sending \(rules.roomUploads) files. Wait until one is complete.",
+            retryable: true, retryAfter: .seconds(1))
     }
 }

@@ -13,6 +13,7 @@ struct RoomFiles: Equatable, Sendable {
     /// limit the number of files.
     private static let block = 4096
 
+    /// A file, or the upload of one.
     struct Entry: Equatable, Sendable {
         let id: RoomFileID
         let name: String
@@ -139,7 +140,7 @@ struct RoomFiles: Equatable, Sendable {
         let entry = entries.remove(at: index)
         context.fileSpace.release(entry.claim, isFinished: entry.state == .stored)
         context.freeDisk.remove(entry.claim.space, entry.state)
-        // Delete the file even if it is only promised: the upload may be about to start.
+        // Delete the file even if its upload has not begun: the upload may be about to create the file.
         context.deleteFile(entry.id)
     }
 }
@@ -148,7 +149,8 @@ struct RoomFiles: Equatable, Sendable {
 public enum RoomFileAction: Equatable, Sendable {
     /// Begins the upload with this secret.
     case begin(RoomFileKey)
-    /// Checks whether the upload is still wanted. A deletion had no effect if the shell had not created the file yet.
+    /// Checks whether the upload is still wanted. The shell does this after it created the file, because an earlier
+    /// deletion had no effect on the file.
     case check(RoomFileKey)
     /// Ends the upload: all bytes are stored, or the upload failed.
     case end(RoomFileKey, isComplete: Bool)

@@ -2,8 +2,8 @@ import Wire
 
 /// The people waiting until a host admits them, and the people who were recently turned away.
 struct RoomLobby: Equatable, Sendable {
-    /// Maximum number of addresses with separate budgets, and of recently refused people. They are kept per room, so
-    /// the numbers are small.
+    /// Maximum number of addresses with separate budgets, and of recently refused people. The number is small,
+    /// because each room keeps its own.
     private static let maxKept = 100
 
     /// The people waiting, in order of arrival.
@@ -31,7 +31,8 @@ struct RoomLobby: Equatable, Sendable {
         let former = waiting.first { $0.identity == applicant.identity }
         guard former?.isAway ?? true else {
             throw WireError(
-                .alreadyJoined, "You are already waiting for this room in another tab. Leave it there first.")
+                .alreadyJoined,
+                "You are already waiting for this room in another tab or on another device. Leave it there first.")
         }
         let others = waiting.filter { $0.client != former?.client }
         let fromAddress = others.count { $0.address == applicant.address }

@@ -4,7 +4,8 @@ import Wire
 /// states.
 public struct StoredRoom: Hashable, Sendable {
     public var id: RoomID
-    /// The ID of the room that ended before people opened this one again. Some of them still return with it.
+    /// The ID of an earlier room with this name, if people of that room opened this one. Some of them still return
+    /// with that ID.
     public var formerID: RoomID?
     public var name: RoomName
     public var options: RoomOptions
@@ -60,7 +61,8 @@ public struct RoomPassword: Hashable, Sendable {
 
 /// The people and tokens that a room no longer admits.
 struct RoomBans: Equatable, Sendable {
-    /// Beyond `Rules.roomBans` entries of each kind, the oldest are dropped.
+    /// Banned people and revoked tokens, oldest first: at most `Rules.roomBans` of each. Beyond that, the oldest are
+    /// dropped.
     struct Entries: Equatable, Sendable {
         fileprivate(set) var people: [IdentityID] = []
         fileprivate(set) var tokens: [[UInt8]] = []
@@ -106,8 +108,8 @@ extension Hub {
         for id in ids.sorted() {
             let kept = stored.first { $0.id == id }
             guard let name = names[id] ?? kept?.name else { continue }
-            // A room that could not be deleted is no longer in memory. Its name is then free or belongs to another
-            // room.
+            // If a room's deletion could not be stored, the room is no longer in memory. The registry then restores
+            // it, unless another room has its name.
             if names[id] != nil {
                 context.tell(.room(name, .notStored(kept)))
             } else if let kept {

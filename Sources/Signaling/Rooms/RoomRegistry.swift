@@ -6,9 +6,9 @@ import Wire
 struct RoomRegistry: Machine {
     /// The creator of a room, for the limits.
     private struct Creator: Sendable {
-        /// Nil for a room of the operators.
+        /// The person who created the room; nil for a room of the operators.
         var identity: IdentityID?
-        /// Nil also after a restart, because addresses are not stored.
+        /// Nil for a room of the operators, and after a restart, because addresses are not stored.
         var address: String?
         var isPersistent = false
     }
@@ -19,7 +19,7 @@ struct RoomRegistry: Machine {
     private var rooms: [RoomName: Creator] = [:]
     private var perPerson: [IdentityID: Int] = [:]
     private var perAddress: [String: Int] = [:]
-    /// The number of persistent rooms created by people, in total and by address.
+    /// The number of persistent rooms created by people, in total and per address.
     private var persistent = 0
     private var persistentPerAddress: [String: Int] = [:]
     private var guesses = BudgetTable<String>(maxKeys: Self.maxAddresses)
@@ -27,7 +27,8 @@ struct RoomRegistry: Machine {
     /// The pause before deleting a stored room whose name another room has taken. Storage has just failed, so the
     /// deletion is not tried immediately.
     private static let deletionPause: Duration = .seconds(10)
-    /// When to delete such rooms. Each was stored once, so the limits on persistent rooms also limit these.
+    /// When to delete each such room from storage. Each of them was once a persistent room, so the limits on
+    /// persistent rooms also limit their number.
     private var leftovers: [RoomID: Timestamp] = [:]
 
     init() {}
@@ -56,8 +57,8 @@ struct RoomRegistry: Machine {
                 context.answer(request.socket, .refused(error))
             }
         case .restore(let stored):
-            // The room's deletion was not stored, and its name has been taken since. After a restart, the old room
-            // would have the name again.
+            // The room's deletion was not stored. If its name has been taken since, delete the room from storage
+            // later: otherwise the old room would have the name again after a restart.
             guard rooms[stored.name] == nil else {
                 return leftovers[stored.id] = context.now + Self.deletionPause
             }
@@ -85,7 +86,7 @@ struct RoomRegistry: Machine {
             try permitPassword(application, context)
             return context.tell(.room(name, .join(application)))
         }
-        // A token is for an existing room, not for creating one.
+        // Refuse a client with a token: a token is for an existing room, not for creating one.
         guard context.rules.roomCreation == .everyone, application.applicant.grant == nil else {
             throw WireError(.roomNotFound, "There is no room with this name. Ask for a new link.")
         }
@@ -100,7 +101,7 @@ struct RoomRegistry: Machine {
         try application.permitMesh(settings.options)
         let name = application.join.name ?? unusedName(&context)
         add(name, Creator(identity: applicant.identity, address: applicant.address))
-        // The identity of a client of PerchRTC's protocol proves nothing, so it has no privileges.
+        // A client of PerchRTC's protocol does not become the room's creator, because its identity proves nothing.
         let creator = applicant.isPerch ? nil : applicant.identity
         context.tell(.room(name, .open(settings, creator: creator, formerID: application.join.room)))
         context.tell(.room(name, .join(application)))
@@ -122,9 +123,9 @@ struct RoomRegistry: Machine {
             guard rooms[room] != nil else { throw action.missing }
             name = room
         case .describe(let room), .change(let room, _), .close(let room), .token(let room, _):
-            guard rooms[room] != nil else { throw WireError(.roomNotFound, "No room has this name. Check it.") }
+            guard rooms[room] != nil else { throw WireError(.roomNotFound, "No room has this name. Check the name.") }
             name = room
-        // The hub answers it.
+        // The hub answers this request.
         case .list: return
         }
         context.tell(.room(name, .operate(request)))
@@ -170,8 +171,9 @@ struct RoomRegistry: Machine {
         guard perAddress[applicant.address] ?? 0 < context.rules.roomsPerAddress, rooms.count < context.rules.maxRooms
         else {
             throw WireError(
-                .rateLimited, "This server has too many rooms. Join an existing one or try later.", retryable: true,
-                retryAfter: context.rules.roomEmptyGrace)
+                .rateLimited,
+                "Too many rooms on this server or from your network. Join an existing room, or try again later.",
+                retryable: true, retryAfter: context.rules.roomEmptyGrace)
         }
     }
 
@@ -183,7 +185,8 @@ struct RoomRegistry: Machine {
         let most = min(context.rules.maxPersistentRooms, context.rules.maxRooms / 2)
         guard fromAddress < context.rules.persistentRoomsPerAddress, persistent < most else {
             throw WireError(
-                .rateLimited, "This server has too many persistent rooms. Create one that is not persistent.",
+                .rateLimited,
+                "Too many persistent rooms on this server or from your network. Create a room that is not persistent.",
                 retryable: true, retryAfter: context.rules.roomEmptyGrace)
         }
     }
@@ -221,8 +224,8 @@ struct RoomRegistry: Machine {
 }
 
 extension RoomVerb.Join {
-    /// Whether the person expects a room with a password, which has ended, and would create one without. Members who
-    /// return may have a password that a host has since removed.
+    /// Whether the person expects a room with a password, and would now create one without a password, because the
+    /// expected room has ended. False for people who return: they may have a password that a host has since removed.
     fileprivate var missesPassword: Bool {
         room == nil && !(password ?? "").isEmpty && (options?.password ?? "").isEmpty
     }
@@ -231,5 +234,6 @@ extension RoomVerb.Join {
 extension WireError {
     fileprivate static let noRoomWithPassword = WireError(
         .roomNoPassword,
-        "There is no room with this name and a password. It may have ended. To open one, omit the password.")
+        "No password-protected room has this name. It may have ended. To create a room with this name, join without a "
+            + "password.")
 }

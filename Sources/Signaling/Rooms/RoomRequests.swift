@@ -3,6 +3,7 @@ import Wire
 /// A request from an operator or application, made over HTTP with the API secret. Answered exactly once, with
 /// `Effect.answer`.
 public struct RoomRequest: Equatable, Sendable {
+    /// What the request asks for.
     public enum Action: Equatable, Sendable {
         case create(RoomCreationRequest)
         case describe(RoomName)
@@ -10,7 +11,7 @@ public struct RoomRequest: Equatable, Sendable {
         case close(RoomName)
         /// Creates a token for joining.
         case token(RoomName, RoomTokenRequest)
-        /// A person sends or downloads a file of the room. Authorized by the secret in the request, not by the API
+        /// A person sends or downloads a file of the room. The secret in the action authorizes this, not the API
         /// secret.
         case file(RoomName, RoomFileID, RoomFileAction)
         /// Lists the rooms after this position; nil for the first page.

@@ -42,6 +42,7 @@ public struct RoomRights: Hashable, Sendable {
 
     // MARK: Permission
 
+    /// Something that a host or cohost wants to do.
     enum Action: Equatable, Sendable {
         /// Admits or refuses people in the lobby, mutes people, or stops their screen sharing.
         case moderate
@@ -55,6 +56,7 @@ public struct RoomRights: Hashable, Sendable {
         case removeFile(isOwn: Bool, isOwners: Bool)
     }
 
+    /// Whose role is changed.
     enum Subject: Equatable, Sendable {
         case themself, other
         /// Another device of the creator who sends the request.
@@ -113,13 +115,14 @@ extension WireError {
     fileprivate static let hostOnly = notPermitted("Only hosts may change roles. Ask one of them.")
     fileprivate static let lastHost = notPermitted("A room must have a host. Make someone else host first.")
     fileprivate static let ownDevice = notPermitted(
-        "A room's creator is host on all their devices. To give up the room, change the role on this device.")
+        "You created this room, so you are a host on all your devices. To give it up, change your role on the device "
+            + "you are using.")
     fileprivate static let guestsOnly = notPermitted("Cohosts may remove only guests. Ask a host.")
     fileprivate static let senderOrHostOnly = notPermitted(
         "Only hosts, cohosts and the sender of a file may remove it. Ask one of them.")
     fileprivate static let ownersChoice = notPermitted(
-        "The room's capacity, password and persistence cannot be changed while its owner is away. "
-            + "Only the owner, and hosts and cohosts chosen by the owner, may change them.")
+        "While the owner is away, only hosts and cohosts chosen by the owner can change the room's capacity, password "
+            + "or persistence.")
     fileprivate static let ownersPeople = notPermitted(
         "This person's role was given by a token or by the room's owner. "
             + "Only the owner, and hosts chosen by the owner, may remove them.")

@@ -4,6 +4,7 @@ import Wire
 ///
 /// Invariant: while anyone is in the room, someone is host.
 struct RoomRoster: Equatable, Sendable {
+    /// A person in the room, on one connection.
     struct Member: Equatable, Sendable {
         let client: ConnectionID
         let identity: IdentityID
@@ -61,7 +62,8 @@ struct RoomRoster: Equatable, Sendable {
     ///
     /// - Returns: the new host; nil if there already was one.
     mutating func appointHost() -> Member? {
-        // A client of PerchRTC's protocol is host only while no other client is present.
+        // Ignore clients of PerchRTC's protocol if there are others: such a client is host only while no other client
+        // is present.
         let canModerate = members.filter { !$0.isPerch }
         guard !(canModerate.isEmpty ? members : canModerate).contains(where: { $0.role == .host }) else { return nil }
         guard let index = members.indices.min(by: { rank($0) < rank($1) }) else { return nil }

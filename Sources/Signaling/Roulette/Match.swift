@@ -1,5 +1,6 @@
 import Wire
 
+/// Events for a match.
 public enum MatchEvent: Equatable, Sendable {
     /// Both people are reserved, so the match begins.
     case begin(ChatMode, PoolEntry, PoolEntry)
@@ -17,6 +18,7 @@ public enum MatchEvent: Equatable, Sendable {
 /// Owns only the pairing, not the connections or the text chat. Legal states: `new` → `running` → `over`.
 /// Invariant: when the match ends, its session is notified before anyone else.
 public struct Match: Machine, Equatable, Sendable {
+    /// Whether the match has begun or ended.
     private enum State: Equatable, Sendable {
         case new
         /// The sessions of the match (one shared session, or one per person) and the two people.

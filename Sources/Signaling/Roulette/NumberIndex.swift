@@ -13,6 +13,7 @@ struct NumberIndex: Sendable {
         fileprivate var bucket: Int
     }
 
+    /// A place in the table for one entry.
     private struct Bucket {
         var key: UInt64
         var number: Int32
@@ -87,7 +88,7 @@ struct NumberIndex: Sendable {
 
 /// The keys that the pool uses.
 extension NumberIndex {
-    /// Returns the key of an identity. Identities are random 128-bit values. The multiplication only helps to spread the
+    /// Returns the key of an identity. Real identities are random 128-bit values. The multiplications only spread the
     /// artificial identities of tests.
     static func key(_ identity: IdentityID) -> UInt64 {
         let mixed = (identity.low ^ identity.high &* 0x9E37_79B9_7F4A_7C15) &* 0xBF58_476D_1CE4_E5B9

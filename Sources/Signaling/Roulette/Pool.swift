@@ -15,6 +15,7 @@ import HeapModule
 /// is open to anyone, the queues of open people. It checks at most `candidatesPerAttempt` people, and a retry checks the rest.
 /// A person who finds a partner on entering joins no queue unless that match fails.
 public struct Pool: Machine {
+    /// A waiting person.
     struct Slot: Sendable {
         /// The person's number in the order of entry; 0 if the slot is unused.
         var number: UInt64
@@ -24,7 +25,7 @@ public struct Pool: Machine {
         /// Whether this person may be matched with anyone, because they have no interests or have waited long enough for shared
         /// ones.
         var isOpen: Bool
-        /// Whether this person is in the queues. They are not if a partner was found on entering.
+        /// Whether this person is in the queues. A person for whom a partner was found on entering is not.
         var isQueued = false
         /// The key of the address for which this person is counted, if any.
         var address: UInt64?
@@ -42,7 +43,7 @@ public struct Pool: Machine {
         func other(than slot: Int32) -> Int32 { slot == first ? second : first }
     }
 
-    /// The progress of a search that has more candidates than one attempt may probe.
+    /// The progress of a search that has more candidates than one attempt may check.
     private struct Unfinished: Sendable {
         /// Candidates up to this number in the order of entry have been checked.
         var probed: UInt64
@@ -50,6 +51,7 @@ public struct Pool: Machine {
         var fallback: WaitQueue.Place?
     }
 
+    /// When something must happen for the person at a place.
     private struct Due: Comparable, Sendable {
         var at: Timestamp
         var place: WaitQueue.Place
@@ -75,15 +77,15 @@ public struct Pool: Machine {
     private var exclusive: Deque<Due> = []
     private var retries = Heap<Due>()
     private var lastNumber: UInt64 = 0
-    /// Uses the results of prefetching, so that the compiler keeps the reads. The value has no meaning. Handling an event
-    /// starts by reading all memory that it will need. With a million people waiting, each access misses the cache, and the
-    /// processor can overlap these misses only if the accesses do not depend on each other.
+    /// Collects the results of prefetching, so that the compiler keeps the reads. The value has no meaning. To handle
+    /// an event, the pool first reads all memory that it will need. With a million people waiting, each access misses
+    /// the cache, and the processor can overlap these misses only if the accesses do not depend on each other.
     private var readAhead: UInt64 = 0
     private let rules: Rules
 
     public init(rules: Rules) {
         self.rules = rules
-        // Two queues of people open to anyone for each chat mode.
+        // Create two queues of people open to anyone for each chat mode.
         for _ in 0..<2 * ChatMode.allCases.count { _ = queues.insert(WaitQueue()) }
     }
 
@@ -178,7 +180,8 @@ public struct Pool: Machine {
         for topic in topics { join(topic, place) }
         if slots[slot].isOpen { return queues[openQueue(of: slot)].insert(place) }
         let due = Due(at: slots[slot].entered + rules.interestWait, place: place)
-        // The wait for shared interests ended while the person was reserved for a match that failed.
+        // Open the person to anyone now if the wait for shared interests ended while they were reserved for a match
+        // that failed.
         if due.at <= now { return open(place) }
         let later = exclusive.reversed().prefix { due < $0 }.count
         exclusive.insert(due, at: exclusive.count - later)
@@ -293,6 +296,7 @@ public struct Pool: Machine {
         retries.insert(Due(at: at, place: place(of: slot)))
     }
 
+    /// The result of a search.
     private enum Finding {
         case found(Int32)
         case retry(Timestamp)
@@ -379,8 +383,8 @@ public struct Pool: Machine {
         release(number, &context)
     }
 
-    /// Ends an attempted match that failed. Both people keep waiting and search again immediately, because people who entered
-    /// in the meantime passed over them.
+    /// Ends an attempted match that failed. Both people keep waiting and search again immediately, because people who
+    /// entered in the meantime could not be matched with them.
     private mutating func release(_ number: Int32, _ context: inout Context) {
         let attempt = end(number)
         for slot in [attempt.first, attempt.second] {

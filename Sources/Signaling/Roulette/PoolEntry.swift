@@ -1,5 +1,6 @@
 import Wire
 
+/// Events for the pool.
 public enum PoolEvent: Equatable, Sendable {
     case enter(PoolEntry)
     case withdraw(IdentityID)

@@ -2,6 +2,7 @@
 ///
 /// Places of people who left are skipped, and later removed together.
 struct WaitQueue: Equatable, Sendable {
+    /// A person's place in a queue.
     struct Place: Equatable, Sendable {
         /// The person's number in the order of entry. Numbers only increase, so appending keeps the queue sorted.
         var number: UInt64
@@ -58,6 +59,7 @@ struct WaitQueue: Equatable, Sendable {
 
 /// Walks over several queues as if they were one. Returns each place once, in the order of entry.
 struct Walk {
+    /// The position of the walk in one queue. A queue with a single place is only that place.
     private enum Cursor {
         case one(WaitQueue.Place)
         case queue(Int32, index: Int)

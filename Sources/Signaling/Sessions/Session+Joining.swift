@@ -8,7 +8,8 @@ extension Session {
     ) -> Bool {
         let (client, re) = (request.client, request.re)
         if let match = grant.match, bindings[match] == nil {
-            let error = WireError(.tokenMatchEnded, "The match of this token has ended. Start a new search or call.")
+            let error = WireError(
+                .tokenMatchEnded, "The match or call for this token has ended. Start a new search or call.")
             context.tell(.client(client, .joinRefused(re: re, error, match: match)))
             return false
         }
@@ -29,7 +30,8 @@ extension Session {
             members.values.count(where: { $0.match == match }) - former(of: client, identity, grant).count
                 >= binding.places
         {
-            let error = WireError(.sessionFull, "Both people of this match have joined. Start a new search or call.")
+            let error = WireError(
+                .sessionFull, "Both people in this match have already joined. Start a new search or call.")
             context.fail(error, request)
             return false
         }

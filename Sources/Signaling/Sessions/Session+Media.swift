@@ -13,6 +13,7 @@ extension Session {
         case connected
     }
 
+    /// Two members whose media must connect before a deadline.
     struct Wait: Equatable, Sendable {
         var one: ConnectionID
         var other: ConnectionID
@@ -29,7 +30,7 @@ extension Session {
     }
 
     /// Throws if new video would exceed the bandwidth limit. Audio uses so little that it is always allowed.
-    /// - Parameter refusals: the counter to increment if it would.
+    /// - Parameter refusals: the counter to increment before throwing.
     func permitBandwidth(
         video: Bool, counting refusals: WritableKeyPath<BandwidthRefusals, Int>, _ context: inout Context
     ) throws(WireError) {
@@ -43,7 +44,7 @@ extension Session {
 
     // MARK: Commands to the media plane
 
-    /// Requests the media plane to route a stream that is new or has moved to other transceivers.
+    /// Asks the media plane to route a stream that is new or has moved to other transceivers.
     func route(_ published: Published, _ context: inout Context) {
         guard isRouted else { return }
         let stream = published.stream
@@ -55,8 +56,8 @@ extension Session {
         )
     }
 
-    /// Requests the media plane to forward a stream to a subscriber. The media plane ignores a subscription without
-    /// transceivers.
+    /// Asks the media plane to forward a stream to a subscriber. Stops forwarding it if the subscription has no
+    /// transceivers, because the media plane ignores such a subscription.
     func route(
         _ verb: SessionVerb.Subscribe, by client: ConnectionID, former: SessionVerb.Subscribe?, _ context: inout Context
     ) {

@@ -110,7 +110,8 @@ extension Session {
         throws(WireError)
     {
         let published = try owned(verb.stream, by: client)
-        // Otherwise a stream could be announced without video to pass the limit.
+        // Check the limit when video is turned on too. Otherwise a stream could be published without video to avoid
+        // the limit.
         try permitBandwidth(
             video: verb.hasVideo == true && !published.hasHadVideo, counting: \.streams, &context)
         var stream = published.stream
@@ -134,8 +135,8 @@ extension Session {
                 .notPermitted,
                 "You cannot subscribe to your own stream in a relayed session. Show the local stream instead.")
         }
-        // An existing subscription may change, also to a new connection. A stream without video uses little, so a
-        // subscription that also requests video is accepted for its audio.
+        // Check the limit only for new subscriptions: an existing one may change, or move to a new peer connection. A
+        // stream without video uses little bandwidth, so a subscription to it is accepted even if it requests video.
         if streams[verb.stream]?.subscribers[client] == nil {
             try permitBandwidth(video: verb.video && stream.hasVideo, counting: \.subscriptions, &context)
         }
@@ -223,8 +224,9 @@ extension Session {
             try charge(textSize: JSONWriter.size(of: verb.data ?? "") + (verb.type?.utf8.count ?? 0), context)
             broadcast(event, &context)
         }
-        // Keep text that the partner received, in case of a report, whether it was sent to one connection or to all. Skip
-        // messages that members send to themselves, because these could displace the other lines from the last twenty.
+        // Keep text that the partner received, in case of a report, whether it was sent to one connection or to all.
+        // Skip messages that members send to themselves, because these could displace the other lines, of which only
+        // the latest are kept.
         if verb.to.flatMap({ members[$0]?.identity }) != member.identity {
             keepLine(verb, from: member.identity, context)
         }
@@ -253,7 +255,7 @@ extension Session {
         }
         try permitRemoval(of: removed, by: member)
         revoke(removed, by: member.identity, &context)
-        // A token can be shared, so everyone who joined with it is removed.
+        // Remove everyone who joined with this token, because a token can be shared.
         let holders = order.filter { members[$0]?.token.fingerprint == removed.token.fingerprint }
         for holder in holders {
             context.tell(.client(holder, .leftSession(id, .forceDisconnected, by: member.connection.id)))

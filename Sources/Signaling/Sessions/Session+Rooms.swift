@@ -49,11 +49,11 @@ extension Session {
         }
     }
 
-    /// Throws if only hosts may share screens in the room. A client that declares its screen as a camera cannot be
-    /// detected.
+    /// Throws if the room lets only hosts and cohosts share screens and this member is neither. A client that
+    /// declares its screen as a camera cannot be detected.
     func permitScreen(_ verb: SessionVerb.Publish, by member: Member) throws(WireError) {
         guard verb.videoType == .screen, !mayShareScreen(member) else { return }
-        throw WireError(.notPermitted, "Only hosts may share a screen in this room. Ask one of them.")
+        throw WireError(.notPermitted, "Only hosts and cohosts may share a screen in this room. Ask one of them.")
     }
 
     private func mayShareScreen(_ member: Member) -> Bool {

@@ -4,9 +4,9 @@ import Wire
 /// departures.
 ///
 /// A client receives the next page only after it has acknowledged the previous one, so that a slow client is never sent
-/// more than it can handle. The only state per page is the highest number of the members that the client knows. A page
-/// is made from the current members: members who leave before their page is made are on no page, and members who join
-/// before the last page are on one.
+/// more than it can handle. For each client that has not received the whole roster, the session remembers only the
+/// highest number of the members that the client knows. A page is made from the current members: members who leave
+/// before their page is made are on no page, and members who join before the last page are on one.
 ///
 /// A member who has the whole roster receives a message for each join. If such a member lags behind in a large session,
 /// further joins are also announced in pages.
@@ -65,8 +65,9 @@ extension Session {
         context.send(.session(.roster(roster)), to: client)
     }
 
-    /// Switches this client to pages for joins, because it did not acknowledge enough to receive another
-    /// `connectionCreated`. In a small session, where clients need not support pages, sends that message anyway.
+    /// Announces further joins to this client in pages, because too many messages to it are unacknowledged for
+    /// another `connectionCreated`. In a small session, where clients need not support pages, sends that message
+    /// anyway.
     mutating func lagging(_ client: ConnectionID, behind other: ConnectionID, _ context: inout Context) {
         guard let new = members[other], members[client] != nil, introduced[client] == nil else { return }
         guard order.count <= context.rules.largeSession else { return introduced[client] = new.number - 1 }

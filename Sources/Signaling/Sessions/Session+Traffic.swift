@@ -15,9 +15,9 @@ extension Session {
             retryable: true, retryAfter: wait)
     }
 
-    /// Charges a join together with the later departure, unless the session grows. Each costs a message to every
-    /// member, so members who leave and join repeatedly must wait. The number of members limits the cost of growth, so
-    /// all of them may arrive at once.
+    /// Charges a join together with the later departure, unless the session grows. A join and a departure each cost a
+    /// message to every member, so members who leave and join repeatedly must wait. Growth is free, because the
+    /// number of members limits its cost: all of them may arrive at once.
     ///
     /// The budget has the same rate as that of `charge` but is separate, so that joins and departures do not block
     /// signals.

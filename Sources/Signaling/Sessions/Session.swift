@@ -1,6 +1,7 @@
 import DequeModule
 import Wire
 
+/// Events for a session.
 public enum SessionEvent: Equatable, Sendable {
     case join(ConnectionID, IdentityID, SessionGrant, re: UInt64)
     case verb(ConnectionID, re: UInt64, SessionVerb)
@@ -22,11 +23,11 @@ public enum SessionEvent: Equatable, Sendable {
     case homeOpened(MatchID)
     /// The legacy client has disconnected, so its token becomes invalid.
     case homeClosed(MatchID)
-    /// From storage, after a restart.
+    /// Restores revoked tokens and a mute from storage, after a restart.
     case moderated(SessionModeration)
     /// A member reports the partner. The report is stored with the last lines of the text chat.
     case report(Report, by: ConnectionID, re: UInt64)
-    /// From the room that this session belongs to.
+    /// An event from the room that this session belongs to.
     case room(RoomSessionEvent)
     // From the media plane.
     case subscriptionChanged(SessionNotice.SubscriptionChanged, ConnectionID)
@@ -43,6 +44,7 @@ public enum SessionEvent: Equatable, Sendable {
 /// Invariants: each member is notified of every other member and stream exactly once, on a page of the roster or by an event. No
 /// member joined with the token of a match that has ended.
 public struct Session: Machine, Equatable, Sendable {
+    /// A connection in the session.
     struct Member: Equatable, Sendable {
         /// Counts joins. A later member has a higher number.
         var number: UInt64
@@ -57,8 +59,9 @@ public struct Session: Machine, Equatable, Sendable {
         /// Whether the others were notified that this member has dropped.
         var isDropAnnounced = false
         var streams: [StreamID] = []
-        /// How many streams this member has published so far. Members who follow a departure start at the number that
-        /// is free.
+        /// How many streams this member has published so far. The first `Rules.streamsPerConnection` of them are not
+        /// charged. A member whose join was charged, because it followed a departure, starts at that number, so that
+        /// all of its streams are charged.
         var publications = 0
         /// Streams that this member subscribes to.
         var subscriptions: Set<StreamID> = []
@@ -72,6 +75,7 @@ public struct Session: Machine, Equatable, Sendable {
         var expiresAt: Timestamp
     }
 
+    /// A stream that a member publishes.
     struct Published: Equatable, Sendable {
         var stream: StreamInfo {
             didSet { size = stream.encodedSize }
@@ -82,7 +86,8 @@ public struct Session: Machine, Equatable, Sendable {
         var mids: MediaMids
         /// The subscribers and their subscriptions.
         var subscribers: [ConnectionID: SessionVerb.Subscribe] = [:]
-        /// Whether the stream has had video. Its video may then be turned off and on also at the bandwidth limit.
+        /// Whether the stream has had video. If so, its video may be turned off and on again even when the bandwidth
+        /// limit is reached.
         var hasHadVideo: Bool
 
         init(_ stream: StreamInfo, mids: MediaMids) {
@@ -116,7 +121,8 @@ public struct Session: Machine, Equatable, Sendable {
     var order: [ConnectionID] = []
     var members: [ConnectionID: Member] = [:]
     var lastNumber: UInt64 = 0
-    /// For members who do not know all others yet: the highest number that they know. The rest follow in pages.
+    /// For each member who does not know all others yet, the highest member number that it knows. The other members
+    /// follow in pages.
     var introduced: [ConnectionID: UInt64] = [:]
     var streams: [StreamID: Published] = [:]
     /// The budget for messages to all members; nil if it is full.
@@ -131,10 +137,10 @@ public struct Session: Machine, Equatable, Sendable {
     var announceAt: Timestamp?
     /// Whether a moderator has muted everyone, including future publishers (OpenTok's `forceMuteAll`).
     var isMuted = false
-    /// Whether only hosts may share screens in this room.
+    /// Whether only hosts and cohosts may share screens in this room.
     var hasScreensOnlyOfHosts = false
-    /// Whether the session or the server has reached its bandwidth limit. The media plane repeats this event while it
-    /// lasts.
+    /// Whether the session or the server has reached its bandwidth limit. The media plane repeats its event while
+    /// this lasts.
     var isFull = false
     /// When the mute of a session without members ends.
     var muteUntil: Timestamp?
@@ -146,7 +152,7 @@ public struct Session: Machine, Equatable, Sendable {
     /// are stored, so they survive a restart.
     var revoked: [[UInt8]: Timestamp] = [:]
     private static let maxRevoked = 4096
-    /// When to check whether some of them have expired.
+    /// When to check whether revoked tokens have expired.
     private var revokedCheckAt: Timestamp?
     /// When to delete the chat lines of a match that has ended. They are kept for a while in case of a report.
     private var transcriptUntil: Timestamp?
@@ -259,8 +265,8 @@ public struct Session: Machine, Equatable, Sendable {
         context.persist(.revoked(revocation))
     }
 
-    /// Deletes expired entries. Only a confirmed clock counts. With a wrong clock, a removed member could return with
-    /// the token once the clock is corrected.
+    /// Deletes expired entries, but only if the clock is confirmed. If a wrong clock deleted a token early, a removed
+    /// member could return with it once the clock is corrected.
     private mutating func forgetExpiredTokens(_ context: Context) {
         if let wall = context.moment.confirmedWall { revoked = revoked.filter { $0.value > wall } }
         revokedCheckAt = revoked.values.min().map { context.moment.look(forWall: $0) }
@@ -280,7 +286,7 @@ public struct Session: Machine, Equatable, Sendable {
     private mutating func setDropped(_ isDropped: Bool, _ client: ConnectionID, _ context: inout Context) {
         guard let member = members[client], member.isDropped != isDropped else { return }
         members[client]?.isDropped = isDropped
-        // A drop is charged together with the return. If the budget is exhausted, neither is announced.
+        // Charge a drop together with the later return. If the budget is exhausted, announce neither.
         var isAnnounced = member.isDropAnnounced
         if isDropped { isAnnounced = affords(2, context) }
         members[client]?.isDropAnnounced = isDropped && isAnnounced
@@ -301,7 +307,7 @@ public struct Session: Machine, Equatable, Sendable {
         let gone = clients.compactMap { members.removeValue(forKey: $0) }
         guard !gone.isEmpty else { return }
         recentSize.note(order.count, for: context.rules.sessionSizeMemory, now: context.now)
-        // After the last member has left, the session is like a new one, as after a restart.
+        // Forget the size after the last member has left: the session is then like a new one, as after a restart.
         if members.isEmpty { recentSize = RecentSize() }
         order.removeAll { members.index(forKey: $0) == nil }
         for member in gone { introduced[member.connection.id] = nil }

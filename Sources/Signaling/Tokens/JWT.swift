@@ -96,7 +96,8 @@ struct JWT {
                 .tokenNotYet, "The token is not valid yet. Check the clock of the machine that created it.",
                 retryable: true)
         }
-        // Measure the lifetime from now if `iat` is in the future. Otherwise such a token could be valid for longer.
+        // Measure the lifetime from now if `iat` is in the future. Otherwise such a token could be valid for longer
+        // than allowed.
         guard expires - Swift.min(issued, now) <= longest + skew else {
             throw WireError(.tokenLifetime, "The token's lifetime must not exceed \(longest.roundedText).")
         }

@@ -29,7 +29,7 @@ extension Project {
     func makeRoomToken(
         _ claims: RoomTokenClaims, now: Timestamp, using generator: inout some RandomNumberGenerator
     ) -> String {
-        // Makes each token unique, so that removing one holder does not affect another.
+        // Add a nonce to make each token unique, so that removing one holder does not affect another.
         let nonce = RoomID.random(using: &generator)
         return JWT.sign(self) { writer in
             writer.member("iss", apiKey)
@@ -51,7 +51,8 @@ extension Project {
         guard let room = token.string("room").flatMap({ RoomName($0) }),
             let id = token.string("room_id").flatMap({ RoomID($0) })
         else {
-            throw WireError(.tokenRoom, "The token has no valid room claim. Get one from POST /v1/rooms/{name}/tokens.")
+            throw WireError(
+                .tokenRoom, "The token has no valid room claim. Get a token from POST /v1/rooms/{name}/tokens.")
         }
         guard let role = token.string("role").flatMap(RoomRole.init(rawValue:)) else {
             throw WireError(.tokenRole, "The token's role must be host, cohost or guest.")

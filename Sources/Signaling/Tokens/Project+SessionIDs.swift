@@ -1,7 +1,7 @@
 import Wire
 
-/// Self-describing session ids (`protocol/README.md` §7). Every id with a valid signature is a session. Creating a session
-/// therefore stores nothing and works on any node.
+/// Session ids, which contain the session's properties (`protocol/README.md` §7). Every id with a valid signature is
+/// a session. Creating a session therefore stores nothing and works on any node.
 extension Project {
     private static let randomBytes = 9
     private static let codeBytes = 8

@@ -26,6 +26,7 @@ public struct Project: Sendable, Equatable {
         }
     }
 
+    /// The previous secret as a key.
     private struct Previous: Sendable, Equatable {
         let key: SymmetricKey
         let acceptedUntil: Timestamp
@@ -66,7 +67,8 @@ public struct Project: Sendable, Equatable {
 
     func signature(of bytes: [UInt8]) -> [UInt8] { Self.code(of: bytes, signingKey) }
 
-    /// Accepts signatures of the secret, and of the previous secret until the overlap ends.
+    /// Throws if the signature is invalid. Accepts signatures made with the secret, and those made with the previous
+    /// secret until the overlap ends.
     func check(_ signature: [UInt8], of bytes: [UInt8], now: Timestamp) throws(WireError) {
         if constantTimeEquals(Self.code(of: bytes, signingKey), signature) { return }
         guard let previous, constantTimeEquals(Self.code(of: bytes, previous.key), signature) else {

@@ -98,8 +98,8 @@ extension Project {
         guard data.unicodeScalars.count <= Limits.connectionData else {
             throw WireError(.tokenMalformed, "Connection data must not exceed \(Limits.connectionData) characters.")
         }
-        // Reject a malformed match id. If it were ignored, the token would count as one without a match, and stay valid after
-        // the match.
+        // Reject a malformed match id. If it were ignored, the token would count as one without a match, and would
+        // stay valid after the match has ended.
         let match = token.claims["match"].map { _ in token.string("match").flatMap(MatchID.init) }
         guard match != .some(nil) else {
             throw WireError(.tokenMalformed, "The token's match claim must be a match ID.")

@@ -2,7 +2,7 @@
 /// members per object. It rejects duplicate names, because RFC 8259 §4 leaves their meaning open. No input makes it
 /// trap.
 ///
-/// Written for speed: Foundation's coders take 6–7 µs for a message that this parser reads in under one. See
+/// Written for speed: Foundation's coders take 6–7 µs for a message that this parser reads in less than 1 µs. See
 /// `docs/decisions/0002-own-json-codec.md`.
 public struct JSONReader {
     private let bytes: UnsafeBufferPointer<UInt8>

@@ -52,7 +52,7 @@ public struct JSONWriter: Sendable {
     /// Writes an integer. JavaScript reads only integers up to 2^53 exactly.
     public mutating func integer(_ value: some BinaryInteger) {
         separate()
-        // Converting to a string allocates no memory for up to 15 digits.
+        // Convert to a string, which allocates no memory for up to 15 digits.
         bytes.append(contentsOf: String(value).utf8)
         needsComma = true
     }

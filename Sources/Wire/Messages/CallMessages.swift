@@ -121,8 +121,9 @@ public enum CallNotice: Equatable, Sendable, MessageSet {
     case changed(CallVideo)
     /// The other person's connection dropped or was resumed.
     case partner(Partner)
-    /// The call is over. Sent at least once for each call, and again at each `presence.appear` until `call.seen` if the call
-    /// was missed or no device received it. A client should show the end of each call only once.
+    /// The call is over. Sent at least once for each call. If the call was missed, or no device received this
+    /// message, it is sent again at each `presence.appear` until a device sends `call.seen`. A client should show the
+    /// end of each call only once.
     case ended(Ended)
     /// Answers `call.log`.
     case log(Log)
@@ -315,7 +316,8 @@ extension CallNotice {
 public struct CallVideo: Payload, Hashable {
     /// The id of the call.
     public var call = CallID(high: 0, low: 0)
-    /// Whether video is sent after this change: by the sender of a request, or by the other person in a notice.
+    /// Whether video is sent after this change. In a request, this is the sender's video; in a notice, the other
+    /// person's.
     public var video = true
     public init() {}
     public init(call: CallID, video: Bool) { (self.call, self.video) = (call, video) }
@@ -333,7 +335,7 @@ public struct LoggedCall: Payload, Hashable {
     public var direction = CallDirection.incoming
     /// How the call ended for this person.
     public var outcome = CallOutcome.ended
-    /// The other person, with their name at the time of the call.
+    /// The other person in the call, with their name at the time of the call.
     public var person = PersonInfo()
     /// Whether the call was placed as a video call.
     public var video = true

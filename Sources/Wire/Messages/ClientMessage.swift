@@ -70,7 +70,7 @@ public enum ClientMessage: Equatable, Sendable, MessageSet {
         + RoomVerb.readers.map { $0.within(Self.room) }
         + PushVerb.readers.map { $0.within(Self.push) }
 
-    /// The readers of all messages, by the name on the wire.
+    /// The readers of all messages, keyed by the messages' names on the wire.
     static let readersByType = byType(readers)
 
     /// Whether this message has no `seq` (`protocol/README.md` §1).

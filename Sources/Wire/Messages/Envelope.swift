@@ -30,6 +30,7 @@ public struct UnreadableMessage: Error, Equatable, Sendable {
 /// The largest message number. JavaScript represents integers exactly only up to 2^53.
 private let largestSequenceNumber: UInt64 = 1 << 53
 
+/// The parts of a received message that are read before its members.
 private struct Head {
     var type = ""
     var seq: UInt64?
@@ -118,12 +119,12 @@ extension ServerMessage {
     public func encode(seq: UInt64? = nil, ack: UInt64? = nil) -> [UInt8] { encoded(seq: seq, ack: ack) }
 }
 
-/// A message that is sent to many clients. Its text is encoded once; each client's numbers are inserted.
+/// A message that is sent to many clients. It is encoded once, and each client's numbers are inserted into the bytes.
 public final class BroadcastMessage: Equatable, Sendable {
     /// The message without numbers.
     public let message: ServerMessage
     private let bytes: [UInt8]
-    /// Where the numbers go: behind `{"type":"…"`.
+    /// The offset in `bytes` at which a client's numbers are inserted: after `{"type":"…"`.
     private let split: Int
 
     /// Encodes the message.
@@ -146,6 +147,7 @@ public final class BroadcastMessage: Equatable, Sendable {
     public static func == (left: BroadcastMessage, right: BroadcastMessage) -> Bool { left.message == right.message }
 }
 
+/// Encodes the message that it visits.
 private struct MessageEncoder: MessageVisitor {
     let seq: UInt64?
     let ack: UInt64?

@@ -22,7 +22,7 @@ public struct FieldCoder {
         isReading = false
     }
 
-    /// `expected` is a closure, so that its text is only created for an error.
+    /// Returns the error for a bad member. `expected` is a closure, so that its text is created only for an error.
     private static func malformed(_ name: String, _ expected: @autoclosure () -> String) -> WireError {
         WireError(.malformed, "The member \"\(name)\" must be \(expected()).")
     }
@@ -34,7 +34,7 @@ public struct FieldCoder {
 
     // MARK: Strings
 
-    /// Codes a required string of at most `max` UTF-8 bytes.
+    /// Reads or writes a required string of at most `max` UTF-8 bytes.
     public mutating func string(_ name: String, _ value: inout String, max: Int) throws(WireError) {
         guard isReading else {
             writer.name(name)
@@ -47,7 +47,7 @@ public struct FieldCoder {
         value = text
     }
 
-    /// Codes an optional string of at most `max` UTF-8 bytes.
+    /// Reads or writes an optional string of at most `max` UTF-8 bytes.
     public mutating func string(_ name: String, _ value: inout String?, max: Int) throws(WireError) {
         if isReading, object[name] == nil { return value = nil }
         if !isReading, value == nil { return }
@@ -56,7 +56,7 @@ public struct FieldCoder {
         value = text
     }
 
-    /// Codes an optional list of at most `Limits.list` strings, each of at most `max` UTF-8 bytes.
+    /// Reads or writes an optional list of at most `Limits.list` strings, each of at most `max` UTF-8 bytes.
     public mutating func strings(_ name: String, _ value: inout [String]?, max: Int) throws(WireError) {
         guard isReading else {
             guard let value else { return }
@@ -80,7 +80,7 @@ public struct FieldCoder {
         value = texts
     }
 
-    /// Codes a required string that is a raw value of `C`.
+    /// Reads or writes a required string that is a raw value of `C`.
     public mutating func choice<C: RawRepresentable<String>>(_ name: String, _ value: inout C) throws(WireError) {
         var raw = value.rawValue
         try string(name, &raw, max: Limits.name)
@@ -88,7 +88,7 @@ public struct FieldCoder {
         value = choice
     }
 
-    /// Codes an optional string that is a raw value of `C`.
+    /// Reads or writes an optional string that is a raw value of `C`.
     public mutating func choice<C: RawRepresentable<String>>(_ name: String, _ value: inout C?) throws(WireError) {
         var raw = value?.rawValue
         try string(name, &raw, max: Limits.name)
@@ -97,7 +97,7 @@ public struct FieldCoder {
         value = choice
     }
 
-    /// Codes a required id of 32 lowercase hexadecimal digits.
+    /// Reads or writes a required id of 32 lowercase hexadecimal digits.
     public mutating func id<I: Identifier128>(_ name: String, _ value: inout I) throws(WireError) {
         guard isReading else {
             writer.name(name)
@@ -110,7 +110,7 @@ public struct FieldCoder {
         value = id
     }
 
-    /// Codes an optional id of 32 lowercase hexadecimal digits.
+    /// Reads or writes an optional id of 32 lowercase hexadecimal digits.
     public mutating func id<I: Identifier128>(_ name: String, _ value: inout I?) throws(WireError) {
         if isReading, object[name] == nil { return value = nil }
         if !isReading, value == nil { return }
@@ -119,7 +119,7 @@ public struct FieldCoder {
         value = present
     }
 
-    /// Codes an optional list of at most `Limits.list` ids.
+    /// Reads or writes an optional list of at most `Limits.list` ids.
     public mutating func ids<I: Identifier128>(_ name: String, _ value: inout [I]?) throws(WireError) {
         var texts = value?.map(\.description)
         try strings(name, &texts, max: 32)
@@ -134,7 +134,7 @@ public struct FieldCoder {
 
     // MARK: Numbers and booleans
 
-    /// Codes a required integer within `range`.
+    /// Reads or writes a required integer within `range`.
     public mutating func integer<N: FixedWidthInteger>(
         _ name: String, _ value: inout N, in range: ClosedRange<N>
     ) throws(WireError) {
@@ -149,7 +149,7 @@ public struct FieldCoder {
         value = number
     }
 
-    /// Codes an optional integer within `range`.
+    /// Reads or writes an optional integer within `range`.
     public mutating func integer<N: FixedWidthInteger>(
         _ name: String, _ value: inout N?, in range: ClosedRange<N>
     ) throws(WireError) {
@@ -160,14 +160,14 @@ public struct FieldCoder {
         value = present
     }
 
-    /// Codes a required time in milliseconds since 1970, 0 to 2^53.
+    /// Reads or writes a required time in milliseconds since 1970, 0 to 2^53.
     public mutating func timestamp(_ name: String, _ value: inout Timestamp) throws(WireError) {
         var milliseconds = value.milliseconds
         try integer(name, &milliseconds, in: 0...(1 << 53))
         value = Timestamp(milliseconds: milliseconds)
     }
 
-    /// Codes an optional time in milliseconds since 1970, 0 to 2^53.
+    /// Reads or writes an optional time in milliseconds since 1970, 0 to 2^53.
     public mutating func timestamp(_ name: String, _ value: inout Timestamp?) throws(WireError) {
         if isReading, object[name] == nil { return value = nil }
         if !isReading, value == nil { return }
@@ -176,21 +176,21 @@ public struct FieldCoder {
         value = present
     }
 
-    /// Codes an optional duration in whole milliseconds, 0 to 2^53.
+    /// Reads or writes an optional duration in whole milliseconds, 0 to 2^53.
     public mutating func milliseconds(_ name: String, _ value: inout Duration?) throws(WireError) {
         var milliseconds = value?.wholeMilliseconds
         try integer(name, &milliseconds, in: 0...(1 << 53))
         value = milliseconds.map { .milliseconds($0) }
     }
 
-    /// Codes a required duration in whole milliseconds, 0 to 2^53.
+    /// Reads or writes a required duration in whole milliseconds, 0 to 2^53.
     public mutating func milliseconds(_ name: String, _ value: inout Duration) throws(WireError) {
         var milliseconds = value.wholeMilliseconds
         try integer(name, &milliseconds, in: 0...(1 << 53))
         value = .milliseconds(milliseconds)
     }
 
-    /// Codes a required `true` or `false`.
+    /// Reads or writes a required `true` or `false`.
     public mutating func bool(_ name: String, _ value: inout Bool) throws(WireError) {
         guard isReading else {
             writer.name(name)
@@ -202,7 +202,7 @@ public struct FieldCoder {
         value = bool
     }
 
-    /// Codes an optional `true` or `false`.
+    /// Reads or writes an optional `true` or `false`.
     public mutating func bool(_ name: String, _ value: inout Bool?) throws(WireError) {
         if isReading, object[name] == nil { return value = nil }
         if !isReading, value == nil { return }
@@ -213,7 +213,7 @@ public struct FieldCoder {
 
     // MARK: Nested payloads
 
-    /// Codes a required object.
+    /// Reads or writes a required object.
     public mutating func nested<P: Payload>(_ name: String, _ value: inout P) throws(WireError) {
         guard isReading else {
             writer.name(name)
@@ -225,7 +225,7 @@ public struct FieldCoder {
         value = try P(members: object)
     }
 
-    /// Codes an optional object.
+    /// Reads or writes an optional object.
     public mutating func nested<P: Payload>(_ name: String, _ value: inout P?) throws(WireError) {
         if isReading, object[name] == nil { return value = nil }
         if !isReading, value == nil { return }
@@ -234,7 +234,7 @@ public struct FieldCoder {
         value = present
     }
 
-    /// Codes a required list of objects, of any length.
+    /// Reads or writes a required list of objects, of any length.
     public mutating func list<P: Payload>(_ name: String, _ value: inout [P]) throws(WireError) {
         guard isReading else {
             writer.name(name)
@@ -250,8 +250,8 @@ public struct FieldCoder {
         }
     }
 
-    /// Codes any JSON value unchanged. `.null` counts as present, because a candidate that is `null` means the end of
-    /// candidates.
+    /// Reads or writes any JSON value without changes. `.null` counts as present, because a candidate that is `null`
+    /// means the end of candidates.
     public mutating func json(_ name: String, _ value: inout JSONValue?) throws(WireError) {
         if isReading {
             value = object.members.first { $0.name == name }?.value

@@ -8,7 +8,7 @@ public struct Hello: Payload {
     public struct Resume: Payload {
         /// The secret from the ``Welcome/resume`` of the most recent welcome.
         public var secret = ""
-        /// The highest server `seq` that the client has received; 0 for none.
+        /// The highest `seq` of the server's messages that the client has received; 0 for none.
         public var received: UInt64 = 0
         public init() {}
         public init(secret: String, received: UInt64) { (self.secret, self.received) = (secret, received) }
@@ -35,7 +35,7 @@ public struct Hello: Payload {
 
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
         try coder.integer("version", &version, in: 0...Int(Int32.max))
-        // Only the length is checked here; the server verifies the rest.
+        // Check only the lengths here. The server verifies the rest.
         try coder.string("identity", &identity, max: Limits.message)
         try coder.string("token", &token, max: Limits.message)
         try coder.string("name", &name, max: Limits.name)
@@ -134,7 +134,7 @@ public struct Welcome: Payload {
     public var push: Push?
     /// The server's limits for a single message.
     public var limits = Bounds()
-    /// The server's state of this client connection.
+    /// The state of this client connection as the server sees it.
     public var state = Snapshot()
 
     public init() {}
@@ -156,8 +156,8 @@ public struct Welcome: Payload {
     }
 }
 
-/// The server's state of a client connection. After a failed resume, the list of sessions is empty and the roulette
-/// state is `idle`.
+/// The state of a client connection as the server sees it. After a failed resume, the list of sessions is empty and
+/// the roulette state is `idle`.
 public struct Snapshot: Payload {
     /// A device's state in the roulette.
     public enum RouletteState: String, Hashable, Sendable {

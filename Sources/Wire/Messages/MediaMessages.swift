@@ -136,8 +136,8 @@ public enum MediaSide: String, Hashable, Sendable, CaseIterable {
     case receive
 }
 
-/// The transceivers that carry a stream, by the `mid` of their media sections (RFC 8829 §5.2.1). Each `mid` has at most 16
-/// bytes. The server ignores them in relayed sessions.
+/// The transceivers that carry a stream, named by the `mid` of their media sections (RFC 8829 §5.2.1). Each `mid` has
+/// at most 16 bytes. The server ignores them in relayed sessions.
 public struct MediaMids: Hashable, Sendable {
     /// The transceiver for audio; nil if there is none, or if an update does not change it.
     public var audio: String?

@@ -1,8 +1,8 @@
 /// A set of messages: those of one area (such as calls), or all in one direction.
 ///
 /// Each message is in two lists. ``visit(_:)`` lists the type and payload of each message, and the compiler reports a missing
-/// message. ``readers`` lists how to read each message. Tests with the examples in `protocol/examples` find messages that are
-/// missing there.
+/// message. ``readers`` lists how to read each message. Tests that read the examples in `protocol/examples` find
+/// messages that are missing from `readers`.
 protocol MessageSet: Equatable, Sendable {
     func visit(_ visitor: inout some MessageVisitor) throws(WireError)
     static var readers: [MessageReader<Self>] { get }
@@ -80,11 +80,13 @@ extension ServerMessage {
     }
 }
 
+/// Finds the name of the message that it visits.
 private struct TypeFinder: MessageVisitor {
     var type = ""
     mutating func message(_ type: String, _ payload: some Payload) { self.type = type }
 }
 
+/// Finds the request that the visited message answers.
 private struct AnsweredRequestFinder: MessageVisitor {
     var request: UInt64?
     mutating func message(_ type: String, _ payload: some Payload) { request = payload.answeredRequest }

@@ -30,8 +30,8 @@ public enum NearbyVerb: Equatable, Sendable, MessageSet {
 }
 
 extension NearbyVerb {
-    /// A device's location. The members may be any JSON here. They are checked later, because a bad value has its own error
-    /// code, `position_invalid`.
+    /// A device's location. When a message is decoded, the members may be any JSON. They are checked later, because a
+    /// bad value has its own error code, `position_invalid`.
     public struct Move: Payload, Hashable {
         /// Degrees north, -90 to 90.
         public var latitude: JSONValue?

@@ -218,7 +218,7 @@ extension PresenceNotice {
     public struct Devices: AnswerPayload, Hashable {
         /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
-        /// The first device, unless it was unlinked, and then the linked ones.
+        /// The person's first device, if it was not unlinked, followed by the linked devices.
         public var devices: [DeviceInfo] = []
         public init() {}
         public init(re: UInt64, devices: [DeviceInfo]) { (self.re, self.devices) = (re, devices) }

@@ -82,7 +82,7 @@ extension RoomVerb {
 extension RoomNotice {
     /// The destination of a file: send it with `PUT` to the path, with the secret as bearer token.
     public struct Upload: AnswerPayload {
-        /// The request that this message answers.
+        /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
         /// The file's id.
         public var id = RoomFileID(high: 0, low: 0)

@@ -12,7 +12,7 @@ public enum RoomNotice: Equatable, Sendable, MessageSet {
     case changed(Changed)
     /// A person joined, left, or changed. Also sent to that person, unless they joined or left.
     case person(RoomPerson)
-    /// A person wrote. Also sent to that person.
+    /// A person wrote in the chat. Also sent to that person.
     case said(RoomLine)
     /// A person reacted. Also sent to that person.
     case reacted(Reacted)
@@ -62,7 +62,7 @@ public enum RoomEndReason: String, Hashable, Sendable, CaseIterable {
     case banned
     /// An operator ended the room.
     case closed
-    /// The same person joined the full room again after this connection had dropped.
+    /// This connection had dropped, and the same person joined the full room again on another one.
     case replaced
 }
 

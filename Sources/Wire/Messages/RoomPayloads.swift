@@ -2,7 +2,7 @@
 
 /// The role of a person in a room.
 public enum RoomRole: String, Hashable, Sendable, CaseIterable {
-    /// Can do everything, including choosing hosts and cohosts. A moderator of the session.
+    /// Can do everything, including choosing hosts and cohosts. Is a moderator of the room's session.
     case host
     /// Can do what a host does, except change roles and remove hosts and cohosts.
     case cohost
@@ -126,13 +126,13 @@ public struct RoomPerson: Payload, Hashable {
 
 /// A message in a room's chat.
 public struct RoomLine: Payload, Hashable {
-    /// The connection that wrote it. Its person may have left.
+    /// The connection that wrote the message. Its person may have left.
     public var connection = ConnectionID(high: 0, low: 0)
     /// The person's display name when they wrote it.
     public var displayName = ""
     /// The text, 1 to 4096 bytes.
     public var text = ""
-    /// When the server received it.
+    /// When the server received the message.
     public var at = Timestamp(milliseconds: 0)
     /// The file that the person sent, with the text as its name; nil for a message.
     public var file: RoomFile?

@@ -1,5 +1,5 @@
-/// A client's request about a room (`protocol/rooms.md`). A client connection is in one room at a time, so only `join`
-/// contains its name. All requests except `join` fail with `not_joined` if the client is in no room.
+/// A client's request about a room (`protocol/rooms.md`). A client connection is in one room at a time, so only
+/// `join` contains the room's name. All requests except `join` fail with `not_joined` if the client is in no room.
 public enum RoomVerb: Equatable, Sendable, MessageSet {
     /// Joins a room, or creates it. Answered with ``RoomNotice/joined(_:)`` or ``RoomNotice/waiting(_:)``, or with
     /// `already_joined`, `invalid_name`, `room_not_found`, `room_full`, `room_locked`, `room_password`, `room_refused`,
@@ -15,8 +15,8 @@ public enum RoomVerb: Equatable, Sendable, MessageSet {
     case deny(Connection)
     /// Changes options. Hosts and cohosts only. Answered with `ok`, or with `not_permitted`.
     case set(Change)
-    /// Mutes one person or everyone else. Nobody can be unmuted this way. Hosts and cohosts only. Answered with `ok`, or with
-    /// `not_permitted` or `not_found`.
+    /// Mutes one person or everyone else. There is no request to unmute others. Hosts and cohosts only. Answered with
+    /// `ok`, or with `not_permitted` or `not_found`.
     case mute(Target)
     /// Stops the screen sharing of one person or everyone else. Hosts and cohosts only. Answered with `ok`, or with
     /// `not_permitted` or `not_found`.

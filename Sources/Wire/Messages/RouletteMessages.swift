@@ -209,7 +209,8 @@ extension RouletteNotice {
 public enum EndReason: String, Hashable, Sendable {
     /// This client sent `roulette.next`.
     case next
-    /// This client sent `roulette.stop`, or the person accepted a call or started a search in another tab.
+    /// This client sent `roulette.stop`, or the person accepted a call or started a search in another tab or on
+    /// another device.
     case stopped
     /// This person blocked the partner.
     case blocked

@@ -68,7 +68,7 @@ public enum ServerMessage: Equatable, Sendable, MessageSet {
         + ContactNotice.readers.map { $0.within(Self.contact) }
         + RoomNotice.readers.map { $0.within(Self.room) }
 
-    /// The readers of all messages, by the name on the wire.
+    /// The readers of all messages, keyed by the messages' names on the wire.
     static let readersByType = byType(readers)
 }
 

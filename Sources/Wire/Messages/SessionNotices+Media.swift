@@ -23,14 +23,15 @@ extension SessionNotice {
         public var stream = StreamID(high: 0, low: 0)
         /// True if the server sends no video for now; false if it sends video again.
         public var videoPaused = true
-        /// The reason for the change. For a pause, also at its end: `slow` or `codec`.
+        /// The reason for the change. When a pause begins or ends, this is the reason for the pause: `slow` or
+        /// `codec`.
         public var reason = SubscriptionReason.slow
         /// The RID of the layer that the server now forwards; nil if the stream has no layers, and while paused.
         public var rid: String?
         /// The highest temporal layer that the server forwards, 0 to 3; nil if it forwards all.
         public var temporalLayer: Int?
-        /// True if the video will be paused when the subscriber's network gets worse; false when that is no longer the
-        /// case; nil if this has not changed.
+        /// True if the server will pause the video if the subscriber's network gets worse; false when that is no
+        /// longer the case; nil if this has not changed.
         public var warning: Bool?
         /// True if the subscriber's network can carry less of the video than the subscriber requested; false when that
         /// is no longer the case; nil if this has not changed.

@@ -309,7 +309,8 @@ extension SessionNotice {
         /// The peer connection between the two clients to which this message belongs; nil if the sender does not
         /// specify it.
         public var negotiationID: String?
-        /// The number of the offer on that peer connection; nil for a candidate.
+        /// The number of the offer on that peer connection. An answer has the number of its offer. Nil for a
+        /// candidate.
         public var offerNumber: Int?
         public init() {}
         public init(session: SessionID, from: ConnectionID, _ negotiate: SessionVerb.Negotiate) {

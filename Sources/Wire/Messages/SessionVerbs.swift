@@ -216,8 +216,8 @@ extension SessionVerb {
         /// The peer connection between the two clients to which this message belongs; nil if the client does not
         /// specify it. The client that makes the first offer chooses it.
         public var negotiationID: String?
-        /// The number of the offer on that peer connection, counted over both ends. An answer repeats it. Nil for a
-        /// candidate.
+        /// The number of the offer on that peer connection; both clients share one counter. An answer has the number
+        /// of its offer. Nil for a candidate.
         public var offerNumber: Int?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {

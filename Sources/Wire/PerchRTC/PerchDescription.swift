@@ -1,5 +1,5 @@
-/// The names of streams in the session descriptions of PerchRTC's clients, which choose them freely. Clients of
-/// `confab.v1` expect stream IDs.
+/// Translates the names of streams in the session descriptions of PerchRTC's clients. Those clients choose the names
+/// freely. Clients of `confab.v1` expect stream IDs instead.
 public enum PerchDescription {
     /// Maximum number of streams in one description. PerchRTC sends one.
     public static let maxStreams = 8

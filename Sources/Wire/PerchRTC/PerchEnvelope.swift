@@ -7,7 +7,7 @@ public enum PerchEnvelope: String, Hashable, Sendable, CaseIterable {
     case layered
 }
 
-/// The names that a client of PerchRTC's protocol and its messages use.
+/// The room and user names of a client of PerchRTC's protocol, and the other values that its messages contain.
 public struct PerchPlace: Hashable, Sendable {
     /// The form of the client's messages.
     public var envelope: PerchEnvelope

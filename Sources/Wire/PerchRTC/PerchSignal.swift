@@ -19,7 +19,7 @@ public struct PerchSignal: Hashable, Sendable {
 
     public init(connection: String, _ content: Content) { (self.connection, self.content) = (connection, content) }
 
-    /// The name of the message on the wire.
+    /// The message's name on the wire.
     var name: String {
         switch content {
         case .offer: "offer"

@@ -3,8 +3,8 @@
 ///
 /// Invariant: a request is in `unanswered` from `send` until `takeRequest` or the end of the exchange.
 struct Exchange: Sendable {
-    /// How many messages may arrive before an acknowledgement is sent in a separate message (`protocol/README.md` §1).
-    /// The next constant limits the time.
+    /// How many messages may arrive, and how much time may pass, before an acknowledgement is sent in a separate
+    /// message (`protocol/README.md` §1).
     private static let maxUnacknowledged = 32
     private static let maxAcknowledgementDelay = Duration.seconds(2)
 
@@ -69,7 +69,7 @@ struct Exchange: Sendable {
     /// Removes and returns the request with this number.
     mutating func takeRequest(_ seq: UInt64) -> SignalClient.RequestID? { requests.removeValue(forKey: seq) }
 
-    /// Returns the `re` of an unreadable message, if at least that member can be read.
+    /// Returns the number of the request that an unreadable message answers, if at least the member `re` can be read.
     static func answered(byUnreadable bytes: [UInt8]) -> UInt64? {
         guard let value = try? JSONReader.parse(bytes), case .object(let members) = value,
             case .integer(let re)? = members["re"]

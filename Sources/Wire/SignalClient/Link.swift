@@ -9,9 +9,9 @@ public struct Link: Equatable, Sendable {
     public struct Bounds: Equatable, Sendable {
         /// Maximum number of messages.
         public var messages: Int
-        /// Maximum bytes of all messages together, without those that are larger than this by themselves.
+        /// Maximum total bytes of the messages of up to this size.
         public var bytes: Int
-        /// Maximum bytes of all messages together that are larger than `bytes` by themselves: session descriptions.
+        /// Maximum total bytes of the messages that are larger than `bytes`, such as session descriptions.
         public var largeBytes: Int
         public init(messages: Int = 256, bytes: Int = 64 * 1024, largeBytes: Int = 0) {
             (self.messages, self.bytes, self.largeBytes) = (messages, bytes, largeBytes)
@@ -28,6 +28,7 @@ public struct Link: Equatable, Sendable {
         case gap
     }
 
+    /// A sent message that is kept for replay.
     private struct Kept: Equatable, Sendable {
         var seq: UInt64
         var bytes: [UInt8]
@@ -50,7 +51,7 @@ public struct Link: Equatable, Sendable {
     public var sent: UInt64 { nextSequence - 1 }
     /// The highest number received; every number below it was received too.
     public private(set) var received: UInt64 = 0
-    /// Numbered messages received since this end last sent an acknowledgement.
+    /// How many numbered messages were received since this end last sent an acknowledgement.
     public private(set) var unacknowledgedReceipts = 0
 
     public init(bounds: Bounds = Bounds()) { self.bounds = bounds }

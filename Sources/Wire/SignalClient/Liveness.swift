@@ -4,6 +4,7 @@
 /// Only received messages show that the server responds. A late check shows that this device was asleep or too busy to
 /// read messages that had arrived. The client then sends another ping and does not abandon the socket yet.
 struct Liveness: Equatable, Sendable {
+    /// What to do after a period of silence.
     enum Verdict: Equatable, Sendable {
         case ping, dead
     }

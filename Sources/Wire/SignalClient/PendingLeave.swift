@@ -1,6 +1,6 @@
-/// Tells the server that a person has left while the connection was away: resumes the connection on a new socket, only to send
-/// `bye`. Otherwise the server would keep the connection for the grace period, and the others would wait for a person who has
-/// left.
+/// Tells the server that a person has left while the connection had dropped: resumes the connection on a new socket,
+/// only to send `bye`. Otherwise the server would keep the connection for the grace period, and the others would wait
+/// for a person who has left.
 ///
 /// Invariant: it has one socket at most, and is over when the server can no longer keep the connection.
 struct PendingLeave: Sendable {
@@ -46,12 +46,13 @@ struct PendingLeave: Sendable {
             return [send(.hello(hello), on: socket)]
         case (.received(let bytes, let on), .greeting(let socket, _)) where on == socket:
             guard case .welcome? = try? Envelope<ServerMessage>.decode(bytes).message else { return [] }
-            // Also after a welcome that does not resume: the server has made another connection, which is not wanted either.
+            // Send `bye` even after a welcome that does not resume: the server has created another connection, which
+            // is not wanted either.
             state = .over
             return [send(.bye, on: socket), .close(socket, .normal)]
         case (.closed(let closed, let code), .opening(let socket, _)) where closed == socket,
             (.closed(let closed, let code), .greeting(let socket, _)) where closed == socket:
-            // A server that refuses this hello keeps nothing that could be ended.
+            // Stop if the server refuses this hello: it then keeps no connection that could be ended.
             if code.isRetried { wait(code, now, &random) } else { state = .over }
             return []
         case (.networkChanged, .waiting): return open(now)

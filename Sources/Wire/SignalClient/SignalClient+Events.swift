@@ -25,8 +25,8 @@ extension SignalClient {
         /// (`protocol/README.md` §1).
         public var welcomeTimeout: Duration = .seconds(10)
         /// How many messages, and how many bytes, are kept until the server acknowledges them. This includes messages that are
-        /// waiting for a connection (`protocol/README.md` §3). Two session descriptions of the greatest size can wait besides:
-        /// one for each of the peer connections with the server.
+        /// waiting for a connection (`protocol/README.md` §3). In addition, two session descriptions of the maximum
+        /// size can wait: one for each of the two peer connections with the server.
         public var replay = Link.Bounds(largeBytes: 2 * Welcome.Bounds().description)
         /// Maximum number of unanswered requests. Any further request fails with `too_many_requests`.
         public var maxRequests = 256
@@ -54,8 +54,9 @@ extension SignalClient {
         /// The network changed, or the application is in the foreground again. The signaling client pings immediately,
         /// or connects without waiting for the backoff unless the server requested a pause.
         case networkChanged
-        /// Leave immediately, so that the connection cannot be resumed (`protocol/README.md` §3). The client line ends. If the
-        /// connection is away, the server learns it afterwards: see ``SignalClient/leaveDeadline``.
+        /// Leave immediately, so that the connection cannot be resumed (`protocol/README.md` §3). The signaling
+        /// client ends. If the connection has dropped, the server is told afterwards: see
+        /// ``SignalClient/leaveDeadline``.
         case leave
     }
 
@@ -87,8 +88,8 @@ extension SignalClient {
         /// A message from the server that is malformed or not supported by this version. The message number still counts
         /// (`protocol/README.md` §1).
         case unreadable(UnreadableMessage)
-        /// The client line has ended. Only `failed` for new requests follows, and until ``SignalClient/leaveDeadline`` also
-        /// `open`, `send` and `close`.
+        /// The signaling client has ended. Only `failed` for new requests follows, and until
+        /// ``SignalClient/leaveDeadline`` also `open`, `send` and `close`.
         case ended(Ending)
     }
 

@@ -1,7 +1,7 @@
-// Leaving, also while the connection is away.
+// Leaving, even while the connection has dropped.
 extension SignalClient {
-    /// Until when the server may still be told that the client has left; nil if it knows, or keeps no connection. Until then,
-    /// carry out effects and report events as before.
+    /// Until when the server may still have to be told that the client has left; nil if the server knows it, or keeps
+    /// no connection. Until then, carry out effects and report events as before.
     public var leaveDeadline: Timestamp? { pendingLeave?.deadline }
 
     mutating func leave(_ effects: inout [Effect]) {
@@ -13,7 +13,8 @@ extension SignalClient {
         self.pendingLeave = pendingLeave
     }
 
-    /// Returns what tells the server that the client leaves; nil if a socket can carry the `bye`, or if the server keeps nothing.
+    /// Returns the object that will tell the server that the client leaves; nil if the current socket can carry the
+    /// `bye`, or if the server keeps no connection.
     private func makePendingLeave() -> PendingLeave? {
         guard options.reconnects, let place, let placeDeadline else { return nil }
         var hello = hello

@@ -36,16 +36,17 @@ public struct SignalClient: Sendable {
 
     /// How long to wait after close codes 4408 and 4429 if the server does not specify a time.
     static let defaultPause = Duration.seconds(10)
-    /// The longest pause that a server can request after these codes. After a longer one the application would seem to have
-    /// stopped, and the network cannot shorten a requested pause.
+    /// The longest pause that a server can request after these codes. It is limited, because the application would
+    /// seem to have stopped during a longer one, and because a change of the network does not shorten a requested
+    /// pause.
     static let longestPause = Duration.seconds(300)
     /// The number of missed pings after which the server drops a socket (`protocol/README.md` §1).
     private static let missedPings = 3
     /// The minimum silence before a ping. A welcome with a shorter time cannot make this client ping more often.
     private static let minSilence = Duration.seconds(1)
 
-    /// The hello to send on each new socket. `resume` is filled in automatically, and so is the `identity` of a
-    /// welcome. If the token expires, set a new token here.
+    /// The hello to send on each new socket. Its `resume` is set automatically, and so is its `identity` if a welcome
+    /// contains a new one. If the token expires, set a new token here.
     public var hello: Hello
     /// The most recent welcome, also while reconnecting and after the end; nil before the first welcome.
     public private(set) var welcome: Welcome?
@@ -58,15 +59,15 @@ public struct SignalClient: Sendable {
     private(set) var place: Place?
     /// The reason why the next welcome will start a new connection; nil if there is none.
     private var restartReason: WireError?
-    /// The unnumbered error that was the server's last message. It explains why the server closes the socket afterwards. If
-    /// another message follows, it explains nothing.
+    /// The unnumbered error that was the server's last message. If the server then closes the socket, this is the
+    /// reason. It is nil after any other message.
     private var lastError: WireError?
     private var backoff = Backoff()
     private var liveness: Liveness?
     private var connectDeadline: Timestamp?
     /// The time at which the server gives up the dropped connection, so that it can no longer be resumed.
     private(set) var placeDeadline: Timestamp?
-    /// Tells the server about a `leave` that happened while the connection was away.
+    /// Tells the server about a `leave` that happened while the connection had dropped.
     var pendingLeave: PendingLeave?
 
     /// Creates a signaling client that does nothing until ``Event/connect``.
@@ -197,7 +198,7 @@ public struct SignalClient: Sendable {
     private mutating func greet(on socket: Socket, _ until: Timestamp, _ effects: inout [Effect]) {
         state = .greeting(socket, until: until)
         var hello = hello
-        // The member `received` of the hello also acknowledges messages, so no separate acknowledgement is due.
+        // The hello's member `received` also acknowledges messages, so no separate acknowledgement is necessary.
         hello.resume = place.map { Hello.Resume(secret: $0.secret, received: exchange.acknowledge()) }
         send(.hello(hello), on: socket, &effects)
     }
@@ -277,7 +278,8 @@ public struct SignalClient: Sendable {
             if isConnected, let ack = error.ack { exchange.acknowledged(upTo: ack) }
             if let seq = error.seq, !count(seq, on: socket, now, &effects) { return }
             effects.append(.unreadable(error))
-            // An unreadable message may be the answer to a request, sent by a newer server. Only numbered messages are answers.
+            // An unreadable message from a newer server may be the answer to a request. Let that request fail. Only
+            // numbered messages are answers.
             if error.seq != nil, let re = Exchange.answered(byUnreadable: bytes), let id = exchange.takeRequest(re) {
                 effects.append(.failed(id, error.error))
             }
@@ -291,7 +293,7 @@ public struct SignalClient: Sendable {
     private mutating func count(
         _ seq: UInt64, on socket: Socket, _ now: Timestamp, _ effects: inout [Effect]
     ) -> Bool {
-        // Before a welcome, it is unknown which connection the number belongs to.
+        // Abandon the socket: before a welcome, it is unknown which connection the number belongs to.
         guard isConnected else {
             abandon(socket, .skippedMessage, now, &effects)
             return false
@@ -321,7 +323,8 @@ public struct SignalClient: Sendable {
             // Ignore a second welcome on the same socket.
             if case .greeting = state { welcomed(welcome, on: socket, now, &effects) }
         case .error(let error):
-            // An unnumbered error precedes a close, or a welcome that does not resume the connection.
+            // Remember the error: it is the reason for what follows, a close or a welcome that does not resume the
+            // connection.
             lastError = error.error
             if isConnected, let re = error.re, let id = exchange.takeRequest(re) {
                 effects.append(.answered(id, message))
@@ -348,7 +351,8 @@ public struct SignalClient: Sendable {
         _ code: CloseCode, _ error: WireError, _ now: Timestamp, _ effects: inout [Effect]
     ) {
         liveness = nil
-        // The server found a gap in this client's numbers. After a resume it would find the same gap.
+        // The server found a gap in this client's numbers. Do not resume, because the server would find the same gap
+        // again.
         let isMiscounted = code == .malformed && lastError?.code == .outOfOrder && place != nil
         guard options.reconnects, isMiscounted || code.isRetried else { return end(code, error, &effects) }
         if case .connected(_, let since) = state {

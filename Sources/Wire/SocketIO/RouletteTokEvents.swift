@@ -1,7 +1,7 @@
 /// A request of a RouletteTok client (`protocol/roulettetok.md` §1).
 public enum RouletteTokRequest: String, Equatable, Sendable, CaseIterable {
-    /// Requests a new partner. The argument of the event names a session. It is ignored, because otherwise clients could choose
-    /// to watch anyone.
+    /// Requests a new partner. The event's argument names a session, but is ignored, because otherwise clients could
+    /// choose to watch anyone.
     case next
     /// Ends the chat for both partners.
     case disconnectPartners

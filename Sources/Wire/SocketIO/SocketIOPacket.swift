@@ -10,9 +10,9 @@ public struct SocketIOPacket: Equatable, Sendable {
         case connect
         /// 2: a heartbeat, which shows that the sender is alive.
         case heartbeat
-        /// 3: plain text, which the protocol here does not use.
+        /// 3: plain text, which RouletteTok's protocol does not use.
         case message
-        /// 4: a JSON message, which the protocol here does not use.
+        /// 4: a JSON message, which RouletteTok's protocol does not use.
         case json
         /// 5: a named event with optional arguments.
         case event

@@ -35,9 +35,10 @@ public struct FrameHeader: Equatable, Sendable {
         let size = 2 + lengthSize + (isMasked ? 4 : 0)
         let opcode = FrameReader.Opcode(bits: first & 0x0F)
         if first & 0x70 != 0 { return .violation(1002, "reserved bits must be 0 without an extension") }
-        // A control frame must not have an extended length, so there is no need to wait for the rest of the header.
+        // Reject this now: a control frame must not have an extended length, so there is no need to wait for the rest
+        // of the header.
         if opcode.isControl, lengthSize > 0 {
-            return .violation(1002, "control frames must be whole and at most 125 bytes")
+            return .violation(1002, "control frames must not be fragmented or exceed 125 bytes")
         }
         guard bytes.count >= 2 + lengthSize else { return .incomplete }
         var length = UInt64(short)

@@ -72,7 +72,7 @@ public struct FrameReader: Sendable {
         case .reserved: return .violation(1002, "reserved opcode")
         case .ping, .pong, .close:
             guard frame.isFinal, frame.payload.count <= 125 else {
-                return .violation(1002, "control frames must be whole and at most 125 bytes")
+                return .violation(1002, "control frames must not be fragmented or exceed 125 bytes")
             }
             return control(frame)
         case .binary: return .violation(1003, "only text messages are supported")

@@ -9,7 +9,7 @@ final class PerchDirectory {
     private static let maxUser = 160
     /// Maximum size of the domain and of the application in bytes. Both are only echoed to the client.
     private static let maxPathPart = 64
-    /// 128 random bits, so that tokens cannot be guessed within their short lifetime.
+    /// Size of a token in bytes: 128 random bits, so that tokens cannot be guessed within their short lifetime.
     private static let tokenBytes = 16
 
     /// The owner of this directory.
@@ -48,7 +48,8 @@ final class PerchDirectory {
         return token
     }
 
-    /// Returns the place described by the fields. The WebSocket's URL determines the envelope.
+    /// Returns the place described by the fields. The envelope is set later, because the WebSocket's URL determines
+    /// it.
     private func place(_ fields: FormFields) throws(WireError) -> PerchPlace {
         guard let user = fields["username"], (1...Self.maxUser).contains(user.utf8.count),
             user.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })

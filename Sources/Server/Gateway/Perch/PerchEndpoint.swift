@@ -70,7 +70,7 @@ final class PerchEndpoint {
         return "ws" + base.dropFirst(4) + PerchHTTPRequest.socketPath
     }
 
-    /// Returns one entry per URL, the format of 2014.
+    /// Returns one entry per URL, as WebRTC required in 2014.
     private static func entries(_ server: ICEServer) -> [JSONValue] {
         (server.urls ?? []).map { url in
             var object = JSONObject()

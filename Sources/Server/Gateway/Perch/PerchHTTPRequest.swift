@@ -3,10 +3,10 @@ import Wire
 
 /// A request under `/xirsys/`, parsed from its method and URL (`protocol/perchrtc.md` §2).
 enum PerchHTTPRequest: Equatable, Sendable {
-    /// The calls. Each has an old and a newer name.
+    /// The functions of the HTTP API, which PerchRTC calls by an old and a newer name.
     enum Call: Equatable, Sendable { case token, list, servers }
 
-    /// Maximum size of a body in bytes. A call has six short fields.
+    /// Maximum size of a body in bytes. A call of a function has six short fields.
     static let maxBodyBytes = 8 * 1024
 
     case call(Call)

@@ -10,7 +10,7 @@ final class PerchSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     private enum State {
         case new
         case open(SocketID)
-        /// The hub was requested to remove the client, and then closes the socket.
+        /// The hub was asked to remove the client. It then closes the socket.
         case expelled(SocketID)
         case closed
     }
@@ -23,7 +23,7 @@ final class PerchSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     private let gateway: Gateway
     private let place: PerchPlace
     private var state = State.new
-    /// Nil after the connection is closed.
+    /// The WebSocket that carries the messages; nil after it is closed.
     private var webSocket: WebSocketHandler?
 
     init(gateway: Gateway, address: IPAddress, place: PerchPlace) {

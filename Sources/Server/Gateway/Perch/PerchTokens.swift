@@ -7,6 +7,7 @@ import Wire
 /// If there are too many, the oldest token of the address with the most tokens is removed, so that a few addresses
 /// cannot displace the tokens of others.
 struct PerchTokens {
+    /// What a token permits, and until when.
     struct Ticket: Equatable {
         var place: PerchPlace
         /// The address that requested the token.

@@ -5,7 +5,7 @@ import Wire
 /// An HTTP request that waits for the hub's answer. The runner treats it as a socket that receives one answer. Used
 /// only on the runner's event loop.
 final class PendingResponse: RunnerSocket {
-    /// Nil: such a request takes no place of an address, because its connection already has one.
+    /// Nil: the request is not counted against its address, because its connection is already counted.
     var slot: AddressBudgets.Slot? { nil }
     fileprivate var socket: SocketID?
     private weak var runner: HubRunner?
@@ -15,7 +15,8 @@ final class PendingResponse: RunnerSocket {
         (self.runner, self.promise) = (runner, promise)
     }
 
-    // The runner releases all sockets when the server stops. The HTTP request must not keep waiting then.
+    // The runner releases all sockets when the server stops. Answer the HTTP request then, so that it does not keep
+    // waiting.
     deinit { promise?.succeed(.refused(Gateway.AdmissionPoint.operation.draining)) }
 
     func answer(_ reply: RoomReply) {
@@ -25,7 +26,7 @@ final class PendingResponse: RunnerSocket {
         if let socket { runner?.unregister(socket, leaving: true) }
     }
 
-    /// The runner closes a socket whose change could not be stored.
+    /// Called if the change could not be stored: the runner then closes the socket.
     func close(_ code: CloseCode, _ reason: String) { answer(.refused(.storageFailed)) }
 
     func write(_ bytes: [UInt8]) {}

@@ -5,7 +5,7 @@ import Signaling
 import Synchronization
 import Wire
 
-/// The contents of the files in rooms, with one file each in a folder of the data directory.
+/// The contents of the files in rooms. Each is one file in a folder of the data directory.
 ///
 /// Rooms decide which files are stored and for how long. Chats of rooms do not survive a restart, and neither do their
 /// files. All file system calls run on a thread pool, so that a slow disk does not block the event loop.
@@ -18,7 +18,7 @@ final class RoomFileStore: Sendable {
     static let chunkSize = 64 * 1024
 
     private let directory: String
-    /// What is on the disk of each upload that is under way and was not deleted, in bytes.
+    /// For each upload that is under way and was not deleted, the number of its bytes that are on the disk.
     private let arrived = Mutex<[RoomFileID: Int]>([:])
 
     var arrivedBytes: Int { arrived.withLock { $0.values.reduce(0, +) } }
@@ -68,7 +68,7 @@ final class RoomFileStore: Sendable {
                 unwritten.writeImmutableBuffer(part)
                 guard unwritten.readableBytes >= Self.chunkSize else { continue }
                 try await write(unwritten, to: id, at: received - unwritten.readableBytes)
-                // A file that was deleted meanwhile takes no space.
+                // Count the bytes only if the file was not deleted in the meantime, because it takes no space then.
                 arrived.withLock { if $0[id] != nil { $0[id] = received } }
                 unwritten.clear()
             }
@@ -95,7 +95,7 @@ final class RoomFileStore: Sendable {
         let path = path(id)
         let error = try await NIOThreadPool.singleton.runIfActive { () -> WireError? in
             let descriptor = open(path, O_WRONLY | O_CLOEXEC)
-            // IDs are never reused, so a missing file was deleted.
+            // If the file is missing, it was deleted, because IDs are never reused.
             guard descriptor >= 0 else { return errno == ENOENT ? .noUpload : .diskFailed }
             let isWritten = Self.writeAll(part, descriptor, at: offset)
             // Closing can report that an earlier write failed.
@@ -140,7 +140,8 @@ final class RoomFileStore: Sendable {
         let part = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             initialized = max(0, pread(descriptor, buffer.baseAddress, count, off_t(offset)))
         }
-        // The response has announced more bytes. Failing closes the connection, so that the client detects the error.
+        // The response has announced more bytes. Throw, because the connection then closes and the client detects the
+        // error.
         guard !part.isEmpty else { throw .diskFailed }
         return part
     }

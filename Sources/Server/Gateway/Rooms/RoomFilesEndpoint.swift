@@ -57,7 +57,8 @@ struct RoomFilesEndpoint: Sendable {
             let body = ResponseBody(contentLength: file.size) { writer in
                 defer { withExtendedLifetime(transfer) {} }
                 try await target.store.read(target.id, size: file.size) { part in
-                    // The client may be slow, and may have been removed from the room in the meantime.
+                    // Ask again for each part: a download by a slow client takes long, and the client may have been
+                    // removed from the room in the meantime.
                     _ = try await ask(.download(target.key), target)
                     try await writer.write(part)
                 }
@@ -74,11 +75,12 @@ struct RoomFilesEndpoint: Sendable {
     private func upload(_ request: Request, _ context: PersonExport.Context) async throws(WireError) {
         let target = try await target(of: request, context)
         let announced = request.headers[.contentLength].map { Int($0) ?? 0 }
-        // Check this before the upload begins, so that a refused upload can be retried.
+        // Take a place for the transfer before the upload begins, so that a refused upload can be retried.
         let size = min(max(0, announced ?? .max), configuration.rules.roomFileSize)
         let transfer = try await beginTransfer(of: size, target, context)
         defer { withExtendedLifetime(transfer) {} }
-        // The rules must use the current free space, not the space at the time of the promise.
+        // Measure the disk, because the rules must use the current free space, not the space when the upload was
+        // permitted.
         await gateway.measureDisk()
         let file = try await ask(.begin(target.key), target)
         do throws(WireError) {
@@ -89,14 +91,14 @@ struct RoomFilesEndpoint: Sendable {
             }
         } catch {
             _ = try? await gateway.ask(.file(target.name, target.id, .end(target.key, isComplete: false)))
-            // The room deletes its files, but it may have done so before this file was created.
+            // Delete the file here: if the room ended, it deleted its files, perhaps before this one was created.
             target.store.delete(target.id)
             throw error
         }
         do throws(WireError) {
             _ = try await ask(.end(target.key, isComplete: true), target)
         } catch {
-            // Delete it here for the same reason.
+            // Delete the file here for the same reason as above.
             target.store.delete(target.id)
             throw error
         }

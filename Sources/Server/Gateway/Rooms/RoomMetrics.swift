@@ -12,8 +12,8 @@ struct RoomMetrics: Sendable {
 
     private static let joinsName = "confab_room_joins"
     private static let otherOutcome = "other"
-    /// One series per outcome. An unknown error does not create a new one. All series exist from the start, because a
-    /// rate needs a first value.
+    /// One series per outcome. An unknown error counts as `otherOutcome` and creates no new series. All series exist
+    /// from the start, because Prometheus needs a first value to compute a rate.
     private static let outcomes =
         ["joined", "waiting", otherOutcome]
         + [
@@ -28,7 +28,7 @@ struct RoomMetrics: Sendable {
             })
     }
 
-    /// Help texts, by metric name.
+    /// Help texts, keyed by metric name.
     static let help = [
         "confab_rooms": "Rooms that exist, including empty ones.",
         "confab_room_people": "People in rooms, counted once per device.",

@@ -17,6 +17,7 @@ struct RoomsEndpoint: Sendable {
     static let maxBodySize = 16 * 1024
     private static let tokenHeader = "X-OPENTOK-AUTH"
 
+    /// What a request does.
     enum Operation: Sendable { case list, create, describe, change, close, makeToken }
 
     let gateway: NIOLoopBound<Gateway>

@@ -7,7 +7,8 @@ import Wire
 /// limited, and each must reach a minimum rate. When all places are taken, the address with the most transfers loses
 /// its oldest. The gateway ends the transfers that this type returns.
 struct Transfers {
-    /// Bytes per second that a transfer must reach on average, after `graceTime`. A call uses ten times as much.
+    /// The minimum rate of a transfer in bytes per second: its time limit is `graceTime` plus the time that it takes
+    /// at this rate. A call uses ten times as much.
     static let minRate = 16 * 1024
     /// Additional time for each transfer, for connections that stall for a while.
     static let graceTime = Duration.seconds(60)

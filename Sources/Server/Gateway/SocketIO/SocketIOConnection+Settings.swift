@@ -2,6 +2,7 @@ import Signaling
 import Wire
 
 extension SocketIOConnection {
+    /// The settings of a connection from the configuration.
     struct Settings: Equatable, Sendable {
         var times: ConfabConfiguration.SocketIO
         /// Rate limit for packets of any kind.

@@ -7,6 +7,7 @@ import Wire
 /// on sockets or HTTP. It parses RouletteTok requests but does not interpret them. Invariant: packets reach the client once
 /// and in order, or the connection ends.
 struct SocketIOConnection: Sendable {
+    /// The transports, with their names in URLs.
     enum Transport: String, Sendable, CaseIterable {
         case webSocket = "websocket"
         case xhrPolling = "xhr-polling"
@@ -16,6 +17,7 @@ struct SocketIOConnection: Sendable {
     /// Identifies a poll: an HTTP request that waits for packets.
     struct PollID: Hashable, Sendable { var rawValue: UInt64 }
 
+    /// An event that the state machine handles.
     enum Input: Equatable, Sendable {
         case webSocketOpened
         case webSocketClosed
@@ -37,6 +39,7 @@ struct SocketIOConnection: Sendable {
         case end(End)
     }
 
+    /// How the server ends a connection.
     enum End: Equatable, Sendable {
         /// Disconnects for good with `0::`. The client does not reconnect.
         case booted
@@ -44,11 +47,12 @@ struct SocketIOConnection: Sendable {
         case goingAway
     }
 
+    /// A step that the shell carries out.
     enum Output: Equatable, Sendable {
         /// The client has connected a transport. Register it with the hub.
         case opened
-        /// The packets of a message after the first. Each costs as much as a separate message. The message itself was
-        /// counted before.
+        /// A message contained this many packets after its first. Each is counted like a separate message. The
+        /// message itself was counted before.
         case counted(Int)
         case asked(RouletteTokRequest)
         case frame([UInt8])
@@ -71,20 +75,21 @@ struct SocketIOConnection: Sendable {
         case over
     }
 
+    /// Whether the client waits for packets.
     private enum Poll: Equatable, Sendable {
         case waiting(PollID, until: Timestamp)
         /// The client has no poll open at the moment.
         case none(until: Timestamp)
     }
 
-    /// Set by the shell before each input, because a reload changes the settings.
+    /// The settings in use. The shell sets them before each input, because a reload changes them.
     var settings: Settings
     private var state: State
     private var queue: [[UInt8]] = []
     /// Packets in the most recent poll's response. They return to the queue if the response is lost.
     private var lastAnswer: (poll: PollID, packets: [[UInt8]])?
-    /// All packets sent so far; nil once the client has shown that it is alive. If the client switches transports before that,
-    /// it may have received nothing, so all packets are sent again.
+    /// All packets sent so far; nil once anything was received from the client. If the client switches transports
+    /// before that, it may have received nothing, so all packets are sent again.
     private var unconfirmed: [[UInt8]]? = []
     private var lastLife: Timestamp
     private var packets: Budget
@@ -123,7 +128,7 @@ struct SocketIOConnection: Sendable {
             state = .over
             return [.over]
         case .polling(.waiting(let poll, _)):
-            // Respond before a proxy times out.
+            // Respond to the poll before a proxy times out.
             return answer(poll, [SocketIOPacket(.noop).encode()], now: now)
         case .polling(.none): return finish()
         case .webSocket(let nextHeartbeat):
@@ -171,7 +176,7 @@ struct SocketIOConnection: Sendable {
         }
     }
 
-    /// Ends the connection without another packet.
+    /// Ends the connection without sending another packet.
     private mutating func finish() -> [Output] {
         let wasOpen = hasOpened
         state = .over

@@ -1,7 +1,7 @@
 import Signaling
 import Wire
 
-/// All Socket.IO connections, by id. It also creates new ones. Used only on the gateway's event loop.
+/// Stores all Socket.IO connections, keyed by id, and creates new ones. Used only on the gateway's event loop.
 final class SocketIODirectory {
     /// The owner of this directory.
     unowned let gateway: Gateway
@@ -23,10 +23,10 @@ final class SocketIODirectory {
             return sessions[id]
         }
         guard gateway.hasRoom(for: address) else { throw Gateway.AdmissionPoint.transport.tooManyConnections }
-        // Until the client has a transport, it also counts as a handshake of its address.
+        // A client that has not connected a transport also counts as a handshake of its address.
         if !session.hasOpened { handshakes.remove(id, of: session.address) }
         session.move(to: address)
-        // Moving ends the connection if too much data is queued for the new address.
+        // Look the connection up again: moving ends it if too much data is queued for the new address.
         guard sessions[id] != nil else { return nil }
         if !session.hasOpened { _ = handshakes.add(id, of: address) }
         return session

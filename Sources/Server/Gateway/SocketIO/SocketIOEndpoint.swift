@@ -14,11 +14,13 @@ import Musl
 ///
 /// For polls it detects whether the connection failed before the response, or before the client received the response.
 final class SocketIOEndpoint {
+    /// A poll that the client has open.
     private struct Poll {
         var session: SocketIOSession
         var id: SocketIOConnection.PollID
     }
 
+    /// The content types of responses.
     private enum ContentType: String {
         case text = "text/plain; charset=utf-8"
         case script = "application/javascript; charset=utf-8"
@@ -66,7 +68,8 @@ final class SocketIOEndpoint {
         #endif
     }
 
-    /// Called when the connection ends. Failures were reported before, so the client received the most recent response.
+    /// Called when the connection ends. A failure would have been reported before, so the client received the most
+    /// recent response.
     func ended() {
         abandonPoll()
         unconfirmed = nil
@@ -109,7 +112,8 @@ final class SocketIOEndpoint {
 
     private func isAllowedOrigin(_ request: SocketIORequest, _ headers: HTTPHeaders) -> Bool {
         switch request {
-        // Browsers send the origin of every WebSocket, so a request without one is refused, as in the native protocol.
+        // Browsers send an origin with every WebSocket request, so refuse a request without one, as the native
+        // protocol does.
         case .webSocket: gateway.configuration.allows(origin: headers.onlyOrigin)
         case _ where request.isScript: gateway.configuration.allowsScript(headers)
         default: gateway.configuration.allows(headers)
@@ -184,7 +188,7 @@ final class SocketIOEndpoint {
     }
 
     private func post(_ id: String, _ head: HTTPRequestHead, _ body: [UInt8], isForm: Bool) {
-        // For a client with a WebSocket, the WebSocket's address counts. Otherwise the client could evade bans by
+        // For a client with a WebSocket, keep the WebSocket's address. Otherwise the client could evade bans by
         // posting through a proxy.
         let moves = gateway.socketIO.session(id)?.hasWebSocket != true
         admit(id, head, moves: moves) { post($0, body, isForm: isForm) }

@@ -86,7 +86,7 @@ enum SocketIORequest: Equatable, Sendable {
     private static func split(_ uri: String) -> (path: Substring, query: [Substring: Substring]) {
         let path = uri.prefix { $0 != "?" }
         var query: [Substring: Substring] = [:]
-        // Clients send at most four parameters.
+        // Read at most 16 parameters. Clients send at most four.
         for pair in uri.dropFirst(path.count + 1).split(separator: "&").prefix(16) {
             let name = pair.prefix { $0 != "=" }
             query[name] = pair.dropFirst(name.count + 1)

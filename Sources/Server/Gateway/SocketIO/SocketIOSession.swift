@@ -25,8 +25,8 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     private var timer: (at: Timestamp, task: Scheduled<Void>)?
     private var flushing = Flushing.immediate
 
-    /// When to flush. A payload may contain hundreds of packets, and each could cause a flush, which is a system call.
-    /// They are flushed together after the last packet.
+    /// When to flush. A payload may contain hundreds of packets, and the output of each would cause a flush, which is
+    /// a system call. The outputs are therefore flushed together after the last packet.
     private enum Flushing {
         case immediate
         /// Outputs are being carried out, and no flush is needed so far.

@@ -3,8 +3,8 @@ import NIOCore
 import Signaling
 import Wire
 
-/// Stores all WHIP and WHEP resources by the unguessable last part of their URLs, and creates new ones. Used only on
-/// the gateway's event loop.
+/// Stores all WHIP and WHEP resources, keyed by the unguessable last part of their URLs, and creates new ones. Used
+/// only on the gateway's event loop.
 final class WHIPDirectory {
     /// The owner of this directory.
     unowned let gateway: Gateway
@@ -69,10 +69,10 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     var queuedBytes: Int { 0 }
     private let gateway: Gateway
     private var socket: SocketID?
-    /// Responds to the POST request that created the resource.
+    /// The function that responds to the POST request that created the resource; nil after it has responded.
     private var created: ((EndpointResponse) -> Void)?
-    /// Functions that respond to later requests, by request number. Each belongs to an HTTP connection that waits for a
-    /// response.
+    /// Functions that respond to later requests, keyed by request number. Each belongs to an HTTP connection that
+    /// waits for a response.
     private var waiting: [UInt64: (EndpointResponse) -> Void] = [:]
     private var lastRequest: UInt64 = 0
 

@@ -4,6 +4,7 @@ import Wire
 
 /// A request under `/whip/` or `/whep/`, parsed from its method and URL.
 struct WHIPRequest: Equatable, Sendable {
+    /// What the URL refers to.
     enum Target: Equatable, Sendable {
         /// The URL for creating resources in a session, for WHEP optionally with a stream.
         case endpoint(SessionID, ResourcePurpose)
@@ -12,6 +13,7 @@ struct WHIPRequest: Equatable, Sendable {
         case nothing
     }
 
+    /// What the method does.
     enum Action: Equatable, Sendable {
         case post, patch, delete
         /// A CORS preflight request, or a client that queries the accepted content types.
