@@ -39,6 +39,7 @@ public enum RouterEvent: Equatable, Sendable {
     case speaking(session: String, stream: Key?)
 }
 
+/// Why a peer connection could not be secured.
 public enum PeerFailure: Equatable, Sendable {
     /// The peer's certificate does not match the fingerprint in the peer's description.
     case fingerprint

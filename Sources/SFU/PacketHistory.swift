@@ -19,6 +19,7 @@ final class PacketHistory {
     /// packets.
     static let maxAge = MediaInterval.milliseconds(1800)
 
+    /// A stored packet and its place in the history.
     private struct Slot {
         var sequence = Int64.min
         var storedAt = MediaTime(nanoseconds: 0)

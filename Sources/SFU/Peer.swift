@@ -61,6 +61,7 @@ final class Peer {
     /// One of the client's SSRCs, for feedback about the whole transport.
     var mediaSSRC: UInt32 { sources.keys.first ?? 0 }
 
+    /// The encoding to which an SSRC belongs.
     struct Source {
         var encoding: IncomingEncoding
         var isRepair: Bool

@@ -132,6 +132,7 @@ struct RTPRewriter: Sendable {
     }
     func layerZero(_ source: UInt8) -> UInt8 { source &+ layerZeroOffset }
 
+    /// The sequence number, timestamp and VP8 numbers of a rewritten packet.
     struct Numbers: Equatable, Sendable {
         var sequence: Int64
         var timestamp: UInt32

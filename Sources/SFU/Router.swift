@@ -245,6 +245,7 @@ public protocol MediaSink: DatagramSink {
     func queuedTime(on path: Path) -> MediaInterval
 }
 
+/// The settings of a ``Router``, which the server derives from its configuration.
 public struct RouterSettings: Sendable {
     /// The server's ICE candidates, in order of preference, that all descriptions contain.
     public var candidates: [Candidate]

@@ -42,7 +42,7 @@ public enum CaptureEvent: Equatable, Sendable {
     /// The system took the camera away, or returned it.
     case cameraInterrupted(Bool)
     case cameraFaces(CameraFacing)
-    /// Others can now see the screen.
+    /// The screen share has started, so others can see the screen.
     case shareStarted
     /// The screen share failed to start, or ended without a request of the user.
     case shareEnded(CallTrouble)
@@ -51,18 +51,20 @@ public enum CaptureEvent: Equatable, Sendable {
 /// The state of the connection to the server, as the app shows it.
 public enum ConnectionState: Equatable, Sendable {
     case idle, connecting
-    /// `isNew` is false if the connection resumed its session.
+    /// Connected. `isNew` is false if the connection resumed its previous session.
     case online(isNew: Bool)
     case reconnecting
     case offline(OfflineCause)
     case closed(CallTrouble?)
 }
 
+/// Why the app is not connected to the server.
 public enum OfflineCause: Equatable, Sendable {
     case noNetwork, unreachable, tooOld
     case refused(CallTrouble)
 }
 
+/// Carries out the requests of the app and reports events of the SDK. Tests replace it.
 @MainActor public protocol AppServer: AnyObject {
     var onEvent: (@MainActor (AppEvent) -> Void)? { get set }
     func perform(_ request: AppRequest)

@@ -3,7 +3,9 @@ import Observation
 
 /// The whole app: the screen being shown, the connection, and the models of all screens.
 @MainActor @Observable public final class ApplicationModel: Screen {
+    /// The progress of the setup: choosing a server, entering the name, or ready.
     public enum Stage: Equatable, Sendable { case welcome, aboutYou, home }
+    /// A tab of the home screen.
     public enum Tab: String, CaseIterable, Sendable { case roulette, nearby, people, room, settings }
     /// The screen that fills the display.
     public enum Shown { case welcome, aboutYou(AboutYouModel), home, call }
@@ -42,7 +44,7 @@ import Observation
     var isLeaving = false
     let background: BackgroundTime
 
-    /// Forwards requests from the screens to the app, which does not exist yet when they are created.
+    /// Forwards requests from the screens to the app, which does not exist yet when the screens are created.
     @MainActor private final class Relay {
         weak var app: ApplicationModel?
     }
@@ -58,7 +60,7 @@ import Observation
         self.relay = relay
         let announce: @MainActor (String) -> Void = {
             if !$0.isEmpty { platform.announcer.announce($0) }
-            // Screens announce their changes, so update the app here.
+            // Screens announce each of their changes, so this is the place to update the app.
             relay.app?.update()
         }
         welcome = WelcomeModel(
@@ -109,7 +111,7 @@ import Observation
 
     // MARK: Stages
 
-    /// Checks a server. The check replaces the connection, so everything that uses it ends.
+    /// Checks a server. Ends everything that uses the current connection first, because the check replaces it.
     private func check(_ url: URL) {
         if line != .idle { leaveServer() }
         server.perform(.check(url))
@@ -143,7 +145,7 @@ import Observation
         changedLine(to: .idle)
     }
 
-    /// Shows the next required screen, or connects.
+    /// Shows the screen for the server or for the name and the rules if one of them is missing. Otherwise connects.
     func enter() {
         guard let url = kept.server else { return stage = .welcome }
         settings.server = url.absoluteString
@@ -165,7 +167,7 @@ import Observation
             kept.about = answers
             save()
             enter()
-            // The open connection sends the new name to the server.
+            // Send the new name to the server over the open connection.
             if case .online = line { server.perform(.call(.appear)) }
         }
         stage = .aboutYou
@@ -191,8 +193,8 @@ import Observation
         stage = .welcome
     }
 
-    /// Performs a screen's request. Only one conversation can be open at a time: otherwise its participants could hear
-    /// another one.
+    /// Performs a screen's request. Starting a chat leaves the room, and joining a room ends the chat: otherwise the
+    /// participants of one could hear the other.
     private func perform(_ request: AppRequest) {
         switch request {
         case .roulette(.start): room.leaveForOther()
@@ -204,7 +206,7 @@ import Observation
     }
 
     private func perform(_ effect: CallEffect) {
-        // A push may arrive after the app goes offline in the background.
+        // A push may arrive after the app went offline in the background, so connect again.
         if effect == .openSocket, line == .idle { return enter() }
         server.perform(.call(effect))
     }
@@ -218,7 +220,7 @@ import Observation
     private func permitted(_ outcome: PermissionsModel.Outcome) {
         switch outcome {
         case .video: roulette.mode = .video
-        // Text chat needs no camera.
+        // Text chat needs no camera, so open no preview.
         case .text: return roulette.mode = .text
         case .voice:
             roulette.mode = .video
@@ -266,7 +268,7 @@ import Observation
             if isNew { loadPeople() }
             callBack()
         case .reconnecting:
-            // The screens stay usable, and requests are queued.
+            // Requests are queued until the connection is back, so the screens stay usable.
             isUp = true
             calls.handle(.offline)
         case .idle, .connecting, .offline, .closed:
@@ -293,7 +295,8 @@ import Observation
         case .linked:
             forgetAccount()
             loadPeople()
-        // Calls now ring while the phone is locked, where only a notification can explain why one cannot be answered.
+        // Calls now ring even while the phone is locked. Only a notification can then explain why a call cannot be
+        // answered.
         case .push(.on): platform.announcer.prepareToNotify()
         case .devices, .code, .push, .exported, .failed: break
         }
@@ -328,22 +331,22 @@ import Observation
 
     /// Checks the connection immediately after the network changes.
     public func networkChanged(to state: NetworkState) {
-        // Connecting is what brings up an on-demand network such as a VPN.
+        // An on-demand network such as a VPN comes up only when something connects, so treat it as available.
         server.perform(.networkChanged(isAvailable: state != .unavailable))
     }
 
-    /// Places a call that the user chose in the system's list of recent calls. It may have launched the app, so it
-    /// waits for the server.
+    /// Places a call that the user chose in the system's list of recent calls. This may have launched the app, so the
+    /// call waits until the app is connected to the server.
     ///
     /// - Parameters:
-    ///   - contacts: the participants of that call; the first with a valid id is called. A call that ended before the
-    ///     server reported the caller has no id.
-    ///   - video: nil if the system does not know the kind of call. Then the call is voice only, which keeps the camera
-    ///     off.
+    ///   - contacts: the participants of the earlier call. The first one with a valid id is called. A participant has
+    ///     no id if the earlier call ended before the server reported the caller.
+    ///   - video: nil if the system does not know whether the earlier call had video. Then this is a voice call, so
+    ///     that the camera stays off.
     public func callBack(_ contacts: [(id: String?, name: String)], video: Bool?) {
         let known = contacts.lazy.compactMap { contact in contact.id.map { ($0, contact.name) } }
         guard let (id, name) = known.first(where: { UUID(callID: $0.0) != nil }) else {
-            // The app's call history may show who it was.
+            // There is no one to call, so open the app's call history, which may show who it was.
             (tab, people.page) = (.people, .log)
             return
         }

@@ -2,6 +2,7 @@ import Observation
 
 /// The screen with the name, the age confirmation and the rules. It is shown once, and can be opened again later.
 @MainActor @Observable public final class AboutYouModel: Screen {
+    /// What the user entered on this screen, stored on the device.
     public struct Answers: Codable, Equatable, Sendable {
         public var name = ""
         public var agreed = false

@@ -47,7 +47,7 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     public private(set) var isSharingScreen = false
     public private(set) var camera = CameraState()
-    /// The state of keeping in touch for each of the last calls.
+    /// The offer to keep in touch of each of the last calls, the newest last.
     private var keepings: [(call: String, keeping: ContactOffer)] = []
     static let maxKeepings = 4
     private let platform: Platform
@@ -64,7 +64,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     private var announcedIncoming: SystemCallID?
 
     /// - Parameters:
-    ///   - isTalking: whether a chat or a room is under way.
+    ///   - isTalking: returns whether the user is in a chat or a room, where calls ring quietly.
     ///   - perform: performs effects on the server and the media. The system's effects are performed by `platform`.
     init(
         platform: Platform, isTalking: @escaping @MainActor () -> Bool = { false },
@@ -243,7 +243,7 @@ public enum CallMediaRequest: Equatable, Sendable {
         defer { handle(.app(.shown(callID: ending.callID))) }
         // Do not cover a call that continues. The call history contains the ended one.
         guard coordinator.current == nil else { return }
-        // A call that this user ended was removed before the server confirms its end.
+        // If this user ended the call, it was removed before the server confirmed its end, so it may be `former`.
         let call = [before, former].compactMap(\.self).first { $0.callID == ending.callID }
         var shown = ending
         shown.person = ending.person ?? call?.person
@@ -274,7 +274,7 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     // MARK: User actions
 
-    /// Calls a person. Requires the microphone; without the camera, it is a voice call.
+    /// Calls a person. Requires permission to use the microphone. Without the camera, places a voice call.
     public func call(_ person: CallPerson, video: Bool) {
         platform.permissions.settle(video ? [.microphone, .camera] : [.microphone]) { [weak self] in
             guard let self else { return }
@@ -332,7 +332,7 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     // MARK: Display state
 
-    /// The call that connects, or connected, the two people, and the other person.
+    /// The current or last call in which this user talked with another person, and that person; nil if there is none.
     private var metIn: (call: String, person: CallPerson)? {
         if let call = coordinator.current {
             guard call.phase == .active || call.phase == .held, let id = call.callID else { return nil }
@@ -351,7 +351,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     public var incoming: CoordinatedCall? {
         [coordinator.waiting, coordinator.current].compactMap(\.self).first(where: rings)
     }
-    /// Whether the app has to show the ringing call itself.
+    /// Whether to show a ringing call.
     public var showsIncoming: Bool { incoming != nil }
     /// Whether a call fills the screen. A call that rings here or is being declined does not.
     public var isInCall: Bool {
@@ -376,13 +376,13 @@ public enum CallMediaRequest: Equatable, Sendable {
     public var ownPicture: (any VideoSource)? { isCameraOff || camera.isInterrupted ? nil : own }
     /// The other person's video; nil while it is off, because the last frame would stay.
     public var partnerVideo: (any VideoSource)? { partnerSendsVideo ? partner : nil }
-    /// Whether the end of a call or an advice is shown above the other screens.
+    /// Whether the end of a call or advice is shown above the other screens.
     public var showsEnd: Bool { !isInCall && (over != nil || advice != nil) }
     public var isMuted: Bool { coordinator.current?.isMuted ?? false }
     public var isHeld: Bool { coordinator.current?.phase == .held }
     public var isCameraOff: Bool { !(coordinator.current?.sendsVideo ?? true) }
     public var isScreenAwake: Bool { isInCall && (coordinator.current?.sendsVideo == true || partnerSendsVideo) }
-    /// Whether the phone may be at the ear, which is so in calls without video.
+    /// Whether the phone may be at the ear, because the call uses the earpiece and the other person sends no video.
     var isAtEar: Bool { isInCall && !coordinator.audio.usesSpeaker && !partnerSendsVideo }
     public var duration: Duration? {
         activeSince.map { .seconds(max(0, now.timeIntervalSince($0).rounded(.down))) }

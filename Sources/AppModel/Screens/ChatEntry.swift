@@ -34,6 +34,7 @@ public struct ChatEntry: Equatable, Identifiable, Sendable {
 
 /// A file in the chat of a room.
 public struct ChatFile: Equatable, Identifiable, Sendable {
+    /// Whether the file is on the server, being downloaded, or stored on this device.
     public enum State: Equatable, Sendable {
         /// Available on the server.
         case offered

@@ -1,6 +1,7 @@
 import Foundation
 import Observation
 
+/// The unit in which distances are shown.
 public enum LengthUnit: String, CaseIterable, Codable, Sendable {
     case miles = "mi"
     case kilometers = "km"
@@ -28,6 +29,7 @@ public struct NearbyPerson: Equatable, Sendable {
     }
 }
 
+/// A request from the nearby screen to the app or the SDK.
 public enum NearbyRequest: Equatable, Sendable {
     case appear(visible: Bool, doNotDisturb: Bool)
     case move(DevicePosition)
@@ -37,6 +39,7 @@ public enum NearbyRequest: Equatable, Sendable {
     case call(CallPerson, video: Bool)
 }
 
+/// An event about people nearby from the SDK.
 public enum NearbyEvent: Sendable {
     case page([NearbyPerson], next: String?)
     case failed(CallTrouble)
@@ -44,6 +47,7 @@ public enum NearbyEvent: Sendable {
 
 /// The list of people nearby, with a call button in each row.
 @MainActor @Observable public final class NearbyModel: Screen {
+    /// What the screen shows: the list of people, or why there is none.
     public enum Status: Equatable, Sendable {
         /// The location is not shared: either never requested, or turned off.
         case off
@@ -67,7 +71,7 @@ public enum NearbyEvent: Sendable {
         public var accessibilityText: String { "\(title), \(detail)" }
     }
 
-    /// The radius used by LiveSessions.
+    /// The radius if a unit has no list of radii.
     static let usualRadius = 200
     public private(set) var status = Status.off
     public private(set) var people: [NearbyPerson] = []
@@ -112,7 +116,7 @@ public enum NearbyEvent: Sendable {
         reset()
     }
 
-    /// Clears the data of the account on one server.
+    /// Stops locating and clears the list, because both belong to an account on one server.
     func reset() {
         location.stop()
         (status, people, next, hasMore, isLaterPage) = (.off, [], nil, false, false)
@@ -171,7 +175,7 @@ public enum NearbyEvent: Sendable {
     }
 
     private func changedUnit() {
-        // Keep the same step in the other unit.
+        // Choose the radius at the same position in the new unit's list.
         let old = unit == .miles ? LengthUnit.kilometers : .miles
         let index = old.edges.firstIndex(of: radius) ?? unit.edges.count - 1
         people = []
@@ -196,7 +200,7 @@ public enum NearbyEvent: Sendable {
     func connection(isUp: Bool) {
         switch status {
         case .list where !isUp: status = .stale
-        // A request sent over the previous connection gets no answer.
+        // Request the list again, because a request sent over the previous connection gets no answer.
         case .stale where isUp, .loading where isUp, .failed where isUp: watch()
         case .off, .refused, .locating, .noPosition, .loading, .list, .stale, .failed: break
         }
@@ -221,7 +225,7 @@ public enum NearbyEvent: Sendable {
     }
 
     public let privacyText =
-        "Others see only a rough distance. The server keeps only which area, about 2 km wide, you are in."
+        "Others see only a rough distance. The server stores only your approximate area, about 2 km wide."
     public var offersSettings: Bool { if case .refused(.refused) = status { true } else { false } }
     public var offersShare: Bool { status == .off }
     public var offersRetry: Bool { status == .noPosition }

@@ -30,6 +30,7 @@ public struct PastCall: Equatable, Identifiable, Sendable {
     }
 }
 
+/// A request from the people screen to the app or the SDK.
 public enum PeopleRequest: Equatable, Sendable {
     case contacts
     case log(before: String?)
@@ -43,6 +44,7 @@ public enum PeopleRequest: Equatable, Sendable {
     case keep(call: String)
 }
 
+/// An event about contacts, calls and other people from the SDK.
 public enum PeopleEvent: Sendable {
     case contacts([Contact])
     case contactChanged(Contact)
@@ -55,7 +57,9 @@ public enum PeopleEvent: Sendable {
 
 /// The people screen: contacts, past calls, and the page of one person.
 @MainActor @Observable public final class PeopleModel: Screen {
+    /// The page that the screen shows.
     public enum Page: Equatable, Sendable { case contacts, log, person }
+    /// The state of the search for a person.
     public enum Search: Equatable, Sendable { case none, searching, nobody, bad }
 
     /// A row of a list.
@@ -67,7 +71,7 @@ public enum PeopleEvent: Sendable {
         public var accessibilityText: String { detail.isEmpty ? title : "\(title), \(detail)" }
     }
 
-    /// The maximum that the server stores.
+    /// The maximum numbers of contacts and of past calls shown. The server stores no more contacts.
     static let maxContacts = 500
     static let maxLogged = 500
     public var page = Page.contacts { didSet { if page == .log { seeMissed() } } }
@@ -204,7 +208,7 @@ public enum PeopleEvent: Sendable {
         if question == .removeContact(id) { question = nil }
     }
 
-    /// Updates the people in a call, from the current page of the nearby list.
+    /// Updates which people are in a call, as the current page of the nearby list shows it.
     func nearby(_ people: [NearbyPerson]) { busyPeople = Set(people.filter(\.isBusy).map(\.id)) }
 
     // MARK: Texts

@@ -19,9 +19,10 @@ public enum ReportReason: String, CaseIterable, Identifiable, Sendable {
 
 /// The sheet for reporting a stranger.
 @MainActor @Observable public final class ReportModel: Screen {
+    /// The progress of the report.
     public enum Status: Equatable, Sendable { case choosing, sending, sent, failed(String) }
 
-    /// The number of chat messages that the server accepts.
+    /// The maximum number of chat messages that the server accepts in a report.
     static let maxLines = 20
     public let partnerName: String
     /// The last messages of the chat, which are sent with the report.

@@ -29,6 +29,7 @@ public struct WaitingPerson: Equatable, Identifiable, Sendable {
     public init(id: String, name: String) { (self.id, self.name) = (id, name) }
 }
 
+/// A request from the room screen to the SDK.
 public enum RoomRequest: Equatable, Sendable {
     /// Joins a room. `video` is false if the camera stays closed until it is turned on. `routedOnly` is false if the
     /// user accepts that members can see each other's addresses.
@@ -71,13 +72,14 @@ public enum RoomRefusal: Equatable, Sendable {
     }
 }
 
+/// An event of a room from the SDK.
 public enum RoomEvent: Sendable {
     case waitingForHost
     case joined
     /// The connection was lost, or restored.
     case reconnecting(Bool)
     case refused(RoomRefusal)
-    /// Media of a member is being connected; nil once all have arrived.
+    /// The name of a member whose media is being connected; nil once the media of all members has arrived.
     case connecting(name: String?)
     case members([RoomPerson])
     /// The people waiting in the lobby, if this user may admit them.

@@ -27,7 +27,7 @@ extension RoomModel {
     public var offersCancel: Bool { isJoining || joinsAnyway || joinsWithoutPassword }
     /// Whether the user was warned that members of this room can see each other's addresses.
     var joinsAnyway: Bool { status == .addressesAreSeen(wantedRoom) }
-    /// Whether the person has read that this room has no password.
+    /// Whether the user has read that this room has no password.
     var joinsWithoutPassword: Bool { status == .noPassword(wantedRoom) }
     public var isScreenAwake: Bool { showsRoom || status == .lobby }
     /// Whether the user is in a room or joining one.
@@ -42,7 +42,7 @@ extension RoomModel {
     public var link: URL? {
         roomName.isEmpty ? nil : server?.appending(component: "room").appending(component: roomName)
     }
-    /// Whether to hide the bars, which is so while a member's video is shown.
+    /// Whether to hide the system's bars, because a member's video is shown.
     public var hidesBars: Bool { showsRoom && members.contains { tiles.isShown($0.id) } }
     /// Whether opening the system's settings can help.
     public var offersSettings: Bool { trouble == .cameraNeeded || trouble == .microphoneNeeded }

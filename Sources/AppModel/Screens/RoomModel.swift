@@ -4,18 +4,21 @@ import Observation
 
 /// The room screen: before joining, inside, and afterwards.
 @MainActor @Observable public final class RoomModel: Screen {
+    /// Whether the user is in a room, or why not.
     public enum Status: Equatable, Sendable {
         case ready, joining, lobby
         /// Members of the room with this name can see each other's addresses. The user may join anyway.
         case addressesAreSeen(String)
-        /// A password was given, and the room with this name has none, so it may be another room. The person may join anyway.
+        /// A password was given, and the room with this name has none, so it may be another room. The user may join
+        /// anyway.
         case noPassword(String)
         case full
         /// The connection was lost. The SDK rejoins the room once it is restored.
         case notConnected
         case inRoom
         case removed
-        /// The room ended while the connection was lost, and another room has its name now. The person may join that one.
+        /// The room ended while the connection was lost, and another room has its name now. The user may join that
+        /// one.
         case otherRoom
         /// The user left the room for a call or a chat. Only one conversation can be open at a time.
         case leftForOther
@@ -35,8 +38,8 @@ import Observation
     public internal(set) var status = Status.ready
     public private(set) var needsPassword = false
     public internal(set) var members: [RoomPerson] = []
-    /// The measured aspect ratios of videos. They can differ from the declared sizes, for example when a phone is
-    /// rotated.
+    /// The measured aspect ratios of videos, by the ids of their tiles. They can differ from the declared sizes, for
+    /// example when a phone is rotated.
     var measured: [String: Double] = [:]
     /// The current touch on the self-view.
     public internal(set) var drag: OwnPictureGesture?
@@ -49,7 +52,7 @@ import Observation
     public internal(set) var isPreviewing = false
     public private(set) var connectingTo: String?
     public private(set) var speaker: String?
-    /// The last speaker, so that the small window does not change with each silence.
+    /// The last speaker. The small window shows them until another person speaks.
     private(set) var lastSpeaker: String?
     public internal(set) var own: (any VideoSource)?
     public internal(set) var ownAspect: Double?
@@ -77,7 +80,7 @@ import Observation
     private var acceptedRoom: String?
     private var nextLine = 1
     private var nextReaction = 1
-    /// Messages that the server has not confirmed.
+    /// Messages that the server has not confirmed yet.
     private var sending: [ChatEntry] = []
     /// The name that was filled in automatically.
     private var suggestedName = ""
@@ -153,7 +156,7 @@ import Observation
     private func setCamera(isOff: Bool) {
         isCameraOff = isOff
         if trouble == .cameraNeeded { trouble = nil }
-        // Without the camera, only the microphone has been opened.
+        // The preview has opened only the microphone, so open it again with the camera.
         if isPreviewing, !isBusy, !isOff, own == nil { return request(.preview(video: true)) }
         request(.camera(!isOff && camera.works))
     }
@@ -243,7 +246,7 @@ import Observation
         case .trouble(let trouble): if showsRoom { tell(trouble) }
         case .removed: if status != .ready { reset(to: .removed) }
         case .otherRoom:
-            // What this person accepted and knew concerned the earlier room.
+            // The user accepted visible addresses, and gave a password, only for the earlier room.
             (acceptedRoom, password) = (nil, "")
             if status != .ready { reset(to: .otherRoom) }
         // Errors no longer matter once the user has left.
@@ -297,7 +300,7 @@ import Observation
     private func muteForHost() {
         guard !isMuted || !isMutedByHost else { return }
         (isMuted, isMutedByHost) = (true, true)
-        // Keep it muted when the media is published again.
+        // Mute the local media too, so that it is still muted when it is published again.
         request(.mute(true))
         announce(noticeText)
     }
@@ -311,7 +314,7 @@ import Observation
 
     private func replace(_ all: [RoomPerson]) {
         let former = Dictionary(members.map { ($0.id, $0) }) { first, _ in first }
-        // Measure a new source again. One that was only turned off keeps its aspect ratio.
+        // A new source is measured again. A video that was only turned off keeps its aspect ratio.
         measured = measured.filter { id, _ in
             guard let member = all.first(where: { $0.id == id }) else { return false }
             guard let new = member.video, let old = former[id]?.video else { return true }
@@ -343,7 +346,7 @@ import Observation
 
     private func fileChanged(_ id: String, _ state: ChatFile.State) {
         guard let index = chat.firstIndex(where: { $0.file?.id == id }), let file = chat[index].file,
-            // A progress report may arrive late.
+            // A progress report may arrive after the download has ended.
             case .downloading = file.state
         else { return }
         chat[index].file?.state = state

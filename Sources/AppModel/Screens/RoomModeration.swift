@@ -83,7 +83,8 @@ extension RoomModel {
     func changeRole(to new: RoomMember.Role) {
         guard new != role else { return }
         role = new
-        // The room's owner may have come, and this person is no longer host.
+        // When the room's owner joins, this user may lose the host role and with it the right to the action in
+        // question.
         if let question, !actions(on: question.person).contains(question.action) { self.question = nil }
         switch new {
         case .host: announce("You are now a host of this room.")

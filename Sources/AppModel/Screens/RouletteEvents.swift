@@ -30,7 +30,7 @@ public enum RouletteEvent: Sendable {
     /// The devices are closed.
     case released
     case cameraFailed(CallTrouble)
-    /// The search has started, with a pause after several quick skips.
+    /// The search has started. After several quick skips, it continues only after `pause`.
     case waiting(pause: Duration?)
     case matched(name: String, interests: [String], hasChat: Bool, match: String? = nil)
     case video(any VideoSource)

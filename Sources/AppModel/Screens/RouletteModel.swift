@@ -4,6 +4,7 @@ import Observation
 
 /// The screen for chats with strangers: the partner on top, the self-view below, and the Next button.
 @MainActor @Observable public final class RouletteModel: Screen {
+    /// The state of the search and the chat.
     public enum Status: Equatable, Sendable {
         case idle
         case waiting(until: Date?)
@@ -32,7 +33,7 @@ import Observation
     /// Whether the devices are open.
     public private(set) var isPrepared = false
     public private(set) var lastEnding: RouletteEnding?
-    /// The current chat, or the last one since the search began.
+    /// The id of the current chat, or of the last one since the search began.
     private var match: String?
     /// Whether the partner's audio or video has arrived.
     private var hasArrived = false
@@ -114,7 +115,7 @@ import Observation
     }
     public func disappear() { isShown = false }
 
-    /// Closes the camera for a text chat, which does not need it. Its light would suggest otherwise.
+    /// Closes the camera for a text chat. Otherwise, the camera's light would suggest that a text chat uses it.
     private func changedMode() { if mode == .text, isPrepared { request(.closePreview) } }
 
     public func addInterest() {
@@ -294,7 +295,7 @@ import Observation
             tell(trouble)
         case .waiting(let pause): wait(pause)
         case .matched(let name, let interests, let hasChat, let match):
-            // A match may arrive after Stop, and then ends at once.
+            // A match may arrive after Stop. It ends immediately, so ignore it.
             guard !isIdle else { return }
             (self.match, hadPartner) = (match, true)
             (partnerName, sharedInterests, self.hasChat) = (name, interests, hasChat)
@@ -303,7 +304,7 @@ import Observation
         case .video(let source): if isInChat { partner = source }
         case .firstFrame: arrived()
         case .audioOnly:
-            // Otherwise, the last frame would stay.
+            // Remove the source. Otherwise, the last frame would stay on the screen.
             partner = nil
             arrived()
         case .noStream: if status == .matched { change(to: .noStream) }

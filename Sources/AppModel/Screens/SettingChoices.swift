@@ -8,6 +8,7 @@ public enum RendererChoice: String, Codable, CaseIterable, Sendable {
     public func forSurface(inBackground: Bool) -> RendererChoice { inBackground ? .sampleBuffer : self }
 }
 
+/// The video codec to prefer.
 public enum VideoCodecChoice: String, Codable, CaseIterable, Sendable {
     case any, vp8, h264
 
@@ -20,6 +21,7 @@ public enum VideoCodecChoice: String, Codable, CaseIterable, Sendable {
     }
 }
 
+/// The audio codec to prefer.
 public enum AudioCodecChoice: String, Codable, CaseIterable, Sendable {
     case any, opus, opusRed
 
@@ -46,6 +48,7 @@ public enum CandidateChoice: String, Codable, CaseIterable, Sendable {
     }
 }
 
+/// The transport protocol that ICE may use.
 public enum ProtocolChoice: String, Codable, CaseIterable, Sendable {
     case udp, tcp, any
 

@@ -10,7 +10,7 @@ public struct DeviceSettings: Codable, Equatable, Sendable {
     public var transport = ProtocolChoice.any
     public var size = PictureSize.usual
     public var unit = LengthUnit.kilometers
-    /// Whether calls ring while the app is closed, where that is possible.
+    /// Whether calls ring while the app is closed, if the device and the server support that.
     public var isNotified = true
 
     public init() {}
@@ -27,6 +27,7 @@ public struct LinkedDevice: Equatable, Identifiable, Sendable {
     }
 }
 
+/// A request from the settings screen to the app or the SDK.
 public enum SettingsRequest: Equatable, Sendable {
     case changed(DeviceSettings)
     case changeServer, editAboutYou
@@ -36,6 +37,7 @@ public enum SettingsRequest: Equatable, Sendable {
     case push(Bool)
 }
 
+/// An event about the account and its devices from the SDK.
 public enum SettingsEvent: Sendable {
     case devices([LinkedDevice])
     case code(String, validFor: Duration)
@@ -50,8 +52,11 @@ public enum SettingsEvent: Sendable {
 
 /// The settings, the account and its data.
 @MainActor @Observable public final class SettingsModel: Screen {
+    /// Whether notifications of calls are on, or why not.
     public enum Push: Equatable, Sendable { case unavailable, off, busy, on, refused }
+    /// The progress of linking this device to another account.
     public enum Linking: Equatable, Sendable { case none, asking, busy, done }
+    /// The progress of exporting or deleting the account's data.
     public enum Account: Equatable, Sendable { case none, exporting, exported(URL), askingToDelete, deleting, deleted }
 
     public var settings: DeviceSettings { didSet { if settings != oldValue { request(.changed(settings)) } } }
@@ -157,7 +162,7 @@ public enum SettingsEvent: Sendable {
         } catch {
             account = .none
             trouble = CallTrouble(
-                code: "export_failed", message: "Your data could not be saved. Free some space and try again.")
+                code: "export_failed", message: "Your data could not be saved. Free up some space and try again.")
         }
     }
 
@@ -178,7 +183,8 @@ public enum SettingsEvent: Sendable {
     public var blockedPeople: [CallPerson] { blocked ?? [] }
     public var codeText: String {
         guard let code else { return "" }
-        return "Code for your other device: \(code). It works once, for \(counted(codeMinutes, "minute", "minutes"))."
+        let minutes = counted(codeMinutes, "minute", "minutes")
+        return "Code for your other device: \(code). It can be used once and expires in \(minutes)."
     }
     public var offersLink: Bool { linking == .asking }
     public var linkText: String {

@@ -15,12 +15,13 @@ public enum ServerHealth: Equatable, Sendable {
 
 /// The first screen, for choosing a server.
 @MainActor @Observable public final class WelcomeModel: Screen {
+    /// The state of the typed or scanned address.
     public enum Status: Equatable, Sendable {
         case empty
         case checking(URL)
         case wrong(String)
-        /// A server on the local network did not answer. Without permission, connections there time out without an
-        /// error.
+        /// A server on the local network did not answer. Without permission to use the local network, connections to
+        /// it time out without an error.
         case localNetwork
         /// The permission to use the camera for QR codes is missing.
         case noCamera
@@ -213,7 +214,8 @@ public enum ServerAddress {
         return scheme == "https" || isLocal(url) ? url : nil
     }
 
-    /// The server's part of the path of one of its pages, whose addresses people scan and paste. Servers can be below a path.
+    /// Removes the page from a path, so that the server's path remains. People scan and paste the addresses of pages,
+    /// and a server can be below a path.
     private static func serverPath(_ path: String) -> String {
         var segments = path.split(separator: "/")
         if segments.dropLast().last == "room" {

@@ -23,6 +23,7 @@ struct VideoRequest: Equatable, Sendable {
     /// The option to send; nil to pause the video.
     var choice: Int?
 
+    /// How important a video is to the subscriber, compared with the others.
     struct Rank: Comparable, Sendable {
         var priority = 0
         var isSpeaking = false

@@ -31,8 +31,8 @@ const en = {
   // The first screen
   nameHint: 'Shown to others. If you leave it empty, we pick one for you.',
   position: 'Show people near me',
-  positionHint: 'Your browser will ask for your location. The server keeps only which area, about 2 km wide, you are in, '
-    + 'and others see only a rough distance, such as “within 5 miles”. Without it, people can still find you by your link.',
+  positionHint: 'Your browser will ask for your location. The server stores only your approximate area, about 2 km wide. '
+    + 'Others see only a rough distance, such as “within 5 miles”. Without your location, people can still find you by your link.',
   enter: 'Go online',
   leave: 'Go offline',
   guestNote: 'You are a guest in this tab: a separate person, with none of the data from your other tabs.',

@@ -3,7 +3,8 @@
 import { basePath } from './base.js';
 
 /**
- * Below a path of an origin, the keys end with it: another server of that origin must not take this one's identity.
+ * Returns a storage whose keys end with the path of the server. Otherwise, two servers below different paths of one
+ * origin would share an identity.
  * @param {() => Storage} choose a function, because reading `window.localStorage` can itself throw
  */
 function memoryIn(choose) {

@@ -199,7 +199,7 @@ export class Preview {
       option.selected = device.deviceId === chosen;
       return option;
     }));
-    // After a loss no device is shown as chosen, so that choosing the only one that remains is a change.
+    // After a loss, no device is shown as chosen, so that choosing the only remaining one fires `change`.
     const isOff = this.options.keepsLost && !this.#liveTrack(kind);
     if (isOff) picker.selectedIndex = -1;
     this.#used[kind] = picker.value || undefined;

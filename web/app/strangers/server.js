@@ -34,8 +34,8 @@ export class Server {
   connect(name) {
     const client = new Client({ identity: this.identity.recall(), name: name || undefined });
     this.#client = client;
-    // Create the roulette before our own listeners: after a restart of the client, it must clear its match before we search
-    // again.
+    // Create the roulette before our own listeners: after a restart of the client, it must clear its match before this
+    // page searches again.
     this.#roulette = this.#makeRoulette(client);
     this.#people = this.#makePeople(client);
     /** @param {string} event @param {(event: any) => void} listen called only for events of the current client */
