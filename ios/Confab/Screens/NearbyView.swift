@@ -46,6 +46,7 @@ struct NearbyView: View {
     }
 }
 
+/// A person nearby, with two call buttons.
 private struct NearbyRow: View {
     let row: NearbyModel.Row
     let call: @MainActor (_ video: Bool) -> Void

@@ -42,6 +42,7 @@ private struct PeopleTrouble: View {
     }
 }
 
+/// The search for a person, and the contacts.
 private struct ContactsSection: View {
     @Bindable var model: PeopleModel
 
@@ -66,6 +67,7 @@ private struct ContactsSection: View {
     }
 }
 
+/// A contact, or a past call with a person.
 private struct PersonRow: View {
     let row: PeopleModel.Row
 
@@ -79,6 +81,7 @@ private struct PersonRow: View {
     }
 }
 
+/// The past calls.
 private struct LogSection: View {
     let model: PeopleModel
 
@@ -96,6 +99,7 @@ private struct LogSection: View {
     }
 }
 
+/// The page of one person, with the available actions.
 private struct PersonSection: View {
     let model: PeopleModel
 

@@ -168,6 +168,7 @@ private struct PageButtons: View {
     }
 }
 
+/// A tile with the video of a member or a shared screen, and its texts.
 private struct RoomTile: View {
     let model: RoomModel
     let tile: PlacedTile
@@ -294,7 +295,7 @@ extension Animation {
         switch Motion.tile(reduceMotion: reduceMotion) {
         case .spring(let duration, let bounce, let velocity):
             .interpolatingSpring(duration: duration, bounce: bounce, initialVelocity: velocity)
-        // Animating the positions would move the tiles.
+        // Do not animate the positions, because that would move the tiles instead of fading them.
         case .crossFade: nil
         }
     }

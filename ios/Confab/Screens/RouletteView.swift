@@ -26,6 +26,7 @@ struct RouletteScreen: View {
     }
 }
 
+/// The form before a search.
 private struct RouletteSetup: View {
     @Bindable var model: RouletteModel
     let permissions: PermissionsModel
@@ -68,6 +69,7 @@ private struct RouletteSetup: View {
     }
 }
 
+/// The search and the chat.
 private struct RouletteChat: View {
     @Bindable var model: RouletteModel
 

@@ -29,6 +29,7 @@ struct SettingsView: View {
     }
 }
 
+/// The choices for calls and rooms.
 private struct MediaSettings: View {
     @Bindable var model: SettingsModel
 
@@ -63,6 +64,7 @@ private struct MediaSettings: View {
     }
 }
 
+/// The account's devices, and linking another one.
 private struct DeviceSection: View {
     @Bindable var model: SettingsModel
 
@@ -89,6 +91,7 @@ private struct DeviceSection: View {
     }
 }
 
+/// The blocked people.
 private struct BlockedSection: View {
     let model: SettingsModel
 
@@ -102,6 +105,7 @@ private struct BlockedSection: View {
     }
 }
 
+/// The export and deletion of the account's data, and information about the app.
 private struct DataSection: View {
     let model: SettingsModel
 
@@ -129,6 +133,7 @@ private struct DiagnosticsView: View {
     var body: some View { LineList(lines: model.diagnostics).navigationTitle("Diagnostics") }
 }
 
+/// A list of texts.
 private struct LineList: View {
     let lines: [String]
 

@@ -10,7 +10,7 @@ import WebRTC
 actor ScreenCapture: VideoCapture {
     nonisolated let changes: AsyncStream<CaptureChange>
     nonisolated private let frames: ScreenFrames
-    /// The recorder holds its delegate weakly.
+    /// Retained here, because the recorder holds its delegate weakly.
     private let watcher: RecorderWatcher
 
     init(source: RTCVideoSource) {

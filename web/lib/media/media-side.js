@@ -9,8 +9,8 @@ import { ConfabError } from '../errors.js';
 /** How long to wait in state `disconnected`. Browsers often recover within seconds, but never after a gap of 25 s. */
 const disconnectedMs = 3000;
 /**
- * How long to wait for the first connection before TURN is tried too. Browsers try UDP and TCP at once, so most connect within a
- * second; over a round trip of 600 ms it takes 3 s.
+ * How long to wait for the first connection before TURN is tried too. Browsers try UDP and TCP at the same time, so
+ * most connect within a second; over a round trip of 600 ms it takes 3 s.
  */
 const directMs = 5000;
 /** How long to wait for an ICE restart or a new connection to succeed. */

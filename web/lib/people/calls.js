@@ -16,8 +16,9 @@ import { questionsOf } from './people.js';
 const maxRemembered = 500;
 
 /**
- * Events: `incoming`, with the `Call`; `ended {callId, outcome, person, direction, video, at, durationMs?}`, for calls without
- * a `Call` object: those missed while no device was online. A listener is expected to show the missed call.
+ * Events: `incoming`, with the `Call`; `ended {callId, outcome, person, direction, video, at, durationMs?}`, for calls
+ * without a `Call` object: those missed while no device was online. The listener must show the missed call, because
+ * the SDK then reports it to the server as seen.
  */
 export class Calls extends Emitter {
   #client;
@@ -250,7 +251,8 @@ export class Calls extends Emitter {
   }
 
   /**
-   * Ends all other calls here, because only one call can be active. The server ends them too.
+   * Ends all other calls except those ringing here, which become waiting calls. Only one call can be active; the
+   * server does the same.
    * @param {Call} call
    */
   #endOthers(call) {

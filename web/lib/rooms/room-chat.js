@@ -8,7 +8,8 @@ const maxBytes = 16 * 1024;
 
 const encoder = new TextEncoder();
 /**
- * Returns the bytes that count: files do not compete with messages for them.
+ * Returns the bytes of a line that count toward `maxBytes`. A file counts as 0, so that files do not displace
+ * messages.
  * @param {RoomLine} line
  */
 const sizeOf = ({ text, file }) => (file ? 0 : encoder.encode(text).length);

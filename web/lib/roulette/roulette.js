@@ -178,7 +178,7 @@ export class Roulette extends Emitter {
 
   /** @param {import('../signaling/messages.js').Matched} matched */
   #matched(matched) {
-    // Stopped in the meantime: the end of this match is on its way.
+    // The user stopped in the meantime. The end of this match is on its way.
     if (this.#search === null) return;
     this.#endMatch('partnerLeft');
     const match = new Match(matched, this.#client, this.#publisher, this.#options, (name, payload) => this.emit(name, payload));

@@ -309,7 +309,7 @@ export class Client extends Emitter {
     for (const { reject } of pending) reject(error);
   }
 
-  /** Skips the pending wait and connects now. */
+  /** Connects now instead of waiting for the next attempt. If a socket is open, checks it. */
   #hurry() {
     if (this.#state === 'idle' || this.#state === 'closed') return;
     if (this.#socket) this.#socket.probe();

@@ -37,7 +37,8 @@ export class PendingLeave {
       url, WebSocket, clock,
       opened: () => this.#socket?.send(hello),
       message: (message) => {
-        // Also after a welcome that does not resume: the server has made another connection, which is not wanted either.
+        // Leave after any welcome. If it does not resume, the server has created a new connection, which is not wanted
+        // either.
         if (message?.type !== 'welcome') return;
         this.#socket?.send({ type: 'bye' });
         this.#end();

@@ -1,4 +1,5 @@
-// What a client refuses to send, because the server would, or because it cannot wait for the connection.
+// Rejects requests that the server would reject, and requests for which the buffer has no room while the client is
+// disconnected.
 
 import { bytesOf } from './link.js';
 

@@ -176,7 +176,7 @@ export class Liveness {
   }
 }
 
-/** Where the socket and this module are, from the server's URL. */
+/** The paths of the socket and of this module, relative to the server's URL. */
 const socketPath = '/v1/socket';
 const modulePath = '/lib/signaling/socket.js';
 
@@ -207,7 +207,7 @@ export function httpURL(socket, path) {
 /** @param {URL} url @param {string} end @returns {string} what stands before the end of the path; empty if it ends otherwise */
 const before = ({ pathname }, end) => (pathname.endsWith(end) ? pathname.slice(0, -end.length) : '');
 
-/** @param {URL} url changed here: a path can then lead to no other host, whatever it is @param {string} path */
+/** @param {URL} url changed in place, so that no path can lead to another host @param {string} path */
 function at(url, path) {
   [url.pathname, url.search, url.hash] = [path, '', ''];
   return url.href;
