@@ -42,7 +42,7 @@ export function repeatsName(comment, name) {
 }
 
 /**
- * The counted declarations of one file's text.
+ * Returns the declarations in a file's text that count.
  * @param {string} source
  * @returns {{ name: string, line: number, comment: string }[]}
  */
@@ -75,7 +75,7 @@ export function declarations(source) {
   return found;
 }
 
-/** The share in percent, rounded down to a tenth. */
+/** Returns the share in percent, rounded down to a tenth. */
 export const share = ({ documented, total }) => Math.floor((documented * 1000) / Math.max(total, 1)) / 10;
 
 /**

@@ -47,14 +47,14 @@ const units = {
   '': 1, B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400, day: 86_400,
 };
 
-/** The numbers in a text such as "4 MiB/s, 10s", in bytes and seconds. @param {string} text */
+/** Returns the numbers in a text such as "4 MiB/s, 10s", in bytes and seconds. @param {string} text */
 export function numbers(text) {
   return [...text.matchAll(/(\d+(?:\.\d+)?) ?(KiB|MiB|GiB|day|ms|s|m|h|d|B)?(?![a-zA-Z])/g)]
     .map(([, number, unit = '']) => Number(number) * units[unit]);
 }
 
 /**
- * The names in backticks of a cell: settings such as `rooms.lobby`, and constants such as `Rules.joins`. A constant without a type has
+ * Returns the names in backticks of a cell: settings such as `rooms.lobby`, and constants such as `Rules.joins`. A constant without a type has
  * the type of the one before.
  * @param {string} cell
  */
@@ -72,13 +72,13 @@ export function names(cell) {
   return found;
 }
 
-/** The cells of the rows of all tables. @param {string} page */
+/** Returns the cells of the rows of all tables. @param {string} page */
 export function rows(page) {
   return page.split('\n').filter((line) => line.startsWith('| ') && !line.startsWith('| ---'))
     .map((line) => line.slice(2).replace(/\s*\|$/, '').split(' | ').map((cell) => cell.trim()));
 }
 
-/** The default of each setting in the sample. @param {string} sample */
+/** Returns the default of each setting in the sample. @param {string} sample */
 export function defaults(sample) {
   const found = new Map();
   let group = '';
@@ -91,7 +91,7 @@ export function defaults(sample) {
 }
 
 /**
- * The differences between the page and the code.
+ * Returns the differences between the page and the code.
  * @param {{ page: string, sample: string, sources: Map<string, string> }} given
  */
 export function faults({ page, sample, sources }) {
@@ -127,20 +127,29 @@ export function faults({ page, sample, sources }) {
   return found;
 }
 
-/** The names of all settings. @param {Map<string, string>} sources */
+/** Returns the names of all settings. @param {Map<string, string>} sources */
 function settingsIn(sources) {
   const texts = [...sources].filter(([path]) => path.startsWith('Sources/Server/')).map(([, text]) => text);
   return new Set(texts.flatMap((text) => [...text.matchAll(/Setting\(\s*"(\w+\.\w+)"/g)].map(([, name]) => name)));
 }
 
-/** Whether a file that declares or extends the type declares the member. @param {string} type @param {string} member @param {Map<string, string>} sources */
+/**
+ * Returns whether a file that declares or extends the type declares the member.
+ * @param {string} type
+ * @param {string} member
+ * @param {Map<string, string>} sources
+ */
 function isDeclared(type, member, sources) {
   const declaration = new RegExp(`\\b(?:struct|class|enum|actor|extension) (?:\\w+\\.)*${type}\\b`);
   const property = new RegExp(`\\b(?:let|var|func|case|struct|enum|class) ${member}\\b|\\b${member}\\(`);
   return [...sources.values()].some((text) => text.includes(member) && declaration.test(text) && property.test(text));
 }
 
-/** The places of a cell, such as "`Transfers.begin` (`Sources/Server/…`)", that do not exist. @param {string} cell @param {Map<string, string>} sources */
+/**
+ * Returns the places of a cell, such as "`Transfers.begin` (`Sources/Server/…`)", that do not exist.
+ * @param {string} cell
+ * @param {Map<string, string>} sources
+ */
 function misplaced(cell, sources) {
   const found = [];
   const places = [...cell.matchAll(/((?:`[\w.]+`(?:, )?)+) \(`(Sources\/[^`]+)`\)/g)];

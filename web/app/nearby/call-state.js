@@ -129,7 +129,7 @@ function mediaOn(state, camera) {
   if (on.wish) return fulfil(on);
   const call = currentCall(on);
   if (!call) return release(on);
-  // The camera was requested for an answer that was withdrawn: the current call continues unchanged.
+  // The camera was requested for an answer that the user withdrew, so the current call continues unchanged.
   if (!asked) return unchanged(on);
   // The camera was requested during this call: show it now.
   return [{ ...on, cameraOff: !camera }, [{ do: 'setVideo', line: call.line, on: camera }]];

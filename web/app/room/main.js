@@ -150,7 +150,8 @@ function dispatchOfServer(event) {
   }
   if (event.type !== 'unpublished') return dispatch(event);
   if (event.publisher === preview.publisher) {
-    // Otherwise a moderator ended the stream, or the server rejected it: the preview continues, but others no longer receive it.
+    // For other reasons than lost media, the preview continues, but others no longer receive the stream: a moderator ended it,
+    // or the server rejected it.
     return dispatch(event.reason === 'mediaStopped' ? { type: 'mediaFailed', why: 'lost' } : { type: 'refused', code: 'not_sent', message: '' });
   }
   // An earlier publisher that was replaced needs no event. A screen share reports its own end.

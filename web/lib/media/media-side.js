@@ -50,10 +50,11 @@ export class MediaSide {
   #connection = null;
   /** Counts connections, so that results of earlier connections are ignored. */
   #epoch = 0;
-  /** Whether a connection is wanted. */
+  /** Whether the connection should be open: from the first offer to the next reset. */
   #isWanted = false;
+  /** Whether another offer must be sent. */
   #isNeeded = false;
-  /** @type {number | null} the epoch whose offers are being made */
+  /** @type {number | null} the epoch for which offers are being created */
   #running = null;
   #hadOffers = false;
   #isRenewed = false;
@@ -122,7 +123,7 @@ export class MediaSide {
     this.#attemptIn(0);
   }
 
-  /** Resets everything, as if a connection had never been wanted. */
+  /** Closes the connection and returns to the initial state. */
   reset() {
     const error = new ConfabError({ code: 'connection_restarted', retryable: true, message: 'The connection ended. Try again.' });
     for (const { reject } of this.#waiting.splice(0)) reject(error);
@@ -136,7 +137,7 @@ export class MediaSide {
   // ---- Negotiation
 
   /**
-   * Negotiates while it is needed. A browser never settles the promises of a closed connection, so each connection has its own run.
+   * Sends offers for as long as they are needed. A browser never settles the promises of a closed connection, so each connection has its own run.
    */
   async #run() {
     const epoch = this.#epoch;

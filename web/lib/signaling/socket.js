@@ -204,7 +204,7 @@ export function httpURL(socket, path) {
   return at(url, before(url, socketPath) + path);
 }
 
-/** @param {URL} url @param {string} end @returns {string} what stands before the end of the path; empty if it ends otherwise */
+/** @param {URL} url @param {string} end @returns {string} the path without this end; empty if it has another end */
 const before = ({ pathname }, end) => (pathname.endsWith(end) ? pathname.slice(0, -end.length) : '');
 
 /** @param {URL} url changed in place, so that no path can lead to another host @param {string} path */
