@@ -10,7 +10,8 @@ final class OutgoingTrack {
     var isPaused = false
     /// Whether bursts are paced; see `Router.pace`.
     private(set) var isPaced = false
-    /// The subscriber's ids of the header extensions that the server writes; 0 for none.
+    /// The subscriber's ids of the header extensions that the server writes itself, for a transport-wide sequence
+    /// number or an absolute send time; 0 if the extension is not written.
     private(set) var transportNumberID: UInt8 = 0
     private(set) var sendTimeID: UInt8 = 0
     var temporalFilter = TemporalLayerFilter()
@@ -92,7 +93,7 @@ final class OutgoingTrack {
         (self.repairSSRC, self.rewriting, self.repairSequence) = (repairSSRC, rewriting, repair)
     }
 
-    /// Reads a field in each cache line that forwarding needs; see Router.prefetch`.
+    /// Reads a field in each cache line that forwarding needs; see `Router.prefetch`.
     @inline(__always)
     func prefetch() -> UInt64 {
         UInt64(ssrc) &+ UInt64(bitPattern: rewriting.firstSequence) &+ rewriting.prefetch() &+ (encoding == nil ? 0 : 1)
@@ -111,7 +112,8 @@ final class OutgoingTrack {
         if let source { remap(source) }
     }
 
-    /// Updates whether bursts are spread. If the client reports about numbered packets, only those are counted.
+    /// Updates `isPaced`. A track can be paced only if the pacer counts its packets: those with a transport-wide
+    /// sequence number, or all of them if the client sends only REMB.
     func updatePacing() {
         guard kind == .video, let downlink, downlink.isPacing else { return isPaced = false }
         isPaced = transportNumberID != 0 || downlink.control.followsReceiver
@@ -200,13 +202,15 @@ final class OutgoingTrack {
     }
 }
 
-/// A publisher's codec with the subscriber's payload types. These are plain numbers, because each packet needs them.
+/// Maps a publisher's codec to the subscriber's payload types. They are plain numbers rather than optionals, because
+/// they are read for every packet.
 struct MappedCodec: Equatable, Sendable {
     /// The subscriber's payload type; 255 if the subscriber cannot decode the codec.
     var payloadType: UInt8 = 255
     /// The payload type of retransmissions (RTX, RFC 4588); 255 if RTX was not negotiated.
     var repairPayloadType: UInt8 = 255
-    /// Whether the publisher sends redundant audio (RFC 2198) and the subscriber negotiated plain Opus.
+    /// Whether the publisher's redundant audio (RFC 2198) is unwrapped, because the subscriber negotiated only plain
+    /// Opus, or redundant audio with other payload types.
     var isUnwrapped = false
     /// The subscriber's payload type of plain Opus, if the publisher sends redundant audio; 255 if there is none.
     var plainPayloadType: UInt8 = 255
@@ -220,7 +224,8 @@ struct MappedCodec: Equatable, Sendable {
         var ours =
             codecs.first { $0.kind.decodes(theirs.kind) && theirs.kind.decodes($0.kind) }
             ?? codecs.first { $0.kind.decodes(theirs.kind) }
-        // Redundant audio contains the publisher's payload types. A subscriber with others gets plain Opus.
+        // Redundant audio contains the publisher's payload types. A subscriber that negotiated others gets plain
+        // Opus.
         if theirs.kind == .red, ours?.redundantPayloadTypes != theirs.redundantPayloadTypes { ours = nil }
         if theirs.kind == .red {
             let plain = codecs.first { $0.kind == .opus }

@@ -47,8 +47,8 @@ extension Router {
         if track.kind == .video {
             let isRetransmission = isRecovered || track.codecs[codec].rtxPayloadType == nil
             encoding.missing.receive(sequence, at: now, isRetransmission: isRetransmission)
-            // Browsers retransmit packets that have already arrived, to probe the bandwidth, and an original packet may
-            // arrive after its retransmission.
+            // Ignore packets that were already received. Browsers retransmit such packets to probe the bandwidth, and
+            // an original packet may arrive after its retransmission.
             if encoding.history?.isPast(sequence) ?? false { return }
             if isRecovered { counters.packetsRecovered &+= 1 }
             if encoding.codec != codec, !isRecovered { (encoding.codec, track.needsSelection) = (codec, true) }

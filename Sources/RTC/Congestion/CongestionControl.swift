@@ -20,8 +20,9 @@ public struct CongestionControl: Sendable {
     public static let smallest = Bitrate.kilobits(30)
     /// If packets were sent but there was no feedback for this long, the path is assumed to be blocked.
     private static let silence = MediaInterval.seconds(1)
-    /// The minimum queue that is distinguished from jitter. Before the first congestion the minimum is larger, because
-    /// a busy computer also delays packets by some tens of milliseconds.
+    /// The minimum queueing delay that is distinguished from jitter: normally, before the first congestion, and while
+    /// a probe's result is verified. It is largest before the first congestion, because a busy computer also delays
+    /// packets by some tens of milliseconds.
     private static let noticed = MediaInterval.milliseconds(15)
     private static let noticedAtFirst = MediaInterval.milliseconds(50)
     private static let noticedWhenFull = MediaInterval.milliseconds(30)
@@ -35,7 +36,7 @@ public struct CongestionControl: Sendable {
     /// The minimum queue that is drained, and the maximum draining time.
     static let drained = MediaInterval.milliseconds(60)
     private static let draining = MediaInterval.seconds(3)
-    /// A clock difference that no path can cause.
+    /// A change of the delay that no path can cause, only a clock that has jumped.
     private static let jump = MediaInterval.seconds(3)
     /// How long the estimate must suffice before the limit is removed.
     static let sufficient = MediaInterval.seconds(30)
@@ -51,7 +52,8 @@ public struct CongestionControl: Sendable {
     private var carried = SustainedBitrate()
     private var competition = CrossTrafficDetector()
     private var queue = QueueDelay()
-    /// Whether there is a long queue that is not only due to packets that were held back.
+    /// Whether packets are in a long queue, and the delay is not only due to packets that the receiver or a radio
+    /// link held back.
     private var isQueueStanding = false
     var probing = Probing()
     var remb = ReceiverEstimate()
@@ -105,7 +107,7 @@ extension CongestionControl {
         isTrying || drainUntil.map { now < $0 && queue.current > Self.drained } ?? false
     }
 
-    /// Whether little is sent for a short time, to determine which flow caused the queue.
+    /// Whether a trial is running: little is sent for a short time, to determine which flow caused the queue.
     private var isTrying: Bool { competition.trial != nil }
 
     /// The queueing delay on the path, as far as feedback has shown it.
@@ -226,8 +228,9 @@ extension CongestionControl {
     }
 
     /// Whether an unlimited path has just become much slower: the delay has grown, and less arrives than before. A
-    /// burst such as a keyframe also increases the delay, but then as much arrives as the path carries. After the first
-    /// congestion, far less is sent than would fill a queue of a second, and the trend detects its growth early enough.
+    /// burst such as a keyframe also increases the delay, but then as much arrives as the path carries. The check is
+    /// not needed after the first congestion: far less is sent than would fill a queue of a second, and the trend
+    /// detects its growth early enough.
     @inline(__always)
     private func hasSlowed(_ delays: ReportedDelays) -> Bool {
         guard rates.estimate == Self.unlimited, max(delays.rise, queue.latest) > Self.risen, delays.isGrowing,
@@ -242,12 +245,12 @@ extension CongestionControl {
     @inline(__always)
     private func hasQueue(now: MediaTime) -> Bool {
         if rates.estimate == Self.unlimited { return queue.current > Self.noticedAtFirst }
-        // To verify a probe, the path is filled on purpose. Its frames then cause short queues.
+        // To verify a probe, padding fills the path on purpose, and each video frame then causes a short queue.
         return queue.current > (probing.isUnverified ? Self.noticedWhenFull : Self.noticed)
     }
 
-    /// Restores the previous estimate after a time without feedback, such as in a tunnel: the path probably carries
-    /// what it carried before.
+    /// Restores half of the previous estimate after a time without feedback, such as in a tunnel, and lets a probe
+    /// start soon. The path probably carries what it carried before.
     private mutating func endSilence(now: MediaTime) {
         guard let former = beforeSilence else { return }
         beforeSilence = nil
@@ -284,7 +287,8 @@ extension CongestionControl {
             }
         } else {
             rates.isQueueLong = isQueueStanding
-            // A queue that suddenly became long needs no trend. While it drains, it provides no new information.
+            // A queue that suddenly became long shows overuse without a trend. While such a queue drains, its length
+            // shows nothing new.
             let isFlooded = isQueueStanding && !isDraining(now: now)
             rates.update(
                 isFlooded ? .over : trend.usage, acknowledged: arriving, roundTrip: roundTrip, now: now)
@@ -295,7 +299,8 @@ extension CongestionControl {
         if hasQueue(now: now) || rates.decreasedAt == now { sufficientSince = nil }
         if rates.decreasedAt == now {
             probing.congested(now: now)
-            // There is a long queue: the path has become much slower, or was never as fast as the bitrate sent.
+            // The estimate fell far, so there is a long queue: the path has become much slower, or was never as fast
+            // as the bitrate sent.
             if rates.estimate < former * 0.7 {
                 (drainUntil, drainedQueue) = (now + Self.draining, queue.latest)
                 if let arriving { acknowledged.restart(at: arriving) }
@@ -322,7 +327,7 @@ extension CongestionControl {
     /// Ends draining after its maximum duration. If the queue has hardly become shorter, this flow did not cause it.
     private mutating func endDraining(now: MediaTime) {
         guard let drainUntil else { return }
-        // In the first second, reports still cover the time before the queue.
+        // In the first second of draining, a report that shows no queue may be about the time before the queue grew.
         if queue.latest <= Self.drained, drainUntil - now < Self.draining - .seconds(1) { drainedQueue = .zero }
         guard now >= drainUntil else { return }
         self.drainUntil = nil
@@ -336,12 +341,12 @@ extension CongestionControl {
 
     /// Determines whether another flow keeps the queue full.
     private mutating func findCompetitor(now: MediaTime) {
-        // Without an estimate, it is not possible to send less.
+        // While the estimate is unlimited, no trial is possible, because there is no bitrate to reduce.
         let known = rates.estimate < Self.unlimited ? arriving : nil
         let isCompeting = competition.isPresent
         competition.update(queue: queue.current, isDraining: isDraining(now: now), arriving: known, now: now)
         if let own = competition.endTrial(queue: queue.latest, roundTrip: roundTrip, now: now) {
-            // Next to another flow, the estimate has grown without regard to the queue.
+            // While another flow was assumed, the estimate grew without regard to the queue, so it is not used here.
             rates.limit(to: (isCompeting ? own : max(own, rates.estimate)) * RateControl.decrease)
         }
     }

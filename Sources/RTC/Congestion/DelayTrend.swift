@@ -5,6 +5,7 @@
 /// while, a queue is growing. The threshold adapts to the usual slope. Otherwise a TCP flow that fills the same queue
 /// would take the whole link.
 struct DelayTrend: Sendable {
+    /// What the trend of the delay shows about the queue.
     enum Usage: UInt8, Sendable {
         case normal
         /// A queue grows.

@@ -22,11 +22,11 @@ struct PacketGroups: Sendable {
 
     /// The differences between two successive groups.
     struct Difference: Equatable {
-        /// How much later the second group was sent.
+        /// How much later the second group was sent than the first.
         var sent: MediaInterval
-        /// How much later it arrived.
+        /// How much later the second group arrived than the first.
         var arrived: MediaInterval
-        /// When it arrived, by the receiver's clock.
+        /// When the second group arrived, by the receiver's clock.
         var arrival: MediaInterval
     }
 
@@ -38,7 +38,7 @@ struct PacketGroups: Sendable {
             current = Group(firstSent: sentAt, lastSent: sentAt, firstArrival: arrival, lastArrival: arrival)
             return nil
         }
-        // A report that arrives late contains packets of a finished group.
+        // Ignore packets of a finished group. A report that arrives late contains such packets.
         guard sentAt >= group.firstSent else { return nil }
         if belongs(sentAt, arrival, to: group) {
             current?.lastSent = max(group.lastSent, sentAt)

@@ -3,7 +3,7 @@ struct PaddingBudget: Sendable {
     /// The maximum time without a tick that is compensated for.
     private static let longestTick = MediaInterval.milliseconds(50)
 
-    /// The number of bytes due; negative after a packet that was longer than that.
+    /// The number of bytes due; negative after a packet that was longer than the bytes due.
     private var bytes = 0
     /// The time of the previous tick, with or without padding.
     var updatedAt: MediaTime?

@@ -5,7 +5,7 @@ struct ReportedDelays: Sendable {
 
     /// The lowest delay; nil without packets.
     var lowest: MediaInterval? { count > 0 ? lowestDelay : nil }
-    /// When the packet that was sent last was sent; nil without packets.
+    /// The send time of the packet that was sent last; nil without packets.
     var newest: MediaTime? { count > 0 ? last.sentAt : nil }
 
     private var count = 0
@@ -66,7 +66,7 @@ struct ReportedDelays: Sendable {
         return last.oneWay >= first.oneWay - Self.tolerance
     }
 
-    /// Whether each packet has apparently waited longer than the one sent before it.
+    /// Whether the delay has grown within the report: the packet that was sent last waited longer than the first one.
     var isGrowing: Bool {
         count >= 2 && last.oneWay > first.oneWay
     }

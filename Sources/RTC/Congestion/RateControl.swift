@@ -5,8 +5,9 @@ struct RateControl: Sendable {
     static let decrease = 0.85
     /// The growth per second while the capacity is unknown.
     private static let growth = 1.08
-    /// How far the estimate may grow above the arriving bitrate. More than that was never tried, so a probe must show
-    /// it. Next to a flow that fills the queue, probes show nothing.
+    /// How far the estimate may grow above the arriving bitrate. A higher bitrate was never tried, so only a probe
+    /// can show that the path carries it. Next to a flow that fills the queue, probes show nothing, so the factor is
+    /// larger.
     private static let ahead = 1.1
     private static let aheadOfCompetitor = 1.5
     private static let slack = Bitrate.kilobits(10)
@@ -71,8 +72,8 @@ struct RateControl: Sendable {
         learn(Double(acknowledged.bitsPerSecond) / 1000)
     }
 
-    /// Grows and falls like TCP next to a flow that fills the queue: by one packet per round trip, and by a fifth after
-    /// losses.
+    /// Adapts the estimate like TCP, next to a flow that fills the queue. The estimate grows by one packet per round
+    /// trip and falls by 17 % after losses.
     mutating func compete(falls: Bool, acknowledged: Bitrate?, roundTrip: MediaInterval, now: MediaTime) {
         defer { changedAt = now }
         (phase, mean) = (.hold, nil)

@@ -8,8 +8,9 @@ struct ReceiverEstimate: Sendable {
 
     mutating func receive(_ bitrate: Bitrate, now: MediaTime) { (self.bitrate, receivedAt) = (bitrate, now) }
 
-    /// Handles a receiver report. A receiver that sends reports but no longer sends an estimate has none, so its last
-    /// one is dropped. While nothing arrives, it is kept, because the path may be blocked.
+    /// Handles a receiver report. If a receiver still sends reports but has sent no estimate for `lifetime`, it no
+    /// longer has one, so the last estimate is dropped. If no reports arrive either, the estimate is kept, because
+    /// the path may be blocked.
     mutating func receiveReport(now: MediaTime) {
         if now - receivedAt > Self.lifetime { bitrate = nil }
     }

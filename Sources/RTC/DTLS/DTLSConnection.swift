@@ -32,7 +32,8 @@ public enum DTLSFailure: Error, Hashable, Sendable {
 public final class DTLSConnection {
     public enum Role: Sendable { case server, client }
 
-    /// handshaking → established → released or closed; handshaking → failed or closed. The last three are final.
+    /// The state of the association: handshaking → established → released → closed. An established association can
+    /// also be closed directly, and a handshake can end as failed or closed.
     public enum State: Hashable, Sendable {
         case handshaking
         /// The keys are negotiated and the peer's fingerprint matched.

@@ -15,6 +15,7 @@ public struct ICELiteAgent {
     /// number, the least recently checked path is removed.
     public static let maxPaths = 16
 
+    /// The credentials of both sides since the connection began or since an ICE restart.
     private struct Generation {
         var local: ICECredentials
         var name: [UInt8]
@@ -49,6 +50,7 @@ public struct ICELiteAgent {
         var sentAt: MediaTime
     }
 
+    /// A path that was validated, and when it was last checked.
     private struct ValidatedPath {
         var path: Path
         var lastChecked: MediaTime
@@ -118,7 +120,7 @@ public struct ICELiteAgent {
         return isNew ? .validated : .refreshed
     }
 
-    // MARK: Checks of our own
+    // MARK: Checks by this agent
 
     /// The minimum time between two checks by this agent, and the maximum time for an answer.
     static let ownCheckInterval = MediaInterval.milliseconds(200)
@@ -181,7 +183,7 @@ public struct ICELiteAgent {
 
     /// - Returns: true if the selected path changed.
     private mutating func nominate(_ path: Path, _ generation: Int) -> Bool {
-        // Checks with the previous credentials are late after a restart, so they do not select another path.
+        // After a restart, a check with the previous credentials is outdated, so it must not select another path.
         guard generation == current.number || selectedPath == nil else { return false }
         if generation == current.number, former != nil {
             former = nil

@@ -25,7 +25,8 @@ public struct NACKGenerator: Sendable {
     /// The time between the first two requests while the round-trip time is unknown. It doubles with each request, so that an
     /// answer from far away arrives before the packet is given up.
     public static let firstInterval = MediaInterval.milliseconds(50)
-    /// The age at which a packet is given up instead of requested again. Senders keep packets about this long.
+    /// How long after the first request a packet is given up instead of requested again. Senders keep packets about
+    /// this long.
     public static let maxAge = MediaInterval.milliseconds(1000)
 
     private struct Missing {
@@ -135,7 +136,7 @@ public struct NACKGenerator: Sendable {
                 let requestedAt = entry.requestedAt ?? now
                 guard entry.tries < Self.maxTries, now - requestedAt < Self.maxAge else {
                     needsKeyframe = true
-                    // An average that gets no answers may be outdated.
+                    // The requests that were timed with this average got no answer, so it may be outdated.
                     average = nil
                     continue
                 }
