@@ -10,9 +10,10 @@ final class CallsMedia: Sendable {
         /// The calls in which no audio is sent.
         var muted: Set<CallID> = []
         var memberships: [CallID: (number: Int, membership: SessionMembership)] = [:]
-        /// Counts session memberships, because their events may arrive late.
+        /// The number of session memberships so far. Each one is numbered, so that late events of an ended one are
+        /// recognized.
         var membershipCount = 0
-        /// Turns the local video on or off, after earlier changes.
+        /// The task that turns the local video on or off, after earlier changes.
         var switching: Task<Void, Never>?
     }
 
@@ -109,7 +110,7 @@ final class CallsMedia: Sendable {
     }
 
     private func heard(_ news: SessionMembershipEvent, in id: CallID, membership number: Int) {
-        // Evaluated in the mailbox, in which session memberships begin and end.
+        // Evaluate this in the mailbox, because session memberships begin and end there.
         let isCurrent = { @Sendable [weak self] in self?.state.withLock { $0.memberships[id]?.number } == number }
         switch news {
         case .there: feature?.post { machine, _ in isCurrent() ? machine.partnerJoined(id) : [] }

@@ -49,7 +49,7 @@ struct ReportedDelays: Sendable {
         if sentAt >= last.sentAt { last = (sentAt, oneWay) }
     }
 
-    /// The last part that was complete when a new one started.
+    /// The most recent part with enough packets, used while `end` has too few.
     private var former: Part?
 
     /// The growth of the delay from the first packets to the last. Computed from the minimum delays, because jitter
@@ -80,8 +80,8 @@ struct QueueDelay: Sendable {
     private var lowest: MediaInterval?
     private var former: MediaInterval?
     private var since: MediaTime?
-    /// The minimum delay of the packets in the latest reports. The minimum is used because jitter only increases
-    /// delays.
+    /// The minimum delay of the packets in the latest three reports. The minimum is used because jitter only
+    /// increases delays.
     private(set) var current = MediaInterval.zero
     /// The minimum delay of the packets in the latest report.
     private(set) var latest = MediaInterval.zero
