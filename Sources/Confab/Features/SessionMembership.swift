@@ -8,8 +8,8 @@ enum SessionMembershipEvent: Sendable {
     /// Another person is in the session.
     case there
     case signal(type: String, data: String, mine: Bool)
-    /// The media of a stream has arrived, or its properties have changed. `isNew` is true if it arrives for the first
-    /// time or from another source.
+    /// The media of a stream has arrived, or properties of the stream have changed. `isNew` is true if the media
+    /// arrives for the first time or from another source.
     case media(MediaStream, MediaSubscriber, isNew: Bool)
     /// What can now be shown of a stream. Sent whenever that changes.
     case shows(Arrival)
@@ -69,13 +69,13 @@ final class SessionMembership: Sendable {
         var hasJoined = false
         var tasks: [Int: Task<Void, Never>] = [:]
         var taskCount = 0
-        /// Counts changes of the published media.
+        /// The number of changes of the published media, so that a publication of earlier media is recognized.
         var turn = 0
         var publisher: MediaPublisher?
         var sending = Sending()
-        /// Whether the server took no video when it was last offered.
+        /// Whether the server refused the video when it was last turned on.
         var isVideoRefused = false
-        /// Applies `sending` to the published stream, after earlier changes.
+        /// The task that applies `sending` to the published stream, after earlier changes.
         var adjusting: Task<Void, Never>?
         var shown: Set<StreamID> = []
         var received: [StreamID: Received] = [:]
@@ -119,7 +119,8 @@ final class SessionMembership: Sendable {
     /// Joins the session, and publishes.
     func begin(publishing media: (any LocalMedia)?) {
         let events = session.events.makeAsyncIterator()
-        // Connect immediately: signals and media wait for a session that is connecting, and `end` leaves one.
+        // Connect immediately: signals and media wait for a session that is connecting, and `end` also leaves a
+        // session that is connecting.
         session.core.connect { [weak self] result in self?.inOrder { $0.joined(result, media) } }
         run { [weak self] in
             while let event = await events.next() { self?.inOrder { $0.handle(event) } }
@@ -214,7 +215,8 @@ final class SessionMembership: Sendable {
         }
         guard let tasks else { return }
         for task in tasks { task.cancel() }
-        // Disconnect immediately, because the session may be joined again next. Keep it until it has been left.
+        // Disconnect immediately, because the same session may be joined again next. Keep the object until the
+        // session has been left.
         session.core.disconnect { [session] _ in withExtendedLifetime(session) {} }
     }
 
@@ -272,7 +274,8 @@ final class SessionMembership: Sendable {
         }
     }
 
-    /// Turns the video on or off. If the server takes no more video for now, offers it again later. Tells only the first refusal.
+    /// Turns the video on or off. If the server refuses more video for now, tries again later. Reports only the first
+    /// refusal.
     private func send(video: Bool, _ publisher: MediaPublisher) async {
         do throws(ConfabError) {
             try await publisher.setVideo(video)
@@ -332,7 +335,7 @@ final class SessionMembership: Sendable {
                 let subscriber = try await session.subscribe(to: stream)
                 self?.watch(subscriber)
             }
-            // Another stream may take its place.
+            // This stream could not be shown, so let another one take its place.
             if isShown == false { self?.state.withLock { _ = $0.shown.remove(stream.id) } }
         }
     }

@@ -12,14 +12,16 @@ struct AudioFallback: Equatable, Sendable {
         case stopped(resumeAt: Timestamp?)
     }
 
+    /// An event that can change the phase.
     enum Input: Equatable, Sendable {
-        /// Whether the network is too slow for the sent media.
+        /// The server judged whether the network is too slow for the sent media.
         case judged(isTooSlow: Bool)
         /// The application turned the video on or off. The state is reset, except for the judgment of a video that is
         /// on.
         case videoTurned(isOn: Bool)
     }
 
+    /// A consequence for the video, to be carried out and reported.
     enum Effect: Equatable, Sendable {
         case warned
         case warningLifted

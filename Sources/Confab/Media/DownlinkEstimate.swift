@@ -1,7 +1,7 @@
 import Wire
 
-/// The bitrate that the connection from the server can carry, as estimated by the server. Clients can estimate only
-/// what they send.
+/// The bitrate that the connection from the server can carry, as estimated by the server. A client can estimate only
+/// the bitrate of its sending direction.
 final class DownlinkEstimate: Sendable {
     private struct State: Sendable {
         var askedAt: Timestamp?

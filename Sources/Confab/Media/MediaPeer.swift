@@ -229,15 +229,15 @@ public struct Statistic: Hashable, Sendable {
     public var mid: String?
     /// The RID of the simulcast layer; nil without layers.
     public var rid: String?
-    /// RTP packets.
+    /// The number of RTP packets.
     public var packets: UInt64 = 0
-    /// Payload bytes.
+    /// The number of payload bytes.
     public var bytes: UInt64 = 0
-    /// Packets that did not arrive.
+    /// The number of packets that did not arrive.
     public var packetsLost: Int64 = 0
-    /// Whole video frames, encoded or received; 0 for audio.
+    /// The number of whole video frames, encoded or received; 0 for audio.
     public var frames: UInt64 = 0
-    /// Whole video frames that do not depend on others; 0 for audio.
+    /// The number of whole video frames that do not depend on others; 0 for audio.
     public var keyFrames: UInt64 = 0
     /// The size of the most recent frame in pixels; nil for audio or if unknown.
     public var size: VideoSize?

@@ -100,7 +100,7 @@ struct PushMachine: FeatureMachine, Equatable {
 }
 
 extension Requests where Purpose == FeatureCaller {
-    /// Handles an event of the connection for requests without a purpose other than their answer.
+    /// Handles a connection event for a feature whose requests have no purpose other than their answers.
     mutating func handle<Event, Action>(_ news: FeatureInput) -> [FeatureEffect<Event, Action>] {
         switch news {
         case .connected: return released()

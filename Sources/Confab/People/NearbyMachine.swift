@@ -14,6 +14,7 @@ struct NearbyMachine: FeatureMachine, Equatable {
 
     typealias Action = Never
 
+    /// A request of the application.
     enum Command: Equatable, Sendable {
         case move(NearbyVerb.Move)
         case forget
@@ -153,7 +154,7 @@ struct NearbyRows: Equatable, Sendable {
         var rows = Dictionary(people.map { ($0.person, $0) }) { _, last in last }
         for row in changed.people { rows[row.person] = row }
         for person in changed.gone ?? [] { rows[person] = nil }
-        // People who are no longer on the page are sent in full if they return.
+        // Drop people who are no longer on the page. The server sends them in full if they return.
         people = (changed.order ?? []).compactMap { rows.removeValue(forKey: $0) }
         next = changed.next
     }

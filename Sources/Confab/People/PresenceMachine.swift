@@ -1,7 +1,7 @@
 import Wire
 
 /// The state machine of presence. It makes sure that the server has the values that were set last. If the server lost
-/// this person's presence, it is sent again before any other request about people.
+/// this person's presence, the machine sends it again before any other request about people.
 struct PresenceMachine: FeatureMachine, Equatable {
     enum Event: Equatable, Sendable {
         /// This person's settings changed, here or on another device.
@@ -26,7 +26,7 @@ struct PresenceMachine: FeatureMachine, Equatable {
         case link
         case useLink(code: String, label: String?)
         case delete
-        /// A request that changes nothing here.
+        /// A request that changes nothing in this state machine.
         case plain(PresenceVerb)
     }
 
@@ -106,11 +106,13 @@ struct PresenceMachine: FeatureMachine, Equatable {
         case .say(let caller, _), .ask(let caller): return [.finish(caller, result)]
         case .link(let caller):
             guard result.failureCode == nil else { return [.finish(caller, result)] }
-            // This device now belongs to a person who already has a name and settings.
+            // This device now belongs to a person who already has a name and settings, so do not send the earlier
+            // ones again.
             if said != nil { said = Appearance() }
             return [.finish(caller, result)]
         case .delete(let caller):
-            // The event arrives before the answer, if it arrives.
+            // If the server sent the event of the deletion, it arrived before this answer. Otherwise handle the
+            // deletion now.
             let deleted = result.failureCode == nil && said != nil ? forget(.deleted) : []
             return deleted + [.finish(caller, result)]
         case .again:
@@ -143,14 +145,14 @@ struct PresenceMachine: FeatureMachine, Equatable {
 }
 
 extension Appearance {
-    /// Returns these values, replaced by the other values that are not nil.
+    /// Returns these values, each replaced by the other value unless that is nil.
     fileprivate func changed(by other: Appearance) -> Appearance {
         Appearance(
             name: other.name ?? name, visible: other.visible ?? visible,
             doNotDisturb: other.doNotDisturb ?? doNotDisturb, ringable: other.ringable ?? ringable)
     }
 
-    /// Returns these values as another device has set them.
+    /// Returns these values, replacing each one that is set by the value that another device has set.
     fileprivate func updated(from own: PresenceNotice.Own) -> Appearance {
         Appearance(
             name: name.map { _ in own.name }, visible: visible.map { _ in own.visible },

@@ -6,7 +6,7 @@ final class RoomMedia: Sendable {
         /// The events of the current room; nil if there is none.
         var source: EventSource<Room.Event>?
         var membership: SessionMembership?
-        /// The number of the session membership.
+        /// The number of the current session membership.
         var number = 0
         /// Which local media is sent in this room, also after rejoining.
         var sending = SessionMembership.Sending()
@@ -30,7 +30,8 @@ final class RoomMedia: Sendable {
 
     private var feature: FeatureCore<RoomsMachine>? { weakFeature.withLock { $0.feature } }
     var source: EventSource<Room.Event>? { state.withLock { $0.source } }
-    /// The current room. It holds this object, not the other way around, so the application need not keep it.
+    /// Returns an object for the current room. The object holds this one, not the other way around, so the
+    /// application need not keep it.
     var room: Room? {
         guard let feature, let source else { return nil }
         return Room(feature, self, source)

@@ -39,7 +39,7 @@ struct RoomState: Equatable, Sendable {
     /// Handles the answer to rejoining, and reports what has changed since.
     mutating func enter(_ joined: RoomNotice.Joined, as connection: ConnectionID?) -> [Effect] {
         (name, id, self.connection, files) = (joined.name, joined.room, connection, joined.files)
-        // The server sends the knocks again.
+        // Forget the knocks, because the server sends them again.
         knocks = []
         var effects = change(joined.options)
         let (former, now) = (people, Self.members(of: joined))
@@ -69,7 +69,7 @@ struct RoomState: Equatable, Sendable {
         case .fileRemoved(let removed):
             chat.remove(removed.id)
             return [.tell(.fileRemoved(removed.id))]
-        // These are answers to requests, or concern this person's membership.
+        // These are answers to requests, or concern this person's membership. `RoomsMachine` handles them.
         case .joined, .waiting, .refused, .upload, .ended: return []
         }
     }
@@ -119,7 +119,7 @@ struct RoomState: Equatable, Sendable {
         let name = people.first { $0.id == connection }?.name ?? ""
         var join = RoomVerb.Join(name: self.name, displayName: name, password: password, options: changes)
         join.token = token
-        // Not another room that has taken the name.
+        // Rejoin only this room, not another one that has taken its name.
         join.room = id
         // Another room may now have this name, and this person has not agreed to reveal their IP address in it.
         if options.media == .routed { join.routedOnly = true }

@@ -148,14 +148,14 @@ private struct PeerWorker {
             try await present?.replace(handle, with: source?.media)
         } catch {
             guard let source else { return }
-            // Otherwise the previous source would still be sent.
+            // Send nothing. Otherwise the previous source would still be sent.
             try? await present?.replace(handle, with: nil)
             report(.notReplaced(source, error), connection)
         }
     }
 
     private func refreshServers() async {
-        // If there are no fresh credentials, those in use may still be valid.
+        // If there are no fresh credentials, keep those in use, which may still be valid.
         guard let present, let fresh = try? await configure() else { return }
         await present.setServers(fresh.servers, relayOnly: fresh.relayOnly)
     }

@@ -51,7 +51,7 @@ enum PeerStep: Equatable, Sendable {
 /// The result of a ``PeerStep``, or an event of the connection.
 enum PeerReport: Sendable {
     case opened
-    /// The mids of all transceivers that have one, by the ids of their plans.
+    /// The local offer, with the mids of all transceivers that have one, keyed by the ids of their plans.
     case offered(String, mids: [Int: String])
     case answered(String)
     case accepted
@@ -65,7 +65,7 @@ enum PeerReport: Sendable {
     case event(PeerEvent)
 }
 
-/// Deadlines by name.
+/// Deadlines, each with a name.
 struct Deadlines<Name: Hashable & Sendable>: Sendable {
     private var times: [Name: Timestamp] = [:]
 

@@ -6,6 +6,7 @@ import Wire
 /// Invariants: at most one negotiation step is in progress. Messages that arrive meanwhile wait. One of the two peers
 /// is polite: if offers cross, it rolls back its own.
 struct RelayedPeer: Sendable {
+    /// An event that the state machine handles.
     enum Input: Sendable {
         /// Sends a stream, or changes which of its media is sent.
         case send(StreamID, Outgoing)
@@ -21,6 +22,7 @@ struct RelayedPeer: Sendable {
         case refused(Message, ConfabError)
     }
 
+    /// What the owner has to do.
     enum Effect: Equatable, Sendable {
         case step(PeerStep)
         case post(Message)
@@ -48,10 +50,11 @@ struct RelayedPeer: Sendable {
         }
         var content: Content
         var label = Negotiation.Label()
-        /// Stream ids by the ids in the description, if they differ.
+        /// Maps the media stream ids (msid) in the description to Confab's stream ids, if they differ.
         var names: [String: String] = [:]
     }
 
+    /// The negotiation step in progress.
     enum Phase: Equatable, Sendable {
         case closed
         case opening
@@ -93,9 +96,9 @@ struct RelayedPeer: Sendable {
     var isExpecting = false
     /// The session id of the remote descriptions; nil before the first.
     var origin: String?
-    /// Stream ids by the ids in the remote descriptions.
+    /// Maps the media stream ids (msid) in the remote descriptions to Confab's stream ids.
     var names: [String: String] = [:]
-    /// Stream ids by the mids over which they arrive.
+    /// Maps each mid to the id of the stream that arrives over it.
     var arrivals: [String: String] = [:]
     /// Mids whose track has already been reported.
     var found: Set<String> = []

@@ -133,7 +133,7 @@ final class SFUConnections: Sendable {
     func release(_ pair: Pair) {
         if pair.side == .send { for kind in TrackKind.allCases { send(nil, kind, on: pair) } }
         state.withLock { state in
-            // Move it to the end, so that it is reused last.
+            // Move the pair to the end, so that it is reused last.
             guard let index = state.pairs.firstIndex(where: { $0.pair == pair }) else { return }
             var one = state.pairs.remove(at: index)
             one.isTaken = false
@@ -147,7 +147,8 @@ final class SFUConnections: Sendable {
     /// Sends exactly these layers of a video; nil for all.
     func want(_ rids: [String]?, on pair: Pair) { post(.activate(pair.video, rids), to: .send) }
 
-    /// The mids of a pair, once requests may use them: an offer with them is on its way, or was answered.
+    /// Returns the mids of a pair as soon as requests may use them, which is when an offer that contains them is on
+    /// its way or was answered.
     func mids(_ pair: Pair) async throws(ConfabError) -> MediaMids {
         try await awaitResult { (answer: @escaping Answer) in
             let known = state.withLock { state -> Result<MediaMids, ConfabError>? in

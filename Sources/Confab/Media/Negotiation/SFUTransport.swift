@@ -4,6 +4,7 @@ import Wire
 /// time, ICE restarts, and a new connection when restarts fail. The client always offers and the server always answers.
 /// The answer contains all candidates of the server, and the server needs none from the client.
 struct SFUTransport: Sendable {
+    /// An event that the state machine handles.
     enum Input: Sendable {
         case add(TransceiverPlan)
         case replace(Int, MediaSource?)
@@ -23,12 +24,13 @@ struct SFUTransport: Sendable {
         case reset
     }
 
+    /// What the owner has to do.
     enum Effect: Equatable, Sendable {
         case step(PeerStep)
         /// Sends an offer to the server.
         case request(Int, String)
-        /// Requests may use these mids, by the ids of the plans: an offer with them is on its way, or was answered. Renewed: it
-        /// begins another connection.
+        /// Requests may use these mids, keyed by the ids of the plans, because an offer that contains them is on its
+        /// way or was answered. `isRenewed`: the offer begins another connection.
         case mids([Int: String], isRenewed: Bool)
         case state(PeerState)
         case found(mid: String, RemoteTrack)
@@ -58,7 +60,7 @@ struct SFUTransport: Sendable {
     /// The pause after a rejection if the server does not set one.
     static let retryDelay = Duration.seconds(1)
 
-    /// Whether media comes over this connection.
+    /// Whether this is the connection that receives media.
     private let receives: Bool
     private var phase = Phase.closed
     private(set) var plans: [TransceiverPlan] = []
@@ -170,8 +172,8 @@ struct SFUTransport: Sendable {
             (phase, mids, hadOffers) = (.asking, offered, true)
             requests += 1
             effects.append(.request(requests, sdp))
-            // Over a connection in use, media for new transceivers could come before the answer, and WebRTC drops its first
-            // keyframe then.
+            // Over a connection in use, media for new transceivers could arrive before the answer, and WebRTC would
+            // then drop its first keyframe. So hold the mids until the answer is applied.
             holdsMids = receives && isDescribed
             if !holdsMids { effects.append(.mids(offered, isRenewed: isRenewed)) }
         case (.accepted, .accepting):
@@ -244,7 +246,7 @@ struct SFUTransport: Sendable {
     }
 
     private mutating func attempt(_ now: Timestamp, _ effects: inout [Effect]) {
-        // Without the server, wait for `networkChanged`.
+        // While the server cannot be reached, wait for `networkChanged`.
         guard isWanted, isOnline else { return }
         if state == .connected, !isSuspect {
             attempts = 0
