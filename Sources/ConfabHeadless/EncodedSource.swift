@@ -22,8 +22,8 @@ public final class EncodedSource: VideoSource {
         var asksAt: Duration?
     }
 
-    /// How long to wait for space before requesting another keyframe, in frame time. Otherwise a reader that has
-    /// stopped would turn each frame into a keyframe, for everyone.
+    /// How long to wait, in frame time, before requesting another keyframe for a reader that had no space for the
+    /// last one. Otherwise a reader that has stopped would turn each frame into a keyframe, for everyone.
     private static let pause = Duration.seconds(1)
 
     private struct State {
@@ -83,7 +83,8 @@ public final class EncodedSource: VideoSource {
         return stream
     }
 
-    /// Whether anybody reads the next frame, or whether it is kept for the first reader. Otherwise it need not be copied.
+    /// Whether a reader needs the next frame, or it is kept for the first reader. If neither is the case, the frame
+    /// need not be copied.
     func wants(isKeyframe: Bool) -> Bool {
         state.withLock { state in
             if !state.readers.isEmpty { return true }

@@ -151,7 +151,7 @@ private final class FileFeed: PeerFeed {
     }
 
     func keyframeWanted(of track: RobotTrack) { player.keyframeWanted(of: track) }
-    // Playback begins with a keyframe, and has one in each repetition.
+    // Nothing to do: playback begins with a keyframe, and each repetition contains one.
     func connected() {}
     func end() { file.ended(self) }
 }

@@ -67,8 +67,8 @@ struct AudioFallback: Equatable, Sendable {
             let before = self
             self = Self()
             if case .stopped = before.phase { return [isOn ? .resumed : .forgotten] }
-            // The server reports its judgment only when it changes. It is about the video, unless that was off or
-            // withheld.
+            // Keep the judgment if the video is on, because the server reports it only when it changes. A judgment of
+            // a time without video is about the audio and is discarded.
             isTooSlow = isOn && before.isTooSlow
             return (before.phase == .sending ? [] : [.warningLifted]) + advance(now)
         }

@@ -19,6 +19,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
         case failed(ConfabError)
     }
 
+    /// An action for `RouletteMedia`.
     enum Action: Equatable, Sendable {
         /// Join the sessions of a match.
         case begin(RouletteNotice.Matched)
@@ -28,11 +29,12 @@ struct RouletteMachine: FeatureMachine, Equatable {
         case signal(type: String, data: String)
     }
 
+    /// A request of the application.
     enum Command: Equatable, Sendable {
         case start(RouletteVerb.Start)
         case next
         case stop
-        /// Nil: the current or most recent match.
+        /// A nil match means the current or most recent one.
         case report(String, MatchID?)
         case block(MatchID?)
         case count
@@ -58,7 +60,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
     private static let streamTimeout = Duration.seconds(10)
 
     private(set) var state = State.idle
-    /// The search, until it is stopped.
+    /// The requested search; nil once it is stopped.
     private var search: RouletteVerb.Start?
     private var match: Match?
     /// The most recent match, which can be reported after its end.
@@ -107,14 +109,14 @@ struct RouletteMachine: FeatureMachine, Equatable {
     }
 
     private mutating func send(_ verb: RouletteVerb, for purpose: Purpose, _ effects: inout [Effect]) {
-        // Requests are never held, and so never fail because too many wait: after a restart, the search starts again
-        // anyway.
+        // Send requests at once instead of holding them, so that none fails because too many are held. After a
+        // restart, the search starts again anyway.
         let request = requests.sendFirst(.roulette(verb), for: purpose)
         effects.append(.send(request.id, request.message))
     }
 
-    /// Leaves the current match. Without a connection, audio and video end immediately, because relayed media does not
-    /// need the server.
+    /// Leaves the current match. Without a connection to the server, ends audio and video immediately, because
+    /// relayed media would continue without the server.
     private mutating func leave(
         _ verb: RouletteVerb, _ caller: FeatureCaller, _ ending: MatchEnding, _ left: MatchID?,
         _ effects: inout [Effect]
@@ -162,7 +164,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
         switch purpose {
         case .ask(let caller): effects.append(.finish(caller, result))
         case .start(let caller):
-            // After a restart, the search starts again automatically.
+            // Keep the search after a restart, because it starts again automatically.
             if result.failureCode != nil, !isRestart, state == .idle { search = nil }
             effects.append(.finish(caller, isRestart ? .success(nil) : result))
         case .leave(let caller, let stops):

@@ -87,7 +87,7 @@ public actor MediaSubscriber {
         case videoResumed
         /// True if the video will be paused when this device's network gets worse, false when that is no longer so.
         case warning(Bool)
-        /// The server forwards another layer of the video.
+        /// The server forwards another layer of the video. Contains the layer's RID; nil if there is only one layer.
         case layer(String?)
         /// Whether this device's network carries less of the video than was requested.
         case limited(Bool)

@@ -117,7 +117,7 @@ extension SessionMedia {
         }
     }
 
-    /// Reports the error only to the publications of this source.
+    /// Reports an error only to the publications that send this source.
     private func tell(notSent source: MediaSource, _ error: ConfabError) {
         for publication in state.withLock({ Array($0.publications.values) }) {
             let isMeant = publication.state.withLock { $0.video == source || $0.audio == source }

@@ -8,7 +8,8 @@ final class SessionMedia: Sendable {
     struct State: Sendable {
         var publications: [StreamID: Publication] = [:]
         var subscriptions: [StreamID: Subscription] = [:]
-        /// What the subscribers of local streams want. They may be reported before the stream's id is known here.
+        /// The media that each subscriber of a local stream wants. Subscribers may be reported before the stream's id
+        /// is known here.
         var subscribers: [StreamID: [ConnectionID: Wanted]] = [:]
         var peers: [ConnectionID: RelayedConnection] = [:]
         /// Connections with which media has worked, and which have been reported to the server.
@@ -31,7 +32,7 @@ final class SessionMedia: Sendable {
         let runner: PeerRunner
     }
 
-    /// The maximum number of streams with subscribers before their ids are known.
+    /// The maximum number of streams whose subscribers are stored before the id of the stream is known here.
     static let maxEarlySubscribers = 64
     /// The maximum number of peer connections of a relayed session. Larger sessions are routed.
     static let maxPeers = 100
@@ -133,8 +134,8 @@ final class SessionMedia: Sendable {
 
     /// Requests the publication from the server.
     ///
-    /// - Parameter link: the link that owns the pair. The pair is released to it even if the session has ended
-    ///   meanwhile.
+    /// - Parameter link: the SFU connections that own the stream's pair of transceivers. The pair is released to them
+    ///   even if the session has ended meanwhile.
     private func announce(
         _ verb: SessionVerb.Publish, _ begun: Publication.State, _ layers: [Layer], _ link: SFUConnections?
     ) async throws(ConfabError) -> Publication {
@@ -183,7 +184,7 @@ final class SessionMedia: Sendable {
             return state.subscribers[id] ?? [:]
         }
         if isRouted {
-            // The session was still relayed when the stream was announced.
+            // Move the stream to the SFU if the session was still relayed when the stream was announced.
             if publication.state.withLock({ $0.pair == nil }) { Task { await self.move(publication) } }
         } else {
             for (connection, wanted) in subscribers { send(publication, to: connection, wanted) }
@@ -206,7 +207,8 @@ final class SessionMedia: Sendable {
         try await tell(update, of: publication)
     }
 
-    /// Tells the server what a stream has. If it takes no video for now, the video is off again, as the others see it.
+    /// Notifies the server which media a stream has. If the server refuses the video for now, turns the video off
+    /// again. The others see it as off, too.
     private func tell(_ update: SessionVerb.Update, of publication: Publication) async throws(ConfabError) {
         do throws(ConfabError) { try await core.request(.session(.update(update))) } catch {
             guard update.hasVideo == true, error.code == .bandwidthExceeded else { throw error }

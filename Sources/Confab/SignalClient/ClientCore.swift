@@ -10,8 +10,8 @@ import Foundation
 /// share one core.
 ///
 /// Inputs are processed in the order of the calls, and effects in the order in which the machine returns them. If an
-/// effect causes another input, the effects of that input wait until the current ones are done. No call blocks on
-/// another thread.
+/// effect causes another input, the effects of that input wait until the current ones are done. A call never waits
+/// for effects that another thread is carrying out.
 ///
 /// The core is released with the last feature that the application holds: sockets and timers hold it weakly.
 final class ClientCore: Sendable {
@@ -35,13 +35,14 @@ final class ClientCore: Sendable {
         var greetingCount: UInt64 = 0
     }
 
+    /// A pending call of `connect`.
     private struct Greeting: Sendable {
         let answer: @Sendable (Result<Void, ConfabError>) -> Void
         let cancelTimer: @Sendable () -> Void
     }
 
-    /// How much longer `connect` waits than `connectTimeout`. A first connection fails at `connectTimeout` and reports
-    /// the reason, which must come first.
+    /// How much longer a call of `connect` waits than `connectTimeout`. If the first connection fails, the client
+    /// reports the reason at `connectTimeout`, and that report must come first.
     private static let greetingGrace = Duration.milliseconds(100)
 
     /// The path of the WebSocket below the server's address.
@@ -206,7 +207,8 @@ final class ClientCore: Sendable {
 
     func leave() {
         post(.leave)
-        // If the connection is away, the client reports it later, even if the application releases the client.
+        // Without a connection, the client notifies the server later that it has left. Keep the core until then, even
+        // if the application releases the client.
         guard let deadline = state.withLock({ $0.machine.line.leaveDeadline }) else { return }
         _ = dependencies.clock.schedule(at: deadline) { [self] in withExtendedLifetime(self) {} }
     }

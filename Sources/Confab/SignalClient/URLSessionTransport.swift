@@ -6,7 +6,8 @@ func systemTransport() -> any Transport { URLSessionTransport() }
 
 /// WebSockets over `URLSession`, which respects the device's proxy and VPN settings.
 struct URLSessionTransport: Transport {
-    /// Larger than the longest message from the server, an answer with 256 KiB of SDP.
+    /// The maximum size of a message in bytes. It exceeds the longest message from the server, an answer with 256 KiB
+    /// of SDP.
     static let maxFrame = 1 << 20
 
     func open(_ url: URL, _ report: @escaping @Sendable (SocketEvent) -> Void) -> any TransportSocket {

@@ -18,6 +18,7 @@ struct SFUTransport: Sendable {
         case report(PeerReport, connection: Int)
         /// The connection to the server was interrupted and works again, or the network has changed.
         case networkChanged
+        /// The connection to the server was interrupted.
         case lineLost
         case endedByServer(ConfabError)
         /// The server has discarded everything, or no media is needed anymore.
