@@ -166,6 +166,7 @@ public final class RobotTrack {
 
 /// The most recent packets of a track, in preallocated memory.
 final class RobotHistory {
+    /// A stored packet, before encryption.
     struct Packet {
         var sequence: UInt16
         var timestamp: UInt32

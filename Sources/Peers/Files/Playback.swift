@@ -23,7 +23,8 @@ struct Playback {
     static let keyframeInterval = MediaInterval.milliseconds(300)
     /// The maximum difference between the lengths of video and audio that start each round together.
     static let maxDifference = MediaInterval.seconds(1)
-    /// The maximum delay that playback catches up. A longer delay, for example after the computer slept, is skipped.
+    /// The maximum delay that playback makes up for. A longer delay, for example after the computer slept, is
+    /// skipped.
     static let maxLate = MediaInterval.milliseconds(500)
 
     private struct Position {
@@ -54,6 +55,7 @@ struct Playback {
     private var answeredAt: MediaTime?
     /// The time at which to send the requested keyframe.
     private var keyframeDue: MediaTime?
+    /// Whether video and audio belong together, because they are about equally long.
     private let isFilm: Bool
     private let maxHold: MediaInterval
 

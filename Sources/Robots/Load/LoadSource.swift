@@ -15,7 +15,7 @@ final class LoadSource: RobotSource {
     static let audioInterval = MediaInterval.milliseconds(20)
     /// The number of packets that one source sends per second.
     static let packetsPerSecond = framesPerSecond * packetsPerFrame + 50
-    /// The longest pause that the source catches up. After a longer pause it continues from the current time.
+    /// The longest pause that the source makes up for. After a longer pause it continues from the current time.
     private static let longestPause = MediaInterval.milliseconds(200)
     /// The offset of the sending time in a packet: after the descriptor and the header of a keyframe, or after the first byte
     /// of an Opus packet.

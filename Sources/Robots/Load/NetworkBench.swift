@@ -95,6 +95,7 @@ private final class LineMeterBox: @unchecked Sendable {
     init(count: Int) { meter = LineMeter(count: count) }
 }
 
+/// Measures what a subscriber receives in each second.
 private final class LineMeter: RobotHandler {
     private let count: Int
     private var bytes = 0
