@@ -18,7 +18,7 @@ public protocol OTFrameEngine: MediaEngine {
     func makeFrameMedia(isScreen: Bool, withMicrophone: Bool) async throws(ConfabError) -> any OTFrameMedia
 }
 
-/// Media whose video consists of the frames passed to it, on any thread. It copies the data that it keeps.
+/// Media whose video consists of the frames passed to it, on any thread. The media copies the data that it keeps.
 public protocol OTFrameMedia: LocalMedia {
     /// Sends a frame.
     func send(_ frame: OTVideoFrame)

@@ -90,9 +90,9 @@ extension OTSubscriberKitRtcStatsReportDelegate {
 
 /// Counters of the video that a publisher has sent.
 public final class OTPublisherKitVideoNetworkStats: NSObject, Sendable {
-    /// Always empty: these are the sums for all subscribers.
+    /// Always empty, because the counters are sums for all subscribers.
     public let connectionId = ""
-    /// Always empty: these are the sums for all subscribers.
+    /// Always empty, because the counters are sums for all subscribers.
     public let subscriberId = ""
     /// The number of packets that did not arrive.
     public let videoPacketsLost: Int64
@@ -113,9 +113,9 @@ public final class OTPublisherKitVideoNetworkStats: NSObject, Sendable {
 
 /// Counters of the audio that a publisher has sent.
 public final class OTPublisherKitAudioNetworkStats: NSObject, Sendable {
-    /// Always empty: these are the sums for all subscribers.
+    /// Always empty, because the counters are sums for all subscribers.
     public let connectionId = ""
-    /// Always empty: these are the sums for all subscribers.
+    /// Always empty, because the counters are sums for all subscribers.
     public let subscriberId = ""
     /// The number of packets that did not arrive.
     public let audioPacketsLost: Int64

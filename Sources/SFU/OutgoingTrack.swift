@@ -21,8 +21,8 @@ final class OutgoingTrack {
     let transport: PeerTransport
     /// The peer's congestion control; nil if the client sends no feedback for it.
     private(set) var downlink: Downlink? { didSet { unretainedDownlink = downlink.map(Unmanaged.passUnretained) } }
-    /// The same object, for `addTiming`, which would otherwise retain and release it for each packet. It is valid because
-    /// `downlink` holds it, and both change together.
+    /// The object of `downlink` as an unretained reference, for `addTiming`, which would otherwise retain and release
+    /// it for each packet. The reference is valid because `downlink` holds the object, and both change together.
     private(set) var unretainedDownlink: Unmanaged<Downlink>?
     /// The encoding that is being forwarded. It is replaced by `target` at the target's next keyframe.
     private(set) var encoding: IncomingEncoding?
@@ -47,7 +47,7 @@ final class OutgoingTrack {
     weak var subscription: Subscription?
     var preference = VideoPreference() {
         didSet {
-            // Only the allocation uses the priority, and it reads it every time.
+            // Ignore a change of the priority, because only the allocation uses it, and reads it each time.
             var former = oldValue
             former.priority = preference.priority
             guard preference != former else { return }

@@ -12,7 +12,8 @@ extension Router {
         guard let downlink = peer.downlink, report.statusCount <= Self.maxStatuses,
             downlink.mayHandle(report.statusCount, now: now), downlink.control.receive(report, now: now)
         else { return }
-        // A video that no longer fits must stop at once, because its queue delays the audio.
+        // Allocate again at the next tick: a video that no longer fits must stop at once, because its queue delays
+        // the audio.
         peer.idleUntil = MediaTime(nanoseconds: .min)
         downlink.allocatedAt = nil
     }

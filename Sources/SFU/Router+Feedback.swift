@@ -259,7 +259,7 @@ extension Router {
 
     private func requestKeyframe(_ encoding: IncomingEncoding, _ peer: Peer, on path: Path, now: MediaTime) {
         guard encoding.track.kind == .video, encoding.isAlive(at: now) else { return }
-        // The subscribers that waited for the keyframe may have left, or may no longer be able to receive it.
+        // Cancel the request if the subscribers that waited for the keyframe have left or can no longer receive it.
         guard encoding.isWatched else { return encoding.keyframes.cancel() }
         guard encoding.keyframes.isDue(now: now) else { return }
         let memory = sink.prepare(Self.maxReport)

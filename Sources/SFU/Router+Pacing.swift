@@ -113,9 +113,9 @@ struct WaitingPackets: Equatable, Sendable {
     /// How urgently a waiting packet must be sent.
     enum Urgency: Equatable, Sendable {
         case usual
-        /// Waited so long that it is no longer held back to drain a queue.
+        /// The packet has waited so long that it is no longer held back to drain a queue.
         case late
-        /// Waited so long that it is sent even if the path is full.
+        /// The packet has waited so long that it is sent even if the path is full.
         case overdue
     }
 

@@ -20,7 +20,7 @@ public struct Call: Hashable, Sendable, Identifiable {
     /// The call's previous id, if the two people called each other and this person's call continues under ``id``; nil
     /// otherwise.
     public internal(set) var formerID: CallID?
-    /// Whether this person placed it.
+    /// Whether this person placed the call.
     public let isOutgoing: Bool
     /// The other person.
     public internal(set) var person: Person
@@ -90,7 +90,7 @@ public struct CallEnding: Hashable, Sendable {
     public let outcome: Outcome
     /// The other person.
     public let person: Person
-    /// Whether this person placed it.
+    /// Whether this person placed the call.
     public let isOutgoing: Bool
     /// The time from the acceptance of the call to its end; nil if it was not accepted.
     public let duration: Duration?

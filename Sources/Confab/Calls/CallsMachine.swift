@@ -35,7 +35,7 @@ struct CallsMachine: FeatureMachine, Equatable {
         case seen(CallID)
     }
 
-    /// What the answer to a request is for.
+    /// Determines how the answer to a request is handled.
     enum Purpose: Equatable, Sendable {
         case start(FeatureCaller)
         case accept(FeatureCaller?, CallID)
@@ -275,7 +275,7 @@ struct CallsMachine: FeatureMachine, Equatable {
             return [.send(request.id, request.message)] + finish
         case .success: return finish
         case .failure(let error):
-            // After another restart, the request is sent again.
+            // Do nothing after another restart, because the request is sent again.
             if error.code == .connectionRestarted { return finish }
             if error.code == .callState {
                 return change(id) { $0.endDeadline = now + Self.endingGrace } + finish

@@ -53,7 +53,7 @@ final class CallsMedia: Sendable {
         guard let engine = core.media, !isEnough else { return }
         let media = try await engine.capture(video ? .camera() : .microphone)
         let (obsolete, memberships) = state.withLock { state -> ((any LocalMedia)?, [SessionMembership]) in
-            // The application has supplied its own media meanwhile.
+            // Discard the captured media if the application has supplied its own meanwhile.
             if state.own != nil, !state.isCaptured { return (media, []) }
             defer { (state.own, state.isCaptured) = (media, true) }
             return (state.own, state.memberships.values.map(\.membership))

@@ -58,8 +58,8 @@ final class FeatureCore<Machine: FeatureMachine>: Sendable {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isWaiting = state.withLock { state in
-                    // Checked under the lock: the handler below then finds the continuation, or has run before it
-                    // exists.
+                    // Check this under the lock, so that the cancellation handler below either finds the continuation
+                    // or has run before it exists.
                     guard !Task.isCancelled else { return false }
                     state.callers[caller] = continuation
                     return true

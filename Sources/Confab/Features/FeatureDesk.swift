@@ -29,7 +29,7 @@ final class FeatureMailbox: Sendable {
     }
 }
 
-/// What all features of one client share: the connection, and one mailbox.
+/// The objects that all features of one client share: the connection, and one mailbox.
 ///
 /// Features receive connection events in the order in which they were added, but presence comes first: after a restart,
 /// the server accepts other requests about people only when this person is present again.

@@ -26,7 +26,7 @@ enum Arrival: Equatable, Sendable {
     /// The publisher sends no video.
     case audioOnly
 
-    /// Nil while the track of an announced video has not arrived.
+    /// Returns nil while the track of an announced video has not arrived.
     init?(_ stream: MediaStream, _ subscriber: MediaSubscriber) {
         guard stream.hasVideo else {
             self = .audioOnly
@@ -267,7 +267,7 @@ final class SessionMembership: Sendable {
                 await before?.value
                 guard let sending = self?.state.withLock(\.sending) else { return }
                 let has = publisher.publication.state.withLock { (audio: $0.audio != nil, video: $0.video != nil) }
-                // This fails only if the stream has ended.
+                // Ignore errors, because these requests fail only if the stream has ended.
                 if has.audio, publisher.hasAudio != sending.audio { try? await publisher.setAudio(sending.audio) }
                 if has.video, publisher.hasVideo != sending.video { await self?.send(video: sending.video, publisher) }
             }

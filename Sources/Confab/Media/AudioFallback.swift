@@ -7,8 +7,8 @@ struct AudioFallback: Equatable, Sendable {
     enum Phase: Equatable, Sendable {
         case sending
         case warned(stopAt: Timestamp)
-        /// The video resumes at `resumeAt` if the network stays good enough; nil while it is too slow even for the
-        /// audio.
+        /// The video resumes at `resumeAt` if the network stays good enough; nil while the network is too slow even
+        /// for the audio.
         case stopped(resumeAt: Timestamp?)
     }
 

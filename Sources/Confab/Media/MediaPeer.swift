@@ -83,9 +83,9 @@ public struct PeerConfiguration: Hashable, Sendable {
 
 /// The transceiver to add to a peer connection.
 public struct TransceiverSetup: Sendable {
-    /// Whether it carries audio or video.
+    /// Whether the transceiver carries audio or video.
     public var kind: TrackKind
-    /// Whether it sends, receives or both.
+    /// Whether the transceiver sends, receives or both.
     public var direction: MediaDirection
     /// The media whose audio or video is sent; nil for none.
     public var source: (any LocalMedia)?
@@ -194,16 +194,16 @@ public enum PeerState: String, Hashable, Sendable {
 public struct Statistic: Hashable, Sendable {
     /// Whether media was sent or received.
     public enum Flow: String, Hashable, Sendable {
-        /// From this device.
+        /// Media from this device.
         case sent
-        /// To this device.
+        /// Media to this device.
         case received
     }
 
     /// Why a video is not as large or as smooth as it could be. The values are those of WebRTC's
     /// `qualityLimitationReason` for sent video, and those of the server for received video.
     public enum Limitation: String, Hashable, Sendable {
-        /// Nothing limits it.
+        /// Nothing limits the video.
         case unlimited = "none"
         /// The network cannot carry more.
         case bandwidth

@@ -13,7 +13,7 @@ public actor Nearby {
     public enum Unit: String, Hashable, Sendable, CaseIterable {
         /// Statute miles.
         case miles = "mi"
-        /// Kilometers.
+        /// Units of 1000 m.
         case kilometers = "km"
     }
 

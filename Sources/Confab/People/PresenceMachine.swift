@@ -116,7 +116,7 @@ struct PresenceMachine: FeatureMachine, Equatable {
             let deleted = result.failureCode == nil && said != nil ? forget(.deleted) : []
             return deleted + [.finish(caller, result)]
         case .again:
-            // After another restart, the request is sent again.
+            // Do not report a request that another restart interrupted, because it is sent again.
             guard case .failure(let error) = result, error.code != .connectionRestarted, error.code != .left else {
                 return []
             }
@@ -152,7 +152,7 @@ extension Appearance {
             doNotDisturb: other.doNotDisturb ?? doNotDisturb, ringable: other.ringable ?? ringable)
     }
 
-    /// Returns these values, replacing each one that is set by the value that another device has set.
+    /// Returns these values, with the server's current value for each one that is not nil.
     fileprivate func updated(from own: PresenceNotice.Own) -> Appearance {
         Appearance(
             name: name.map { _ in own.name }, visible: visible.map { _ in own.visible },

@@ -1,6 +1,6 @@
 import Wire
 
-/// A room that this person is in: its people, its options and its chat. It is kept when the room is rejoined.
+/// A room that this person is in: its people, its options and its chat. The state is kept when the room is rejoined.
 struct RoomState: Equatable, Sendable {
     typealias Effect = RoomsMachine.Effect
 
@@ -8,7 +8,7 @@ struct RoomState: Equatable, Sendable {
     private static let maxPeople = Limits.routedRoom * 2
 
     private(set) var name: RoomName
-    /// Nil if the server sends none.
+    /// The id of the room; nil if the server sends none.
     private(set) var id: RoomID?
     private(set) var options: RoomOptions
     private(set) var role: RoomRole

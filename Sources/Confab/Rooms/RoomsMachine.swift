@@ -37,7 +37,7 @@ struct RoomsMachine: FeatureMachine, Sendable {
         case verb(RoomVerb)
     }
 
-    /// What the answer to a request is for.
+    /// Determines how the answer to a request is handled.
     enum Purpose: Equatable, Sendable {
         case join(attempt: Int)
         case leave(FeatureCaller?)
@@ -49,7 +49,7 @@ struct RoomsMachine: FeatureMachine, Sendable {
     enum Phase: Equatable, Sendable {
         case idle
         case asking
-        /// In the lobby, or joining the session.
+        /// This person is in the lobby, or is joining the session.
         case answered
     }
 
@@ -57,7 +57,7 @@ struct RoomsMachine: FeatureMachine, Sendable {
     struct Attempt: Equatable, Sendable {
         var number: Int
         var request: RoomVerb.Join
-        /// Nil when rejoining.
+        /// The call of `join` that waits for the result; nil when rejoining.
         var caller: FeatureCaller?
         var phase = Phase.idle
         var backoff = FeatureBackoff(longest: .seconds(5))

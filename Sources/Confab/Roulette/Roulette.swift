@@ -217,7 +217,7 @@ public struct Match: Sendable, Identifiable {
 public struct ChatLine: Hashable, Sendable, CustomStringConvertible {
     /// The text of the line.
     public let text: String
-    /// Whether this person wrote it.
+    /// Whether this person wrote the line.
     public let isMine: Bool
     /// The text, for `print`.
     public var description: String { text }

@@ -37,7 +37,7 @@ public actor MediaPublisher {
     nonisolated public var events: Events<Event> { publication.events.events }
     /// Whether audio is sent.
     nonisolated public var hasAudio: Bool { publication.state.withLock { $0.hasAudio } }
-    /// Whether video is sent, unless the network is too slow for it (``Event/videoStopped``).
+    /// Whether video is turned on. It is then sent, unless the network is too slow for it (``Event/videoStopped``).
     nonisolated public var hasVideo: Bool { publication.state.withLock { $0.hasVideo } }
 
     /// Starts or stops sending audio.

@@ -112,7 +112,7 @@ final class Publication: Sendable {
         }
         events.send(.ended(reason))
         events.finish()
-        // Releases it, and so its timer, outside the lock.
+        // Release the fallback, and with it its timer, outside the lock.
         withExtendedLifetime(fallback) {}
         return pair
     }
@@ -209,7 +209,7 @@ final class Subscription: Sendable {
         }
         events.send(.ended(reason))
         events.finish()
-        // Releases it, and so its timer, outside the lock.
+        // Release the meter, and with it its timer, outside the lock.
         withExtendedLifetime(meter) {}
         return slot
     }
@@ -236,7 +236,8 @@ extension Subscription.State {
         let isReceiving = peer == .connected && hasTracks(of: stream)
         guard !isEnded else { return nil }
         guard isReceiving != isConnected else {
-            // For example, a stream that began with audio only now has video.
+            // Report other tracks on a working connection, for example if a stream that began with audio only now has
+            // video.
             guard isConnected, tracks != announced else { return nil }
             announced = tracks
             return .tracksChanged

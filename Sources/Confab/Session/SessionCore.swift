@@ -38,7 +38,7 @@ final class SessionCore: Sendable {
     }
 
     deinit {
-        // The application has released the session without leaving it.
+        // Leave the session, which the application has released without leaving it.
         if machine.status != .notConnected { core.send(.session(.leave(.init(session: id)))) }
     }
 

@@ -18,7 +18,7 @@ struct SessionMachine: Sendable {
         case lost(ConfabError)
     }
 
-    /// What the owner has to do.
+    /// An effect that the state machine's owner carries out.
     enum Effect: Equatable, Sendable {
         case join
         case leave

@@ -123,7 +123,8 @@ extension SessionMedia {
         let (isSlot, limitation) = subscription.state.withLock { ($0.slot != nil, $0.limitation) }
         let link = state.withLock { $0.link }
         guard isSlot, let link else { return await counters(of: subscription) }
-        // Only the server knows how much it could send, and what limits the video.
+        // Add the values of the server, because only the server knows how much it could send, and what limits the
+        // video.
         let estimate = await link.estimate.read()
         return await counters(of: subscription).map { known in
             var statistic = known

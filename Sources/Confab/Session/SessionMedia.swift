@@ -54,7 +54,7 @@ final class SessionMedia: Sendable {
     }
 
     deinit {
-        // The application has released the session without leaving it.
+        // End all streams, because the application has released the session without leaving it.
         let state = state.withLock { $0 }
         for publication in state.publications.values {
             if let pair = publication.end(.clientDisconnected) { state.link?.release(pair) }

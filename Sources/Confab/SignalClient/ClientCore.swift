@@ -352,7 +352,7 @@ final class Listening: Sendable {
     deinit { end() }
 }
 
-/// Starts an operation that calls back once, and waits until it does or the task is cancelled.
+/// Starts an operation that calls back once, and waits for the callback or for the cancellation of the task.
 func awaitResult<Value: Sendable>(
     _ start: @Sendable (@escaping @Sendable (Result<Value, ConfabError>) -> Void) -> Void
 ) async throws(ConfabError) -> Value {

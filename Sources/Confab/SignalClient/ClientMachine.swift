@@ -25,7 +25,7 @@ struct ClientMachine: Sendable {
         case leave
     }
 
-    /// What the owner has to do.
+    /// An effect that the state machine's owner carries out.
     enum Effect: Sendable {
         case askToken(Socket)
         case open(Socket)

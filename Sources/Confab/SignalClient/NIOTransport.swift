@@ -8,7 +8,7 @@ import Wire
 
 func systemTransport() -> any Transport { NIOTransport() }
 
-/// WebSockets over NIO, on its shared event loops.
+/// WebSockets over NIO, which use NIO's shared event loops.
 struct NIOTransport: Transport {
     /// The maximum size of a frame and of a message in bytes. It exceeds the longest message from the server, an
     /// answer with 256 KiB of SDP.

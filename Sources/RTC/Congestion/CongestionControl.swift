@@ -67,7 +67,8 @@ public struct CongestionControl: Sendable {
     /// The estimate before the feedback stopped.
     private var beforeSilence: Bitrate?
     private var drainUntil: MediaTime?
-    /// The length of the queue when draining started; zero after it was drained. A later queue counts as a new one.
+    /// The length of the queue when draining started; zero after the queue was drained. A later queue counts as a new
+    /// one.
     private var drainedQueue = MediaInterval.zero
     /// Since when the estimate has sufficed for the wanted bitrate, without a queue.
     var sufficientSince: MediaTime?
@@ -157,7 +158,7 @@ extension CongestionControl {
     /// Takes back the packet that was recorded last, because it was not sent. The next packet gets its number.
     public mutating func withdraw() { sentPackets.removeLast() }
 
-    /// Sets the receiver's own estimate of all that it receives.
+    /// Sets the receiver's own estimate (REMB) of the bitrate of everything that it receives.
     public mutating func receive(remb bitrate: Bitrate, now: MediaTime) {
         if feedbackAt == nil { remb.receive(bitrate, now: now) }
     }
@@ -276,7 +277,8 @@ extension CongestionControl {
     }
 
     private mutating func update(arrived: Int, lost: Int, now: MediaTime) {
-        // Before the first congestion, the estimate is unrelated to the path.
+        // Use the arriving bitrate if that is lower, because the estimate is unrelated to the path before the first
+        // congestion.
         let former = min(rates.estimate, acknowledged.bitrate ?? rates.estimate)
         endDraining(now: now)
         findCompetitor(now: now)

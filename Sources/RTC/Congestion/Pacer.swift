@@ -6,7 +6,7 @@
 struct Pacer: Sendable {
     /// The maximum bitrate of a burst of retransmissions, relative to the estimate (libwebrtc's pacing factor).
     static let factor = 2.5
-    /// The maximum length of such a burst, as time at the paced bitrate.
+    /// The maximum length of a burst of retransmissions, as time at the paced bitrate.
     private static let burst = MediaInterval.milliseconds(40)
 
     /// The maximum burst above the budget, as time at the budget's bitrate.

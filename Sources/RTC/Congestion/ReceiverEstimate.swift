@@ -1,4 +1,4 @@
-/// The receiver's own estimate of all that it receives (REMB, draft-alvestrand-rmcat-remb-03).
+/// The receiver's own estimate of the bitrate of everything that it receives (REMB, draft-alvestrand-rmcat-remb-03).
 struct ReceiverEstimate: Sendable {
     /// How long an estimate is valid. libwebrtc repeats it about once per second, with its reports.
     private static let lifetime = MediaInterval.seconds(5)

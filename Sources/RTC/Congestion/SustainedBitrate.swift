@@ -10,7 +10,7 @@ struct SustainedBitrate: Sendable {
     private var former: Bitrate?
     private var since: MediaTime?
 
-    /// Nil if unknown.
+    /// The sustained bitrate; nil if unknown.
     var bitrate: Bitrate? { highest.map { max($0, former ?? $0) } }
 
     mutating func add(_ bitrate: Bitrate, now: MediaTime) {

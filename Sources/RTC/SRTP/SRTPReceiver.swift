@@ -14,7 +14,7 @@ public enum SRTPFailure: Sendable {
 public enum SRTPResult: Sendable {
     /// The first `length` bytes of the packet are the decrypted RTP or RTCP packet.
     case ok(length: Int)
-    /// The packet failed, and its content must be discarded.
+    /// The packet was not accepted, and its content must be discarded.
     case failed(SRTPFailure)
 }
 

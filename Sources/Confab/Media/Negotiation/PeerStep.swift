@@ -44,7 +44,7 @@ enum PeerStep: Equatable, Sendable {
     case candidate(PeerCandidate?)
     /// Gets the remote track of a transceiver. Reported as `found` if there is one.
     case find(mid: String)
-    /// Reports the next whole frame over a transceiver as its first.
+    /// Reports the next whole frame over a transceiver as the transceiver's first frame.
     case expectFrame(mid: String)
 }
 

@@ -203,7 +203,7 @@ extension RelayedPeer {
     /// Schedules a restart. A connection whose state alternates quickly does not restart each time.
     mutating func restart(after delay: Duration, _ now: Timestamp) {
         let earliest = restartedAt.map { $0 + Self.restartPause } ?? now
-        // Both peers notice the same failure. The polite one waits longer, so that usually only one restarts.
+        // Both peers notice the same failure. The polite peer waits longer, so that usually only one restarts.
         timers[.restart] = max(now + (isPolite ? delay * 2 : delay), earliest)
     }
 

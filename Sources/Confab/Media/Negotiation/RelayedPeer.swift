@@ -22,7 +22,7 @@ struct RelayedPeer: Sendable {
         case refused(Message, ConfabError)
     }
 
-    /// What the owner has to do.
+    /// An effect that the state machine's owner carries out.
     enum Effect: Equatable, Sendable {
         case step(PeerStep)
         case post(Message)

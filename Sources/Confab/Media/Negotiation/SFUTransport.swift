@@ -25,7 +25,7 @@ struct SFUTransport: Sendable {
         case reset
     }
 
-    /// What the owner has to do.
+    /// An effect that the state machine's owner carries out.
     enum Effect: Equatable, Sendable {
         case step(PeerStep)
         /// Sends an offer to the server.
