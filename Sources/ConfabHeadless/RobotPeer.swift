@@ -188,7 +188,7 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
         _ = try? await onThread { [self] thread in connection.add(candidate: text, now: thread.loop.now) }
     }
 
-    // The engine uses neither STUN nor TURN.
+    // Does nothing, because the engine uses neither STUN nor TURN.
     func setServers(_ servers: [PeerConfiguration.Server], relayOnly: Bool) async {}
 
     // MARK: Receiving

@@ -192,7 +192,7 @@ extension RobotConnection {
         apply(negotiated.media)
         settle(now)
         guard isClient else { return negotiated.answer }
-        // This side is a full ICE agent and the DTLS client.
+        // Correct the answer: this side is a full ICE agent and the DTLS client.
         var answer = try SessionDescription(parsing: negotiated.answer)
         answer.isICELite = false
         for index in answer.sections.indices where answer.sections[index].transport.setup != nil {

@@ -102,8 +102,7 @@ extension Router {
             }
             crowds = sessions.values.filter { $0.count > settings.loudestStreams }
         }
-        // Forward all audio of tracks that are now muted or whose session has become small, because nothing limits
-        // them anymore.
+        // Stop limiting tracks that are now muted or whose session has become small.
         let remaining = Set(crowds.joined().map(ObjectIdentifier.init))
         for track in former where !remaining.contains(ObjectIdentifier(track)) { track.setForwarded(true) }
     }

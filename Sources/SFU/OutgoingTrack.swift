@@ -105,7 +105,8 @@ final class OutgoingTrack {
         extensions = media.extensions
         isWanted = media.direction.sends
         downlink = peer.downlink
-        // Feedback about numbered packets is better than the receiver's own estimate, which needs send times instead.
+        // Number the packets if possible: feedback about numbered packets is better than the receiver's own estimate,
+        // which needs send times instead.
         transportNumberID = downlink == nil ? 0 : ownID(of: .transportWideCC)
         sendTimeID = downlink == nil || transportNumberID != 0 ? 0 : ownID(of: .absSendTime)
         updatePacing()
@@ -188,7 +189,7 @@ final class OutgoingTrack {
         isPaused = layers == 0
         if isPaused { pauseForwarding() }
         reason = .bandwidth
-        // The selection requests the keyframe with which the video continues.
+        // Select again, because the selection requests the keyframe with which the video continues.
         source?.needsSelection = true
     }
 

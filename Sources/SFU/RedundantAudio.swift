@@ -44,7 +44,7 @@ enum RedundantAudio {
             let end = start + Int(header & 0x3ff)
             guard end <= payload.count else { return nil }
             if index == count - distance {
-                // An empty block represents a packet that was not encoded.
+                // Ignore an empty block, which represents a packet that was not encoded.
                 guard end > start else { return nil }
                 return Block(
                     payloadType: UInt8(header >> 24 & 0x7f), age: header >> 10 & 0x3fff, range: start..<end)

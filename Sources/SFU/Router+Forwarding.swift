@@ -96,7 +96,7 @@ extension Router {
     private func keyframeBegins(_ pending: PendingPacket, of encoding: IncomingEncoding, now: MediaTime) {
         let track = encoding.track
         encoding.keyframes.arrived(now: now)
-        // Packets lost before a keyframe are no longer needed.
+        // Stop requesting packets lost before the keyframe, because they are no longer needed.
         encoding.missing.forget(before: pending.sequence)
         let payload = UnsafeRawBufferPointer(rebasing: pending.bytes[pending.packet.payloadRange])
         guard let size = track.codecs[pending.codec].kind.payloadFormat?.pictureSize(payload),
@@ -133,7 +133,7 @@ extension Router {
             pending.layerZero = descriptor.temporalLayerZeroIndex
             if pending.picture != nil || pending.layerZero != nil { pending.descriptor = descriptor }
         } else if case .h264 = codec {
-            // A decoder cannot use an IDR slice without its parameter sets.
+            // Let subscribers start only with parameter sets, because a decoder cannot use an IDR slice without them.
             pending.startsKeyframe = H264Payload(payload)?.hasSequenceParameterSet ?? false
         } else {
             pending.startsKeyframe = codec.payloadFormat?.isKeyframeStart(payload) ?? false

@@ -22,7 +22,7 @@ extension Router {
         else { return }
         unvalidatedPathsAt = now
         if unvalidatedPaths.count >= Self.maxUnvalidatedPaths { unvalidatedPaths.removeAll(keepingCapacity: true) }
-        // RFC 5761 §4
+        // The second byte 192 to 223 identifies RTCP (RFC 5761 §4).
         if (192...223).contains(datagram[1]) { return receiveUnvalidatedReport(datagram, on: path, now: now) }
         let ssrc = UnsafeRawBufferPointer(datagram).bigEndian32(at: 8)
         guard let peer = peers.first(where: { $0.side == .send && $0.sources[ssrc] != nil }) else { return }

@@ -110,7 +110,8 @@ extension CallsMachine {
     }
 
     private mutating func join(_ id: CallID, _ admission: Admission) -> [Effect] {
-        // The server sends the admission twice if this device accepted the call and then requested its state.
+        // Ignore a repeated admission, which the server sends if this device accepted the call and then requested its
+        // state.
         guard let call = call(id), call.session != admission.session else { return [] }
         let left: [Effect] = call.session == nil ? [] : [.perform(.leave(id, isLost: false))]
         _ = change(id) { ($0.session, $0.toldVideo) = (admission.session, call.sendsVideo) }

@@ -254,7 +254,7 @@ struct CallsMachine: FeatureMachine, Equatable {
         switch error.code {
         // This is no failure for the caller: after the restart, `rejoin` requests the outcome from the server.
         case .connectionRestarted: return finish(.success(nil))
-        // The server is about to send the end of the call, with the outcome.
+        // Wait for the end of the call, which the server is about to send with the outcome.
         case .callState, .notFound: return change(id) { $0.endDeadline = now + Self.endingGrace } + finish(result)
         default:
             return send(.end(.init(call: id))) + end(id, .failed, error: error, now: now) + finish(result)

@@ -79,7 +79,7 @@ final class FeatureCore<Machine: FeatureMachine>: Sendable {
     private func handle(_ command: Machine.Command, from caller: FeatureCaller) {
         run { state, now in
             let effects = state.machine.handle(command, from: caller, now: now)
-            // The task may have been cancelled before the machine received the command.
+            // If the task was cancelled before the machine received the command, cancel the command now.
             guard state.callers[caller] == nil else { return effects }
             return effects + state.machine.cancelled(caller, now: now)
         }

@@ -246,7 +246,7 @@ final class SessionMembership: Sendable {
             state.publisher = publisher
             return true
         }
-        // `sending` may have changed while the stream was being published.
+        // Apply `sending`, which may have changed while the stream was being published.
         if isKept { adjust(publisher) } else { Task { await publisher.unpublish() } }
     }
 
@@ -357,7 +357,7 @@ final class SessionMembership: Sendable {
     /// Handles media that has arrived, or properties of a stream that have changed. Reports only changes.
     private func arrived(_ subscriber: MediaSubscriber) {
         let id = subscriber.stream.id
-        // The stream may have ended already.
+        // Ignore a stream that has ended already.
         guard let stream = session.core.machine.stream(id) else { return }
         let video = subscriber.video
         let arrival = Arrival(stream, subscriber)

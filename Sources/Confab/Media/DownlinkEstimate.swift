@@ -49,7 +49,7 @@ final class DownlinkEstimate: Sendable {
         }
         core.send(.media(.estimate)) { [weak self] result in
             cancel()
-            // A server that is older than this SDK rejects the request.
+            // Report no bitrate if the request fails. A server that is older than this SDK rejects it.
             if case .success(.media(.estimate(let estimate))) = result {
                 self?.end(number, estimate.bitrate)
             } else {

@@ -107,13 +107,14 @@ struct RoomState: Equatable, Sendable {
     ///   - token: the application's token that this person joined with; nil for none.
     func request(password: String?, token: String?) -> RoomVerb.Join {
         var changes = RoomChanges()
-        // The server rejects a capacity of 0, although it may have sent one.
+        // Do not request a capacity of 0. The server rejects it, although it may have sent it.
         (changes.media, changes.capacity) = (options.media, options.capacity > 0 ? options.capacity : nil)
         (changes.lobby, changes.chat) = (options.lobby, options.chat)
         (changes.share, changes.persistent) = (options.share, options.persistent)
         if options.password {
             changes.password = password
-            // A person without the password must not open the room to everyone.
+            // Require a lobby if this person does not have the password, so that the room does not become open to
+            // everyone.
             if password == nil { changes.lobby = true }
         }
         let name = people.first { $0.id == connection }?.name ?? ""
@@ -121,7 +122,8 @@ struct RoomState: Equatable, Sendable {
         join.token = token
         // Rejoin only this room, not another one that has taken its name.
         join.room = id
-        // Another room may now have this name, and this person has not agreed to reveal their IP address in it.
+        // Do not join a mesh room: another room may now have this name, and this person has not agreed to reveal
+        // their IP address in it.
         if options.media == .routed { join.routedOnly = true }
         return join
     }

@@ -206,7 +206,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
         case .contact(.asked(let meeting)):
             if let asked = meeting.match, asked == lastMatch { effects.append(.tell(.contactAsked(asked))) }
         case .error(let failure):
-            // Another tab or a call has replaced this device in the roulette.
+            // End the search if another tab or a call has replaced this device in the roulette.
             if failure.re == nil, failure.error.code == .elsewhere, search != nil {
                 searchEnded(ConfabError(failure.error), &effects)
             }
@@ -219,7 +219,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
     private mutating func begin(
         _ matched: RouletteNotice.Matched, _ now: Timestamp, _ effects: inout [Effect]
     ) {
-        // The search has been stopped meanwhile, so the server is about to end this match.
+        // Ignore a match if the search was stopped meanwhile. The server is about to end that match.
         guard search != nil else { return }
         endMatch(.partnerLeft, &effects)
         let pause = limits?.streamTimeout ?? Self.streamTimeout

@@ -231,7 +231,7 @@ final class SessionMedia: Sendable {
         }
         guard !now.isEnded else { throw .streamEnded }
         await other.setEnabled(audio: nil, video: now.hasVideo || !hadVideo)
-        // A video that audio fallback withholds is sent when the network has improved.
+        // Do not send a video that audio fallback withholds. It is sent when the network has improved.
         if let pair = now.pair, !now.isVideoStopped { state.withLock { $0.link }?.send(source, .video, on: pair) }
         for (connection, wanted) in state.withLock({ $0.subscribers[publication.id] ?? [:] }) where !isRouted {
             send(publication, to: connection, wanted)

@@ -267,7 +267,7 @@ final class ClientCore: Sendable {
             }
         case .notice(let notice): notices.send(notice)
         case .line(let event):
-            // The client has stopped trying to connect.
+            // If the client has stopped trying to connect, pending calls of `connect` fail.
             if case .ended(let error) = event { endGreetings(.failure(error ?? .closed)) }
             for (_, listener) in state.withLock({ $0.listeners }) { listener(event) }
         case .log(let entry): log(entry)

@@ -145,7 +145,7 @@ struct ClientMachine: Sendable {
     private mutating func received(
         _ token: Result<String, ConfabError>, for socket: Socket, _ now: Timestamp, _ effects: inout [Effect]
     ) {
-        // The signal client may have abandoned the socket while the application fetched the token.
+        // Ignore the token if the signal client abandoned the socket while the application fetched the token.
         guard socket == awaitingToken else { return }
         awaitingToken = nil
         switch token {
@@ -278,7 +278,8 @@ struct ClientMachine: Sendable {
         case .presence(.linked), .presence(.unlinked): isAnotherPerson = true
         case .presence(.deleted):
             isAnotherPerson = true
-            // The server rejects the secret of a deleted person, and creates a new identity for a hello without one.
+            // Forget the identity. The server rejects the secret of a deleted person, and creates a new identity for
+            // a hello without one.
             if !usesToken { (identity, line.hello.identity) = (nil, nil) }
         default: break
         }

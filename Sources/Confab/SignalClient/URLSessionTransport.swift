@@ -40,7 +40,7 @@ private final class URLSessionSocket: TransportSocket {
     deinit { session.invalidateAndCancel() }
 
     func send(_ text: [UInt8]) {
-        // A failed send ends the task, which the delegate reports.
+        // Ignore the result: a failed send ends the task, which the delegate reports.
         task.send(.string(String(decoding: text, as: UTF8.self))) { _ in }
     }
 

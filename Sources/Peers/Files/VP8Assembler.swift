@@ -40,14 +40,15 @@ public struct VP8Assembler {
             return nil
         }
         if descriptor.isFrameStart {
-            // A payload of another frame means that the previous frame is incomplete.
+            // If another frame starts, the previous frame is incomplete, so drop it.
             if self.timestamp != nil { skipGap() }
             if needsKeyframe, !descriptor.isKeyframeStart { return nil }
             needsKeyframe = false
             self.timestamp = timestamp
         }
         guard let began = self.timestamp else {
-            // The start of this frame is missing, so later frames may refer to missing data.
+            // The start of this frame is missing. Wait for a keyframe, because later frames may refer to missing
+            // data.
             needsKeyframe = true
             return nil
         }

@@ -179,7 +179,8 @@ extension CongestionControl {
         let offset = reference.offset(of: report.referenceTime)
         var (arrived, lost) = (0, 0)
         var delays = ReportedDelays()
-        // A report that arrives out of order contains only numbers that are already known.
+        // A report that arrives out of order covers only packets that another report already covered, so its packets
+        // do not count toward the arriving bitrate.
         let end = report.baseSequenceNumber &+ UInt16(truncatingIfNeeded: report.statusCount - 1)
         let (isNewest, isProbing) = (sentPackets.extended(end).map { $0 > reported } ?? true, probing.probe != nil)
         // The numbers of a report are consecutive, so only the first one is extended.
@@ -197,7 +198,7 @@ extension CongestionControl {
             }
             let packet = sentPackets.arrived(number, now: now)
             guard !packet.hasArrived else { return }
-            // The packet was counted as lost, but was only late.
+            // Correct the count, because the packet was counted as lost but was only late.
             if packet.wasLost { lost &-= 1 }
             let at = arrival + offset
             arrived &+= 1
@@ -220,7 +221,7 @@ extension CongestionControl {
     @inline(__always)
     private mutating func add(sentAt: MediaTime, arrival: MediaInterval, now: MediaTime) {
         guard let difference = groups.add(sentAt: sentAt, arrival: arrival) else { return }
-        // One of the clocks has jumped, for example because the device was asleep.
+        // Start over if one of the clocks has jumped, for example because the device was asleep.
         guard abs((difference.arrived - difference.sent).nanoseconds) < Self.jump.nanoseconds else {
             (groups, trend) = (PacketGroups(), DelayTrend())
             return
@@ -329,7 +330,8 @@ extension CongestionControl {
     /// Ends draining after its maximum duration. If the queue has hardly become shorter, this flow did not cause it.
     private mutating func endDraining(now: MediaTime) {
         guard let drainUntil else { return }
-        // In the first second of draining, a report that shows no queue may be about the time before the queue grew.
+        // In the first second of draining, ignore a report that shows no queue. It may be about the time before the
+        // queue grew.
         if queue.latest <= Self.drained, drainUntil - now < Self.draining - .seconds(1) { drainedQueue = .zero }
         guard now >= drainUntil else { return }
         self.drainUntil = nil
@@ -365,8 +367,8 @@ extension CongestionControl {
 
     private mutating func checkSilence(now: MediaTime) {
         guard let feedbackAt, sentPackets.count - 1 > reported else { return }
-        // A receiver that received nothing for a while has nothing to report, and reports about recent packets take a
-        // round trip.
+        // Do not assume that the path is blocked too early. A receiver that received nothing for a while has nothing
+        // to report, and reports about recent packets take a round trip.
         let oldest = max(reported + 1, sentPackets.count - Int64(SentPackets.capacity))
         let last = max(feedbackAt, reducedAt ?? feedbackAt, sentPackets.packet(oldest, now: now).sentAt)
         guard now - last >= Self.silence + roundTrip,

@@ -157,7 +157,7 @@ extension CrossTrafficDetector {
             // the time the path needs for what was sent since.
             let gone = seconds - Double(sent) * 8 / Double(max(1, arriving.bitsPerSecond))
             if dueAt == nil, gone > Double(self.queue.nanoseconds) / 1e9 * Self.factor + Self.margin { dueAt = now }
-            // Packets sent up to that time are reported a round trip later.
+            // Wait for another round trip, because packets sent up to `dueAt` are reported that late.
             return dueAt.map { now - $0 >= roundTrip } ?? false ? .other : nil
         }
     }

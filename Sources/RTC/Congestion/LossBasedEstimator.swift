@@ -61,7 +61,7 @@ struct LossBasedEstimator: Sendable {
             lower(by: excess, acknowledged, estimate, now: now)
         } else if let bitrate, excess < Self.low {
             let raised = bitrate * (1 + (Self.growth - 1) * min(1, Double((now - since).nanoseconds) / 1e9) * 4)
-            // If the limit is far above the bitrate sent, it has no effect anymore.
+            // Remove a limit that is far above the bitrate sent, because it has no effect anymore.
             self.bitrate = raised > max(acknowledged ?? .zero, .kilobits(500)) * 4 ? nil : raised
         }
     }

@@ -85,7 +85,8 @@ public struct ICELiteAgent {
     /// credentials.
     public mutating func restart(local: ICECredentials, remoteUfrag: String?) {
         ownCheck = nil
-        // After two restarts in a row, the paths in use still belong to the credentials from before the first restart.
+        // Keep the older credentials: after two restarts in a row, the paths in use still belong to the credentials
+        // from before the first restart.
         if former == nil { former = current }
         current = Generation(local, remoteUfrag: remoteUfrag, number: current.number &+ 1)
     }
@@ -109,7 +110,8 @@ public struct ICELiteAgent {
             }
             return .refused(420)
         }
-        // Both agents claim to be controlled. A lite agent never switches its role (RFC 8445 §7.3.1.1, §6.1.1).
+        // Refuse the check if both agents claim to be controlled. A lite agent never switches its role (RFC 8445
+        // §7.3.1.1, §6.1.1).
         guard message.controlled == nil else {
             answer(message, .failure, generation.key, on: path, sink) { $0.error(487) }
             return .refused(487)

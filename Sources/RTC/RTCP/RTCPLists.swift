@@ -91,7 +91,7 @@ extension RTCP {
             var chunk = Chunk(ssrc: ssrc, cname: nil)
             while let type = reader.u8() {
                 guard type != Self.end else {
-                    // A chunk ends with one or more zeros, at a word boundary.
+                    // A chunk ends with one or more zeros, at a word boundary. Skip them.
                     guard reader.skip((4 - reader.position & 3) & 3) else { return nil }
                     left -= 1
                     return chunk

@@ -103,7 +103,7 @@ final class Downlink {
         let wasTooSoon = raisedAt.map { now - $0 < .seconds(5) } ?? false
         raiseDelay = wasTooSoon ? min(raiseDelay * 2, Self.longestRaiseDelay) : Self.shortestRaiseDelay
         if let resumedAt {
-            // Several reductions after a resume count as one failure.
+            // Forget the resume, so that several reductions after it count as one failure.
             self.resumedAt = nil
             let failed = now - resumedAt < .seconds(5)
             resumeDelay = failed ? min(resumeDelay * 2, Self.longestResumeDelay) : Self.shortestResumeDelay

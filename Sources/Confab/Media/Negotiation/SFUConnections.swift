@@ -281,7 +281,7 @@ extension Layer {
     static func simulcast(of size: VideoSize?) -> [Layer] {
         guard let size, min(size.width, size.height) >= 480 else { return [] }
         let full = Layer(rid: "f", scale: 1, maxBitrate: 1_500_000)
-        // WebRTC encodes only two layers of a smaller video.
+        // Use two layers, because WebRTC encodes no more of a smaller video.
         guard size.width * size.height >= 490_000 else {
             return [full, Layer(rid: "h", scale: 2, maxBitrate: 300_000)]
         }

@@ -186,7 +186,7 @@ struct SFUTransport: Sendable {
             }
             if state != .connected, timers[.attempt] == nil { attempt(after: Self.restartPause, now) }
         case (.failed(let error), _):
-            // The engine failed, but a new connection may work.
+            // The engine failed. Do not try restarts first, because only a new connection may work.
             attempts = max(attempts, Self.maxRestarts)
             phase = phase == .opening ? .closed : .idle
             effects.append(.failed(error))
@@ -264,7 +264,8 @@ struct SFUTransport: Sendable {
     }
 
     private mutating func ended(_ error: ConfabError, _ now: Timestamp, _ effects: inout [Effect]) {
-        // Until the first offer of a new connection is answered, this message is about the previous connection.
+        // Ignore the message until the first offer of a new connection is answered. Until then it is about the
+        // previous connection.
         guard phase != .closed, isDescribed else { return }
         effects.append(.failed(error))
         shut(&effects)
