@@ -92,7 +92,8 @@ import Foundation
     }
 
     private final func prefer() {
-        /// The protocol enforces the exact limits. These keep the conversion from trapping.
+        /// Converts a value to a whole number; nil if it is below 1. The upper limit only keeps the conversion from
+        /// trapping, because the protocol enforces the exact limits.
         func whole(_ value: Double) -> Int? { value >= 1 ? Int(min(value, 1_000_000).rounded()) : nil }
         options.frameRate = whole(Double(frameRate))
         options.size = whole(Double(resolution.width)).flatMap { width in

@@ -116,7 +116,7 @@ extension Router {
         if track.retransmissionTimes == nil { track.retransmissionTimes = RetransmissionTimes() }
         guard track.retransmissionTimes?.take(sequence, now: now) ?? false else { return false }
         guard track.budget.spend(length + Self.repairGrowth) else {
-            // With so many losses, a keyframe costs less than the retransmissions.
+            // With so many losses, request a keyframe, which costs less than the retransmissions.
             encoding.keyframes.requestRefresh(now: now)
             return false
         }

@@ -16,7 +16,7 @@ extension Router {
     /// one round trip, while the client's next check may be seconds away. Only checks are sent to the new address
     /// until the client has answered one.
     func receiveUnvalidated(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime) {
-        // RFC 7983 §7: RTP or RTCP. A TCP connection cannot change its address.
+        // Examine only RTP and RTCP (RFC 7983 §7). A TCP connection cannot change its address.
         guard !path.isTCP, datagram.count >= RTPPacket.fixedHeaderLength, (128...191).contains(datagram[0]),
             unvalidatedPathsAt.map({ now - $0 >= Self.unvalidatedPathsInterval }) ?? true
         else { return }

@@ -81,8 +81,8 @@ extension Publication {
 }
 
 extension IncomingTrack {
-    /// Returns the measurements of the last second, once a second; nil before its end, and if few packets arrived. A
-    /// publisher that sends little for some seconds, because it is muted, counts as good.
+    /// Returns the measurements of the last second, at most once a second; nil before the second has ended, or if few
+    /// packets were expected. A publisher that sends little for some seconds, because it is muted, counts as good.
     func takeSecond(now: MediaTime) -> UplinkQuality.Second? {
         if let judgedAt, now - judgedAt < .seconds(1) { return nil }
         judgedAt = now

@@ -49,8 +49,8 @@ extension CallsMachine {
                 if call.state == .incoming { (call.ringDeadline, call.receivesVideo) = (deadline, incoming.video) }
             }
         }
-        // The call has ended on this device, but the server had not been notified when it sent this. End the call
-        // there, too.
+        // The call has ended on this device, but the server had not been notified when it sent this. End the call on
+        // the server, too.
         if isOver(incoming.call) { return send(.end(.init(call: incoming.call))) }
         guard calls.count < Self.maxRinging else { return [] }
         var call = Call(

@@ -47,8 +47,9 @@ public actor MediaPublisher {
 
     /// Starts or stops sending video.
     ///
-    /// - Throws: `not_found` if the stream has ended, `bandwidth_exceeded` if the server takes no more video for now, or an error of
-    ///   the connection. After `bandwidth_exceeded` the video is off: try again after ``ConfabError/retryAfter``.
+    /// - Throws: `not_found` if the stream has ended, `bandwidth_exceeded` if the server accepts no more video for
+    ///   now, or an error of the connection. After `bandwidth_exceeded` the video is off: try again after
+    ///   ``ConfabError/retryAfter``.
     public func setVideo(_ isOn: Bool) async throws(ConfabError) { try await media.set(publication, video: isOn) }
 
     /// Replaces the video with that of other media. The audio is unchanged, and the previous media is not stopped.

@@ -48,7 +48,7 @@ public struct FrameOrder {
         return drain(now: now)
     }
 
-    /// Returns the frames of the packets that are still waiting. Called at the end.
+    /// Returns the frames of the packets that are still waiting. Must be called when the stream has ended.
     public mutating func finish(at now: MediaTime) -> [Frame] {
         order.giveUp()
         return drain(now: now)

@@ -6,8 +6,9 @@
 /// modes in a similar way.)
 ///
 /// A flow that reacts only to losses fills the queue itself, so a queue alone proves nothing. A trial does: if little
-/// is sent for about a second, a queue caused by this flow drains. Another flow is never assumed without a trial, and
-/// trials are repeated as long as one is assumed.
+/// is sent for about a second, a queue caused by this flow drains. Another flow is assumed without a trial only if no
+/// trial is possible, or if the queue remained although it was drained for seconds. Trials are repeated as long as
+/// one is assumed.
 struct CrossTrafficDetector: Sendable {
     /// A queue of this length or more does not count as empty.
     static let queue = MediaInterval.milliseconds(15)

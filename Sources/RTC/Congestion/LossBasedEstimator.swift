@@ -41,7 +41,7 @@ struct LossBasedEstimator: Sendable {
         self.arrived += arrived
         self.lost += lost
         guard let since else { return self.since = now }
-        // Packets that were first counted as lost and then arrived late can make the number negative.
+        // Packets that were first counted as lost and then arrived late can make the number of lost packets negative.
         let lost = max(0, self.lost)
         let count = self.arrived + lost
         guard now - since >= Self.window, count >= Self.packets else { return }

@@ -9,7 +9,7 @@ struct Pacer: Sendable {
     /// The maximum length of a burst of retransmissions, as time at the paced bitrate.
     private static let burst = MediaInterval.milliseconds(40)
 
-    /// The maximum burst above the budget, as time at the budget's bitrate.
+    /// The maximum burst of retransmissions above the budget, as time at the budget's bitrate.
     private static let excess = MediaInterval.milliseconds(150)
     /// The maximum of `budgetDebt`, as time at the budget's bitrate. It exceeds `excess` by 100 ms, so
     /// retransmissions wait at most 100 ms after a burst of media, such as a keyframe.

@@ -16,8 +16,8 @@ struct RateControl: Sendable {
 
     private var phase = Phase.hold
     private var decreases = 0
-    /// The mean and the variance of the bitrates at which queues grew, in kilobits per second; the variance is in relation to
-    /// the mean.
+    /// The mean and the variance of the bitrates at which queues grew, in kilobits per second; the variance is
+    /// relative to the mean.
     private var mean: Double?
     private var variance = 0.4
     private var changedAt: MediaTime?
@@ -29,7 +29,7 @@ struct RateControl: Sendable {
     /// Raises the estimate to the result of a probe.
     mutating func raise(to bitrate: Bitrate) { estimate = max(estimate, bitrate) }
 
-    /// Lowers the estimate to another limit.
+    /// Lowers the estimate to this bitrate if it is higher.
     mutating func limit(to bitrate: Bitrate) { estimate = min(estimate, bitrate) }
 
     /// Whether there is a long queue. If not, the estimate falls by at most 15 % at a time, because when little is

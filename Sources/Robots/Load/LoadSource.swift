@@ -22,8 +22,8 @@ final class LoadSource: RobotSource {
     private static let videoMark = 14
     private static let audioMark = 1
 
-    /// The additional delay of regular keyframes, which otherwise come once a second. Without it, each of them would
-    /// coincide with the packets of the same other sources.
+    /// The additional delay of each regular keyframe. Without it, these keyframes would come exactly once a second,
+    /// and always coincide with the packets of the same other sources.
     private static let keyframeDrift = MediaInterval.milliseconds(7)
 
     /// The number of packets of a keyframe.

@@ -10,7 +10,8 @@ final class SimulcastSource: RobotSource {
         let rid: String
         let width: UInt16
         let height: UInt16
-        /// The bytes of a frame that is not a keyframe: 800, 300 and 100 kbit/s.
+        /// The size in bytes of a frame that is not a keyframe. At 24 frames a second, the layers have 800, 300 and
+        /// 100 kbit/s.
         let frame: Int
     }
 

@@ -88,7 +88,7 @@ final class Downlink {
 
     func updateRedundancy(_ status: CongestionControl.Status) {
         if status.isUnsettled || status.queueDelay > Self.longQueue {
-            // A full queue drops packets because the bitrate is too high. Redundancy would only raise it.
+            // A full queue drops packets because the bitrate is too high. Redundancy would only raise the bitrate.
             takesRedundantAudio = false
         } else if status.estimate == nil || status.inherentLossRatio > Self.losses.many {
             takesRedundantAudio = true
