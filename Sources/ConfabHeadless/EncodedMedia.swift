@@ -16,6 +16,7 @@ public final class EncodedMedia: PeerMedia {
     /// The maximum size of a video frame in bytes. A larger one would overload any connection.
     public static let maxFrame = MediaClip.maxFrame
 
+    /// The state that the lock protects.
     private struct State {
         var outputs: [ObjectIdentifier: @Sendable (EncodedFrame) -> Void] = [:]
         var isAudioOn = true
@@ -133,6 +134,7 @@ public final class EncodedMedia: PeerMedia {
 /// The class is `@unchecked Sendable` because it is used only on the connection's thread. Other threads only pass on
 /// the reference.
 private final class EncodedFeed: PeerFeed, @unchecked Sendable {
+    /// Converts frame times to the RTP timestamps of one track.
     private struct Clock {
         let rate: Int64
         var base: UInt32

@@ -14,6 +14,7 @@ public final class EncodedSource: VideoSource {
     /// The maximum numbers of frames, and of their bytes, that are kept for the first reader: two seconds of video.
     private static let (maxKept, maxKeptBytes) = (64, 1 << 20)
 
+    /// A reader of the source, and whether it needs a keyframe.
     private struct Reader {
         let frames: AsyncStream<EncodedFrame>.Continuation
         /// Whether frames are dropped until the next keyframe, because the reader missed an earlier frame.
@@ -26,6 +27,7 @@ public final class EncodedSource: VideoSource {
     /// last one. Otherwise a reader that has stopped would turn each frame into a keyframe, for everyone.
     private static let pause = Duration.seconds(1)
 
+    /// The state that the lock protects.
     private struct State {
         var readers: [Int: Reader] = [:]
         var count = 0

@@ -9,6 +9,7 @@ import Synchronization
 /// If a video and an audio file are about equally long, each repetition starts them together. Otherwise each repeats
 /// separately.
 public final class FileMedia: PeerMedia {
+    /// The state that the lock protects.
     private struct State {
         var isAudioOn = true
         var isVideoOn = true

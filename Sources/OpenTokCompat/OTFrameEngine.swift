@@ -83,6 +83,7 @@ extension ConfabError {
     }
 }
 
+/// Sends the frames of a capturer.
 private final class FrameConsumer: OTVideoCaptureConsumer, Sendable {
     private let media: any OTFrameMedia
 

@@ -236,6 +236,7 @@ public struct RobotError: Error, CustomStringConvertible, Sendable {
 
 /// The work that other threads have scheduled on a loop.
 final class RobotInbox: Sendable {
+    /// The state that the lock protects.
     private struct State {
         var requests: [@Sendable () -> Void] = []
         var isOver = false

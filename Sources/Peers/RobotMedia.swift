@@ -174,6 +174,7 @@ final class RobotHistory {
         var payload: UnsafeRawBufferPointer
     }
 
+    /// The header fields of one stored packet; its payload is in `memory`.
     private struct Slot {
         var sequence: UInt16 = 0
         var timestamp: UInt32 = 0

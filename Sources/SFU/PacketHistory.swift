@@ -19,6 +19,7 @@ final class PacketHistory {
     /// recovers after seconds from filling with outdated packets.
     static let maxAge = MediaInterval.milliseconds(1800)
 
+    /// The entry of one stored packet; its bytes are in `memory`.
     private struct Slot {
         var sequence = Int64.min
         var storedAt = MediaTime(nanoseconds: 0)

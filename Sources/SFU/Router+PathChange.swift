@@ -55,8 +55,8 @@ extension Router {
         }
     }
 
-    /// Handles a change of the selected path: requests keyframes from a publisher, because too many packets on the
-    /// previous path were lost to retransmit them. For a subscriber, resets the congestion control, because the
+    /// Handles a change of the selected path. For a publisher, requests keyframes, because too many packets were lost
+    /// on the previous path to be retransmitted. For a subscriber, resets the congestion control, because the
     /// estimate of the previous path does not apply to the new one.
     func noteMove(of peer: Peer) {
         guard let path = peer.transport.selectedPath, path != peer.lastPath else { return }

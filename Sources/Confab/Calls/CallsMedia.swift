@@ -3,6 +3,7 @@ import Wire
 /// The sessions of accepted calls, and the local media. Turns events of the state machine into events for the
 /// application.
 final class CallsMedia: Sendable {
+    /// The state that the lock protects.
     private struct State: Sendable {
         var own: (any LocalMedia)?
         /// Whether the SDK captured `own`, and therefore stops it after the last call.
@@ -17,6 +18,7 @@ final class CallsMedia: Sendable {
         var switching: Task<Void, Never>?
     }
 
+    /// A weak reference to the feature.
     private struct WeakFeature: Sendable { weak var feature: FeatureCore<CallsMachine>? }
 
     private let core: ClientCore

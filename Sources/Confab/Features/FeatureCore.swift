@@ -3,6 +3,7 @@ import Wire
 /// Runs the state machine of one feature. Invariant: the effects of an event are carried out in order, before the next
 /// event.
 final class FeatureCore<Machine: FeatureMachine>: Sendable {
+    /// The state that the lock protects.
     private struct State: Sendable {
         var machine: Machine
         var lastCaller: UInt64 = 0

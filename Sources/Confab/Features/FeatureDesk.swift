@@ -1,6 +1,7 @@
 /// Runs closures one after the other, in the order of the calls of `post`. A call never waits for a closure that
 /// another thread is running.
 final class FeatureMailbox: Sendable {
+    /// The state that the lock protects.
     private struct State: Sendable {
         var items: [@Sendable () -> Void] = []
         var isBusy = false

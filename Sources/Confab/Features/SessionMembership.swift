@@ -63,6 +63,7 @@ final class SessionMembership: Sendable {
         var video = true
     }
 
+    /// The state that the lock protects.
     private struct State: Sendable {
         var isOver = false
         /// Whether the session was joined, so that its end has to be reported.

@@ -3,6 +3,7 @@ import Wire
 /// The bitrate that the connection from the server can carry, as estimated by the server. A client can estimate only
 /// the bitrate of its sending direction.
 final class DownlinkEstimate: Sendable {
+    /// The state that the lock protects.
     private struct State: Sendable {
         var askedAt: Timestamp?
         var isAsking = false

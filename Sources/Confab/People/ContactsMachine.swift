@@ -2,6 +2,7 @@ import Wire
 
 /// The state machine of contacts: requests, and messages from the server about contacts.
 struct ContactsMachine: FeatureMachine, Equatable {
+    /// An event for the application.
     enum Event: Equatable, Sendable {
         case asked(MeetingReference)
         case added(ContactNotice.Added)
@@ -44,6 +45,7 @@ struct PushMachine: FeatureMachine, Equatable {
     typealias Action = Never
     typealias Command = PushVerb
 
+    /// Determines how the answer to a request is handled.
     private enum Purpose: Equatable, Sendable {
         case register(FeatureCaller, PushRegistration)
         case ask(FeatureCaller)

@@ -3,6 +3,7 @@ import Wire
 /// The state machine of people nearby: one location, and one watched page. Both are sent again after a restart of the
 /// connection.
 struct NearbyMachine: FeatureMachine, Equatable {
+    /// An event for the application.
     enum Event: Equatable, Sendable {
         /// The watched page, after it was requested and after each change.
         case page(NearbyRows)
@@ -22,6 +23,7 @@ struct NearbyMachine: FeatureMachine, Equatable {
         case unwatch
     }
 
+    /// Determines how the answer to a request is handled.
     private enum Purpose: Equatable, Sendable {
         /// `turn` is the value of `forgotten` when the request was sent.
         case move(FeatureCaller, NearbyVerb.Move, turn: Int)

@@ -3,6 +3,7 @@ import Wire
 /// The state machine of presence. It makes sure that the server has the values that were set last. If the server lost
 /// this person's presence, the machine sends it again before any other request about people.
 struct PresenceMachine: FeatureMachine, Equatable {
+    /// An event for the application.
     enum Event: Equatable, Sendable {
         /// This person's settings changed, here or on another device.
         case changed(PresenceNotice.Own)
@@ -14,11 +15,13 @@ struct PresenceMachine: FeatureMachine, Equatable {
         case failed(ConfabError)
     }
 
+    /// An effect outside this feature.
     enum Action: Equatable, Sendable {
         /// The person is offline on this device: stop watching people nearby.
         case left
     }
 
+    /// A request of the application.
     enum Command: Equatable, Sendable {
         case appear(Appearance)
         case set(Appearance)
@@ -30,6 +33,7 @@ struct PresenceMachine: FeatureMachine, Equatable {
         case plain(PresenceVerb)
     }
 
+    /// Determines how the answer to a request is handled.
     private enum Purpose: Equatable, Sendable {
         case say(FeatureCaller, Appearance)
         case link(FeatureCaller)

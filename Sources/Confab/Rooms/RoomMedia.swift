@@ -2,6 +2,7 @@ import Wire
 
 /// The session of the current room, and the local media. Turns events of the state machine into events of the room.
 final class RoomMedia: Sendable {
+    /// The state that the lock protects.
     private struct State: Sendable {
         /// The events of the current room; nil if there is none.
         var source: EventSource<Room.Event>?
@@ -16,6 +17,7 @@ final class RoomMedia: Sendable {
         var waitingCount = 0
     }
 
+    /// A weak reference to the feature.
     private struct WeakFeature: Sendable { weak var feature: FeatureCore<RoomsMachine>? }
 
     private let core: ClientCore

@@ -103,7 +103,7 @@ public struct RoomSettings: Hashable, Sendable {
 public struct RoomSettingsChange: Hashable, Sendable {
     /// Whether media goes directly between devices. Only for a new room.
     public var isMesh: Bool?
-    /// Maximum number of people: 1 to 100, or 1 to 6 in a mesh room.
+    /// The maximum number of people: 1 to 100, or 1 to 6 in a mesh room.
     public var capacity: Int?
     /// Whether the room is locked: nobody else can join.
     public var isLocked: Bool?

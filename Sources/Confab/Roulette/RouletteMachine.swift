@@ -43,6 +43,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
 
     typealias State = Roulette.State
 
+    /// Determines how the answer to a request is handled.
     private enum Purpose: Equatable, Sendable {
         case start(FeatureCaller)
         case leave(FeatureCaller, stops: Bool)
@@ -50,6 +51,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
         case recover
     }
 
+    /// The current match.
     private struct Match: Equatable, Sendable {
         var details: RouletteNotice.Matched
         var streamDeadline: Timestamp?

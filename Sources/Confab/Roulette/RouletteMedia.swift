@@ -3,6 +3,7 @@ import Wire
 /// The sessions of the current match, and the local media. Turns events of the state machine into events for the
 /// application.
 final class RouletteMedia: Sendable {
+    /// The state that the lock protects.
     private struct State: Sendable {
         var own: (any LocalMedia)?
         /// Whether the SDK captured `own`, and therefore stops it after the search.
@@ -17,6 +18,7 @@ final class RouletteMedia: Sendable {
         var sending = SessionMembership.Sending()
     }
 
+    /// A weak reference to the feature.
     private struct WeakFeature: Sendable { weak var feature: FeatureCore<RouletteMachine>? }
 
     private let core: ClientCore

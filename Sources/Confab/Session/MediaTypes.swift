@@ -69,6 +69,7 @@ extension Session.SubscribeOptions {
 
 /// A stream that this client publishes. The session keeps it until the stream ends.
 final class Publication: Sendable {
+    /// The state that the lock protects.
     struct State: Sendable {
         var stream: MediaStream
         var audio: MediaSource?
@@ -120,6 +121,7 @@ final class Publication: Sendable {
 
 /// A stream that this client receives. The session keeps this object until the stream ends.
 final class Subscription: Sendable {
+    /// The state that the lock protects.
     struct State: Sendable {
         var options: Session.SubscribeOptions
         /// The transceivers in a routed session.

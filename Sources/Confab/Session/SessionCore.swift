@@ -4,6 +4,7 @@ import Wire
 final class SessionCore: Sendable {
     typealias Ended = @Sendable (Result<Void, ConfabError>) -> Void
 
+    /// The state that the lock protects.
     private struct State: Sendable {
         var machine = SessionMachine()
         var effects: [SessionMachine.Effect] = []

@@ -210,6 +210,7 @@ extension SessionMedia {
     }
 }
 
+/// A weak reference to a mailbox.
 private struct WeakMailbox: Sendable {
     weak let mailbox: Mailbox<RelayedPeer>?
 }

@@ -5,6 +5,7 @@ import Wire
 ///
 /// Invariant: however a stream ends, its transceivers are released once, and its events end.
 final class SessionMedia: Sendable {
+    /// The state that the lock protects.
     struct State: Sendable {
         var publications: [StreamID: Publication] = [:]
         var subscriptions: [StreamID: Subscription] = [:]

@@ -18,6 +18,7 @@ final class ClientCore: Sendable {
     typealias Completion = @Sendable (Result<ServerMessage, ConfabError>) -> Void
     typealias Listener = @Sendable (ConnectionEvent) -> Void
 
+    /// The state that the lock protects.
     private struct State: Sendable {
         var machine: ClientMachine
         var effects: [ClientMachine.Effect] = []
@@ -341,6 +342,7 @@ final class ClientCore: Sendable {
     }
 }
 
+/// A weak reference to the connections of routed media.
 private struct WeakLink: Sendable {
     weak let link: SFUConnections?
 }
@@ -373,6 +375,7 @@ func awaitResult<Value: Sendable>(
     return try result.get()
 }
 
+/// The state of a result that is given once and awaited once.
 private enum Answer<Value: Sendable>: Sendable {
     case none
     case awaited(CheckedContinuation<Result<Value, ConfabError>, Never>)

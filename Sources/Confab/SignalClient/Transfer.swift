@@ -55,6 +55,7 @@ struct HTTPResponse: Sendable {
 
 /// Collects the body of a response, and enforces its size limit. All transports use it.
 struct HTTPReceiver {
+    /// The reason why a response cannot be used.
     struct Failure: Error, CustomStringConvertible {
         let description: String
         static let tooLarge = Failure(description: "the response is too large")

@@ -21,6 +21,7 @@ struct URLSessionTransport: Transport {
     }
 }
 
+/// A WebSocket of URLSession.
 private final class URLSessionSocket: TransportSocket {
     private let session: URLSession
     private let task: URLSessionWebSocketTask
@@ -51,6 +52,7 @@ private final class URLSessionSocket: TransportSocket {
     }
 }
 
+/// Reports the events of a URLSession WebSocket.
 private final class URLSessionSocketDelegate: NSObject, URLSessionWebSocketDelegate {
     private let report: @Sendable (SocketEvent) -> Void
     private let isEnded = LockedValue(false)

@@ -4,6 +4,7 @@ import RTC
 ///
 /// If video and audio are about equally long, they start each round together. Otherwise each loops independently.
 struct Playback {
+    /// The kind of media of an item.
     enum Kind { case video, audio }
 
     /// An item to send now.
@@ -27,6 +28,7 @@ struct Playback {
     /// skipped.
     static let maxLate = MediaInterval.milliseconds(500)
 
+    /// The position in one track.
     private struct Position {
         let track: MediaClip.Track
         let period: MediaInterval

@@ -10,6 +10,7 @@ struct PacketGroups: Sendable {
     private static let burst = MediaInterval.milliseconds(5)
     private static let longestBurst = MediaInterval.milliseconds(100)
 
+    /// The send and arrival times of the packets of one group.
     private struct Group {
         var firstSent: MediaTime
         var lastSent: MediaTime

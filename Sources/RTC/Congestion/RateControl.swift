@@ -12,6 +12,7 @@ struct RateControl: Sendable {
     private static let aheadOfCompetitor = 1.5
     private static let slack = Bitrate.kilobits(10)
 
+    /// Whether the estimate is held or raised.
     private enum Phase { case hold, increase }
 
     private var phase = Phase.hold

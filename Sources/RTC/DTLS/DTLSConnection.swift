@@ -30,6 +30,7 @@ public enum DTLSFailure: Error, Hashable, Sendable {
 ///
 /// Cookies (`HelloVerifyRequest`) are not used: the owner passes only datagrams from paths that ICE has validated.
 public final class DTLSConnection {
+    /// The role of one side in the handshake.
     public enum Role: Sendable { case server, client }
 
     /// The state of the association: handshaking → established → released → closed. An established association can

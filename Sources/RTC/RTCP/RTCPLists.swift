@@ -69,6 +69,7 @@ extension RTCP {
         private static let end: UInt8 = 0
         private static let cname: UInt8 = 1
 
+        /// The description of one source.
         public struct Chunk {
             public var ssrc: UInt32
             /// The source's CNAME in UTF-8, at most 255 bytes; nil if the chunk contains none.
@@ -105,6 +106,7 @@ extension RTCP {
 }
 
 extension RTCP.FullIntraRequest {
+    /// The entries of a full intra request, one for each source.
     public struct Entries: Sequence, IteratorProtocol {
         private var reader: ByteReader
 

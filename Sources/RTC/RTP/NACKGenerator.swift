@@ -11,7 +11,7 @@
 public struct NACKGenerator: Sendable {
     /// The maximum number of missing packets: as many as fit in one NACK packet as separate items.
     public static let maxOutstanding = 250
-    /// The largest gap to request, about a second of video. After a larger gap, a keyframe arrives sooner.
+    /// The largest gap to request, about a second of video. After a larger gap, a keyframe repairs the video sooner.
     public static let maxGap: Int64 = 1_000
     /// The maximum number of requests for one packet. After that, the network is assumed to be unable to deliver it.
     public static let maxTries = 10
@@ -29,6 +29,7 @@ public struct NACKGenerator: Sendable {
     /// this long.
     public static let maxAge = MediaInterval.milliseconds(1000)
 
+    /// A missing packet, and its requests so far.
     private struct Missing {
         let number: Int64
         /// When to send the next request for this packet.

@@ -45,6 +45,7 @@ final class PeerRunner: Sendable {
     }
 }
 
+/// Carries out the steps of one peer connection, one after the other.
 private struct PeerWorker {
     let engine: any MediaEngine
     let configure: PeerRunner.Configure

@@ -44,6 +44,7 @@ struct RelayedPeer: Sendable {
 
     /// The content of a `session.negotiate` message.
     struct Message: Hashable, Sendable {
+        /// A description or a candidate; nil stands for the end of candidates.
         enum Content: Hashable, Sendable {
             case description(PeerDescription)
             case candidate(PeerCandidate?)
@@ -64,6 +65,7 @@ struct RelayedPeer: Sendable {
         case accepting
     }
 
+    /// What a timer is for.
     enum Timer: Hashable, Sendable {
         case firstOffer, answer, connect, restart
         case post(Int)

@@ -28,6 +28,7 @@ final class SFUConnections: Sendable {
     }
     typealias Answer = @Sendable (Result<MediaMids, ConfabError>) -> Void
 
+    /// The state that the lock protects.
     fileprivate struct State: Sendable {
         var pairs: [(pair: Pair, layers: [Layer], isTaken: Bool)] = []
         var planCount = 0
@@ -39,6 +40,7 @@ final class SFUConnections: Sendable {
         var listening: Listening?
     }
 
+    /// The peer connection of one side, and the state machine that controls it.
     private struct Side: Sendable {
         let mailbox: Mailbox<SFUTransport>
         let runner: PeerRunner

@@ -45,9 +45,11 @@ struct SFUTransport: Sendable {
         case refused(ConfabError)
     }
 
+    /// The step in progress.
     private enum Phase: Equatable, Sendable {
         case closed, opening, idle, offering, asking, accepting
     }
+    /// What a timer is for.
     private enum Timer: Hashable, Sendable { case attempt, again }
 
     /// How long to wait in the state `disconnected`, which often ends without a restart.
