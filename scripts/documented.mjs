@@ -6,7 +6,7 @@
 //
 // A declaration counts if it is `public` or `package`: types, functions, properties, and the cases and requirements of such
 // enumerations and protocols. Initializers, operators and the members for coding and printing do not count, because their
-// meaning is defined by the language.
+// meaning is defined by the language. In some targets, each type of any access must also have a comment that says what it is for.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -24,6 +24,34 @@ const modifiers = String.raw`(?:(?:static|final|mutating|nonmutating|nonisolated
 const declaration = new RegExp(
   String.raw`^(\s*)(?:@\w+(?:\([^)]*\))?\s+)*(?:(public|package)\s+)?${modifiers}`
   + String.raw`(func|var|let|struct|enum|class|actor|protocol|typealias|associatedtype|case)\s+` + '`?([A-Za-z_]\\w*)`?');
+
+/** Targets in which each type has a documentation comment. */
+const describedTargets = ['AppModel', 'RTC', 'SFU', 'Server'];
+
+const typeDeclaration = new RegExp(
+  String.raw`^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private|final|indirect|nonisolated)\s+)*`
+  + String.raw`(?:struct|class|enum|actor|protocol)\s+([A-Za-z_]\w*)\b.*[:{]`);
+
+/**
+ * Returns the types of one file's text that have no documentation comment.
+ * @param {string} source
+ * @returns {{ name: string, line: number }[]}
+ */
+export function undescribedTypes(source) {
+  let isDescribed = false;
+  return source.split('\n').flatMap((text, index) => {
+    const trimmed = text.trim();
+    if (trimmed.startsWith('///')) {
+      isDescribed = true;
+      return [];
+    }
+    if (/^@\w+(\(.*\))?$/.test(trimmed)) return [];
+    const name = typeDeclaration.exec(text)?.[1];
+    const found = name && !isDescribed && !conventional.has(name) ? [{ name, line: index + 1 }] : [];
+    isDescribed = false;
+    return found;
+  });
+}
 
 /** Words that add nothing to a name. */
 const fillers = new Set(
@@ -104,7 +132,11 @@ function main() {
   for (const file of files) {
     const target = file.split('/')[1];
     const count = today[target] ??= { documented: 0, total: 0 };
-    for (const { name, line, comment } of declarations(readFileSync(join(root, file), 'utf8'))) {
+    const source = readFileSync(join(root, file), 'utf8');
+    for (const { name, line } of describedTargets.includes(target) ? undescribedTypes(source) : []) {
+      problems.push(`${file}:${line}: no comment says what the type ${name} is for.`);
+    }
+    for (const { name, line, comment } of declarations(source)) {
       count.total += 1;
       if (comment) count.documented += 1;
       if (comment && repeatsName(comment, name)) problems.push(`${file}:${line}: the comment only repeats the name "${name}".`);

@@ -49,16 +49,17 @@ static inline int confab_ctr_begin(EVP_CIPHER_CTX *context, const void *iv) {
 
 /// Begins a packet in GCM with a new IV of 12 bytes. Keeps the key and the direction.
 static inline int confab_gcm_begin(EVP_CIPHER_CTX *context, const void *iv) {
-    // What EVP_CTRL_GCM_SET_IV_FIXED stands for since OpenSSL 3; the length -1 means the whole IV. EVP_CipherInit_ex would ask for
-    // the length of the IV for each packet, and OpenSSL 3.0 finds the answer by comparing the name with all others.
+    // Set the parameter that OpenSSL 3 uses for EVP_CTRL_GCM_SET_IV_FIXED; the length -1 means the whole IV.
+    // EVP_CipherInit_ex would query the length of the IV for each packet, and OpenSSL 3.0 answers by comparing the
+    // parameter's name with all others.
     OSSL_PARAM parameters[] = {
         OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED, (void *)iv, (size_t)-1), OSSL_PARAM_END
     };
     return EVP_CIPHER_CTX_set_params(context, parameters) == 1;
 }
 
-/// Begins to decrypt a packet in GCM with a new IV and the packet's 16-byte tag, which `confab_gcm_verify` compares. Each call that
-/// sets parameters looks all names up, so both are set with one.
+/// Begins to decrypt a packet in GCM with a new IV and the packet's 16-byte tag, which `confab_gcm_verify` compares.
+/// Both are set in one call, because each call that sets parameters looks up all names.
 static inline int confab_gcm_begin_opening(EVP_CIPHER_CTX *context, const void *iv, void *tag) {
     OSSL_PARAM parameters[] = {
         OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, 16),
@@ -86,12 +87,12 @@ static inline int confab_cipher_update(EVP_CIPHER_CTX *context, const void *in, 
 static inline int confab_gcm_finish(EVP_CIPHER_CTX *context, void *tag) {
     unsigned char nothing[16];
     int written = 0;
-    // What EVP_CTRL_AEAD_GET_TAG stands for since OpenSSL 3.
+    // This is the parameter that OpenSSL 3 uses for EVP_CTRL_AEAD_GET_TAG.
     OSSL_PARAM parameters[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, 16), OSSL_PARAM_END};
     return EVP_CipherFinal_ex(context, nothing, &written) == 1 && EVP_CIPHER_CTX_get_params(context, parameters) == 1;
 }
 
-/// Verifies in constant time the tag that `confab_gcm_begin_opening` was given.
+/// Verifies, in constant time, the tag that was passed to `confab_gcm_begin_opening`.
 static inline int confab_gcm_verify(EVP_CIPHER_CTX *context) {
     unsigned char nothing[16];
     int written = 0;

@@ -20,8 +20,9 @@
 static inline int confab_hmac_sha1(const void *key, int keyLength, const void *data, size_t length, unsigned char *code) {
     unsigned int written = 0;
     confab_srtp_mac mac;
-    // HMAC() looks the algorithm up by name and allocates memory for each message, which takes longer than the hash. Browsers'
-    // passwords have 24 to 32 characters; only one longer than a block must be hashed first.
+    // Do not use HMAC(): it looks the algorithm up by name and allocates memory for each message, which takes longer
+    // than the hash. Browsers' passwords have 24 to 32 characters; only a key longer than a block must be hashed
+    // first, which HMAC() does below.
     if (keyLength >= 0 && confab_srtp_mac_init(&mac, key, (size_t)keyLength)) {
         confab_mac_sum(&mac, data, length, "", 0, code);
         OPENSSL_cleanse(&mac, sizeof mac);

@@ -22,7 +22,8 @@
 #define UDP_GRO 104
 #endif
 
-// The longest time in nanoseconds that a datagram waits in the kernel. A loop that is later than that has other problems.
+// The maximum age in nanoseconds at which the arrival time of a datagram is believed. A loop that reads a datagram
+// later than that has other problems.
 #define LONGEST_AGE 1000000000
 
 struct confab_batch {
@@ -111,7 +112,7 @@ int64_t confab_batch_arrival(const confab_batch *batch, uint32_t index) {
     struct timespec stamp;
     memcpy(&stamp, data, sizeof stamp);
     int64_t age = batch->now - ((int64_t)stamp.tv_sec * 1000000000 + stamp.tv_nsec - batch->ahead);
-    // If the wall clock was set in between, the stamp says nothing.
+    // If the wall clock was set in between, the stamp is useless. Return the time of the call instead.
     return age < 0 || age > LONGEST_AGE ? batch->now : batch->now - age;
 }
 

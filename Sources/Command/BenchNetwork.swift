@@ -10,7 +10,7 @@ import Wire
 /// starts several such processes, each in a separate network namespace.
 struct BenchNetwork: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "line",
+        commandName: "network",
         abstract: "Publish in three simulcast layers, or watch a session and print what arrives each second.",
         discussion: """
             A watcher prints one line a second: the second, kilobits received, the layer of each stream, percent of the audio \

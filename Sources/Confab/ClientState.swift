@@ -13,8 +13,8 @@ extension ConfabClient {
         case connecting(attempt: Int)
         /// Connected.
         case online
-        /// The connection dropped, and the client is trying to resume it while the server keeps it. Everything can be
-        /// used; requests are queued. `nextTry` is nil while an attempt is in progress.
+        /// The connection dropped, and the client is trying to resume it while the server still keeps it. Everything
+        /// can be used; requests are queued. `nextTry` is nil while an attempt is in progress.
         case reconnecting(since: Date, attempt: Int, nextTry: Date?)
         /// There is no connection, and none to resume. After an outage the client keeps trying: each attempt enters
         /// `connecting`, and ``ConfabClient/connect()`` starts the next one immediately.

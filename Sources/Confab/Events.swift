@@ -44,12 +44,14 @@ final class EventSource<Element: Sendable>: Sendable {
     /// Updates the events that describe the current state.
     typealias Fold = @Sendable (_ present: inout [Element], _ event: Element) -> Void
 
+    /// The state that the lock protects.
     private struct State: Sendable {
         var present: [Element]
         var subscriptions: [UInt64: WeakSubscription] = [:]
         var count: UInt64 = 0
         var isFinished = false
     }
+    /// A weak reference to a subscription.
     private struct WeakSubscription: Sendable {
         weak let subscription: EventSubscription<Element>?
     }
@@ -137,6 +139,7 @@ typealias Waker = @Sendable () -> Void
 
 /// The unread events of one iteration.
 final class EventSubscription<Element: Sendable>: Sendable {
+    /// The state that the lock protects.
     private struct State: Sendable {
         var unread: [Element]
         /// The index of the first unread event; the events before it have been read.

@@ -91,7 +91,7 @@ public struct KeychainIdentity: IdentityStore {
         if status == errSecItemNotFound {
             var attributes = item
             attributes[kSecValueData] = data
-            // A call that arrives while the phone is locked needs the identity.
+            // Keep the secret readable while the phone is locked, because an arriving call needs the identity.
             attributes[kSecAttrAccessible] = kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly
             status = SecItemAdd(attributes as CFDictionary, nil)
         }

@@ -1,7 +1,7 @@
 #if canImport(Darwin)
 import os
 
-/// A value behind a lock. `Mutex` requires iOS 18.
+/// A value that can be accessed only under a lock. On Apple platforms `Mutex` requires iOS 18, so it is not used.
 final class LockedValue<Value: Sendable>: Sendable {
     private let lock: OSAllocatedUnfairLock<Value>
 

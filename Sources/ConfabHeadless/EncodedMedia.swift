@@ -16,6 +16,7 @@ public final class EncodedMedia: PeerMedia {
     /// The maximum size of a video frame in bytes. A larger one would overload any connection.
     public static let maxFrame = MediaClip.maxFrame
 
+    /// The state that the lock protects.
     private struct State {
         var outputs: [ObjectIdentifier: @Sendable (EncodedFrame) -> Void] = [:]
         var isAudioOn = true
@@ -55,7 +56,7 @@ public final class EncodedMedia: PeerMedia {
     public var video: (any VideoSource)? { preview }
 
     /// Sends a frame over all connections that publish this media. Returns immediately. Connections that are not
-    /// established yet drop it.
+    /// established yet drop the frame.
     ///
     /// - Returns: false if the frame is rejected: it is empty or too large, this media does not have its kind, the
     ///   media has stopped, or too many frames are waiting.
@@ -133,6 +134,7 @@ public final class EncodedMedia: PeerMedia {
 /// The class is `@unchecked Sendable` because it is used only on the connection's thread. Other threads only pass on
 /// the reference.
 private final class EncodedFeed: PeerFeed, @unchecked Sendable {
+    /// Converts frame times to the RTP timestamps of one track.
     private struct Clock {
         let rate: Int64
         var base: UInt32
@@ -165,7 +167,7 @@ private final class EncodedFeed: PeerFeed, @unchecked Sendable {
     }
 
     var media: any PeerMedia { source }
-    // Frames are sent as they arrive.
+    // No frame is ever due, because frames are sent as they arrive.
     var nextDue: MediaTime? { nil }
     func produce(over connection: RobotConnection, now: MediaTime) {}
 
@@ -173,7 +175,8 @@ private final class EncodedFeed: PeerFeed, @unchecked Sendable {
         if track.mid == sections.video { source.wantKeyframe() }
     }
 
-    // Earlier frames were dropped, and the receiver cannot request a keyframe before the first packet has arrived.
+    // Requests a keyframe, because earlier frames were dropped and the receiver cannot request one before the first
+    // packet has arrived.
     func connected() { if sections.video != nil { source.wantKeyframe() } }
 
     func send(_ frame: EncodedFrame, now: MediaTime) {

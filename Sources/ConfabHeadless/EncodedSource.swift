@@ -14,6 +14,7 @@ public final class EncodedSource: VideoSource {
     /// The maximum numbers of frames, and of their bytes, that are kept for the first reader: two seconds of video.
     private static let (maxKept, maxKeptBytes) = (64, 1 << 20)
 
+    /// A reader of the source, and whether it needs a keyframe.
     private struct Reader {
         let frames: AsyncStream<EncodedFrame>.Continuation
         /// Whether frames are dropped until the next keyframe, because the reader missed an earlier frame.
@@ -22,10 +23,11 @@ public final class EncodedSource: VideoSource {
         var asksAt: Duration?
     }
 
-    /// How long to wait for space before requesting another keyframe, in frame time. Otherwise a reader that has
-    /// stopped would turn each frame into a keyframe, for everyone.
+    /// How long to wait, in frame time, before requesting another keyframe for a reader that had no space for the
+    /// last one. Otherwise a reader that has stopped would turn each frame into a keyframe, for everyone.
     private static let pause = Duration.seconds(1)
 
+    /// The state that the lock protects.
     private struct State {
         var readers: [Int: Reader] = [:]
         var count = 0
@@ -83,7 +85,8 @@ public final class EncodedSource: VideoSource {
         return stream
     }
 
-    /// Whether anybody reads the next frame, or whether it is kept for the first reader. Otherwise it need not be copied.
+    /// Whether a reader needs the next frame, or it is kept for the first reader. If neither is the case, the frame
+    /// need not be copied.
     func wants(isKeyframe: Bool) -> Bool {
         state.withLock { state in
             if !state.readers.isEmpty { return true }

@@ -18,6 +18,7 @@ import Synchronization
 /// The engine connects over UDP, without STUN and TURN: the other peer must be reachable directly, as a server is, or
 /// must be able to reach this host.
 public final class FileEngine: MediaEngine {
+    /// A weak reference to the thread that the engine's connections share.
     private struct Shared {
         weak var thread: PeerThread?
     }

@@ -9,6 +9,7 @@ import Synchronization
 /// If a video and an audio file are about equally long, each repetition starts them together. Otherwise each repeats
 /// separately.
 public final class FileMedia: PeerMedia {
+    /// The state that the lock protects.
     private struct State {
         var isAudioOn = true
         var isVideoOn = true
@@ -151,7 +152,7 @@ private final class FileFeed: PeerFeed {
     }
 
     func keyframeWanted(of track: RobotTrack) { player.keyframeWanted(of: track) }
-    // Playback begins with a keyframe, and has one in each repetition.
+    // Nothing to do: playback begins with a keyframe, and each repetition contains one.
     func connected() {}
     func end() { file.ended(self) }
 }

@@ -27,7 +27,7 @@ struct FrameReceiver {
         return order.take(ordered, at: packet.at).map { count($0) }
     }
 
-    /// Returns the frames of the packets that are still waiting. Called at the end.
+    /// Returns the frames of the packets that are still waiting. Must be called when the stream has ended.
     mutating func finish(at now: MediaTime) -> [EncodedFrame] { order.finish(at: now).map { count($0) } }
 
     private static func payload(of packet: RobotPacket, _ codec: Codec) -> [UInt8]? {

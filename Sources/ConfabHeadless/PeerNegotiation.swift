@@ -146,7 +146,8 @@ extension RobotPeer: RobotHandler {
         case .connected:
             tell(.connected)
             source.connected()
-        // Before the first connection, this means that DTLS completed before a path was nominated.
+        // Before the first connection, this state only means that DTLS completed before a path was nominated, so do
+        // not report it.
         case .disconnected: if state != .connecting { tell(.disconnected) }
         case .failed(let failure):
             onFailure(failure)

@@ -28,7 +28,7 @@ struct PeerTransceiver {
         let wanted = setup.layers.map(\.rid).filter(existing.contains)
         rids = wanted.count > 1 ? wanted : []
         let sends = setup.direction == .sendOnly || setup.direction == .sendAndReceive
-        // SSRC 0 means none in RTCP.
+        // Do not use SSRC 0, which means "none" in RTCP.
         let numbers = (1...2).map { _ in UInt32.random(in: 1...UInt32.max, using: &connection.random) }
         source =
             sends && rids.isEmpty

@@ -25,7 +25,7 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
     var offered: [String] = []
     /// The remote offer to answer.
     var remoteOffer: String?
-    /// The received media of each section, by mid.
+    /// The received media of each section, keyed by mid.
     var arrivals: [String: PeerArrival] = [:]
     var state = PeerState.new
     /// The prefix of this side's mids, which makes them different from those of the other peer.
@@ -51,7 +51,8 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
         (self.connection, self.onFailure) = (connection, onFailure)
         self.thread = Mutex(thread)
         (events, event) = AsyncStream.makeStream(of: PeerEvent.self)
-        // The loop has only the host's IPv4 addresses. Over IPv6, this side has to find the other peer.
+        // The loop has only the host's IPv4 addresses, so there are no candidates over IPv6. This side then has to
+        // find the other peer.
         candidates = connection.reachesIPv4 ? thread.loop.hostCandidates(of: connection) : []
         midPrefix = String(UInt16.random(in: 0...UInt16.max, using: &connection.random), radix: 36) + "-"
         connection.fullCandidates = candidates
@@ -187,7 +188,7 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
         _ = try? await onThread { [self] thread in connection.add(candidate: text, now: thread.loop.now) }
     }
 
-    // The engine uses neither STUN nor TURN.
+    // Does nothing, because the engine uses neither STUN nor TURN.
     func setServers(_ servers: [PeerConfiguration.Server], relayOnly: Bool) async {}
 
     // MARK: Receiving

@@ -8,8 +8,8 @@ import UIKit
 public protocol SurfaceSource: VideoSource {
     /// Creates a surface that shows the video.
     ///
-    /// - Parameter inBackground: whether it must also show the video while the app is in the background, in Picture in
-    ///   Picture.
+    /// - Parameter inBackground: whether the surface must also show the video while the app is in the background, in
+    ///   Picture in Picture.
     @MainActor func makeSurface(inBackground: Bool) -> any VideoSurface
 }
 

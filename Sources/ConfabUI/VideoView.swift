@@ -11,7 +11,7 @@ import UIKit
 /// VideoView(model.own, mirrored: true)
 /// ```
 ///
-/// Without a source, or with one that cannot be shown in a view, it is black.
+/// Without a source, or with one that cannot be shown in a view, the view is black.
 public struct VideoView: View {
     private let source: (any VideoSource)?
     private let fit: VideoFit
@@ -68,7 +68,7 @@ struct SurfaceHost: UIViewRepresentable {
 }
 
 /// A UIKit view that shows one source, like ``VideoView`` in SwiftUI. Without a source, or with one that cannot be
-/// shown in a view, it shows nothing.
+/// shown in a view, the view is empty.
 public final class SurfaceContainer: UIView {
     /// How the video fills the view.
     public var fit = VideoFit.fill { didSet { surface?.fit = fit } }

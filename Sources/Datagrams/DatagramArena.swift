@@ -7,6 +7,7 @@ import RTC
 ///
 /// The arena is a class, so its owner can store it in a `let` and avoids an exclusivity check for each packet.
 package final class DatagramArena {
+    /// One or more datagrams with the same path, which are passed to the kernel as one message.
     package struct Message {
         package var path: Path
         package var offset: Int

@@ -23,6 +23,7 @@ package protocol DatagramIO: AnyObject {
         _ socket: DatagramSocket,
         _ body: (UnsafeMutableRawBufferPointer, TransportAddress, _ arrivedAt: MediaTime) -> Void
     ) -> Int
+    /// The maximum number of messages in a batch.
     var burst: Int { get }
     /// Sends all datagrams. Waits briefly if a socket is full. Datagrams that still do not fit into its buffer are
     /// lost, as in any full network queue.

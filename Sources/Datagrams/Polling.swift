@@ -12,6 +12,7 @@ package protocol Poller: AnyObject {
 }
 
 #if os(Linux)
+/// A poller that uses Linux's epoll(7).
 package final class EpollPoller: Poller {
     private let descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
     private var events = [epoll_event](repeating: epoll_event(), count: 256)

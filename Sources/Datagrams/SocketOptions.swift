@@ -13,7 +13,7 @@ package enum SocketOptions {
     /// kernel, where the delay cannot be measured and outdated packets cannot be dropped.
     private static let unsentBuffer: Int32 = 16 << 10
 
-    /// The option of TCP that limits the bytes which wait in the kernel, beyond what is on its way.
+    /// The TCP option that limits how many bytes wait in the kernel, in addition to those that are on their way.
     package static let unsentLimit: Int32 = TCP_NOTSENT_LOWAT
 
     package static func makeNonBlocking(_ descriptor: Int32) {
@@ -35,7 +35,7 @@ package enum SocketOptions {
         set(descriptor, SOL_SOCKET, SO_RCVBUF, datagramBuffer)
         set(descriptor, SOL_SOCKET, SO_SNDBUF, datagramBuffer)
         #if os(Linux)
-        // Exceed the system's limit, which works only if the process has the privilege.
+        // Try to exceed the system's limit, which works only if the process has the privilege.
         set(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, datagramBuffer)
         set(descriptor, SOL_SOCKET, SO_SNDBUFFORCE, datagramBuffer)
         confab_ignore_path_mtu(descriptor, address.isIPv4 ? 0 : 1)

@@ -54,7 +54,8 @@ package func transmit(_ count: Int, over sender: some MessageSending, _ waiting:
             continue
         }
         if isFull(error), waiting.wait(for: sender) { continue }
-        // Other messages may succeed, because they are shorter or have other addresses.
+        // Continue with the next message. Other messages may succeed, because they are shorter or have other
+        // addresses.
         let segments = sender.segments(of: next)
         if segments > 1, [EMSGSIZE, EINVAL, EIO].contains(error) {
             lost += transmitSegments(segments, of: next, over: sender, &waiting)

@@ -6,7 +6,7 @@ struct Counters: Equatable {
     var lost: Int64 = 0
     var packets: UInt64 = 0
     var bytes: UInt64 = 0
-    /// In milliseconds since 1970.
+    /// When the counters were read, in milliseconds since 1970.
     var time = Date().milliseconds
 }
 
@@ -18,7 +18,7 @@ extension [Statistic] {
     /// Returns the sum over layers and subscribers; nil if nothing of this kind is sent or received.
     func sum(_ kind: TrackKind) -> Counters? {
         let ours = filter { $0.kind == kind }
-        // A pair of transceivers has both kinds, even for a stream with only one.
+        // Ignore a kind without packets: a pair of transceivers has both kinds, even for a stream with only one.
         guard ours.contains(where: { $0.packets > 0 }) else { return nil }
         return ours.reduce(into: Counters()) { sum, statistic in
             sum.lost &+= statistic.packetsLost

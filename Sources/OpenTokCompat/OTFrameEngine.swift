@@ -1,8 +1,8 @@
 import Confab
 import Foundation
 
-// Features that OpenTok's SDK has itself, and that a media engine may provide here. An engine without them does not
-// conform.
+// Features that OpenTok's SDK has itself, and that a media engine may provide here. An engine without such a feature
+// does not conform to its protocol.
 
 /// A media engine that sends the frames of an ``OTVideoCapture``.
 ///
@@ -18,7 +18,7 @@ public protocol OTFrameEngine: MediaEngine {
     func makeFrameMedia(isScreen: Bool, withMicrophone: Bool) async throws(ConfabError) -> any OTFrameMedia
 }
 
-/// Media whose video consists of the frames passed to it, on any thread. It copies the data that it keeps.
+/// Media whose video consists of the frames passed to it, on any thread. The media copies the data that it keeps.
 public protocol OTFrameMedia: LocalMedia {
     /// Sends a frame.
     func send(_ frame: OTVideoFrame)
@@ -52,7 +52,7 @@ extension ConfabError {
     private let capturer: any OTVideoCapture
     private let isScreen: Bool
     private let withMicrophone: Bool
-    /// Capturers may hold it weakly.
+    /// Receives the capturer's frames. Held here, because the capturer may hold it weakly.
     private var consumer: FrameConsumer?
 
     init(_ capturer: any OTVideoCapture, isScreen: Bool, withMicrophone: Bool) {
@@ -83,6 +83,7 @@ extension ConfabError {
     }
 }
 
+/// Sends the frames of a capturer.
 private final class FrameConsumer: OTVideoCaptureConsumer, Sendable {
     private let media: any OTFrameMedia
 

@@ -18,12 +18,13 @@ import Foundation
     /// The name of the stream; nil if there is none.
     public let name: String?
     /// What the video shows. Set it before publishing. For a screen without a ``videoCapture``, the media engine
-    /// captures it.
+    /// captures the screen.
     public var videoType = OTPublisherKitVideoType.camera
     /// The capturer that provides the frames instead of a camera. Set it before publishing; nil for the camera of the
     /// media engine, which has no object of this type. A capturer requires an ``OTFrameEngine``.
     public var videoCapture: (any OTVideoCapture)?
-    /// Receives no frames: publishing with it reports error 1610, but continues.
+    /// Not supported: it receives no frames. If it is set, the publisher reports error 1610 to its delegate when
+    /// video is published, and continues to publish.
     public var videoRender: (any OTVideoRender)?
     /// Has no effect: the server decides whether to stop the video of subscribers whose network cannot carry it.
     public var audioFallbackEnabled = true
@@ -167,7 +168,7 @@ import Foundation
         case .videoWarning(false): delegate?.publisherVideoDisableWarningLifted(self)
         case .videoStopped: delegate?.publisherVideoDisabled(self, reason: .qualityChanged)
         case .videoResumed: delegate?.publisherVideoEnabled(self, reason: .qualityChanged)
-        // The end of the events follows.
+        // `ended` needs no handling here, because the end of the events follows.
         case .ended, .quality, .layersWanted: break
         }
     }

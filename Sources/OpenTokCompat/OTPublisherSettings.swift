@@ -1,8 +1,8 @@
 import Confab
 import Foundation
 
-/// Settings of a publisher without a camera. A setting that is documented to have no effect is decided by the media
-/// engine or the server.
+/// Settings of a publisher without a camera. If a setting is documented to have no effect, its value is chosen by the
+/// media engine or the server.
 @preconcurrency @MainActor open class OTPublisherKitSettings: NSObject {
     /// The name of the stream, at most 256 bytes; nil for none.
     public var name: String?

@@ -17,7 +17,7 @@ import Foundation
     let settings: OTSessionSettings
     /// The SDK's session; nil before the first attempt to connect and after the end.
     var live: Session?
-    /// Runs from `connect` to the end of the session.
+    /// The task that runs from `connect` to the end of the session.
     var life: Task<Void, Never>?
     private var watching: Task<Void, Never>?
     var isConnected = false
@@ -55,7 +55,7 @@ import Foundation
         if let live { Task { await live.disconnect() } }
     }
 
-    /// The streams of the other clients, by their ids.
+    /// The streams of the other clients, keyed by their ids.
     public var streams: [String: OTStream] {
         Dictionary(uniqueKeysWithValues: streamsByID.values.map { ($0.streamId, $0) })
     }
@@ -106,7 +106,7 @@ import Foundation
                     self?.connected(session)
                     await Self.live(events) { [weak self] in self }
                 } else {
-                    // In a task that is not cancelled.
+                    // Disconnect in a separate task, because this one may be cancelled.
                     Task { await session.disconnect() }
                     self?.neverConnected(Task.isCancelled ? nil : failure)
                 }
@@ -114,7 +114,7 @@ import Foundation
         }
     }
 
-    /// Handles events until the session has ended, without holding the session's object.
+    /// Handles events until the session has ended, without keeping the session's object alive.
     private static func live(_ first: Events<Session.Event>.Iterator, _ session: () -> OTSession?) async {
         var events = first
         while true {

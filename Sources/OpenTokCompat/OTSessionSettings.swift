@@ -41,17 +41,17 @@ import Foundation
 
 /// Which ICE servers to use.
 public enum OTSessionICEIncludeServers: Int32, Sendable {
-    /// Those of the server and of the application.
+    /// The ICE servers of the server and of the application.
     case all
-    /// Only those of the application.
+    /// Only the ICE servers of the application.
     case custom
 }
 
 /// Which paths media may take.
 public enum OTSessionICETransportPolicy: Int32, Sendable {
-    /// Any.
+    /// Any path.
     case all
-    /// Only through TURN.
+    /// Only paths through TURN.
     case relay
 }
 

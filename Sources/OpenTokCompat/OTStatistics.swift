@@ -90,15 +90,15 @@ extension OTSubscriberKitRtcStatsReportDelegate {
 
 /// Counters of the video that a publisher has sent.
 public final class OTPublisherKitVideoNetworkStats: NSObject, Sendable {
-    /// Always empty: these are the sums for all subscribers.
+    /// Always empty, because the counters are sums for all subscribers.
     public let connectionId = ""
-    /// Always empty: these are the sums for all subscribers.
+    /// Always empty, because the counters are sums for all subscribers.
     public let subscriberId = ""
-    /// Packets that did not arrive.
+    /// The number of packets that did not arrive.
     public let videoPacketsLost: Int64
-    /// RTP packets since the beginning.
+    /// The number of RTP packets since the beginning.
     public let videoPacketsSent: Int64
-    /// Payload bytes.
+    /// The number of payload bytes.
     public let videoBytesSent: Int64
     /// When the counters were read, in milliseconds since 1970.
     public let timestamp: Double
@@ -113,15 +113,15 @@ public final class OTPublisherKitVideoNetworkStats: NSObject, Sendable {
 
 /// Counters of the audio that a publisher has sent.
 public final class OTPublisherKitAudioNetworkStats: NSObject, Sendable {
-    /// Always empty: these are the sums for all subscribers.
+    /// Always empty, because the counters are sums for all subscribers.
     public let connectionId = ""
-    /// Always empty: these are the sums for all subscribers.
+    /// Always empty, because the counters are sums for all subscribers.
     public let subscriberId = ""
-    /// Packets that did not arrive.
+    /// The number of packets that did not arrive.
     public let audioPacketsLost: Int64
-    /// RTP packets since the beginning.
+    /// The number of RTP packets since the beginning.
     public let audioPacketsSent: Int64
-    /// Payload bytes.
+    /// The number of payload bytes.
     public let audioBytesSent: Int64
     /// When the counters were read, in milliseconds since 1970.
     public let timestamp: Double
@@ -136,11 +136,11 @@ public final class OTPublisherKitAudioNetworkStats: NSObject, Sendable {
 
 /// Counters of the video that a subscriber has received.
 public final class OTSubscriberKitVideoNetworkStats: NSObject, Sendable {
-    /// Packets that did not arrive.
+    /// The number of packets that did not arrive.
     public let videoPacketsLost: UInt64
-    /// RTP packets since the beginning.
+    /// The number of RTP packets since the beginning.
     public let videoPacketsReceived: UInt64
-    /// Payload bytes.
+    /// The number of payload bytes.
     public let videoBytesReceived: UInt64
     /// When the counters were read, in milliseconds since 1970.
     public let timestamp: Double
@@ -153,11 +153,11 @@ public final class OTSubscriberKitVideoNetworkStats: NSObject, Sendable {
 
 /// Counters of the audio that a subscriber has received.
 public final class OTSubscriberKitAudioNetworkStats: NSObject, Sendable {
-    /// Packets that did not arrive.
+    /// The number of packets that did not arrive.
     public let audioPacketsLost: UInt64
-    /// RTP packets since the beginning.
+    /// The number of RTP packets since the beginning.
     public let audioPacketsReceived: UInt64
-    /// Payload bytes.
+    /// The number of payload bytes.
     public let audioBytesReceived: UInt64
     /// When the counters were read, in milliseconds since 1970.
     public let timestamp: Double

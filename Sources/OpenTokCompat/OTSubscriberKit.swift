@@ -15,7 +15,8 @@ import Foundation
     public weak var captionsDelegate: (any OTSubscriberKitCaptionsDelegate)?
     /// Has no effect: captions are not supported.
     public var subscribeToCaptions = false
-    /// Receives no frames: receiving video with it reports error 1600, but continues.
+    /// Not supported: it receives no frames. If it is set, the subscriber reports error 1600 to its delegate when
+    /// video arrives, and continues to receive.
     public var videoRender: (any OTVideoRender)?
     /// The received stream.
     public let stream: OTStream?
@@ -91,7 +92,8 @@ import Foundation
     }
 
     private final func prefer() {
-        /// The protocol enforces the exact limits. These keep the conversion from trapping.
+        /// Converts a value to a whole number; nil if it is below 1. The upper limit only keeps the conversion from
+        /// trapping, because the protocol enforces the exact limits.
         func whole(_ value: Double) -> Int? { value >= 1 ? Int(min(value, 1_000_000).rounded()) : nil }
         options.frameRate = whole(Double(frameRate))
         options.size = whole(Double(resolution.width)).flatMap { width in
@@ -162,7 +164,8 @@ import Foundation
             isReceiving = true
             if hasPicture { arrived() }
         case .firstFrame:
-            // It may arrive before audio, and so before `connected`. OpenTok reports it afterwards.
+            // The first frame may arrive before the audio, and so before `connected`. OpenTok reports it only after
+            // the connection, so it is then reported later.
             if isReceiving { arrived() }
             hasPicture = true
         case .dropped: delegate?.subscriberDidDisconnect(fromStream: self)
@@ -177,7 +180,7 @@ import Foundation
         case .warning(true): delegate?.subscriberVideoDisableWarning(self)
         case .warning(false): delegate?.subscriberVideoDisableWarningLifted(self)
         case .failed(let error): report(error)
-        // The end of the events follows.
+        // `ended` needs no handling here, because the end of the events follows.
         case .ended, .layer, .quality, .limited, .audioLevel: break
         }
     }

@@ -26,9 +26,9 @@ public enum OTVideoOrientation: Int32, Sendable {
     case up = 1
     /// The first row is at the bottom.
     case down = 2
-    /// Turned to the left.
+    /// The frame is turned to the left.
     case left = 3
-    /// Turned to the right.
+    /// The frame is turned to the right.
     case right = 4
 }
 
@@ -103,7 +103,7 @@ open class OTVideoFrame: NSObject {
     /// Removes the addresses of the planes.
     public func clearPlanes() { planes = .empty }
 
-    /// The bytes of a plane, which may be changed: 0 for brightness in I420 and NV12.
+    /// Returns the bytes of a plane, which may be changed. Plane 0 is the brightness in I420 and NV12.
     ///
     /// - Precondition: the frame has this plane. As in OpenTok the result is not optional; ``planes`` has the number of planes.
     public func getPlaneBinaryData(_ planeIndex: Int32) -> UnsafeMutablePointer<UInt8> {
@@ -114,13 +114,13 @@ open class OTVideoFrame: NSObject {
         return plane.assumingMemoryBound(to: UInt8.self)
     }
 
-    /// The bytes of a row of a plane; 0 if the format does not tell it.
+    /// Returns the number of bytes in a row of a plane; 0 if the format does not specify it.
     public func getPlaneStride(_ planeIndex: Int32) -> Int32 {
         guard let rows = format?.bytesPerRow, planeIndex >= 0, planeIndex < rows.count else { return 0 }
         return (rows[Int(planeIndex)] as? NSNumber).map { Int32(clamping: $0.intValue) } ?? 0
     }
 
-    /// Always reports 1011: frames travel without metadata.
+    /// Always reports error 1011, because frame metadata is not supported.
     public func setMetadata(_ data: Data, error: UnsafeMutablePointer<OTError?>?) {
         error?.pointee = OTError(
             .nullOrInvalidParameter, "Frame metadata is not supported. Send a signal, or put the data into the image.")
@@ -139,8 +139,8 @@ public protocol OTVideoCaptureConsumer: AnyObject {
     ) -> Bool
 }
 
-/// A source of frames that the application implements. A publisher calls it on the main thread. It requires an
-/// ``OTFrameEngine``.
+/// A source of frames that the application implements. A publisher calls its methods on the main thread. A source
+/// requires an ``OTFrameEngine``.
 public protocol OTVideoCapture: AnyObject {
     /// Receives the frames; nil while nothing is published.
     var videoCaptureConsumer: (any OTVideoCaptureConsumer)? { get set }

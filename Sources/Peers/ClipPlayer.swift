@@ -16,7 +16,8 @@ package final class ClipPlayer: RobotSource {
         package init(audio: UInt32? = nil, video: UInt32? = nil) { (self.audio, self.video) = (audio, video) }
     }
 
-    /// Called with each video frame of the largest layer when it is sent, and with the time at which it was due.
+    /// Called with each video frame of the largest layer when it is sent, and with the time at which the frame was
+    /// due.
     package var onFrame: ((_ frame: UnsafeRawBufferPointer, _ isKeyframe: Bool, _ at: MediaTime) -> Void)?
     /// The sections to play in; nil to play over the first track of each kind.
     package var sections: Sections?

@@ -70,7 +70,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
         #endif
         arena = DatagramArena(joins: io.joins)
         poller.add(inbox.wakeDescriptor, tag: Self.wakeTag)
-        // The thread retains the loop until it is stopped.
+        // The thread retains the loop until the loop is stopped.
         Thread.detachNewThread { [self] in
             #if os(Linux)
             if yields { confab_give_way() }
@@ -236,6 +236,7 @@ public struct RobotError: Error, CustomStringConvertible, Sendable {
 
 /// The work that other threads have scheduled on a loop.
 final class RobotInbox: Sendable {
+    /// The state that the lock protects.
     private struct State {
         var requests: [@Sendable () -> Void] = []
         var isOver = false

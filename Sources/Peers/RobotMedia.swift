@@ -166,6 +166,7 @@ public final class RobotTrack {
 
 /// The most recent packets of a track, in preallocated memory.
 final class RobotHistory {
+    /// A stored packet, before encryption.
     struct Packet {
         var sequence: UInt16
         var timestamp: UInt32
@@ -173,6 +174,7 @@ final class RobotHistory {
         var payload: UnsafeRawBufferPointer
     }
 
+    /// The header fields of one stored packet; its payload is in `memory`.
     private struct Slot {
         var sequence: UInt16 = 0
         var timestamp: UInt32 = 0

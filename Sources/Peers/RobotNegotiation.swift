@@ -44,7 +44,8 @@ extension RobotConnection {
     /// Withdraws an offer that has no answer yet, because the remote side's own offer is the valid one (RFC 8829 §4.1.10.2).
     package func rollback() {
         (negotiation.pending, negotiation.credentials) = (nil, nil)
-        // The remote side's offer determines the roles of a transport that no description has set up yet.
+        // Discard a transport that no description has set up yet, because the remote side's offer determines its
+        // roles.
         if negotiation.remote == nil { (transport, isLite) = (nil, false) }
     }
 
@@ -144,7 +145,8 @@ extension RobotConnection {
         settle(now)
     }
 
-    // RFC 8842 §3.1 requires a new DTLS association, which this connection cannot have.
+    // The error for a changed certificate. RFC 8842 §3.1 then requires a new DTLS association, which this connection
+    // cannot have.
     private static let otherCertificate = SDPError(
         .unsupported, "The DTLS certificate changed. Open a new connection instead.")
 
@@ -190,7 +192,7 @@ extension RobotConnection {
         apply(negotiated.media)
         settle(now)
         guard isClient else { return negotiated.answer }
-        // This side is a full ICE agent and the DTLS client.
+        // Correct the answer: this side is a full ICE agent and the DTLS client.
         var answer = try SessionDescription(parsing: negotiated.answer)
         answer.isICELite = false
         for index in answer.sections.indices where answer.sections[index].transport.setup != nil {

@@ -31,7 +31,8 @@ extension RobotConnection {
             guard let track = tracks.first(where: { $0.ssrc == block.ssrc }) else { continue }
             track.lastReport = block
             guard block.lastSenderReport != 0 else { continue }
-            // RFC 3550 §6.4.1. A negative result comes from a rounded delay.
+            // Compute the round-trip time (RFC 3550 §6.4.1). A negative result comes from a rounded delay and counts
+            // as zero.
             let passed = Int32(bitPattern: arrived &- block.lastSenderReport &- block.delaySinceLastSenderReport)
             track.roundTripTime = MediaInterval(ntpShort: UInt32(max(passed, 0)))
         }

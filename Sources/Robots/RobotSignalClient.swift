@@ -78,7 +78,8 @@ final class RobotSignalClient: ChannelInboundHandler, @unchecked Sendable {
                 }
             }
         )
-        // A server that rejects the client may send its error in the same packet as the 101 response.
+        // Keep the bytes after the 101 response, because a server that rejects the client may send its error in the
+        // same packet.
         configuration.leftOverBytesStrategy = .forwardBytes
         return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(configuration: configuration)
             .map { channel }

@@ -14,7 +14,7 @@ struct ActiveSpeaker: Sendable {
     /// The weight of each new packet in the moving average, chosen for 50 packets a second.
     private static let weight = 0.05
 
-    /// The smoothed loudness of a stream.
+    /// The loudness of one stream, as a moving average.
     private struct Voice: Sendable {
         var loudness = 0.0
         var lastPacketAt = MediaTime(nanoseconds: 0)

@@ -1,7 +1,7 @@
 import RTC
 
-/// Tracks whether a measured bitrate has reached its limit. After that, it counts as full until the bitrate is clearly
-/// lower, so that new publishers and subscribers are not accepted and refused in turn.
+/// Tracks whether a measured bitrate has reached its limit. The session or server then counts as full until the
+/// bitrate is clearly lower, so that new publishers and subscribers are not alternately accepted and refused.
 struct Capacity: Equatable, Sendable {
     /// The time between measurements.
     static let interval = MediaInterval.seconds(1)
@@ -21,8 +21,8 @@ struct Capacity: Equatable, Sendable {
 
 /// The bitrates that the router sends, measured against the limits of each session and of the server.
 struct CapacityMeter: Sendable {
-    /// The overhead of each packet that tracks do not count: the headers of IPv4, UDP, RTP with extensions, and the
-    /// SRTP tag.
+    /// The bytes of each packet that the tracks' counters do not include: the headers of IPv4, UDP, RTP with
+    /// extensions, and the SRTP tag.
     static let overhead: UInt32 = 64
 
     /// The capacity of all sessions together.
@@ -41,7 +41,7 @@ extension Router {
     public func hasConnection(_ client: Key, _ side: Side) -> Bool { peer(client, side) != nil }
 
     /// Measures the bitrates of the latest interval, and reports which sessions have become full or accept traffic
-    /// again. While the server is full, every session is.
+    /// again. While the server is full, every session is reported as full.
     func updateCapacity(now: MediaTime) {
         guard settings.sessionBitrate != nil || settings.totalBitrate != nil else { return }
         guard let measuredAt = capacity.measuredAt else { return capacity.measuredAt = now }
@@ -78,9 +78,11 @@ extension Router {
 
     private func reportCapacity(_ present: Set<String>) {
         let full = present.filter { capacity.total.isFull || capacity.sessions[$0]?.isFull ?? false }
-        // A session without streams is freed as soon as the server is.
+        // A session that has no streams now is not measured. Report it as no longer full as soon as the server as a
+        // whole is not full.
         let former = capacity.reported
-        // Report it each time, because a session that ended and started again has not received the earlier report.
+        // Report every full session after each measurement, because a session that ended and started again has not
+        // received the earlier report.
         for session in full.sorted() { events.append(.full(session: session, true)) }
         let freed = former.subtracting(full).filter { present.contains($0) || !capacity.total.isFull }
         for session in freed.sorted() { events.append(.full(session: session, false)) }

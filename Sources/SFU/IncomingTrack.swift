@@ -7,23 +7,25 @@ final class IncomingTrack {
     let mid: String
     let kind: MediaKind
     private(set) var codecs: [Codec] = []
-    /// The index into `codecs` by payload type; -1 if there is no codec. A table, because it is read for every packet.
+    /// Maps each payload type to an index in `codecs`; -1 if there is no codec. This is a table because it is read
+    /// for every packet.
     private var codecByPayloadType = [Int8](repeating: -1, count: 128)
-    /// The payload type of the original packets, by RTX payload type; 255 if there is none.
+    /// Maps each RTX payload type to the payload type of the packets that it retransmits; 255 for all other payload
+    /// types.
     private var repairedByPayloadType = [UInt8](repeating: 255, count: 128)
     var extensions: [HeaderExtension: UInt8] = [:]
     /// One bit per header extension id that is forwarded to subscribers. Ids of 63 and above share the highest bit.
     private(set) var forwardedExtensions: UInt64 = 0
     var audioLevelID: UInt8 = 0
-    /// The loudness of the audio, and whether it is among the loudest of a large session.
+    /// The loudness of the audio, and whether the audio is forwarded. In a large session only the loudest is.
     var voice = Voice()
     /// Whether the publisher answers NACKs (RFC 4585).
     private(set) var supportsNACK = false
     /// Whether keyframes are requested with PLI. If false, FIR is used.
     private(set) var supportsPLI = true
-    /// Whether feedback may be sent without a report before it (RFC 5506).
+    /// Whether feedback may be sent without a preceding receiver report (reduced-size RTCP, RFC 5506).
     private(set) var hasReducedSizeRTCP = false
-    /// Whether the description names the encodings (simulcast).
+    /// Whether the description lists the encodings by their RIDs (simulcast).
     private(set) var hasRIDs = false
     var clockRate: UInt32 { kind == .audio ? 48_000 : 90_000 }
     private(set) var encodings: [IncomingEncoding] = []
@@ -52,7 +54,7 @@ final class IncomingTrack {
 
     /// Applies the negotiated parameters. Must be called after each offer.
     func update(_ media: NegotiatedMedia) {
-        // Pending packets refer to the previous codecs by index.
+        // Drop the pending packets, because they refer to the previous codecs by index.
         if codecs != media.codecs { for encoding in encodings { encoding.forgetPending() } }
         codecs = media.codecs
         codecByPayloadType = .init(repeating: -1, count: 128)
@@ -79,8 +81,8 @@ final class IncomingTrack {
         return index < 0 ? nil : Int(index)
     }
 
-    /// Whether this header extension may be forwarded to subscribers. Ids of 63 and above share one bit, so the result can be
-    /// true for an extension that is not forwarded. This only costs time.
+    /// Whether this header extension may be forwarded to subscribers. Ids of 63 and above share one bit, so the
+    /// result can be true for an extension that is not forwarded. Such a false positive only costs time.
     func forwardsExtension(_ extensionID: UInt8) -> Bool {
         forwardedExtensions >> UInt64(min(extensionID, 63)) & 1 == 1
     }
@@ -112,7 +114,7 @@ final class IncomingTrack {
     func remove(_ subscriber: OutgoingTrack) {
         guard let index = subscribers.firstIndex(where: { $0 === subscriber }) else { return }
         subscribers.remove(at: index)
-        // The subscribers after this one move up.
+        // The later subscribers move up by one position, so adjust the passes that continue at one of them.
         for encoding in encodings where index < encoding.pass?.subscriber ?? 0 { encoding.pass?.subscriber -= 1 }
         needsSelection = true
     }
@@ -138,7 +140,7 @@ final class IncomingEncoding {
     var arrivedAudio = ArrivedAudio()
     /// The packets that arrived since the previous flush, in order of arrival.
     var pending: [PendingPacket] = []
-    /// When the first of the pending packets arrived; nil once it was forwarded to a subscriber.
+    /// When the first of the pending packets arrived; nil once that packet was forwarded to a subscriber.
     var waitingSince: MediaTime?
     /// How far the pending packets were forwarded, if the previous flush ended before all subscribers had received
     /// them.
@@ -151,7 +153,7 @@ final class IncomingEncoding {
     /// The most recent sender report from the publisher.
     var report: SourceReport?
     var firSequence: UInt8 = 0
-    /// The numbers of packets and losses when the uplink was last judged.
+    /// The total numbers of packets and losses when the uplink was last judged.
     var judgedPackets: Int64 = 0
     var judgedLosses: Int64 = 0
 
@@ -161,8 +163,9 @@ final class IncomingEncoding {
         var subscriber = 0
     }
 
-    /// The maximum number of pending packets. Normally these are the packets of one read, at most 64. While flushes
-    /// cannot keep up, further packets are dropped. The history has room for this number.
+    /// The maximum number of pending packets. Normally only the packets of one read from the socket are pending, at
+    /// most 64. If flushes cannot keep up, packets beyond this maximum are dropped. The history has room for this
+    /// number.
     static let maxPending = PacketHistory.capacity / 2
 
     /// How long an encoding may be silent before no more keyframes are requested from it.
@@ -181,7 +184,7 @@ final class IncomingEncoding {
         arrivedAudio = ArrivedAudio()
         history = nil
         report = nil
-        // Pending packets carry the extended sequence numbers of the previous SSRC.
+        // Drop the pending packets, because they carry the extended sequence numbers of the previous SSRC.
         forgetPending()
         for subscriber in track.subscribers where subscriber.encoding === self { subscriber.pauseForwarding() }
     }
@@ -226,13 +229,13 @@ struct PendingPacket {
     /// The packet's header extensions that are forwarded.
     var extensions = ForwardedExtensions.none
 
-    /// The value of `temporalLayer` for a packet that states none.
+    /// The value of `temporalLayer` for a packet without a temporal layer.
     static let noLayer: UInt8 = 255
 
     var payload: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[packet.payloadRange]) }
 
-    /// Writes one subscriber's picture ids into the payload, over those of the previous subscriber. This is done in place,
-    /// because the router owns the buffer and because a contiguous payload can be encrypted in one call.
+    /// Writes one subscriber's picture ids into the payload, replacing those of the previous subscriber. This is done
+    /// in place, because the router owns the buffer and because a contiguous payload can be encrypted in one call.
     @inline(__always)
     func renumber(_ numbers: RTPRewriter.Numbers) { renumber(picture: numbers.picture, layerZero: numbers.layerZero) }
 

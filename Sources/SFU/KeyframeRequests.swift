@@ -22,9 +22,9 @@ struct KeyframeRequests: Sendable {
     /// Requests a keyframe for a subscriber that cannot start without one.
     mutating func want() { if !isArriving { isWanted = true } }
 
-    /// Handles a subscriber's report that it cannot decode (PLI or FIR, RFC 4585 §6.3.1, RFC 5104 §4.3.1). A report soon
-    /// after a keyframe was sent before that keyframe reached the subscriber. A later one waits until `refreshInterval` has
-    /// passed.
+    /// Handles a subscriber's report that it cannot decode (PLI or FIR, RFC 4585 §6.3.1, RFC 5104 §4.3.1). Ignores a
+    /// report that arrives soon after a keyframe, because the subscriber sent it before that keyframe reached it. A
+    /// later report leads to a request once `refreshInterval` has passed since the keyframe.
     mutating func requestRefresh(now: MediaTime) {
         if let answeredAt, now - answeredAt < Self.shortestInterval { return }
         isRefreshWanted = true

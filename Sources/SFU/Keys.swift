@@ -39,7 +39,7 @@ public enum RouterEvent: Equatable, Sendable {
     case speaking(session: String, stream: Key?)
 }
 
-/// Why a peer connection could not be secured.
+/// The reason why a peer connection has failed.
 public enum PeerFailure: Equatable, Sendable {
     /// The peer's certificate does not match the fingerprint in the peer's description.
     case fingerprint
@@ -63,7 +63,8 @@ public struct LayersWanted: Equatable, Sendable {
     public var payloadType: UInt8?
 }
 
-/// A pause, the end of a pause, another layer or a warning, for one subscription.
+/// A change of the video that one subscription receives: a pause, the end of a pause, another layer, or another
+/// warning or limit.
 public struct SubscriptionChange: Equatable, Sendable {
     /// The stream that the client has subscribed to.
     public var stream: Key

@@ -5,7 +5,7 @@ import RTC
 struct Voice: Equatable, Sendable {
     /// The loudness in decibels above silence: 127 minus the level of RFC 6464.
     var loudness = 0.0
-    /// Whether the audio is forwarded. In small sessions all audio is, in large ones the loudest.
+    /// Whether the audio is forwarded. In small sessions all audio is forwarded, in large ones only the loudest.
     var isForwarded = true
     private var lastPacketAt = MediaTime(nanoseconds: 0)
 
@@ -50,7 +50,7 @@ enum LoudestAudio {
 
     /// Returns whether to forward each voice.
     /// - Parameters:
-    ///   - voices: the voices of one session. Among equally loud ones, earlier ones win.
+    ///   - voices: the voices of one session. Of equally loud voices, the earlier ones are forwarded.
     ///   - limit: the maximum number of forwarded voices.
     static func choose(_ voices: [Voice], limit: Int) -> [Bool] {
         guard voices.count > limit else { return voices.map { _ in true } }
@@ -102,7 +102,7 @@ extension Router {
             }
             crowds = sessions.values.filter { $0.count > settings.loudestStreams }
         }
-        // Tracks that are now muted, or whose session has become small, are no longer limited.
+        // Stop limiting tracks that are now muted or whose session has become small.
         let remaining = Set(crowds.joined().map(ObjectIdentifier.init))
         for track in former where !remaining.contains(ObjectIdentifier(track)) { track.setForwarded(true) }
     }

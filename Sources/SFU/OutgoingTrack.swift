@@ -10,7 +10,8 @@ final class OutgoingTrack {
     var isPaused = false
     /// Whether bursts are paced; see `Router.pace`.
     private(set) var isPaced = false
-    /// The subscriber's ids of the header extensions that the server writes; 0 for none.
+    /// The subscriber's ids of the header extensions that the server writes itself, for a transport-wide sequence
+    /// number or an absolute send time; 0 if the extension is not written.
     private(set) var transportNumberID: UInt8 = 0
     private(set) var sendTimeID: UInt8 = 0
     var temporalFilter = TemporalLayerFilter()
@@ -20,8 +21,8 @@ final class OutgoingTrack {
     let transport: PeerTransport
     /// The peer's congestion control; nil if the client sends no feedback for it.
     private(set) var downlink: Downlink? { didSet { unretainedDownlink = downlink.map(Unmanaged.passUnretained) } }
-    /// The same object, for `addTiming`, which would otherwise retain and release it for each packet. It is valid because
-    /// `downlink` holds it, and both change together.
+    /// The object of `downlink` as an unretained reference, for `addTiming`, which would otherwise retain and release
+    /// it for each packet. The reference is valid because `downlink` holds the object, and both change together.
     private(set) var unretainedDownlink: Unmanaged<Downlink>?
     /// The encoding that is being forwarded. It is replaced by `target` at the target's next keyframe.
     private(set) var encoding: IncomingEncoding?
@@ -46,7 +47,7 @@ final class OutgoingTrack {
     weak var subscription: Subscription?
     var preference = VideoPreference() {
         didSet {
-            // Only the allocation uses the priority, and it reads it every time.
+            // Ignore a change of the priority, because only the allocation uses it, and reads it each time.
             var former = oldValue
             former.priority = preference.priority
             guard preference != former else { return }
@@ -92,7 +93,7 @@ final class OutgoingTrack {
         (self.repairSSRC, self.rewriting, self.repairSequence) = (repairSSRC, rewriting, repair)
     }
 
-    /// Reads a field in each cache line that forwarding needs; see Router.prefetch`.
+    /// Reads a field in each cache line that forwarding needs; see `Router.prefetch`.
     @inline(__always)
     func prefetch() -> UInt64 {
         UInt64(ssrc) &+ UInt64(bitPattern: rewriting.firstSequence) &+ rewriting.prefetch() &+ (encoding == nil ? 0 : 1)
@@ -104,14 +105,16 @@ final class OutgoingTrack {
         extensions = media.extensions
         isWanted = media.direction.sends
         downlink = peer.downlink
-        // Feedback about numbered packets is better than the receiver's own estimate, which needs send times instead.
+        // Number the packets if possible: feedback about numbered packets is better than the receiver's own estimate,
+        // which needs send times instead.
         transportNumberID = downlink == nil ? 0 : ownID(of: .transportWideCC)
         sendTimeID = downlink == nil || transportNumberID != 0 ? 0 : ownID(of: .absSendTime)
         updatePacing()
         if let source { remap(source) }
     }
 
-    /// Updates whether bursts are spread. If the client reports about numbered packets, only those are counted.
+    /// Updates `isPaced`. A track can be paced only if the pacer counts its packets: those with a transport-wide
+    /// sequence number, or all of them if the client sends only REMB.
     func updatePacing() {
         guard kind == .video, let downlink, downlink.isPacing else { return isPaced = false }
         isPaced = transportNumberID != 0 || downlink.control.followsReceiver
@@ -186,7 +189,7 @@ final class OutgoingTrack {
         isPaused = layers == 0
         if isPaused { pauseForwarding() }
         reason = .bandwidth
-        // The selection requests the keyframe with which the video continues.
+        // Select again, because the selection requests the keyframe with which the video continues.
         source?.needsSelection = true
     }
 
@@ -200,13 +203,15 @@ final class OutgoingTrack {
     }
 }
 
-/// A publisher's codec with the subscriber's payload types. These are plain numbers, because each packet needs them.
+/// Maps a publisher's codec to the subscriber's payload types. They are plain numbers rather than optionals, because
+/// they are read for every packet.
 struct MappedCodec: Equatable, Sendable {
     /// The subscriber's payload type; 255 if the subscriber cannot decode the codec.
     var payloadType: UInt8 = 255
     /// The payload type of retransmissions (RTX, RFC 4588); 255 if RTX was not negotiated.
     var repairPayloadType: UInt8 = 255
-    /// Whether the publisher sends redundant audio (RFC 2198) and the subscriber negotiated plain Opus.
+    /// Whether the publisher's redundant audio (RFC 2198) is unwrapped, because the subscriber negotiated only plain
+    /// Opus, or redundant audio with other payload types.
     var isUnwrapped = false
     /// The subscriber's payload type of plain Opus, if the publisher sends redundant audio; 255 if there is none.
     var plainPayloadType: UInt8 = 255
@@ -220,7 +225,8 @@ struct MappedCodec: Equatable, Sendable {
         var ours =
             codecs.first { $0.kind.decodes(theirs.kind) && theirs.kind.decodes($0.kind) }
             ?? codecs.first { $0.kind.decodes(theirs.kind) }
-        // Redundant audio contains the publisher's payload types. A subscriber with others gets plain Opus.
+        // Redundant audio contains the publisher's payload types. A subscriber that negotiated others gets plain
+        // Opus.
         if theirs.kind == .red, ours?.redundantPayloadTypes != theirs.redundantPayloadTypes { ours = nil }
         if theirs.kind == .red {
             let plain = codecs.first { $0.kind == .opus }

@@ -13,13 +13,13 @@ final class PacketHistory {
     /// bytes.
     static let slotSize = 1472
 
-    /// The maximum age of a retransmitted packet, counted from its arrival: about a second after it was sent, even if
-    /// it waited for `WaitingPackets.longest`. An older packet would arrive too late to be shown, and a keyframe is
-    /// needed instead. The limit also keeps a network path that recovers after seconds from filling with outdated
-    /// packets.
+    /// The maximum age of a packet that is retransmitted, counted from its arrival at the server. Even a packet that
+    /// was sent only after `WaitingPackets.longest` can be retransmitted for about a second. An older packet would
+    /// arrive too late to be shown, and a keyframe is needed instead. The limit also keeps a network path that
+    /// recovers after seconds from filling with outdated packets.
     static let maxAge = MediaInterval.milliseconds(1800)
 
-    /// A stored packet and its place in the history.
+    /// The entry of one stored packet; its bytes are in `memory`.
     private struct Slot {
         var sequence = Int64.min
         var storedAt = MediaTime(nanoseconds: 0)

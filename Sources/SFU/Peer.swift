@@ -12,7 +12,7 @@ final class Peer {
     /// The tracks that the client publishes, in the order of the description's media sections.
     var incoming: [IncomingTrack] = []
     var outgoing: [OutgoingTrack] = []
-    /// The encoding that each SSRC belongs to, and whether the SSRC carries retransmissions (RTX).
+    /// Maps each SSRC to the encoding that it belongs to, and to whether it carries retransmissions (RTX).
     private(set) var sources: [UInt32: Source] = [:]
     private(set) var outgoingBySSRC: [UInt32: OutgoingTrack] = [:]
     /// The ids of the header extensions that identify a packet's section and encoding. They are the same in all sections of a
@@ -61,7 +61,7 @@ final class Peer {
     /// One of the client's SSRCs, for feedback about the whole transport.
     var mediaSSRC: UInt32 { sources.keys.first ?? 0 }
 
-    /// The encoding to which an SSRC belongs.
+    /// The encoding that an SSRC belongs to, and whether the SSRC carries the encoding's retransmissions.
     struct Source {
         var encoding: IncomingEncoding
         var isRepair: Bool
@@ -132,7 +132,7 @@ final class Peer {
     /// source.
     func identify(_ packet: RTPPacket, in bytes: UnsafeRawBufferPointer) -> Source? {
         if let known = sources[packet.ssrc] { return known }
-        // libwebrtc probes the bandwidth with SSRC 0 before it sends media.
+        // Ignore SSRC 0, with which libwebrtc probes the bandwidth before it sends media.
         guard packet.ssrc != 0 else { return nil }
         guard let track = section(of: packet, in: bytes) else { return nil }
         let repairedRid = text(repairedRidID, packet, bytes)

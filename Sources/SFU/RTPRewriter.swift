@@ -15,7 +15,8 @@ struct RTPRewriter: Sendable {
     private(set) var lastTimestamp: UInt32
     private(set) var lastPicture: UInt16 = 0
     private(set) var lastLayerZero: UInt8 = 0
-    /// When the packet `lastSequence` arrived from the publisher. It may have been sent later.
+    /// When the packet `lastSequence` arrived from the publisher. If it had to wait, it was sent to the subscriber
+    /// later.
     private(set) var lastArrivedAt: MediaTime?
     /// The minimum timestamp step between two segments, so that no two segments share a timestamp. A frame at 30 fps is 3000
     /// ticks.
@@ -32,7 +33,7 @@ struct RTPRewriter: Sendable {
         lastTimestamp = timestamp
     }
 
-    /// Reads the fields that forwarding needs; see Router.prefetch`.
+    /// Reads the fields that forwarding needs; see `Router.prefetch`.
     @inline(__always)
     func prefetch() -> UInt64 { UInt64(lastTimestamp) &+ UInt64(bitPattern: dropped.last) }
 
@@ -132,7 +133,7 @@ struct RTPRewriter: Sendable {
     }
     func layerZero(_ source: UInt8) -> UInt8 { source &+ layerZeroOffset }
 
-    /// The sequence number, timestamp and VP8 numbers of a rewritten packet.
+    /// The numbers of one packet in this stream.
     struct Numbers: Equatable, Sendable {
         var sequence: Int64
         var timestamp: UInt32

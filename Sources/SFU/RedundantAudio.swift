@@ -44,7 +44,7 @@ enum RedundantAudio {
             let end = start + Int(header & 0x3ff)
             guard end <= payload.count else { return nil }
             if index == count - distance {
-                // An empty block represents a packet that was not encoded.
+                // Ignore an empty block, which represents a packet that was not encoded.
                 guard end > start else { return nil }
                 return Block(
                     payloadType: UInt8(header >> 24 & 0x7f), age: header >> 10 & 0x3fff, range: start..<end)
@@ -61,7 +61,7 @@ struct ArrivedAudio: Sendable {
     private var highest = Int64.min
     /// The timestamp of the newest packet.
     private(set) var timestamp: UInt32 = 0
-    /// Bit n represents the packet that is n older than the newest.
+    /// Bit n is set if the packet whose sequence number is n below the highest has arrived or was recovered.
     private var known: UInt64 = 0
 
     /// Records a packet.
@@ -110,7 +110,8 @@ extension Router {
             else { continue }
             let timestamp = pending.packet.timestamp &- block.age
             let sequence = pending.sequence - Int64(distance)
-            // A sender may omit copies. The copy of a packet that has arrived must not replace the lost one.
+            // A sender may omit copies, so this copy may be of an earlier packet, which has already arrived. It must
+            // not replace the lost one.
             guard block.age > 0, Int32(bitPattern: timestamp &- former) > 0,
                 encoding.pending.count < IncomingEncoding.maxPending, encoding.arrivedAudio.insert(sequence)
             else { continue }

@@ -12,13 +12,14 @@ extension Router {
         guard let downlink = peer.downlink, report.statusCount <= Self.maxStatuses,
             downlink.mayHandle(report.statusCount, now: now), downlink.control.receive(report, now: now)
         else { return }
-        // A video that no longer fits must stop at once, because its queue delays the audio.
+        // Allocate again at the next tick: a video that no longer fits must stop at once, because its queue delays
+        // the audio.
         peer.idleUntil = MediaTime(nanoseconds: .min)
         downlink.allocatedAt = nil
     }
 
-    /// The maximum number of packets in a report, twice as many as are remembered. A report of a few bytes can claim
-    /// far more.
+    /// The maximum number of packets that a report may cover, twice as many as `SentPackets` stores. A report of a
+    /// few bytes can claim to cover far more.
     private static let maxStatuses = 2 * SentPackets.capacity
 
     /// Updates the estimate of the subscriber's connection, and divides it among the subscriber's videos if it is
@@ -40,8 +41,8 @@ extension Router {
         allocate(budget, to: peer, now: now)
     }
 
-    /// Updates whether the queue of a TCP connection is too long. Once it is, it stays so until the queue is half as
-    /// long.
+    /// Updates whether the queue of a TCP connection is too long. Once it is, it counts as too long until it has
+    /// shrunk to half of the limit.
     private func updateQueue(of peer: Peer) {
         guard let path = peer.transport.selectedPath, path.isTCP || peer.isBehind else { return }
         let queued = sink.queuedTime(on: path)
@@ -50,14 +51,15 @@ extension Router {
 
     /// Measures the bitrates that count in the estimate, including the overhead of the link.
     private func measure(_ peer: Peer, _ downlink: Downlink, _ status: CongestionControl.Status, now: MediaTime) {
-        // Do this at once: a third of a second of redundant copies fills a queue of that length.
+        // Do not wait until the bitrates are measured: redundant copies sent for a third of a second would fill a
+        // queue of that length.
         downlink.updateRedundancy(status)
         guard let at = downlink.measuredAt else { return downlink.measuredAt = now }
         guard now - at >= Downlink.measurement else { return }
         downlink.measuredAt = now
         var (all, audio) = (0, 0)
-        // Firefox accepts transport-wide numbers for video only. Its feedback then shows the bitrate available in
-        // addition to the audio.
+        // Firefox accepts transport-wide sequence numbers for video only. Its feedback then shows the bitrate
+        // available in addition to the audio, so count only the numbered tracks.
         let isNumbered = peer.outgoing.contains { $0.transportNumberID != 0 }
         for track in peer.outgoing {
             let bytes = Int(track.octets &- track.measuredOctets)
@@ -72,7 +74,8 @@ extension Router {
         downlink.audio = Bitrate(bytes: audio, in: now - at)
     }
 
-    /// Returns whether the subscriber's ticks must not be skipped.
+    /// Returns whether the subscriber's ticks must not be skipped, because packets are waiting or the path has to be
+    /// probed.
     func isProbing(_ peer: Peer) -> Bool {
         guard peer.isLimited, let downlink = peer.downlink, let estimate = downlink.control.estimate else {
             return false
@@ -89,7 +92,7 @@ extension Router {
         else { return }
         let due = downlink.control.padding(wanted: downlink.wanted * 1.1, media: downlink.media, now: now)
         guard due > 0 else { return }
-        // Waiting media probes the path as well as padding, and is sent instead.
+        // Waiting media probes the path as well as padding would, so send no padding.
         guard !downlink.hasWaiting else { return downlink.control.padded(bytes: due) }
         var sent = 0
         for track in peer.outgoing where sent < due { sent += pad(track, upTo: due - sent, on: path, now: now) }

@@ -116,7 +116,7 @@ extension Router {
         if track.retransmissionTimes == nil { track.retransmissionTimes = RetransmissionTimes() }
         guard track.retransmissionTimes?.take(sequence, now: now) ?? false else { return false }
         guard track.budget.spend(length + Self.repairGrowth) else {
-            // With so many losses, a keyframe costs less than the retransmissions.
+            // With so many losses, request a keyframe, which costs less than the retransmissions.
             encoding.keyframes.requestRefresh(now: now)
             return false
         }
@@ -259,7 +259,7 @@ extension Router {
 
     private func requestKeyframe(_ encoding: IncomingEncoding, _ peer: Peer, on path: Path, now: MediaTime) {
         guard encoding.track.kind == .video, encoding.isAlive(at: now) else { return }
-        // The subscribers that waited for the keyframe may have left, or may no longer be able to receive it.
+        // Cancel the request if the subscribers that waited for the keyframe have left or can no longer receive it.
         guard encoding.isWatched else { return encoding.keyframes.cancel() }
         guard encoding.keyframes.isDue(now: now) else { return }
         let memory = sink.prepare(Self.maxReport)

@@ -17,7 +17,8 @@ extension Router {
             unfinished += 1
         }
         touched.removeLast(touched.count - unfinished)
-        // The encoding whose pass was interrupted moves behind the others.
+        // Move the encoding whose pass was interrupted behind the others, so that the others come first in the next
+        // flush.
         if unfinished > 1 { touched.append(touched.removeFirst()) }
         guard !urgent.isEmpty else { return }
         for peer in urgent { requestKeyframes(peer, now: now) }
@@ -36,9 +37,9 @@ extension Router {
         encoding.pending.append(pending)
     }
 
-    /// Returns the arrival time of the oldest packet that was forwarded to a first subscriber since the previous call;
-    /// nil if there is none. Packets that waited for earlier ones of the same encoding do not count: the result shows
-    /// how long one stream waits for the others.
+    /// Returns the arrival time of the oldest packet that was forwarded to its first subscriber since the previous
+    /// call; nil if there is none. Packets that waited for earlier ones of the same encoding do not count: the result
+    /// shows how long one stream waits for the others.
     public func takeOldestArrival() -> MediaTime? {
         defer { oldestArrival = nil }
         return oldestArrival
@@ -111,7 +112,8 @@ extension Router {
                 counters.packetsDropped &+= 1
                 continue
             }
-            // The last subscriber's picture ids may be in the history, which serves retransmissions.
+            // The history may contain the picture ids of the subscriber that was served last. Restore the publisher's
+            // ids, because retransmissions use the history.
             if pending.bytes.baseAddress == bytes.baseAddress { pending.restore() }
             pending.bytes = bytes
             encoding.pending[kept] = pending

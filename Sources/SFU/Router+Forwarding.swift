@@ -47,8 +47,8 @@ extension Router {
         if track.kind == .video {
             let isRetransmission = isRecovered || track.codecs[codec].rtxPayloadType == nil
             encoding.missing.receive(sequence, at: now, isRetransmission: isRetransmission)
-            // Browsers retransmit packets that have already arrived, to probe the bandwidth, and an original packet may
-            // arrive after its retransmission.
+            // Ignore packets that were already received. Browsers retransmit such packets to probe the bandwidth, and
+            // an original packet may arrive after its retransmission.
             if encoding.history?.isPast(sequence) ?? false { return }
             if isRecovered { counters.packetsRecovered &+= 1 }
             if encoding.codec != codec, !isRecovered { (encoding.codec, track.needsSelection) = (codec, true) }
@@ -96,7 +96,7 @@ extension Router {
     private func keyframeBegins(_ pending: PendingPacket, of encoding: IncomingEncoding, now: MediaTime) {
         let track = encoding.track
         encoding.keyframes.arrived(now: now)
-        // Packets lost before a keyframe are no longer needed.
+        // Stop requesting packets lost before the keyframe, because they are no longer needed.
         encoding.missing.forget(before: pending.sequence)
         let payload = UnsafeRawBufferPointer(rebasing: pending.bytes[pending.packet.payloadRange])
         guard let size = track.codecs[pending.codec].kind.payloadFormat?.pictureSize(payload),
@@ -133,7 +133,7 @@ extension Router {
             pending.layerZero = descriptor.temporalLayerZeroIndex
             if pending.picture != nil || pending.layerZero != nil { pending.descriptor = descriptor }
         } else if case .h264 = codec {
-            // A decoder cannot use an IDR slice without its parameter sets.
+            // Let subscribers start only with parameter sets, because a decoder cannot use an IDR slice without them.
             pending.startsKeyframe = H264Payload(payload)?.hasSequenceParameterSet ?? false
         } else {
             pending.startsKeyframe = codec.payloadFormat?.isKeyframeStart(payload) ?? false

@@ -51,8 +51,8 @@ extension Router {
         return negotiated.answer
     }
 
-    /// Returns the sources to send in the transceivers in which the client receives: existing sources, and new ones for new
-    /// transceivers.
+    /// Returns the RTP sources for the transceivers over which the client receives: the existing sources, and new
+    /// ones for new transceivers.
     private func plannedSources(_ offer: SessionDescription, _ peer: Peer) -> [String: LocalSource] {
         guard peer.side == .receive else { return [:] }
         var sources: [String: LocalSource] = [:]

@@ -80,20 +80,22 @@ extension Router {
             let codec = encoding.track.codecIndex(packet.payloadType)
         else { return track.waiting = nil }
         var pending = describe(packet, bytes, sequence: waiting.next, codec: codec, of: encoding.track)
-        // No segment begins with a retransmission.
+        // Do not begin a segment with a packet that arrived as a retransmission.
         if history.isRecovered(waiting.next) { pending.startsKeyframe = false }
         forwardPaced(&pending, from: encoding, to: track, over: sender, on: path, arrivedAt: arrivedAt, now: now)
-        // Other subscribers use the same bytes of the history.
+        // Restore the publisher's picture ids, because other subscribers use the same bytes of the history.
         pending.restore()
         waiting.next += 1
-        // If the packet began a new segment of the same encoding, the packets behind it still wait. If it could not, none do.
+        // If the packet began a new segment of the same encoding, the packets after it continue to wait. If it could
+        // not begin one, the subscriber no longer receives the encoding, so no packets wait.
         let isForwarding = track.encoding === encoding
         track.waiting = isForwarding && waiting.next <= waiting.last ? waiting : nil
     }
 }
 
 extension OutgoingTrack {
-    /// Skips waiting packets that are still missing. They are forwarded when they arrive.
+    /// Advances past sequence numbers that have not arrived from the publisher yet. Those packets are forwarded when
+    /// they arrive.
     /// - Returns: when the next waiting packet arrived; nil if none is left.
     fileprivate func skipMissing(now: MediaTime) -> MediaTime? {
         guard let history = encoding?.history, var waiting else { return nil }
@@ -108,19 +110,19 @@ struct WaitingPackets: Equatable, Sendable {
     var next: Int64
     var last: Int64
 
-    /// How much a packet's wait matters.
+    /// How urgently a waiting packet must be sent.
     enum Urgency: Equatable, Sendable {
         case usual
-        /// Waited so long that it is no longer held back to drain a queue.
+        /// The packet has waited so long that it is no longer held back to drain a queue.
         case late
-        /// Waited so long that it is sent even if the path is full.
+        /// The packet has waited so long that it is sent even if the path is full.
         case overdue
     }
 
     /// After this time, a packet is no longer held back to drain a queue.
     static let late = MediaInterval.milliseconds(400)
-    /// The maximum time that a packet waits. It is then sent anyway, because video that late is of no use in a
-    /// conversation.
+    /// The maximum time that a packet waits for the path to have capacity. Then it is sent even if the path is full,
+    /// because later video would be of no use in a conversation.
     static let longest = MediaInterval.milliseconds(800)
 
     static func urgency(after waited: MediaInterval) -> Urgency {

@@ -11,18 +11,18 @@ extension Router {
     /// the maximum number of keys to try for one report.
     private static let (silence, maxTries) = (MediaInterval.milliseconds(200), 64)
 
-    /// Handles a datagram from an unknown address. If it is media of a known publisher or a report of a subscriber, the
-    /// client may not have noticed the change of its address, so the server checks the new address. This takes one
-    /// round trip, while the client's next check may be seconds away. Only checks are sent there until the client has
-    /// answered one.
+    /// Handles a datagram from an unknown address. If it is media of a known publisher or a report of a subscriber,
+    /// the client may not have noticed the change of its address, so the server checks the new address. This takes
+    /// one round trip, while the client's next check may be seconds away. Only checks are sent to the new address
+    /// until the client has answered one.
     func receiveUnvalidated(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime) {
-        // RFC 7983 §7: RTP or RTCP. A TCP connection cannot change its address.
+        // Examine only RTP and RTCP (RFC 7983 §7). A TCP connection cannot change its address.
         guard !path.isTCP, datagram.count >= RTPPacket.fixedHeaderLength, (128...191).contains(datagram[0]),
             unvalidatedPathsAt.map({ now - $0 >= Self.unvalidatedPathsInterval }) ?? true
         else { return }
         unvalidatedPathsAt = now
         if unvalidatedPaths.count >= Self.maxUnvalidatedPaths { unvalidatedPaths.removeAll(keepingCapacity: true) }
-        // RFC 5761 §4
+        // The second byte 192 to 223 identifies RTCP (RFC 5761 §4).
         if (192...223).contains(datagram[1]) { return receiveUnvalidatedReport(datagram, on: path, now: now) }
         let ssrc = UnsafeRawBufferPointer(datagram).bigEndian32(at: 8)
         guard let peer = peers.first(where: { $0.side == .send && $0.sources[ssrc] != nil }) else { return }
@@ -32,9 +32,10 @@ extension Router {
 
     /// Finds the subscriber that sent a report. Browsers use the same SSRC in all reports, so only a subscriber's key
     /// identifies it. Only subscribers that have been silent for 200 ms are tried. Without transport-wide feedback
-    /// these can be nearly all; later reports then try the others.
+    /// nearly all subscribers can be silent that long; later reports then try the others.
     private func receiveUnvalidatedReport(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime) {
-        // A check of this address may be under way. This entry is needed to match its answer.
+        // A connectivity check of this address may be in progress. Its entry is needed to match the answer, so
+        // restore the entry if no subscriber's key fits.
         let former = unvalidatedPaths[path]
         if former?.side == .send { return }
         withUnsafeTemporaryAllocation(byteCount: datagram.count, alignment: 8) { copy in
@@ -54,8 +55,8 @@ extension Router {
         }
     }
 
-    /// Handles a change of the selected path: requests keyframes from a publisher, because too many packets on the
-    /// previous path were lost to retransmit them. For a subscriber, resets the congestion control, because the
+    /// Handles a change of the selected path. For a publisher, requests keyframes, because too many packets were lost
+    /// on the previous path to be retransmitted. For a subscriber, resets the congestion control, because the
     /// estimate of the previous path does not apply to the new one.
     func noteMove(of peer: Peer) {
         guard let path = peer.transport.selectedPath, path != peer.lastPath else { return }

@@ -3,10 +3,10 @@ import RTC
 /// A selective forwarding unit (RFC 7667 §3.7). It receives the datagrams of many clients and forwards each media packet to the
 /// stream's subscribers.
 ///
-/// The router owns the peer connections, publications and subscriptions, and is itself owned by one event loop. It has no
-/// sockets and no clock, and it does not decide what each client may do, because the session already has. Invariant: a packet
-/// reaches a client only through that client's subscription to a publication that forwards it, and everything a client receives
-/// was encrypted for that client alone.
+/// The router owns the peer connections, publications and subscriptions, and is itself owned by one event loop. It
+/// has no sockets and no clock, and it does not decide what each client may do, because the session has already
+/// decided that. Invariant: a packet reaches a client only through that client's subscription to a publication that
+/// forwards it, and everything a client receives was encrypted for that client alone.
 ///
 /// The loop passes all datagrams that have arrived to `receive` and then calls `flush`. The datagrams' memory must stay
 /// unchanged until then. Each subscriber then gets a burst in one batch, which is efficient to send.
@@ -16,12 +16,13 @@ public final class Router {
     let certificate: DTLSCertificate
     var generator: any RandomNumberGenerator
 
-    /// Peers by local username fragment, which is the beginning of the username in a client's connectivity checks (RFC 8445
-    /// §7.3).
+    /// Maps each local username fragment to its peer. The fragment is the beginning of the username in a client's
+    /// connectivity checks (RFC 8445 §7.3).
     var peersByUfrag: [String: Peer] = [:]
-    /// Peers by validated remote address.
+    /// Maps each validated path to its peer.
     var peersByPath: [Path: Peer] = [:]
-    /// Clients whose media or reports came from an address that is not validated, until they answer a check there.
+    /// Maps each path that is not validated to the client whose media or reports arrived over it, until the client
+    /// answers a check over the path.
     var unvalidatedPaths: [Path: Peer] = [:]
     /// When a datagram from an unknown address was last examined.
     var unvalidatedPathsAt: MediaTime?
@@ -126,7 +127,8 @@ public final class Router {
     ) {
         switch peer.transport.receive(datagram, on: path, now: now, sink: sink) {
         case .nothing:
-            // Connectivity checks and handshakes are rare, and nothing else changes the path or the state.
+            // Look for changes only after connectivity checks and handshakes. These are rare, and nothing else
+            // changes the path or the state.
             note(peer, path)
         case .rtp(let length):
             receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), from: peer, now: now)
@@ -208,8 +210,8 @@ public final class Router {
 
     /// The time between ticks, short enough for DTLS retransmissions after 100 ms and NACKs after 20 ms.
     public static let interval = MediaInterval.milliseconds(20)
-    /// The time between checks for reports and events to a subscriber. It is longer than a tick, because there are many
-    /// subscribers.
+    /// How often a UDP subscriber is checked for reports and events that are due. Longer than a tick, because there
+    /// are many subscribers.
     static let subscriberInterval = MediaInterval.milliseconds(100)
 
     private func tick(_ peer: Peer, now: MediaTime) {
@@ -245,7 +247,7 @@ public protocol MediaSink: DatagramSink {
     func queuedTime(on path: Path) -> MediaInterval
 }
 
-/// The settings of a ``Router``, which the server derives from its configuration.
+/// The settings of a router: its candidates, its limits and the origin of its clock.
 public struct RouterSettings: Sendable {
     /// The server's ICE candidates, in order of preference, that all descriptions contain.
     public var candidates: [Candidate]

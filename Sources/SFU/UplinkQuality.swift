@@ -1,7 +1,7 @@
 import RTC
 
-/// Judges the quality of a publisher's connection from the packets that the server receives. A level changes only after
-/// it has lasted for some seconds, so that one burst of losses has no effect.
+/// Judges the quality of a publisher's connection from the packets that the server receives. The level changes only
+/// after some seconds of better or worse measurements, so that one burst of losses has no effect.
 struct UplinkQuality: Sendable {
     /// The measurements of one second of a stream.
     struct Second: Equatable, Sendable {
@@ -12,10 +12,11 @@ struct UplinkQuality: Sendable {
         var lacksLayer = false
     }
 
-    /// The thresholds from which a second is fair or poor.
+    /// The loss and the jitter from which a second counts as fair or poor.
     private static let loss = (fair: 0.03, poor: 0.10)
     private static let jitter = (fair: MediaInterval.milliseconds(60), poor: MediaInterval.milliseconds(200))
-    /// The number of seconds that a worse level and a better level must last.
+    /// The number of consecutive worse seconds after which the level falls, and of better seconds after which it
+    /// rises.
     private static let (secondsToWorse, secondsToBetter) = (2, 4)
 
     private(set) var level = UplinkLevel.good
@@ -37,7 +38,8 @@ struct UplinkQuality: Sendable {
             trend = 0
             return false
         }
-        // A level that is even worse, or even better, continues the trend.
+        // Every second that is worse than the current level continues a falling trend, and every better one a rising
+        // trend, whether or not its level is that of the previous second.
         let isSameSide = trend > 0 && (candidate < level) == (judged < level)
         trend = isSameSide ? trend + 1 : 1
         candidate = judged
@@ -56,8 +58,8 @@ extension Router {
             guard publication.mainMid == track.mid else { continue }
             if publication.judgedTrack !== track {
                 publication.judgedTrack = track
-                // Video was turned on or off, so the data of this track is from an earlier time, or the publisher's
-                // connection was replaced.
+                // Start over. Either video was turned on or off, so the measurements of this track are from an
+                // earlier time, or the publisher's connection was replaced.
                 track.uplink = UplinkQuality()
                 reportUplink(of: publication, track.uplink)
             }
@@ -79,8 +81,8 @@ extension Publication {
 }
 
 extension IncomingTrack {
-    /// Returns the measurements of the last second, once a second; nil before its end, and if few packets arrived. A
-    /// publisher that sends little for some seconds, because it is muted, counts as good.
+    /// Returns the measurements of the last second, at most once a second; nil before the second has ended, or if few
+    /// packets were expected. A publisher that sends little for some seconds, because it is muted, counts as good.
     func takeSecond(now: MediaTime) -> UplinkQuality.Second? {
         if let judgedAt, now - judgedAt < .seconds(1) { return nil }
         judgedAt = now

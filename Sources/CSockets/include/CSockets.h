@@ -37,9 +37,10 @@ uint8_t *confab_batch_bytes(const confab_batch *batch, uint32_t index);
 uint32_t confab_batch_length(const confab_batch *batch, uint32_t index);
 const struct sockaddr_storage *confab_batch_source(const confab_batch *batch, uint32_t index);
 
-/// Makes the kernel note when each datagram arrived (SO_TIMESTAMPNS).
+/// Makes the kernel record when each datagram arrived (SO_TIMESTAMPNS).
 void confab_stamp_arrivals(int socket);
-/// Returns when a datagram arrived, by the monotonic clock: the kernel's note, or the time of the call if there is none.
+/// Returns when a datagram arrived, by the monotonic clock: the time that the kernel recorded, or the time of the
+/// receiving call if there is none.
 int64_t confab_batch_arrival(const confab_batch *batch, uint32_t index);
 
 /// Allows the kernel to join datagrams that one sender sent together (UDP_GRO, Linux 5.0). Returns 0 if unsupported. If joined,
@@ -66,8 +67,8 @@ uint32_t confab_sends_segments(const confab_sends *sends, uint32_t index);
 /// Sends one segment of a message as a datagram of its own. Returns -1 with errno if that fails.
 int confab_sends_send_segment(const confab_sends *sends, int socket, uint32_t index, uint32_t segment);
 
-/// Makes the kernel ignore what routers (or forged messages) say about the path's MTU. Otherwise it refuses longer messages for
-/// minutes. Routers may fragment the datagrams instead.
+/// Makes the kernel ignore the path MTU that routers (or forged messages) report. Otherwise it refuses longer
+/// messages for minutes. Routers may fragment the datagrams instead.
 void confab_ignore_path_mtu(int socket, int is_ipv6);
 
 /// Returns whether the kernel supports segmentation for this socket (Linux 4.18).

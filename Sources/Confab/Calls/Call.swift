@@ -5,11 +5,11 @@ public struct Call: Hashable, Sendable, Identifiable {
     /// The state of a call. `ringing` or `incoming` → `joining` → `active`; when the call has ended, it is no longer in
     /// ``Calls/all``.
     public enum State: String, Hashable, Sendable, CaseIterable {
-        /// This person placed it, and it rings on the other person's devices.
+        /// This person placed the call, and it rings on the other person's devices.
         case ringing
-        /// It rings on this device.
+        /// The call rings on this device.
         case incoming
-        /// It was accepted, and this device is joining its session.
+        /// The call was accepted, and this device is joining its session.
         case joining
         /// Both people have joined.
         case active
@@ -17,20 +17,20 @@ public struct Call: Hashable, Sendable, Identifiable {
 
     /// The id of the call. It changes if the two people called each other: see ``formerID``.
     public internal(set) var id: CallID
-    /// The previous id of this call, if the two people called each other and this person's call continues under ``id``;
-    /// nil otherwise.
+    /// The call's previous id, if the two people called each other and this person's call continues under ``id``; nil
+    /// otherwise.
     public internal(set) var formerID: CallID?
-    /// Whether this person placed it.
+    /// Whether this person placed the call.
     public let isOutgoing: Bool
     /// The other person.
     public internal(set) var person: Person
-    /// Whether it was placed as a video call.
+    /// Whether the call was placed as a video call.
     public internal(set) var isVideo: Bool
-    /// Its current state.
+    /// The call's current state.
     public internal(set) var state: State
-    /// The number of devices on which it rings; 0 if only a push notification was sent, nil if unknown.
+    /// The number of devices on which the call rings; 0 if only a push notification was sent, nil if unknown.
     public internal(set) var devices: Int?
-    /// Whether it is waiting: accepting it ends another call.
+    /// Whether the call rings while this person has another call. Accepting it ends the other call.
     public internal(set) var isWaiting = false
     /// Whether this device sends video.
     public internal(set) var sendsVideo: Bool
@@ -56,15 +56,15 @@ public struct CallEnding: Hashable, Sendable {
         public init(stringLiteral value: String) { rawValue = value }
         init(_ outcome: CallOutcome) { rawValue = outcome.rawValue }
 
-        /// The other person ended it.
+        /// The other person ended the call.
         public static let hungUp = Self(CallOutcome.hungUp)
-        /// This person ended it.
+        /// This person ended the call.
         public static let ended = Self(CallOutcome.ended)
         /// The callee declined.
         public static let declined = Self(CallOutcome.declined)
-        /// The caller cancelled it.
+        /// The caller cancelled the call.
         public static let cancelled = Self(CallOutcome.cancelled)
-        /// It rang on this person's devices and was not answered.
+        /// The call rang on this person's devices and was not answered.
         public static let missed = Self(CallOutcome.missed)
         /// The callee did not answer.
         public static let unanswered = Self(CallOutcome.unanswered)
@@ -74,26 +74,26 @@ public struct CallEnding: Hashable, Sendable {
         public static let unreachable = Self(CallOutcome.unreachable)
         /// The two people did not both join the call.
         public static let failed = Self(CallOutcome.failed)
-        /// A connection was lost for too long.
+        /// The connection of one of the two people was lost for too long.
         public static let connectionLost = Self(CallOutcome.connectionLost)
-        /// Another device of this person accepted it.
+        /// Another device of this person accepted the call.
         public static let answeredElsewhere = Self(CallOutcome.answeredElsewhere)
-        /// Another device of this person declined it.
+        /// Another device of this person declined the call.
         public static let declinedElsewhere = Self(CallOutcome.declinedElsewhere)
-        /// The two people called each other, and the other call continues.
+        /// The two people called each other at the same time, and the other of the two calls continues.
         public static let merged = Self(CallOutcome.merged)
     }
 
     /// The call that ended.
     public let id: CallID
-    /// Why it ended.
+    /// Why the call ended.
     public let outcome: Outcome
     /// The other person.
     public let person: Person
-    /// Whether this person placed it.
+    /// Whether this person placed the call.
     public let isOutgoing: Bool
-    /// The time from its acceptance to its end; nil if it was not accepted.
+    /// The time from the acceptance of the call to its end; nil if it was not accepted.
     public let duration: Duration?
-    /// The error that ended it; nil if there was none.
+    /// The error that ended the call; nil if there was none.
     public let error: ConfabError?
 }

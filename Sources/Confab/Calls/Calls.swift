@@ -36,17 +36,17 @@ public actor Calls {
     public struct Logged: Hashable, Sendable, Identifiable {
         /// The id of the call.
         public let id: CallID
-        /// Whether this person placed it.
+        /// Whether this person placed the call.
         public let isOutgoing: Bool
-        /// Why it ended.
+        /// Why the call ended.
         public let outcome: CallEnding.Outcome
         /// The other person, with their name at that time.
         public let person: Person
-        /// Whether it was placed as a video call.
+        /// Whether the call was placed as a video call.
         public let isVideo: Bool
-        /// When it was placed.
+        /// When the call was placed.
         public let placedAt: Date
-        /// The time from its acceptance to its end; nil if it was not accepted.
+        /// The time from the acceptance of the call to its end; nil if it was not accepted.
         public let duration: Duration?
         /// Whether a device has shown the end of the call.
         public let isSeen: Bool
@@ -79,8 +79,8 @@ public actor Calls {
     /// The calls that are not over.
     nonisolated public var all: [Call] { feature.read(\.calls) }
 
-    /// Publishes this media in calls, including the current one. The media belongs to the application. Without it,
-    /// placing or accepting a call captures a camera, or only a microphone for a call without video.
+    /// Publishes this media in calls, including the current one. The application owns the media and stops it. If
+    /// `own` is nil, placing or accepting a call captures a camera, or only a microphone for a call without video.
     public func use(_ own: (any LocalMedia)?) { media.use(own) }
 
     /// Calls a person. If the callee is busy or cannot be reached, the event `ended` follows.

@@ -26,7 +26,7 @@ extension CallsMachine {
             }
         }
         guard let placing else { return [] }
-        // The two people called each other, and the other call has already been accepted.
+        // The two people called each other, and the other call has already been accepted, so this one is over.
         guard !isOver(placed.call) else { return [] }
         self.placing = nil
         var call = Call(
@@ -34,7 +34,7 @@ extension CallsMachine {
             sendsVideo: placing.video)
         (call.ringDeadline, call.toldVideo) = (deadline, placing.video)
         calls.append(call)
-        // The media may be sending video, although this call has none.
+        // Turn video on or off, because the media may be sending video although this call has none.
         return [.perform(.sendVideo(call.id, placing.video)), .tell(.changed(call))]
     }
 
@@ -49,7 +49,8 @@ extension CallsMachine {
                 if call.state == .incoming { (call.ringDeadline, call.receivesVideo) = (deadline, incoming.video) }
             }
         }
-        // The call ended on this device, but the server has not been notified yet.
+        // The call has ended on this device, but the server had not been notified when it sent this. End the call on
+        // the server, too.
         if isOver(incoming.call) { return send(.end(.init(call: incoming.call))) }
         guard calls.count < Self.maxRinging else { return [] }
         var call = Call(
@@ -99,7 +100,8 @@ extension CallsMachine {
         return effects + endOthers(id, now) + join(id, accepted.admission)
     }
 
-    /// Ends all other calls that do not ring here, because only one call can be active. The server does the same.
+    /// Ends all other calls except those ringing here, which become waiting calls. Only one call can be active; the
+    /// server does the same.
     private mutating func endOthers(_ id: CallID, _ now: Timestamp) -> [Effect] {
         let others = calls.filter { $0.id != id && $0.state != .incoming }
         let ended = others.flatMap { end($0.id, .ended, now: now) }
@@ -108,7 +110,8 @@ extension CallsMachine {
     }
 
     private mutating func join(_ id: CallID, _ admission: Admission) -> [Effect] {
-        // The server sends this twice if this device accepted the call and then requested its state.
+        // Ignore a repeated admission, which the server sends if this device accepted the call and then requested its
+        // state.
         guard let call = call(id), call.session != admission.session else { return [] }
         let left: [Effect] = call.session == nil ? [] : [.perform(.leave(id, isLost: false))]
         _ = change(id) { ($0.session, $0.toldVideo) = (admission.session, call.sendsVideo) }
@@ -125,7 +128,8 @@ extension CallsMachine {
             return merge(mine, into: id, now)
         }
         guard let placing, placing.person == person, let theirs = call(id) else { return nil }
-        // The outgoing call has no id yet. The answer, or its end with the reason `merged`, comes later.
+        // The request for the outgoing call has not been answered, so that call has no id yet. The answer, or the
+        // call's end with the reason `merged`, arrives later.
         self.placing = nil
         let effects = end(id, .merged, now: now)
         forgetEnd(of: id)
@@ -171,7 +175,8 @@ extension CallsMachine {
     /// Handles that this device could not join the call's session.
     mutating func mediaFailed(_ id: CallID, _ error: ConfabError, now: Timestamp) -> [Effect] {
         guard call(id)?.session != nil else { return [] }
-        // The request was lost with the connection. The outcome of reconnecting, which follows, decides about the call.
+        // The request was lost with the connection. Reconnecting follows, and its outcome decides whether the call
+        // continues.
         if Self.lostWithConnection.contains(error.code) {
             return change(id) { $0.endDeadline = now + Self.endingGrace }
         }

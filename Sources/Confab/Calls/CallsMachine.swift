@@ -5,21 +5,24 @@ import Wire
 ///
 /// Invariant: each `join` is followed by exactly one `leave` of the same call.
 struct CallsMachine: FeatureMachine, Equatable {
+    /// An event for the application.
     enum Event: Equatable, Sendable {
         case incoming(Call)
         case changed(Call)
         case ended(CallEnding)
     }
 
+    /// An action for `CallsMedia`.
     enum Action: Equatable, Sendable {
         /// Join the session of an accepted call.
         case join(CallID, Admission)
-        /// Leave it. `isLost`: the server no longer keeps it.
+        /// Leave the session of a call. `isLost`: the server no longer keeps the session.
         case leave(CallID, isLost: Bool)
         /// Turn this device's video on or off.
         case sendVideo(CallID, Bool)
     }
 
+    /// A request of the application.
     enum Command: Equatable, Sendable {
         case start(PersonID, video: Bool)
         case accept(CallID, video: Bool)
@@ -32,6 +35,7 @@ struct CallsMachine: FeatureMachine, Equatable {
         case seen(CallID)
     }
 
+    /// Determines how the answer to a request is handled.
     enum Purpose: Equatable, Sendable {
         case start(FeatureCaller)
         case accept(FeatureCaller?, CallID)
@@ -39,16 +43,18 @@ struct CallsMachine: FeatureMachine, Equatable {
         case rejoin(FeatureCaller?, CallID)
         case ask(FeatureCaller)
         case quiet
-        /// A request for the log, which shows how calls ended that no longer ring after a restart.
+        /// A request for the log. It shows how the calls ended that rang before the connection was replaced and no
+        /// longer ring.
         case unrung(generation: Int)
     }
 
+    /// An outgoing call whose request has not been answered yet.
     struct Placing: Equatable, Sendable {
         var person: PersonID
         var video: Bool
     }
 
-    /// How long to wait for the server to report how a call ended, beyond the time for which it rings.
+    /// How long to wait for the server to report how a call ended, beyond the time for which the call rings.
     static let endingGrace = Duration.seconds(5)
     /// Errors of requests that were lost with their connection.
     static let lostWithConnection: Set<ConfabError.Code> = [
@@ -161,7 +167,7 @@ struct CallsMachine: FeatureMachine, Equatable {
         }
     }
 
-    /// Leaves the sessions, which are lost. The calls may continue.
+    /// Leaves the sessions of all calls, because they were lost with the connection. The calls may continue.
     private mutating func lost() -> [Effect] {
         calls.flatMap { call -> [Effect] in
             guard call.acceptedAt != nil else { return [] }
@@ -186,7 +192,8 @@ struct CallsMachine: FeatureMachine, Equatable {
         unrung = Set(calls.filter { $0.state == .incoming }.map(\.id))
         generation += 1
         guard !unrung.isEmpty else { return effects }
-        // Sent after `presence.appear`, so the answer arrives after all `call.incoming` messages.
+        // Request the log, to see which of these calls no longer ring. The request is sent after `presence.appear`,
+        // so its answer arrives after all `call.incoming` messages.
         let request = requests.sendFirst(.call(.log(.init())), for: .unrung(generation: generation))
         return effects + [.send(request.id, request.message)]
     }
@@ -196,7 +203,8 @@ struct CallsMachine: FeatureMachine, Equatable {
     private mutating func endUnrung(_ logged: [LoggedCall], now: Timestamp) -> [Effect] {
         defer { unrung = [] }
         return calls.filter { unrung.contains($0.id) && $0.state == .incoming }.flatMap { call -> [Effect] in
-            // A call in progress is not in the log yet.
+            // Without such an entry, another device accepted the call: an accepted call has a duration in the log,
+            // and a call in progress is not in the log yet.
             let entry = logged.first { $0.call == call.id && $0.duration == nil }
             return end(call.id, entry.map { .init($0.outcome) } ?? .answeredElsewhere, now: now)
         }
@@ -224,7 +232,8 @@ struct CallsMachine: FeatureMachine, Equatable {
             placing = nil
             return [.finish(caller, result)]
         case .finish(let caller):
-            // The call has ended meanwhile, or the connection has, which ends every call.
+            // These errors are no failure for the caller: the call has ended meanwhile, or the connection has, which
+            // ends every call.
             let harmless: [ConfabError.Code] = [.notFound, .callState, .notConnected, .left]
             let isHarmless = result.failureCode.map(harmless.contains) ?? false
             return [.finish(caller, isHarmless ? .success(nil) : result)]
@@ -243,9 +252,9 @@ struct CallsMachine: FeatureMachine, Equatable {
         let finish = { (result: FeatureResult) -> [Effect] in caller.map { [.finish($0, result)] } ?? [] }
         guard case .failure(let error) = result else { return finish(result) }
         switch error.code {
-        // `rejoin` requests the outcome from the server.
+        // This is no failure for the caller: after the restart, `rejoin` requests the outcome from the server.
         case .connectionRestarted: return finish(.success(nil))
-        // The server is about to send the end of the call, with the outcome.
+        // Wait for the end of the call, which the server is about to send with the outcome.
         case .callState, .notFound: return change(id) { $0.endDeadline = now + Self.endingGrace } + finish(result)
         default:
             return send(.end(.init(call: id))) + end(id, .failed, error: error, now: now) + finish(result)
@@ -266,7 +275,7 @@ struct CallsMachine: FeatureMachine, Equatable {
             return [.send(request.id, request.message)] + finish
         case .success: return finish
         case .failure(let error):
-            // After another restart, the request is sent again.
+            // Do nothing after another restart, because the request is sent again.
             if error.code == .connectionRestarted { return finish }
             if error.code == .callState {
                 return change(id) { $0.endDeadline = now + Self.endingGrace } + finish

@@ -3,6 +3,7 @@ import Wire
 /// The sessions of accepted calls, and the local media. Turns events of the state machine into events for the
 /// application.
 final class CallsMedia: Sendable {
+    /// The state that the lock protects.
     private struct State: Sendable {
         var own: (any LocalMedia)?
         /// Whether the SDK captured `own`, and therefore stops it after the last call.
@@ -10,12 +11,14 @@ final class CallsMedia: Sendable {
         /// The calls in which no audio is sent.
         var muted: Set<CallID> = []
         var memberships: [CallID: (number: Int, membership: SessionMembership)] = [:]
-        /// Counts session memberships, because their events may arrive late.
+        /// The number of session memberships so far. Each one is numbered, so that late events of an ended one are
+        /// recognized.
         var membershipCount = 0
-        /// Turns the local video on or off, after earlier changes.
+        /// The task that turns the local video on or off, after earlier changes.
         var switching: Task<Void, Never>?
     }
 
+    /// A weak reference to the feature.
     private struct WeakFeature: Sendable { weak var feature: FeatureCore<CallsMachine>? }
 
     private let core: ClientCore
@@ -52,7 +55,7 @@ final class CallsMedia: Sendable {
         guard let engine = core.media, !isEnough else { return }
         let media = try await engine.capture(video ? .camera() : .microphone)
         let (obsolete, memberships) = state.withLock { state -> ((any LocalMedia)?, [SessionMembership]) in
-            // The application has supplied its own media meanwhile.
+            // Discard the captured media if the application has supplied its own meanwhile.
             if state.own != nil, !state.isCaptured { return (media, []) }
             defer { (state.own, state.isCaptured) = (media, true) }
             return (state.own, state.memberships.values.map(\.membership))
@@ -109,7 +112,7 @@ final class CallsMedia: Sendable {
     }
 
     private func heard(_ news: SessionMembershipEvent, in id: CallID, membership number: Int) {
-        // Evaluated in the mailbox, in which session memberships begin and end.
+        // Evaluate this in the mailbox, because session memberships begin and end there.
         let isCurrent = { @Sendable [weak self] in self?.state.withLock { $0.memberships[id]?.number } == number }
         switch news {
         case .there: feature?.post { machine, _ in isCurrent() ? machine.partnerJoined(id) : [] }

@@ -3,6 +3,7 @@ import Wire
 /// Runs the state machine of one feature. Invariant: the effects of an event are carried out in order, before the next
 /// event.
 final class FeatureCore<Machine: FeatureMachine>: Sendable {
+    /// The state that the lock protects.
     private struct State: Sendable {
         var machine: Machine
         var lastCaller: UInt64 = 0
@@ -58,8 +59,8 @@ final class FeatureCore<Machine: FeatureMachine>: Sendable {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isWaiting = state.withLock { state in
-                    // Checked under the lock: the handler below then finds the continuation, or has run before it
-                    // exists.
+                    // Check this under the lock, so that the cancellation handler below either finds the continuation
+                    // or has run before it exists.
                     guard !Task.isCancelled else { return false }
                     state.callers[caller] = continuation
                     return true
@@ -79,7 +80,7 @@ final class FeatureCore<Machine: FeatureMachine>: Sendable {
     private func handle(_ command: Machine.Command, from caller: FeatureCaller) {
         run { state, now in
             let effects = state.machine.handle(command, from: caller, now: now)
-            // The task may have been cancelled before the machine received the command.
+            // If the task was cancelled before the machine received the command, cancel the command now.
             guard state.callers[caller] == nil else { return effects }
             return effects + state.machine.cancelled(caller, now: now)
         }

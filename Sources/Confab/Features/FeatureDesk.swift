@@ -1,5 +1,7 @@
-/// Runs closures one after the other, in the order of the calls. No call blocks on another thread.
+/// Runs closures one after the other, in the order of the calls of `post`. A call never waits for a closure that
+/// another thread is running.
 final class FeatureMailbox: Sendable {
+    /// The state that the lock protects.
     private struct State: Sendable {
         var items: [@Sendable () -> Void] = []
         var isBusy = false
@@ -28,7 +30,7 @@ final class FeatureMailbox: Sendable {
     }
 }
 
-/// Shared by the features of one client: the connection, and one mailbox.
+/// The objects that all features of one client share: the connection, and one mailbox.
 ///
 /// Features receive connection events in the order in which they were added, but presence comes first: after a restart,
 /// the server accepts other requests about people only when this person is present again.

@@ -12,13 +12,14 @@ struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
         var message: ClientMessage
     }
 
+    /// A request without a final answer.
     private struct Entry: Equatable, Sendable {
         var message: ClientMessage
         var purpose: Purpose
         var repeats: Bool
     }
 
-    /// The same as the limit of the signal client for unanswered requests.
+    /// The maximum number of held requests, the same as the signal client's limit for unanswered requests.
     private static var maxHeld: Int { SignalClient.Options().maxRequests }
 
     private var lastID: UInt64 = 0
@@ -42,7 +43,7 @@ struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
         return nil
     }
 
-    /// Adds a request that is sent before all held ones.
+    /// Adds a request that is sent at once, before all held ones.
     mutating func sendFirst(_ message: ClientMessage, for purpose: Purpose) -> Outgoing {
         add(message, purpose, false)
     }

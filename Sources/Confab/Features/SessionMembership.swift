@@ -8,8 +8,8 @@ enum SessionMembershipEvent: Sendable {
     /// Another person is in the session.
     case there
     case signal(type: String, data: String, mine: Bool)
-    /// The media of a stream has arrived, or its properties have changed. `isNew` is true if it arrives for the first
-    /// time or from another source.
+    /// The media of a stream has arrived, or properties of the stream have changed. `isNew` is true if the media
+    /// arrives for the first time or from another source.
     case media(MediaStream, MediaSubscriber, isNew: Bool)
     /// What can now be shown of a stream. Sent whenever that changes.
     case shows(Arrival)
@@ -26,7 +26,7 @@ enum Arrival: Equatable, Sendable {
     /// The publisher sends no video.
     case audioOnly
 
-    /// Nil while the track of an announced video has not arrived.
+    /// Returns nil while the track of an announced video has not arrived.
     init?(_ stream: MediaStream, _ subscriber: MediaSubscriber) {
         guard stream.hasVideo else {
             self = .audioOnly
@@ -63,19 +63,20 @@ final class SessionMembership: Sendable {
         var video = true
     }
 
+    /// The state that the lock protects.
     private struct State: Sendable {
         var isOver = false
         /// Whether the session was joined, so that its end has to be reported.
         var hasJoined = false
         var tasks: [Int: Task<Void, Never>] = [:]
         var taskCount = 0
-        /// Counts changes of the published media.
+        /// The number of changes of the published media, so that a publication of earlier media is recognized.
         var turn = 0
         var publisher: MediaPublisher?
         var sending = Sending()
-        /// Whether the server took no video when it was last offered.
+        /// Whether the server refused the video when it was last turned on.
         var isVideoRefused = false
-        /// Applies `sending` to the published stream, after earlier changes.
+        /// The task that applies `sending` to the published stream, after earlier changes.
         var adjusting: Task<Void, Never>?
         var shown: Set<StreamID> = []
         var received: [StreamID: Received] = [:]
@@ -119,7 +120,8 @@ final class SessionMembership: Sendable {
     /// Joins the session, and publishes.
     func begin(publishing media: (any LocalMedia)?) {
         let events = session.events.makeAsyncIterator()
-        // Connect immediately: signals and media wait for a session that is connecting, and `end` leaves one.
+        // Connect immediately: signals and media wait for a session that is connecting, and `end` also leaves a
+        // session that is connecting.
         session.core.connect { [weak self] result in self?.inOrder { $0.joined(result, media) } }
         run { [weak self] in
             while let event = await events.next() { self?.inOrder { $0.handle(event) } }
@@ -214,7 +216,8 @@ final class SessionMembership: Sendable {
         }
         guard let tasks else { return }
         for task in tasks { task.cancel() }
-        // Disconnect immediately, because the session may be joined again next. Keep it until it has been left.
+        // Disconnect immediately, because the same session may be joined again next. Keep the object until the
+        // session has been left.
         session.core.disconnect { [session] _ in withExtendedLifetime(session) {} }
     }
 
@@ -244,7 +247,7 @@ final class SessionMembership: Sendable {
             state.publisher = publisher
             return true
         }
-        // `sending` may have changed while the stream was being published.
+        // Apply `sending`, which may have changed while the stream was being published.
         if isKept { adjust(publisher) } else { Task { await publisher.unpublish() } }
     }
 
@@ -265,14 +268,15 @@ final class SessionMembership: Sendable {
                 await before?.value
                 guard let sending = self?.state.withLock(\.sending) else { return }
                 let has = publisher.publication.state.withLock { (audio: $0.audio != nil, video: $0.video != nil) }
-                // This fails only if the stream has ended.
+                // Ignore errors, because these requests fail only if the stream has ended.
                 if has.audio, publisher.hasAudio != sending.audio { try? await publisher.setAudio(sending.audio) }
                 if has.video, publisher.hasVideo != sending.video { await self?.send(video: sending.video, publisher) }
             }
         }
     }
 
-    /// Turns the video on or off. If the server takes no more video for now, offers it again later. Tells only the first refusal.
+    /// Turns the video on or off. If the server refuses more video for now, tries again later. Reports only the first
+    /// refusal.
     private func send(video: Bool, _ publisher: MediaPublisher) async {
         do throws(ConfabError) {
             try await publisher.setVideo(video)
@@ -332,7 +336,7 @@ final class SessionMembership: Sendable {
                 let subscriber = try await session.subscribe(to: stream)
                 self?.watch(subscriber)
             }
-            // Another stream may take its place.
+            // This stream could not be shown, so let another one take its place.
             if isShown == false { self?.state.withLock { _ = $0.shown.remove(stream.id) } }
         }
     }
@@ -354,7 +358,7 @@ final class SessionMembership: Sendable {
     /// Handles media that has arrived, or properties of a stream that have changed. Reports only changes.
     private func arrived(_ subscriber: MediaSubscriber) {
         let id = subscriber.stream.id
-        // The stream may have ended already.
+        // Ignore a stream that has ended already.
         guard let stream = session.core.machine.stream(id) else { return }
         let video = subscriber.video
         let arrival = Arrival(stream, subscriber)

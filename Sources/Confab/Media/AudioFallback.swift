@@ -7,19 +7,21 @@ struct AudioFallback: Equatable, Sendable {
     enum Phase: Equatable, Sendable {
         case sending
         case warned(stopAt: Timestamp)
-        /// The video resumes at `resumeAt` if the network stays good enough; nil while it is too slow even for the
-        /// audio.
+        /// The video resumes at `resumeAt` if the network stays good enough; nil while the network is too slow even
+        /// for the audio.
         case stopped(resumeAt: Timestamp?)
     }
 
+    /// An event that can change the phase.
     enum Input: Equatable, Sendable {
-        /// Whether the network is too slow for the sent media.
+        /// The server judged whether the network is too slow for the sent media.
         case judged(isTooSlow: Bool)
         /// The application turned the video on or off. The state is reset, except for the judgment of a video that is
         /// on.
         case videoTurned(isOn: Bool)
     }
 
+    /// A consequence for the video, to be carried out and reported.
     enum Effect: Equatable, Sendable {
         case warned
         case warningLifted
@@ -65,8 +67,8 @@ struct AudioFallback: Equatable, Sendable {
             let before = self
             self = Self()
             if case .stopped = before.phase { return [isOn ? .resumed : .forgotten] }
-            // The server reports its judgment only when it changes. It is about the video, unless that was off or
-            // withheld.
+            // Keep the judgment if the video is on, because the server reports it only when it changes. A judgment of
+            // a time without video is about the audio and is discarded.
             isTooSlow = isOn && before.isTooSlow
             return (before.phase == .sending ? [] : [.warningLifted]) + advance(now)
         }

@@ -1,8 +1,9 @@
 import Wire
 
-/// The bitrate that the connection from the server can carry, as estimated by the server. Clients can estimate only
-/// what they send.
+/// The bitrate that the connection from the server can carry, as estimated by the server. A client can estimate only
+/// the bitrate of its sending direction.
 final class DownlinkEstimate: Sendable {
+    /// The state that the lock protects.
     private struct State: Sendable {
         var askedAt: Timestamp?
         var isAsking = false
@@ -49,7 +50,7 @@ final class DownlinkEstimate: Sendable {
         }
         core.send(.media(.estimate)) { [weak self] result in
             cancel()
-            // A server that is older than this SDK rejects the request.
+            // Report no bitrate if the request fails. A server that is older than this SDK rejects it.
             if case .success(.media(.estimate(let estimate))) = result {
                 self?.end(number, estimate.bitrate)
             } else {

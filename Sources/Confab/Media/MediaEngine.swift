@@ -88,9 +88,9 @@ public protocol LocalMedia: AnyObject, Sendable {
 }
 
 extension LocalMedia {
-    /// Nil: the engine encodes the video.
+    /// Nil by default: the engine encodes the video.
     public var layers: [Layer]? { nil }
-    /// A camera.
+    /// A camera by default.
     public var videoKind: MediaStream.VideoKind { .camera }
 }
 

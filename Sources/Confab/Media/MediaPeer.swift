@@ -83,9 +83,9 @@ public struct PeerConfiguration: Hashable, Sendable {
 
 /// The transceiver to add to a peer connection.
 public struct TransceiverSetup: Sendable {
-    /// Whether it carries audio or video.
+    /// Whether the transceiver carries audio or video.
     public var kind: TrackKind
-    /// Whether it sends, receives or both.
+    /// Whether the transceiver sends, receives or both.
     public var direction: MediaDirection
     /// The media whose audio or video is sent; nil for none.
     public var source: (any LocalMedia)?
@@ -194,16 +194,16 @@ public enum PeerState: String, Hashable, Sendable {
 public struct Statistic: Hashable, Sendable {
     /// Whether media was sent or received.
     public enum Flow: String, Hashable, Sendable {
-        /// From this device.
+        /// Media from this device.
         case sent
-        /// To this device.
+        /// Media to this device.
         case received
     }
 
     /// Why a video is not as large or as smooth as it could be. The values are those of WebRTC's
     /// `qualityLimitationReason` for sent video, and those of the server for received video.
     public enum Limitation: String, Hashable, Sendable {
-        /// Nothing limits it.
+        /// Nothing limits the video.
         case unlimited = "none"
         /// The network cannot carry more.
         case bandwidth
@@ -229,15 +229,15 @@ public struct Statistic: Hashable, Sendable {
     public var mid: String?
     /// The RID of the simulcast layer; nil without layers.
     public var rid: String?
-    /// RTP packets.
+    /// The number of RTP packets.
     public var packets: UInt64 = 0
-    /// Payload bytes.
+    /// The number of payload bytes.
     public var bytes: UInt64 = 0
-    /// Packets that did not arrive.
+    /// The number of packets that did not arrive.
     public var packetsLost: Int64 = 0
-    /// Whole video frames, encoded or received; 0 for audio.
+    /// The number of whole video frames, encoded or received; 0 for audio.
     public var frames: UInt64 = 0
-    /// Whole video frames that do not depend on others; 0 for audio.
+    /// The number of whole video frames that do not depend on others; 0 for audio.
     public var keyFrames: UInt64 = 0
     /// The size of the most recent frame in pixels; nil for audio or if unknown.
     public var size: VideoSize?

@@ -1,10 +1,10 @@
 import Wire
 
-/// This person's contacts: people they met, where both wanted to keep in touch.
+/// This person's contacts: people whom they met, if both people wanted to keep in touch.
 public actor Contacts {
     /// Where two people met.
     public enum Meeting: Hashable, Sendable {
-        /// In a chat of the roulette.
+        /// In a roulette chat.
         case match(MatchID)
         /// In a call.
         case call(CallID)

@@ -2,6 +2,7 @@ import Wire
 
 /// The state machine of contacts: requests, and messages from the server about contacts.
 struct ContactsMachine: FeatureMachine, Equatable {
+    /// An event for the application.
     enum Event: Equatable, Sendable {
         case asked(MeetingReference)
         case added(ContactNotice.Added)
@@ -44,6 +45,7 @@ struct PushMachine: FeatureMachine, Equatable {
     typealias Action = Never
     typealias Command = PushVerb
 
+    /// Determines how the answer to a request is handled.
     private enum Purpose: Equatable, Sendable {
         case register(FeatureCaller, PushRegistration)
         case ask(FeatureCaller)
@@ -100,7 +102,7 @@ struct PushMachine: FeatureMachine, Equatable {
 }
 
 extension Requests where Purpose == FeatureCaller {
-    /// Handles an event of the connection for requests without a purpose other than their answer.
+    /// Handles a connection event for a feature whose requests have no purpose other than their answers.
     mutating func handle<Event, Action>(_ news: FeatureInput) -> [FeatureEffect<Event, Action>] {
         switch news {
         case .connected: return released()

@@ -13,7 +13,7 @@ public actor Nearby {
     public enum Unit: String, Hashable, Sendable, CaseIterable {
         /// Statute miles.
         case miles = "mi"
-        /// Metric: 1000 m.
+        /// Units of 1000 m.
         case kilometers = "km"
     }
 
@@ -64,7 +64,7 @@ public actor Nearby {
 
     /// An event about the location.
     public enum Event: Hashable, Sendable {
-        /// It was deleted on another device, so this person is no longer listed.
+        /// The location was deleted on another device, so this person is no longer listed.
         case positionForgotten
         /// The server rejected the location or list that the SDK sent again after the connection was replaced.
         case failed(ConfabError)

@@ -3,6 +3,7 @@ import Wire
 /// The state machine of people nearby: one location, and one watched page. Both are sent again after a restart of the
 /// connection.
 struct NearbyMachine: FeatureMachine, Equatable {
+    /// An event for the application.
     enum Event: Equatable, Sendable {
         /// The watched page, after it was requested and after each change.
         case page(NearbyRows)
@@ -14,6 +15,7 @@ struct NearbyMachine: FeatureMachine, Equatable {
 
     typealias Action = Never
 
+    /// A request of the application.
     enum Command: Equatable, Sendable {
         case move(NearbyVerb.Move)
         case forget
@@ -21,6 +23,7 @@ struct NearbyMachine: FeatureMachine, Equatable {
         case unwatch
     }
 
+    /// Determines how the answer to a request is handled.
     private enum Purpose: Equatable, Sendable {
         /// `turn` is the value of `forgotten` when the request was sent.
         case move(FeatureCaller, NearbyVerb.Move, turn: Int)
@@ -153,7 +156,7 @@ struct NearbyRows: Equatable, Sendable {
         var rows = Dictionary(people.map { ($0.person, $0) }) { _, last in last }
         for row in changed.people { rows[row.person] = row }
         for person in changed.gone ?? [] { rows[person] = nil }
-        // People who are no longer on the page are sent in full if they return.
+        // Drop people who are no longer on the page. The server sends them in full if they return.
         people = (changed.order ?? []).compactMap { rows.removeValue(forKey: $0) }
         next = changed.next
     }

@@ -25,7 +25,8 @@ public actor Presence {
         case nobody
     }
 
-    /// A person's name and settings. Nil keeps the current value. The server keeps them for all devices of the person.
+    /// A person's name and settings. A property that is nil keeps its current value. The server keeps the settings
+    /// for all devices of the person.
     public struct Settings: Hashable, Sendable {
         /// The name, at most 40 characters; empty for a generated one.
         public var name: String?
@@ -76,11 +77,11 @@ public actor Presence {
     public struct Device: Hashable, Sendable, Identifiable {
         /// The id of the device.
         public let id: PersonID
-        /// The name that the person gave it.
+        /// The name that the person gave the device.
         public let label: String
-        /// Whether it is this device.
+        /// Whether this is the device that runs the application.
         public let isCurrent: Bool
-        /// Whether the person is online on it.
+        /// Whether the person is online on the device.
         public let isOnline: Bool
 
         init(_ info: DeviceInfo) {
@@ -92,7 +93,7 @@ public actor Presence {
     public struct LinkCode: Hashable, Sendable {
         /// Eight characters, shown as `ABCD-EFGH`.
         public let code: String
-        /// How long it is valid.
+        /// How long the code is valid.
         public let validFor: Duration
     }
 
@@ -157,7 +158,7 @@ public actor Presence {
         return Me(own)
     }
 
-    /// Goes offline on this device. A call on it continues.
+    /// Goes offline on this device. A call on this device continues.
     public func leave() async throws(ConfabError) { try await feature.ask(.leave) }
 
     /// Looks up a person.

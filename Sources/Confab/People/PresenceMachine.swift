@@ -1,8 +1,9 @@
 import Wire
 
 /// The state machine of presence. It makes sure that the server has the values that were set last. If the server lost
-/// this person's presence, it is sent again before any other request about people.
+/// this person's presence, the machine sends it again before any other request about people.
 struct PresenceMachine: FeatureMachine, Equatable {
+    /// An event for the application.
     enum Event: Equatable, Sendable {
         /// This person's settings changed, here or on another device.
         case changed(PresenceNotice.Own)
@@ -14,11 +15,13 @@ struct PresenceMachine: FeatureMachine, Equatable {
         case failed(ConfabError)
     }
 
+    /// An effect outside this feature.
     enum Action: Equatable, Sendable {
         /// The person is offline on this device: stop watching people nearby.
         case left
     }
 
+    /// A request of the application.
     enum Command: Equatable, Sendable {
         case appear(Appearance)
         case set(Appearance)
@@ -26,10 +29,11 @@ struct PresenceMachine: FeatureMachine, Equatable {
         case link
         case useLink(code: String, label: String?)
         case delete
-        /// A request that changes nothing here.
+        /// A request that changes nothing in this state machine.
         case plain(PresenceVerb)
     }
 
+    /// Determines how the answer to a request is handled.
     private enum Purpose: Equatable, Sendable {
         case say(FeatureCaller, Appearance)
         case link(FeatureCaller)
@@ -106,15 +110,17 @@ struct PresenceMachine: FeatureMachine, Equatable {
         case .say(let caller, _), .ask(let caller): return [.finish(caller, result)]
         case .link(let caller):
             guard result.failureCode == nil else { return [.finish(caller, result)] }
-            // This device now belongs to a person who already has a name and settings.
+            // This device now belongs to a person who already has a name and settings, so do not send the earlier
+            // ones again.
             if said != nil { said = Appearance() }
             return [.finish(caller, result)]
         case .delete(let caller):
-            // The event arrives before the answer, if it arrives.
+            // If the server sent the event of the deletion, it arrived before this answer. Otherwise handle the
+            // deletion now.
             let deleted = result.failureCode == nil && said != nil ? forget(.deleted) : []
             return deleted + [.finish(caller, result)]
         case .again:
-            // After another restart, the request is sent again.
+            // Do not report a request that another restart interrupted, because it is sent again.
             guard case .failure(let error) = result, error.code != .connectionRestarted, error.code != .left else {
                 return []
             }
@@ -143,14 +149,14 @@ struct PresenceMachine: FeatureMachine, Equatable {
 }
 
 extension Appearance {
-    /// Returns these values, replaced by the other values that are not nil.
+    /// Returns these values, each replaced by the other value unless that is nil.
     fileprivate func changed(by other: Appearance) -> Appearance {
         Appearance(
             name: other.name ?? name, visible: other.visible ?? visible,
             doNotDisturb: other.doNotDisturb ?? doNotDisturb, ringable: other.ringable ?? ringable)
     }
 
-    /// Returns these values as another device has set them.
+    /// Returns these values, with the server's current value for each one that is not nil.
     fileprivate func updated(from own: PresenceNotice.Own) -> Appearance {
         Appearance(
             name: name.map { _ in own.name }, visible: visible.map { _ in own.visible },

@@ -25,8 +25,8 @@ struct RoomChat: Equatable, Sendable {
         lines.removeAll { $0.file?.id == file }
     }
 
-    /// Adds the chat lines of a rejoined room. If the room was created again, it does not have the previous lines,
-    /// which are kept.
+    /// Adds the chat lines of a rejoined room. If the room was created again, the server does not have the previous
+    /// lines. They are kept here.
     ///
     /// - Returns: the lines that were not known.
     mutating func catchUp(_ others: [RoomLine]) -> [RoomLine] {
@@ -36,6 +36,6 @@ struct RoomChat: Equatable, Sendable {
         return fresh
     }
 
-    /// Files do not compete with messages for the bytes.
+    /// Returns the bytes that count toward `maxBytes`. A file does not count.
     private static func size(_ line: RoomLine) -> Int { line.file == nil ? line.text.utf8.count : 0 }
 }

@@ -5,7 +5,8 @@ import Wire
 public struct SharedFile: Hashable, Sendable, Identifiable {
     /// The id of the file.
     public let id: RoomFileID
-    /// The name, at most 200 bytes. It has no characters that lead out of a folder or that hide the file's type.
+    /// The name, at most 200 bytes. It has no characters that could lead out of a folder or that hide the file's
+    /// type.
     public let name: String
     /// The size in bytes.
     public let size: Int

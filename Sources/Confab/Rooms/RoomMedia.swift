@@ -2,11 +2,12 @@ import Wire
 
 /// The session of the current room, and the local media. Turns events of the state machine into events of the room.
 final class RoomMedia: Sendable {
+    /// The state that the lock protects.
     private struct State: Sendable {
         /// The events of the current room; nil if there is none.
         var source: EventSource<Room.Event>?
         var membership: SessionMembership?
-        /// The number of the session membership.
+        /// The number of the current session membership.
         var number = 0
         /// Which local media is sent in this room, also after rejoining.
         var sending = SessionMembership.Sending()
@@ -16,6 +17,7 @@ final class RoomMedia: Sendable {
         var waitingCount = 0
     }
 
+    /// A weak reference to the feature.
     private struct WeakFeature: Sendable { weak var feature: FeatureCore<RoomsMachine>? }
 
     private let core: ClientCore
@@ -30,7 +32,8 @@ final class RoomMedia: Sendable {
 
     private var feature: FeatureCore<RoomsMachine>? { weakFeature.withLock { $0.feature } }
     var source: EventSource<Room.Event>? { state.withLock { $0.source } }
-    /// The current room. It holds this object, not the other way around, so the application need not keep it.
+    /// Returns an object for the current room. The object holds this one, not the other way around, so the
+    /// application need not keep it.
     var room: Room? {
         guard let feature, let source else { return nil }
         return Room(feature, self, source)

@@ -1,6 +1,6 @@
 import Wire
 
-/// A room that this person is in: its people, its options and its chat. It is kept when the room is rejoined.
+/// A room that this person is in: its people, its options and its chat. The state is kept when the room is rejoined.
 struct RoomState: Equatable, Sendable {
     typealias Effect = RoomsMachine.Effect
 
@@ -8,7 +8,7 @@ struct RoomState: Equatable, Sendable {
     private static let maxPeople = Limits.routedRoom * 2
 
     private(set) var name: RoomName
-    /// Nil if the server sends none.
+    /// The id of the room; nil if the server sends none.
     private(set) var id: RoomID?
     private(set) var options: RoomOptions
     private(set) var role: RoomRole
@@ -39,7 +39,7 @@ struct RoomState: Equatable, Sendable {
     /// Handles the answer to rejoining, and reports what has changed since.
     mutating func enter(_ joined: RoomNotice.Joined, as connection: ConnectionID?) -> [Effect] {
         (name, id, self.connection, files) = (joined.name, joined.room, connection, joined.files)
-        // The server sends the knocks again.
+        // Forget the knocks, because the server sends them again.
         knocks = []
         var effects = change(joined.options)
         let (former, now) = (people, Self.members(of: joined))
@@ -69,7 +69,7 @@ struct RoomState: Equatable, Sendable {
         case .fileRemoved(let removed):
             chat.remove(removed.id)
             return [.tell(.fileRemoved(removed.id))]
-        // These are answers to requests, or concern this person's membership.
+        // These are answers to requests, or concern this person's membership. `RoomsMachine` handles them.
         case .joined, .waiting, .refused, .upload, .ended: return []
         }
     }
@@ -107,21 +107,23 @@ struct RoomState: Equatable, Sendable {
     ///   - token: the application's token that this person joined with; nil for none.
     func request(password: String?, token: String?) -> RoomVerb.Join {
         var changes = RoomChanges()
-        // The server rejects a capacity of 0, although it may have sent one.
+        // Do not request a capacity of 0. The server rejects it, although it may have sent it.
         (changes.media, changes.capacity) = (options.media, options.capacity > 0 ? options.capacity : nil)
         (changes.lobby, changes.chat) = (options.lobby, options.chat)
         (changes.share, changes.persistent) = (options.share, options.persistent)
         if options.password {
             changes.password = password
-            // A person without the password must not open the room to everyone.
+            // Require a lobby if this person does not have the password, so that the room does not become open to
+            // everyone.
             if password == nil { changes.lobby = true }
         }
         let name = people.first { $0.id == connection }?.name ?? ""
         var join = RoomVerb.Join(name: self.name, displayName: name, password: password, options: changes)
         join.token = token
-        // Not another room that has taken the name.
+        // Rejoin only this room, not another one that has taken its name.
         join.room = id
-        // Another room may now have this name, and this person has not agreed to reveal their IP address in it.
+        // Do not join a mesh room: another room may now have this name, and this person has not agreed to reveal
+        // their IP address in it.
         if options.media == .routed { join.routedOnly = true }
         return join
     }

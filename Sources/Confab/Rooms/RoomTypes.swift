@@ -1,7 +1,7 @@
 import Foundation
 import Wire
 
-/// A person in a room. Names need not be unique; the connection is.
+/// A person in a room. Names need not be unique, but connection ids are.
 public struct RoomMember: Hashable, Sendable, Identifiable {
     /// A person's role in a room.
     public enum Role: String, Hashable, Sendable, CaseIterable {
@@ -46,15 +46,15 @@ public struct RoomMember: Hashable, Sendable, Identifiable {
 
 /// A message in a room's chat.
 public struct RoomMessage: Hashable, Sendable {
-    /// The connection that wrote it.
+    /// The connection that sent the message.
     public let sender: ConnectionID
-    /// The name of the person when they wrote it.
+    /// The name that the person had when they sent the message.
     public let name: String
     /// The text, at most 4096 bytes; the name of the file if there is a ``file``.
     public let text: String
     /// The file that the person sent; nil for a text message.
     public let file: SharedFile?
-    /// When the server received it.
+    /// When the server received the message.
     public let sentAt: Date
 
     init(_ line: RoomLine) {
@@ -103,7 +103,7 @@ public struct RoomSettings: Hashable, Sendable {
 public struct RoomSettingsChange: Hashable, Sendable {
     /// Whether media goes directly between devices. Only for a new room.
     public var isMesh: Bool?
-    /// Maximum number of people: 1 to 100, or 1 to 6 in a mesh room.
+    /// The maximum number of people: 1 to 100, or 1 to 6 in a mesh room.
     public var capacity: Int?
     /// Whether the room is locked: nobody else can join.
     public var isLocked: Bool?

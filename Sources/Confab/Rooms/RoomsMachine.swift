@@ -4,6 +4,7 @@ import Wire
 ///
 /// Invariants: at most one room or one attempt to join. Each `enter` is followed by exactly one `exit` before the next.
 struct RoomsMachine: FeatureMachine, Sendable {
+    /// An event for the application.
     enum Event: Equatable, Sendable {
         case joined(RoomName)
         /// A host must admit this person.
@@ -20,13 +21,15 @@ struct RoomsMachine: FeatureMachine, Sendable {
         case ended(RoomEnding, ConfabError?)
     }
 
+    /// An action for `RoomMedia`.
     enum Action: Equatable, Sendable {
         /// Join the session of the room. Session memberships are numbered, because their events may arrive late.
         case enter(Admission, membership: Int)
-        /// Leave it. `isLost`: the server has already ended it.
+        /// Leave the session. `isLost`: the server has already ended it.
         case exit(isLost: Bool)
     }
 
+    /// A request of the application.
     enum Command: Equatable, Sendable {
         case join(RoomVerb.Join)
         case leave
@@ -34,6 +37,7 @@ struct RoomsMachine: FeatureMachine, Sendable {
         case verb(RoomVerb)
     }
 
+    /// Determines how the answer to a request is handled.
     enum Purpose: Equatable, Sendable {
         case join(attempt: Int)
         case leave(FeatureCaller?)
@@ -45,24 +49,25 @@ struct RoomsMachine: FeatureMachine, Sendable {
     enum Phase: Equatable, Sendable {
         case idle
         case asking
-        /// In the lobby, or joining the session.
+        /// This person is in the lobby, or is joining the session.
         case answered
     }
 
+    /// An attempt to join a room or to rejoin it.
     struct Attempt: Equatable, Sendable {
         var number: Int
         var request: RoomVerb.Join
-        /// Nil when rejoining.
+        /// The call of `join` that waits for the result; nil when rejoining.
         var caller: FeatureCaller?
         var phase = Phase.idle
         var backoff = FeatureBackoff(longest: .seconds(5))
         /// When to give up rejoining; nil if the first rejection is final.
         var until: Timestamp?
-        /// When to send the request, while `idle`; nil: when the connection has been restored.
+        /// When to send the request, while `idle`. Nil: as soon as the connection has been restored.
         var askAt: Timestamp?
     }
 
-    /// How long to keep trying to rejoin, if the room rejects it for a reason that may pass.
+    /// How long to keep trying to rejoin, if the room rejects the request for a reason that may pass.
     private static let rejoinTime = Duration.seconds(120)
     /// How long a person who is not the host waits before rejoining. After a restart of the server the first person
     /// becomes host, which should be the previous host.
@@ -88,7 +93,8 @@ struct RoomsMachine: FeatureMachine, Sendable {
     /// The number of the most recent session membership.
     private var membership = 0
     private var requests = Requests<Purpose>()
-    /// The number of unanswered requests to join or leave. A new attempt waits for them, so that each has one answer.
+    /// The number of unanswered requests to join or leave. A new attempt is sent only after they are answered, so
+    /// that each has one answer.
     private var unsettled = 0
     /// When to rejoin the room, because its session ended.
     private var sessionDeadline: Timestamp?
@@ -182,12 +188,12 @@ struct RoomsMachine: FeatureMachine, Sendable {
         return [.tell(.joined(room.name)), .finish(caller, .success(nil))]
     }
 
-    /// Handles a failure to join the session of the room. Without it, being in the room is of no use.
+    /// Handles a failure to join the session of the room. Without the session, being in the room is of no use.
     mutating func sessionFailed(_ error: ConfabError, membership number: Int, now: Timestamp) -> [Effect] {
         guard isCurrent(number) else { return [] }
         let exit = leaveSession(isLost: true)
         guard attempt != nil else { return exit + again(now) }
-        // If the connection was lost, this person is no longer in the room.
+        // Leave the room, unless the connection was lost: then this person is no longer in the room.
         let left = error.code == .connectionRestarted ? [] : sendLeave()
         return exit + left + refused(error, passes: true, now)
     }

@@ -44,7 +44,7 @@ public actor Roulette {
         case audioOnly
         /// The partner sends neither audio nor video yet. The chat continues.
         case noStream
-        /// The chat ended. Unless the reason is final, `waiting` follows.
+        /// The chat ended. Unless the reason is final (``MatchEnding/isFinal``), `waiting` follows.
         case ended(MatchEnding)
         /// The partner of the current or last chat wants to keep in touch: see ``Roulette/keepInTouch()``.
         case contactAsked
@@ -154,8 +154,8 @@ public actor Roulette {
         return (count.online, count.waiting)
     }
 
-    /// Notifies the partner that this person is typing. Call it on every key press; the SDK limits how often it is
-    /// sent.
+    /// Notifies the partner that this person is typing or has stopped. Call this method on every key press; the SDK
+    /// limits how often the notification is sent.
     public func setTyping(_ isTyping: Bool) async { _ = try? await feature.ask(.typing(isTyping)) }
 
     /// Sends a line to the partner.
@@ -217,7 +217,7 @@ public struct Match: Sendable, Identifiable {
 public struct ChatLine: Hashable, Sendable, CustomStringConvertible {
     /// The text of the line.
     public let text: String
-    /// Whether this person wrote it.
+    /// Whether this person wrote the line.
     public let isMine: Bool
     /// The text, for `print`.
     public var description: String { text }

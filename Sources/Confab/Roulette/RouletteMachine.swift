@@ -19,6 +19,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
         case failed(ConfabError)
     }
 
+    /// An action for `RouletteMedia`.
     enum Action: Equatable, Sendable {
         /// Join the sessions of a match.
         case begin(RouletteNotice.Matched)
@@ -28,11 +29,12 @@ struct RouletteMachine: FeatureMachine, Equatable {
         case signal(type: String, data: String)
     }
 
+    /// A request of the application.
     enum Command: Equatable, Sendable {
         case start(RouletteVerb.Start)
         case next
         case stop
-        /// Nil: the current or most recent match.
+        /// A nil match means the current or most recent one.
         case report(String, MatchID?)
         case block(MatchID?)
         case count
@@ -41,6 +43,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
 
     typealias State = Roulette.State
 
+    /// Determines how the answer to a request is handled.
     private enum Purpose: Equatable, Sendable {
         case start(FeatureCaller)
         case leave(FeatureCaller, stops: Bool)
@@ -48,6 +51,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
         case recover
     }
 
+    /// The current match.
     private struct Match: Equatable, Sendable {
         var details: RouletteNotice.Matched
         var streamDeadline: Timestamp?
@@ -58,7 +62,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
     private static let streamTimeout = Duration.seconds(10)
 
     private(set) var state = State.idle
-    /// The search, until it is stopped.
+    /// The requested search; nil once it is stopped.
     private var search: RouletteVerb.Start?
     private var match: Match?
     /// The most recent match, which can be reported after its end.
@@ -107,14 +111,14 @@ struct RouletteMachine: FeatureMachine, Equatable {
     }
 
     private mutating func send(_ verb: RouletteVerb, for purpose: Purpose, _ effects: inout [Effect]) {
-        // Requests are never held, and so never fail because too many wait: after a restart, the search starts again
-        // anyway.
+        // Send requests at once instead of holding them, so that none fails because too many are held. After a
+        // restart, the search starts again anyway.
         let request = requests.sendFirst(.roulette(verb), for: purpose)
         effects.append(.send(request.id, request.message))
     }
 
-    /// Leaves the current match. Without a connection, audio and video end immediately, because relayed media does not
-    /// need the server.
+    /// Leaves the current match. Without a connection to the server, ends audio and video immediately, because
+    /// relayed media would continue without the server.
     private mutating func leave(
         _ verb: RouletteVerb, _ caller: FeatureCaller, _ ending: MatchEnding, _ left: MatchID?,
         _ effects: inout [Effect]
@@ -162,7 +166,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
         switch purpose {
         case .ask(let caller): effects.append(.finish(caller, result))
         case .start(let caller):
-            // After a restart, the search starts again automatically.
+            // Keep the search after a restart, because it starts again automatically.
             if result.failureCode != nil, !isRestart, state == .idle { search = nil }
             effects.append(.finish(caller, isRestart ? .success(nil) : result))
         case .leave(let caller, let stops):
@@ -204,7 +208,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
         case .contact(.asked(let meeting)):
             if let asked = meeting.match, asked == lastMatch { effects.append(.tell(.contactAsked(asked))) }
         case .error(let failure):
-            // Another tab or a call has replaced this device in the roulette.
+            // End the search if another tab or a call has replaced this device in the roulette.
             if failure.re == nil, failure.error.code == .elsewhere, search != nil {
                 searchEnded(ConfabError(failure.error), &effects)
             }
@@ -217,7 +221,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
     private mutating func begin(
         _ matched: RouletteNotice.Matched, _ now: Timestamp, _ effects: inout [Effect]
     ) {
-        // The search has been stopped meanwhile, so the server is about to end this match.
+        // Ignore a match if the search was stopped meanwhile. The server is about to end that match.
         guard search != nil else { return }
         endMatch(.partnerLeft, &effects)
         let pause = limits?.streamTimeout ?? Self.streamTimeout

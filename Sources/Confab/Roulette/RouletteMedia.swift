@@ -3,6 +3,7 @@ import Wire
 /// The sessions of the current match, and the local media. Turns events of the state machine into events for the
 /// application.
 final class RouletteMedia: Sendable {
+    /// The state that the lock protects.
     private struct State: Sendable {
         var own: (any LocalMedia)?
         /// Whether the SDK captured `own`, and therefore stops it after the search.
@@ -17,6 +18,7 @@ final class RouletteMedia: Sendable {
         var sending = SessionMembership.Sending()
     }
 
+    /// A weak reference to the feature.
     private struct WeakFeature: Sendable { weak var feature: FeatureCore<RouletteMachine>? }
 
     private let core: ClientCore
@@ -78,7 +80,8 @@ final class RouletteMedia: Sendable {
     }
 
     func say(_ text: String, in match: MatchID) async throws(ConfabError) {
-        // The application is notified of a match before its sessions exist, and may send a line immediately.
+        // Wait for the sessions of the match: the application is notified of a match before they exist, and may send
+        // a line immediately.
         await feature?.settle()
         guard let membership = state.withLock({ $0.match == match ? $0.theirs : nil }) else {
             throw ConfabError(.notMatched, "This chat is over.")
@@ -96,14 +99,15 @@ final class RouletteMedia: Sendable {
         case .end(let match, _): end(match)
         case .signal(let type, let data):
             guard let session = state.withLock({ $0.theirs?.session }), session.status == .connected else { return }
-            // Not in a separate task, which could overtake the previous one.
+            // Send this signal here and not in a separate task, which could overtake the previous signal.
             core.send(.session(.signal(.init(session: session.id, type: type, data: data))))
         }
     }
 
     private func begin(_ matched: RouletteNotice.Matched) {
         let match = matched.match
-        // In a text chat, only a modified client publishes. A subscription would reveal this device's IP address to it.
+        // In a text chat, subscribe to nothing: only a modified client publishes, and a subscription would reveal
+        // this device's IP address to it.
         let shown: SessionMembership.Plan.Shown = matched.mode == .video ? .one : .none
         let theirs = SessionMembership(matched.subscribe, core, .init(shown: shown)) { [weak self] news in
             self?.heard(news, in: match)
@@ -112,7 +116,7 @@ final class RouletteMedia: Sendable {
         if matched.publish.session != matched.subscribe.session {
             ours = SessionMembership(matched.publish, core, .init(shown: .none)) { [weak self] news in
                 switch news {
-                // The partner is in the other session.
+                // Ignore these events, because the partner is in the other session.
                 case .signal, .there: break
                 default: self?.heard(news, in: match)
                 }

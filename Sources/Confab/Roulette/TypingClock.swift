@@ -5,7 +5,8 @@ import Wire
 struct TypingClock: Equatable, Sendable {
     /// How often to repeat the notification while the person types.
     private static let repeats = Duration.seconds(2)
-    /// Without a notification for this time, the partner no longer counts as typing: two repeats and a slow network.
+    /// After this time without a notification, the partner no longer counts as typing. It allows for two repeats and
+    /// a slow network.
     private static let expires = Duration.seconds(5)
 
     private var isTyping = false
@@ -26,7 +27,7 @@ struct TypingClock: Equatable, Sendable {
 
     /// Handles a notification from the partner.
     ///
-    /// - Returns: whether it changes anything.
+    /// - Returns: whether the partner's typing state has changed.
     mutating func heard(_ typing: Bool, now: Timestamp) -> Bool {
         let wasTyping = deadline != nil
         deadline = typing ? now + Self.expires : nil

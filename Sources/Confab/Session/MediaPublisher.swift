@@ -37,7 +37,7 @@ public actor MediaPublisher {
     nonisolated public var events: Events<Event> { publication.events.events }
     /// Whether audio is sent.
     nonisolated public var hasAudio: Bool { publication.state.withLock { $0.hasAudio } }
-    /// Whether video is sent, unless the network is too slow for it (``Event/videoStopped``).
+    /// Whether video is turned on. It is then sent, unless the network is too slow for it (``Event/videoStopped``).
     nonisolated public var hasVideo: Bool { publication.state.withLock { $0.hasVideo } }
 
     /// Starts or stops sending audio.
@@ -47,8 +47,9 @@ public actor MediaPublisher {
 
     /// Starts or stops sending video.
     ///
-    /// - Throws: `not_found` if the stream has ended, `bandwidth_exceeded` if the server takes no more video for now, or an error of
-    ///   the connection. After `bandwidth_exceeded` the video is off: try again after ``ConfabError/retryAfter``.
+    /// - Throws: `not_found` if the stream has ended, `bandwidth_exceeded` if the server accepts no more video for
+    ///   now, or an error of the connection. After `bandwidth_exceeded` the video is off: try again after
+    ///   ``ConfabError/retryAfter``.
     public func setVideo(_ isOn: Bool) async throws(ConfabError) { try await media.set(publication, video: isOn) }
 
     /// Replaces the video with that of other media. The audio is unchanged, and the previous media is not stopped.
@@ -87,7 +88,7 @@ public actor MediaSubscriber {
         case videoResumed
         /// True if the video will be paused when this device's network gets worse, false when that is no longer so.
         case warning(Bool)
-        /// The server forwards another layer of the video.
+        /// The server forwards another layer of the video. Contains the layer's RID; nil if there is only one layer.
         case layer(String?)
         /// Whether this device's network carries less of the video than was requested.
         case limited(Bool)

@@ -7,9 +7,9 @@ extension Session {
         public var name: String
         /// What the video shows.
         public var videoKind: MediaStream.VideoKind
-        /// Whether the stream begins with audio. Without audio in the media, it has none.
+        /// Whether the stream begins with audio. If the media has no audio, the stream has none either.
         public var audio: Bool
-        /// Whether the stream begins with video. Without video in the media, it has none.
+        /// Whether the stream begins with video. If the media has no video, the stream has none either.
         public var video: Bool
         /// Whether to send a camera's video, or video that is already encoded in layers, in several sizes, so that each
         /// subscriber gets a suitable one. Only in routed sessions.
@@ -69,6 +69,7 @@ extension Session.SubscribeOptions {
 
 /// A stream that this client publishes. The session keeps it until the stream ends.
 final class Publication: Sendable {
+    /// The state that the lock protects.
     struct State: Sendable {
         var stream: MediaStream
         var audio: MediaSource?
@@ -112,19 +113,20 @@ final class Publication: Sendable {
         }
         events.send(.ended(reason))
         events.finish()
-        // Releases it, and so its timer, outside the lock.
+        // Release the fallback, and with it its timer, outside the lock.
         withExtendedLifetime(fallback) {}
         return pair
     }
 }
 
-/// A stream that this client receives. The session keeps it until it ends.
+/// A stream that this client receives. The session keeps this object until the stream ends.
 final class Subscription: Sendable {
+    /// The state that the lock protects.
     struct State: Sendable {
         var options: Session.SubscribeOptions
         /// The transceivers in a routed session.
         var slot: SFUConnections.Pair?
-        /// The received tracks, by kind.
+        /// The received tracks, keyed by kind.
         var tracks: [TrackKind: RemoteTrack] = [:]
         /// The mids of the received tracks, in a relayed session.
         var mids: Set<String> = []
@@ -175,7 +177,8 @@ final class Subscription: Sendable {
     /// Whether the server has paused the video.
     var isPaused: Bool { events.present.contains(where: \.isPause) }
 
-    /// Resets the subscription. The server sets it up again over a new connection, and reports again what limits it.
+    /// Resets the subscription, because it is set up again over a new connection. The server then reports again what
+    /// limits the video.
     func beginAgain() {
         let before = state.withLock { state in
             defer {
@@ -208,7 +211,7 @@ final class Subscription: Sendable {
         }
         events.send(.ended(reason))
         events.finish()
-        // Releases it, and so its timer, outside the lock.
+        // Release the meter, and with it its timer, outside the lock.
         withExtendedLifetime(meter) {}
         return slot
     }
@@ -235,7 +238,8 @@ extension Subscription.State {
         let isReceiving = peer == .connected && hasTracks(of: stream)
         guard !isEnded else { return nil }
         guard isReceiving != isConnected else {
-            // For example, a stream that began with audio only now has video.
+            // Report other tracks on a working connection, for example if a stream that began with audio only now has
+            // video.
             guard isConnected, tracks != announced else { return nil }
             announced = tracks
             return .tracksChanged

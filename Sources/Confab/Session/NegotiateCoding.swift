@@ -4,7 +4,7 @@ extension RelayedPeer.Message {
     /// Decodes a message from another member; nil if it can be ignored.
     init?(_ notice: SessionNotice.Negotiate) {
         if let description = notice.description {
-            // A rollback only concerns the sender. Provisional answers are not used.
+            // Ignore a rollback, which concerns only the sender, and a provisional answer, which is not used.
             guard let kind = PeerDescription.Kind(rawValue: description.type.rawValue) else { return nil }
             content = .description(PeerDescription(kind, sdp: description.sdp))
         } else if let candidate = notice.candidate {

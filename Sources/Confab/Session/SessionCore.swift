@@ -4,6 +4,7 @@ import Wire
 final class SessionCore: Sendable {
     typealias Ended = @Sendable (Result<Void, ConfabError>) -> Void
 
+    /// The state that the lock protects.
     private struct State: Sendable {
         var machine = SessionMachine()
         var effects: [SessionMachine.Effect] = []
@@ -38,7 +39,7 @@ final class SessionCore: Sendable {
     }
 
     deinit {
-        // The application has released the session without leaving it.
+        // Leave the session, which the application has released without leaving it.
         if machine.status != .notConnected { core.send(.session(.leave(.init(session: id)))) }
     }
 

@@ -5,6 +5,7 @@ import Wire
 /// Invariants: the status changes only along the transitions that ``Session/Status`` lists. Each `join` gets one
 /// `joinEnded`, and each `leave` one `leaveEnded`.
 struct SessionMachine: Sendable {
+    /// An event that the state machine handles.
     enum Input: Sendable {
         case connect
         case joined(Result<SessionNotice.Joined, ConfabError>)
@@ -17,6 +18,7 @@ struct SessionMachine: Sendable {
         case lost(ConfabError)
     }
 
+    /// An effect that the state machine's owner carries out.
     enum Effect: Equatable, Sendable {
         case join
         case leave
@@ -72,7 +74,7 @@ struct SessionMachine: Sendable {
             enter(.connecting, &effects)
             effects.append(.join)
         case .connected, .reconnecting: effects.append(.joinEnded(nil))
-        // The answer to the first call also completes this one.
+        // The answer to the first call of `connect` also completes this call.
         case .connecting: break
         case .disconnecting, .failed: effects.append(.joinEnded(.disconnected))
         }
@@ -98,7 +100,7 @@ struct SessionMachine: Sendable {
         switch status {
         case .notConnected: effects.append(.leaveEnded)
         case .connected: leave(&effects)
-        // The session is left when these states end.
+        // Leave the session when these states end.
         case .connecting, .reconnecting: isLeaving = true
         case .disconnecting, .failed: break
         }

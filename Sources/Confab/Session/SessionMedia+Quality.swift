@@ -14,7 +14,7 @@ extension SessionMedia {
     }
 
     /// Handles the server's judgment of a stream. Delay alone does not stop the video: on a long path, sending less
-    /// would not reduce it. Without video, the judgment is about the audio, and there is nothing to stop.
+    /// would not reduce the delay. Without video, the judgment is about the audio, and there is nothing to stop.
     func judge(_ publication: Publication, _ level: Session.Quality, _ reason: Session.QualityReason?) {
         let (hasVideo, fallback) = publication.state.withLock { ($0.hasVideo, $0.fallback) }
         let isTooSlow = hasVideo && level == .poor && (reason == .loss || reason == .bandwidth)

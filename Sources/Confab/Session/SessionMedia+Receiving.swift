@@ -23,7 +23,8 @@ extension SessionMedia {
             let request = subscribeVerb(subscription, mids)
             _ = try await awaitResult { (answer: @escaping ClientCore.Completion) in
                 core.send(.session(request), answer)
-                // After the request, because the server forwards an offer only to a subscriber.
+                // Do this after the request: it can lead to an offer, and the server forwards an offer only to a
+                // subscriber.
                 if !isRouted { peer(stream.connection)?.mailbox.post(.expect) }
             }
         } catch {
@@ -122,7 +123,8 @@ extension SessionMedia {
         let (isSlot, limitation) = subscription.state.withLock { ($0.slot != nil, $0.limitation) }
         let link = state.withLock { $0.link }
         guard isSlot, let link else { return await counters(of: subscription) }
-        // Only the server knows how much it could send, and what limits the video.
+        // Add the values of the server, because only the server knows how much it could send, and what limits the
+        // video.
         let estimate = await link.estimate.read()
         return await counters(of: subscription).map { known in
             var statistic = known
@@ -163,7 +165,7 @@ extension SessionMedia {
         }
         for publication in publications { stop(publication, reason) }
         for subscription in subscriptions { stop(subscription, reason) }
-        // Release it outside the lock, because that closes connections.
+        // Release the state outside the lock, because releasing it closes connections.
         let obsolete = state.withLock { state in
             defer { state = State() }
             return state
@@ -224,8 +226,8 @@ extension SessionMedia {
         if let audio { Task { await audio.media.setEnabled(audio: false, video: nil) } }
     }
 
-    /// Handles the layers that subscribers need. The codec that the server recommends is not used yet: engines send
-    /// VP8, unless the application has chosen another codec.
+    /// Handles the layers that subscribers need. The codec that the server recommends is not used: engines send VP8,
+    /// unless the application has chosen another codec.
     private func layersWanted(_ notice: SessionNotice.LayersWanted) {
         let (publication, link) = state.withLock { ($0.publications[notice.stream], $0.link) }
         guard let publication, let pair = publication.state.withLock({ $0.pair }) else { return }

@@ -5,10 +5,12 @@ import Wire
 ///
 /// Invariant: however a stream ends, its transceivers are released once, and its events end.
 final class SessionMedia: Sendable {
+    /// The state that the lock protects.
     struct State: Sendable {
         var publications: [StreamID: Publication] = [:]
         var subscriptions: [StreamID: Subscription] = [:]
-        /// What the subscribers of local streams want. They may be reported before the stream's id is known here.
+        /// The media that each subscriber of a local stream wants. Subscribers may be reported before the stream's id
+        /// is known here.
         var subscribers: [StreamID: [ConnectionID: Wanted]] = [:]
         var peers: [ConnectionID: RelayedConnection] = [:]
         /// Connections with which media has worked, and which have been reported to the server.
@@ -31,7 +33,7 @@ final class SessionMedia: Sendable {
         let runner: PeerRunner
     }
 
-    /// The maximum number of streams with subscribers before their ids are known.
+    /// The maximum number of streams whose subscribers are stored before the id of the stream is known here.
     static let maxEarlySubscribers = 64
     /// The maximum number of peer connections of a relayed session. Larger sessions are routed.
     static let maxPeers = 100
@@ -53,7 +55,7 @@ final class SessionMedia: Sendable {
     }
 
     deinit {
-        // The application has released the session without leaving it.
+        // End all streams, because the application has released the session without leaving it.
         let state = state.withLock { $0 }
         for publication in state.publications.values {
             if let pair = publication.end(.clientDisconnected) { state.link?.release(pair) }
@@ -133,8 +135,8 @@ final class SessionMedia: Sendable {
 
     /// Requests the publication from the server.
     ///
-    /// - Parameter link: the link that owns the pair. The pair is released to it even if the session has ended
-    ///   meanwhile.
+    /// - Parameter link: the SFU connections that own the stream's pair of transceivers. The pair is released to them
+    ///   even if the session has ended meanwhile.
     private func announce(
         _ verb: SessionVerb.Publish, _ begun: Publication.State, _ layers: [Layer], _ link: SFUConnections?
     ) async throws(ConfabError) -> Publication {
@@ -183,7 +185,7 @@ final class SessionMedia: Sendable {
             return state.subscribers[id] ?? [:]
         }
         if isRouted {
-            // The session was still relayed when the stream was announced.
+            // Move the stream to the SFU if the session was still relayed when the stream was announced.
             if publication.state.withLock({ $0.pair == nil }) { Task { await self.move(publication) } }
         } else {
             for (connection, wanted) in subscribers { send(publication, to: connection, wanted) }
@@ -206,7 +208,8 @@ final class SessionMedia: Sendable {
         try await tell(update, of: publication)
     }
 
-    /// Tells the server what a stream has. If it takes no video for now, the video is off again, as the others see it.
+    /// Notifies the server which media a stream has. If the server refuses the video for now, turns the video off
+    /// again. The others see it as off, too.
     private func tell(_ update: SessionVerb.Update, of publication: Publication) async throws(ConfabError) {
         do throws(ConfabError) { try await core.request(.session(.update(update))) } catch {
             guard update.hasVideo == true, error.code == .bandwidthExceeded else { throw error }
@@ -229,7 +232,7 @@ final class SessionMedia: Sendable {
         }
         guard !now.isEnded else { throw .streamEnded }
         await other.setEnabled(audio: nil, video: now.hasVideo || !hadVideo)
-        // A video that audio fallback withholds is sent when the network has improved.
+        // Do not send a video that audio fallback withholds. It is sent when the network has improved.
         if let pair = now.pair, !now.isVideoStopped { state.withLock { $0.link }?.send(source, .video, on: pair) }
         for (connection, wanted) in state.withLock({ $0.subscribers[publication.id] ?? [:] }) where !isRouted {
             send(publication, to: connection, wanted)

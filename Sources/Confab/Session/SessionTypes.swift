@@ -119,17 +119,17 @@ extension Session {
 
     /// What this client may do in the session, depending on its token's role.
     public struct Capabilities: Hashable, Sendable {
-        /// Whether it may publish streams.
+        /// Whether this client may publish streams.
         public var canPublish = false
-        /// Whether it may subscribe to streams.
+        /// Whether this client may subscribe to streams.
         public var canSubscribe = false
-        /// Whether it may send signals.
+        /// Whether this client may send signals.
         public var canSignal = false
-        /// Whether it may remove connections.
+        /// Whether this client may remove connections.
         public var canForceDisconnect = false
-        /// Whether it may end streams of others.
+        /// Whether this client may end streams of others.
         public var canForceUnpublish = false
-        /// Whether it may mute streams of others.
+        /// Whether this client may mute streams of others.
         public var canForceMute = false
 
         init() {}
@@ -185,7 +185,7 @@ extension Session {
 
     /// The quality of a stream at the server.
     public enum Quality: String, Hashable, Sendable {
-        /// No noticeable loss.
+        /// No noticeable loss of quality.
         case good
         /// People may notice a loss of quality.
         case fair

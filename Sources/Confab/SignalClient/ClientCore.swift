@@ -10,14 +10,15 @@ import Foundation
 /// share one core.
 ///
 /// Inputs are processed in the order of the calls, and effects in the order in which the machine returns them. If an
-/// effect causes another input, the effects of that input wait until the current ones are done. No call blocks on
-/// another thread.
+/// effect causes another input, the effects of that input wait until the current ones are done. A call never waits
+/// for effects that another thread is carrying out.
 ///
 /// The core is released with the last feature that the application holds: sockets and timers hold it weakly.
 final class ClientCore: Sendable {
     typealias Completion = @Sendable (Result<ServerMessage, ConfabError>) -> Void
     typealias Listener = @Sendable (ConnectionEvent) -> Void
 
+    /// The state that the lock protects.
     private struct State: Sendable {
         var machine: ClientMachine
         var effects: [ClientMachine.Effect] = []
@@ -35,13 +36,14 @@ final class ClientCore: Sendable {
         var greetingCount: UInt64 = 0
     }
 
+    /// A pending call of `connect`.
     private struct Greeting: Sendable {
         let answer: @Sendable (Result<Void, ConfabError>) -> Void
         let cancelTimer: @Sendable () -> Void
     }
 
-    /// How much longer `connect` waits than `connectTimeout`. A first connection fails at `connectTimeout` and reports
-    /// the reason, which must come first.
+    /// How much longer a call of `connect` waits than `connectTimeout`. If the first connection fails, the client
+    /// reports the reason at `connectTimeout`, and that report must come first.
     private static let greetingGrace = Duration.milliseconds(100)
 
     /// The path of the WebSocket below the server's address.
@@ -206,7 +208,8 @@ final class ClientCore: Sendable {
 
     func leave() {
         post(.leave)
-        // If the connection is away, the client reports it later, even if the application releases the client.
+        // Without a connection, the client notifies the server later that it has left. Keep the core until then, even
+        // if the application releases the client.
         guard let deadline = state.withLock({ $0.machine.line.leaveDeadline }) else { return }
         _ = dependencies.clock.schedule(at: deadline) { [self] in withExtendedLifetime(self) {} }
     }
@@ -265,7 +268,7 @@ final class ClientCore: Sendable {
             }
         case .notice(let notice): notices.send(notice)
         case .line(let event):
-            // The client has stopped trying to connect.
+            // If the client has stopped trying to connect, pending calls of `connect` fail.
             if case .ended(let error) = event { endGreetings(.failure(error ?? .closed)) }
             for (_, listener) in state.withLock({ $0.listeners }) { listener(event) }
         case .log(let entry): log(entry)
@@ -339,6 +342,7 @@ final class ClientCore: Sendable {
     }
 }
 
+/// A weak reference to the connections of routed media.
 private struct WeakLink: Sendable {
     weak let link: SFUConnections?
 }
@@ -350,7 +354,7 @@ final class Listening: Sendable {
     deinit { end() }
 }
 
-/// Starts an operation that calls back once, and waits until it does or the task is cancelled.
+/// Starts an operation that calls back once, and waits for the callback or for the cancellation of the task.
 func awaitResult<Value: Sendable>(
     _ start: @Sendable (@escaping @Sendable (Result<Value, ConfabError>) -> Void) -> Void
 ) async throws(ConfabError) -> Value {
@@ -371,6 +375,7 @@ func awaitResult<Value: Sendable>(
     return try result.get()
 }
 
+/// The state of a result that is given once and awaited once.
 private enum Answer<Value: Sendable>: Sendable {
     case none
     case awaited(CheckedContinuation<Result<Value, ConfabError>, Never>)

@@ -12,6 +12,7 @@ struct ClientMachine: Sendable {
         let socket: SignalClient.Socket
     }
 
+    /// An event that the state machine handles.
     enum Input: Sendable {
         case connect
         case opened(Socket)
@@ -24,6 +25,7 @@ struct ClientMachine: Sendable {
         case leave
     }
 
+    /// An effect that the state machine's owner carries out.
     enum Effect: Sendable {
         case askToken(Socket)
         case open(Socket)
@@ -49,8 +51,8 @@ struct ClientMachine: Sendable {
     private var attempt = 0
     private var droppedAt: Timestamp?
     private var hasNetwork = true
-    /// Whether this signal client was welcomed. If so, a rejected token has expired since, and is replaced
-    /// automatically.
+    /// Whether the server has welcomed the current signal client. If so, a rejected token has expired since, and is
+    /// replaced automatically.
     private var wasWelcomed = false
     /// The socket to open when the application has returned a token.
     private var awaitingToken: Socket?
@@ -143,7 +145,7 @@ struct ClientMachine: Sendable {
     private mutating func received(
         _ token: Result<String, ConfabError>, for socket: Socket, _ now: Timestamp, _ effects: inout [Effect]
     ) {
-        // The signal client may have abandoned the socket while the application fetched the token.
+        // Ignore the token if the signal client abandoned the socket while the application fetched the token.
         guard socket == awaitingToken else { return }
         awaitingToken = nil
         switch token {
@@ -206,7 +208,8 @@ struct ClientMachine: Sendable {
     }
 
     private mutating func open(_ socket: Socket, _ now: Timestamp, _ effects: inout [Effect]) {
-        // Only to tell the server that the client has left, with the token of the connection.
+        // After the client was closed, a socket only notifies the server that the client has left. It uses the
+        // connection's existing token.
         if case .closed = state { return effects.append(.open(socket)) }
         attempt += 1
         if let droppedAt {
@@ -224,7 +227,8 @@ struct ClientMachine: Sendable {
             let nextTry = line.nextAttempt.map(\.date)
             enter(.reconnecting(since: droppedAt.date, attempt: attempt, nextTry: nextTry), &effects)
         } else if case .connecting = state, wasWelcomed, line.nextAttempt != nil {
-            // Not `connecting`: in the state `offline`, a call of `connect` ends this pause.
+            // Enter `offline` instead of staying in `connecting`, because a call of `connect` ends this pause only in
+            // the state `offline`.
             offline(&effects)
         }
     }
@@ -274,7 +278,8 @@ struct ClientMachine: Sendable {
         case .presence(.linked), .presence(.unlinked): isAnotherPerson = true
         case .presence(.deleted):
             isAnotherPerson = true
-            // The server rejects the secret of a deleted person, and creates a new identity for a hello without one.
+            // Forget the identity. The server rejects the secret of a deleted person, and creates a new identity for
+            // a hello without one.
             if !usesToken { (identity, line.hello.identity) = (nil, nil) }
         default: break
         }
@@ -320,7 +325,7 @@ struct ClientMachine: Sendable {
         droppedAt = nil
         guard let error = ending.error else { return close(nil, &effects) }
         wasLost = wasLost || hadConnection
-        // The application may have a newer token by now.
+        // Start again, because the application may have a newer token by now.
         if error.code.isToken, usesToken, hadConnection {
             effects.append(.line(.ended(ConfabError(error))))
             return start(now, &effects)

@@ -48,7 +48,7 @@ struct HostEndpoint: Sendable {
 
     func addTLS(to channel: any Channel) throws {
         let context = try NIOSSLContext(configuration: .makeClientConfiguration())
-        // SNI does not allow IP addresses.
+        // Pass no host name for an IP address, because SNI does not allow one.
         let isAddress = host.contains(":") || host.allSatisfy { $0.isNumber || $0 == "." }
         let handler = try NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host)
         try channel.pipeline.syncOperations.addHandler(handler)

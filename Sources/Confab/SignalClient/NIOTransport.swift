@@ -8,9 +8,10 @@ import Wire
 
 func systemTransport() -> any Transport { NIOTransport() }
 
-/// WebSockets over NIO, on its shared event loops.
+/// WebSockets over NIO, which use NIO's shared event loops.
 struct NIOTransport: Transport {
-    /// Larger than the longest message from the server, an answer with 256 KiB of SDP.
+    /// The maximum size of a frame and of a message in bytes. It exceeds the longest message from the server, an
+    /// answer with 256 KiB of SDP.
     static let maxFrame = 1 << 20
 
     func open(_ url: URL, _ report: @escaping @Sendable (SocketEvent) -> Void) -> any TransportSocket {
@@ -77,10 +78,11 @@ private final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
         head.headers.add(name: "Sec-WebSocket-Protocol", value: "confab.v1")
         var configuration = NIOUpgradableHTTPClientPipelineConfiguration(
             upgradeConfiguration: .init(upgradeRequestHead: head, upgraders: [upgrader]) { channel in
-                // Not a Confab server.
+                // The server did not accept the upgrade, so it is not a Confab server.
                 channel.close()
             })
-        // A server that refuses the client may send its error in the same packet as the 101 response.
+        // Keep the bytes after the 101 response, because a server that refuses the client may send its error in the
+        // same packet.
         configuration.leftOverBytesStrategy = .forwardBytes
         return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(
             configuration: configuration)

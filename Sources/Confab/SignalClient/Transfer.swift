@@ -55,6 +55,7 @@ struct HTTPResponse: Sendable {
 
 /// Collects the body of a response, and enforces its size limit. All transports use it.
 struct HTTPReceiver {
+    /// The reason why a response cannot be used.
     struct Failure: Error, CustomStringConvertible {
         let description: String
         static let tooLarge = Failure(description: "the response is too large")
@@ -154,7 +155,7 @@ extension ClientCore {
         }
         parts.scheme = parts.scheme == "wss" ? "https" : "http"
         parts.path = String(parts.path.dropLast(Self.socketPath.count))
-        // Joined as text, because the setter of `percentEncodedPath` traps if the path is not valid.
+        // Join the URL as text, because the setter of `percentEncodedPath` traps if the path is not valid.
         let isPlain = path.utf8.allSatisfy { $0 > 32 && $0 < 127 && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
         guard isPlain, path.hasPrefix("/"), let base = parts.string, let address = URL(string: base + path),
             address.host == parts.host, address.port == parts.port

@@ -1,7 +1,7 @@
 #if canImport(Darwin)
 import Foundation
 
-/// An HTTP request with `URLSession`. It is `@unchecked Sendable` because its queue is serial.
+/// An HTTP request with `URLSession`. It is `@unchecked Sendable` because it is used only on its serial queue.
 final class URLSessionTransfer: NSObject, @unchecked Sendable {
     private let transfer: HTTPTransfer
     private var receiver: HTTPReceiver

@@ -6,7 +6,8 @@ func systemTransport() -> any Transport { URLSessionTransport() }
 
 /// WebSockets over `URLSession`, which respects the device's proxy and VPN settings.
 struct URLSessionTransport: Transport {
-    /// Larger than the longest message from the server, an answer with 256 KiB of SDP.
+    /// The maximum size of a message in bytes. It exceeds the longest message from the server, an answer with 256 KiB
+    /// of SDP.
     static let maxFrame = 1 << 20
 
     func open(_ url: URL, _ report: @escaping @Sendable (SocketEvent) -> Void) -> any TransportSocket {
@@ -20,6 +21,7 @@ struct URLSessionTransport: Transport {
     }
 }
 
+/// A WebSocket of URLSession.
 private final class URLSessionSocket: TransportSocket {
     private let session: URLSession
     private let task: URLSessionWebSocketTask
@@ -39,7 +41,7 @@ private final class URLSessionSocket: TransportSocket {
     deinit { session.invalidateAndCancel() }
 
     func send(_ text: [UInt8]) {
-        // A failed send ends the task, which the delegate reports.
+        // Ignore the result: a failed send ends the task, which the delegate reports.
         task.send(.string(String(decoding: text, as: UTF8.self))) { _ in }
     }
 
@@ -50,6 +52,7 @@ private final class URLSessionSocket: TransportSocket {
     }
 }
 
+/// Reports the events of a URLSession WebSocket.
 private final class URLSessionSocketDelegate: NSObject, URLSessionWebSocketDelegate {
     private let report: @Sendable (SocketEvent) -> Void
     private let isEnded = LockedValue(false)

@@ -14,12 +14,13 @@ public struct FrameOrder {
 
     /// How long to wait for a missing packet of video. It is requested several times during this period.
     private static let videoDelay = MediaInterval.milliseconds(600)
-    /// The same for audio, which is not retransmitted, so that only reordered packets can still arrive.
+    /// How long to wait for a missing packet of audio. Audio is not retransmitted, so only reordered packets can
+    /// still arrive.
     private static let audioDelay = MediaInterval.milliseconds(300)
     /// The longest time between two frames, in seconds. A longer one comes from an invalid timestamp or another stream in the
     /// same section, and counts as one frame.
     private static let maxPause: Int64 = 3_600
-    /// The duration of a frame without a usable timestamp, as a fraction of a second.
+    /// The frame rate that determines the duration of a frame without a usable timestamp: a thirtieth of a second.
     private static let framesPerSecond: Int64 = 30
 
     private let isVideo: Bool
@@ -47,7 +48,7 @@ public struct FrameOrder {
         return drain(now: now)
     }
 
-    /// Returns the frames of the packets that are still waiting. Called at the end.
+    /// Returns the frames of the packets that are still waiting. Must be called when the stream has ended.
     public mutating func finish(at now: MediaTime) -> [Frame] {
         order.giveUp()
         return drain(now: now)

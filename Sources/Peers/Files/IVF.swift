@@ -118,7 +118,7 @@ public struct IVFFile: Equatable, Sendable {
                 isTruncated = true
                 break
             }
-            // Encoders write an empty frame where they dropped one.
+            // Skip empty frames, which encoders write where they dropped a frame.
             if frame.isEmpty { continue }
             guard frames.count < Self.maxFrames else {
                 throw MediaFileError(.tooLarge, "has more than \(Self.maxFrames) frames; cut it")

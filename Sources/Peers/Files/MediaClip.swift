@@ -82,8 +82,8 @@ public struct MediaClip: Sendable {
 
     /// Adds a file and detects its format.
     ///
-    /// - Throws: `MediaFileError` if the format is not supported, or if the clip already has three videos or an audio
-    ///   track.
+    /// - Throws: `MediaFileError` if the format is not supported, or if the clip already has three videos (for a
+    ///   video file) or an audio track (for an audio file).
     public mutating func add(_ file: [UInt8]) throws(MediaFileError) {
         if file.starts(with: IVFHeader.signature) {
             try add(video: file)
@@ -123,7 +123,7 @@ public struct MediaClip: Sendable {
                     throw MediaFileError(
                         .tooLarge, "has a frame of \(frame.range.count) bytes; \(maxFrame) are allowed")
                 }
-                // No frame before the first keyframe can be decoded.
+                // Skip frames before the first keyframe, because they cannot be decoded.
                 if items.isEmpty, !header.isKeyframe { continue }
                 if let before {
                     step = interval(from: before, to: frame.time, file.header)

@@ -2,6 +2,7 @@ import RTC
 
 /// The reason a media file cannot be read or used.
 public struct MediaFileError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The kind of an error.
     public struct Code: Hashable, Sendable {
         let name: String
 

@@ -96,6 +96,7 @@ public enum OpusTags {
 /// Packet times are computed from packet durations, not from granule positions. For a complete file, both give the same result.
 /// A damaged file is played without its gaps.
 public struct OpusFile: Equatable, Sendable {
+    /// An audio packet of the file, with its time.
     public struct Packet: Equatable, Sendable {
         /// The packet's start, in samples at 48 kHz from the beginning of the file.
         public let time: Int

@@ -7,6 +7,7 @@ import RTC
 /// while let step = order.next(now: now) { … }
 /// ```
 public struct PacketOrder {
+    /// A packet to put into order.
     public struct Packet: Equatable, Sendable {
         /// The packet's sequence number, extended so that it does not wrap.
         public var number: Int64
@@ -19,6 +20,7 @@ public struct PacketOrder {
         }
     }
 
+    /// The next packet in order, or a gap.
     public enum Step: Equatable, Sendable {
         case packet(Packet)
         /// Packets are missing here and are no longer expected.
@@ -49,8 +51,8 @@ public struct PacketOrder {
         let expected = expected ?? packet.number
         self.expected = expected
         let ahead = packet.number &- expected
-        // There is no slot for a packet this far ahead. A packet this far behind means that the sender restarted its sequence
-        // numbers.
+        // Start over at this packet. There is no slot for a packet this far ahead, and a packet this far behind means
+        // that the sender restarted its sequence numbers.
         if ahead >= Int64(Self.maxHeld) || ahead < -Int64(SequenceUnwrapper.maxMisorder) {
             restart(at: packet.number)
         } else if ahead < 0 {

@@ -4,6 +4,7 @@ import RTC
 ///
 /// If video and audio are about equally long, they start each round together. Otherwise each loops independently.
 struct Playback {
+    /// The kind of media of an item.
     enum Kind { case video, audio }
 
     /// An item to send now.
@@ -23,9 +24,11 @@ struct Playback {
     static let keyframeInterval = MediaInterval.milliseconds(300)
     /// The maximum difference between the lengths of video and audio that start each round together.
     static let maxDifference = MediaInterval.seconds(1)
-    /// The maximum delay that playback catches up. A longer delay, for example after the computer slept, is skipped.
+    /// The maximum delay that playback makes up for. A longer delay, for example after the computer slept, is
+    /// skipped.
     static let maxLate = MediaInterval.milliseconds(500)
 
+    /// The position in one track.
     private struct Position {
         let track: MediaClip.Track
         let period: MediaInterval
@@ -54,6 +57,7 @@ struct Playback {
     private var answeredAt: MediaTime?
     /// The time at which to send the requested keyframe.
     private var keyframeDue: MediaTime?
+    /// Whether video and audio belong together, because they are about equally long.
     private let isFilm: Bool
     private let maxHold: MediaInterval
 

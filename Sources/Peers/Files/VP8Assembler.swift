@@ -3,6 +3,7 @@ import RTC
 /// Assembles VP8 frames from payloads in order (RFC 7741 §4). It starts at a keyframe. After a loss it continues at the next
 /// keyframe, because the frames before that refer to missing data.
 public struct VP8Assembler {
+    /// A whole frame.
     public struct Frame: Equatable, Sendable {
         public var timestamp: UInt32
         public var isKeyframe: Bool
@@ -39,14 +40,15 @@ public struct VP8Assembler {
             return nil
         }
         if descriptor.isFrameStart {
-            // A payload of another frame means that the previous frame is incomplete.
+            // If another frame starts, the previous frame is incomplete, so drop it.
             if self.timestamp != nil { skipGap() }
             if needsKeyframe, !descriptor.isKeyframeStart { return nil }
             needsKeyframe = false
             self.timestamp = timestamp
         }
         guard let began = self.timestamp else {
-            // The start of this frame is missing, so later frames may refer to missing data.
+            // The start of this frame is missing. Wait for a keyframe, because later frames may refer to missing
+            // data.
             needsKeyframe = true
             return nil
         }

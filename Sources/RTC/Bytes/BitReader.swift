@@ -2,7 +2,8 @@
 /// only one check after its last read.
 struct BitReader {
     private let bytes: UnsafeRawBufferPointer
-    /// Whether to skip the byte 3 that H.264 inserts after two zero bytes (§7.4.1.1, `emulation_prevention_three_byte`).
+    /// Whether to skip the byte with the value 3 that H.264 inserts after two zero bytes (§7.4.1.1,
+    /// `emulation_prevention_three_byte`).
     private let skipsPrevention: Bool
     private var position = 0
     private var zeros = 0

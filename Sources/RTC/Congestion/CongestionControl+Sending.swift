@@ -3,7 +3,8 @@ extension CongestionControl {
     /// Returns whether a retransmission may be sent now. If not, the receiver requests it again later.
     public mutating func mayAdd(bytes: Int, now: MediaTime) -> Bool {
         guard let estimate else { return true }
-        // Media may use the floor. If repairs could not use as much, one lost packet would freeze the video.
+        // Media may use the floor, so retransmissions may use it too. Otherwise one lost packet would freeze the
+        // video.
         return pacer.room(at: estimate, in: max(budget(now: now) ?? estimate, floor), now: now) >= bytes
     }
 
@@ -16,10 +17,11 @@ extension CongestionControl {
     ///     drained, because otherwise the video would freeze.
     public mutating func maySendVideo(media: Bitrate, isLate: Bool = false, now: MediaTime) -> Bool {
         guard let estimate, let budget = budget(now: now) else { return true }
-        // The padding of a probe must not displace the media that count toward the probe.
+        // While a probe is being sent, allow video up to the probe's bitrate. Media counts toward the probe, so
+        // padding must not displace it.
         let probed = probing.probe.map { $0.isSending ? $0.target : .zero } ?? .zero
-        // Behind a queue, the floor is not multiplied by the pacing factor, because a long burst would lengthen the
-        // queue.
+        // While packets are queued on the path, do not multiply the floor by the pacing factor, because a long burst
+        // would lengthen the queue.
         let hasQueue = queueDelay > Self.drained
         return pacer.hasRoomForVideo(
             at: max(budget, media, probed, hasQueue ? .zero : floor), orAt: isLate ? max(estimate, floor) : floor,
@@ -34,7 +36,8 @@ extension CongestionControl {
     public mutating func padding(wanted: Bitrate, media: Bitrate, now: MediaTime) -> Int {
         defer { paddingDue.updatedAt = now }
         forgetLimit(wanted: wanted, now: now)
-        // A probe reveals nothing about losses, or about a limit set by the receiver.
+        // Probe only if the delay limits the estimate. A probe reveals nothing about losses, or about a limit set by
+        // the receiver.
         guard let estimate, feedbackAt != nil, wanted > estimate, estimate == rates.estimate, !isDraining(now: now)
         else {
             probing.cancel()

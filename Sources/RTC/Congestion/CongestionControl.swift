@@ -20,8 +20,9 @@ public struct CongestionControl: Sendable {
     public static let smallest = Bitrate.kilobits(30)
     /// If packets were sent but there was no feedback for this long, the path is assumed to be blocked.
     private static let silence = MediaInterval.seconds(1)
-    /// The minimum queue that is distinguished from jitter. Before the first congestion the minimum is larger, because
-    /// a busy computer also delays packets by some tens of milliseconds.
+    /// The minimum queueing delay that is distinguished from jitter: normally, before the first congestion, and while
+    /// a probe's result is verified. It is largest before the first congestion, because a busy computer also delays
+    /// packets by some tens of milliseconds.
     private static let noticed = MediaInterval.milliseconds(15)
     private static let noticedAtFirst = MediaInterval.milliseconds(50)
     private static let noticedWhenFull = MediaInterval.milliseconds(30)
@@ -35,7 +36,7 @@ public struct CongestionControl: Sendable {
     /// The minimum queue that is drained, and the maximum draining time.
     static let drained = MediaInterval.milliseconds(60)
     private static let draining = MediaInterval.seconds(3)
-    /// A clock difference that no path can cause.
+    /// A change of the delay that no path can cause, only a clock that has jumped.
     private static let jump = MediaInterval.seconds(3)
     /// How long the estimate must suffice before the limit is removed.
     static let sufficient = MediaInterval.seconds(30)
@@ -51,7 +52,8 @@ public struct CongestionControl: Sendable {
     private var carried = SustainedBitrate()
     private var competition = CrossTrafficDetector()
     private var queue = QueueDelay()
-    /// Whether there is a long queue that is not only due to packets that were held back.
+    /// Whether packets are in a long queue, and the delay is not only due to packets that the receiver or a radio
+    /// link held back.
     private var isQueueStanding = false
     var probing = Probing()
     var remb = ReceiverEstimate()
@@ -65,7 +67,8 @@ public struct CongestionControl: Sendable {
     /// The estimate before the feedback stopped.
     private var beforeSilence: Bitrate?
     private var drainUntil: MediaTime?
-    /// The length of the queue when draining started; zero after it was drained. A later queue counts as a new one.
+    /// The length of the queue when draining started; zero after the queue was drained. A later queue counts as a new
+    /// one.
     private var drainedQueue = MediaInterval.zero
     /// Since when the estimate has sufficed for the wanted bitrate, without a queue.
     var sufficientSince: MediaTime?
@@ -105,7 +108,7 @@ extension CongestionControl {
         isTrying || drainUntil.map { now < $0 && queue.current > Self.drained } ?? false
     }
 
-    /// Whether little is sent for a short time, to determine which flow caused the queue.
+    /// Whether a trial is running: little is sent for a short time, to determine which flow caused the queue.
     private var isTrying: Bool { competition.trial != nil }
 
     /// The queueing delay on the path, as far as feedback has shown it.
@@ -155,7 +158,7 @@ extension CongestionControl {
     /// Takes back the packet that was recorded last, because it was not sent. The next packet gets its number.
     public mutating func withdraw() { sentPackets.removeLast() }
 
-    /// Sets the receiver's own estimate of all that it receives.
+    /// Sets the receiver's own estimate (REMB) of the bitrate of everything that it receives.
     public mutating func receive(remb bitrate: Bitrate, now: MediaTime) {
         if feedbackAt == nil { remb.receive(bitrate, now: now) }
     }
@@ -176,7 +179,8 @@ extension CongestionControl {
         let offset = reference.offset(of: report.referenceTime)
         var (arrived, lost) = (0, 0)
         var delays = ReportedDelays()
-        // A report that arrives out of order contains only numbers that are already known.
+        // A report that arrives out of order covers only packets that another report already covered, so its packets
+        // do not count toward the arriving bitrate.
         let end = report.baseSequenceNumber &+ UInt16(truncatingIfNeeded: report.statusCount - 1)
         let (isNewest, isProbing) = (sentPackets.extended(end).map { $0 > reported } ?? true, probing.probe != nil)
         // The numbers of a report are consecutive, so only the first one is extended.
@@ -194,7 +198,7 @@ extension CongestionControl {
             }
             let packet = sentPackets.arrived(number, now: now)
             guard !packet.hasArrived else { return }
-            // The packet was counted as lost, but was only late.
+            // Correct the count, because the packet was counted as lost but was only late.
             if packet.wasLost { lost &-= 1 }
             let at = arrival + offset
             arrived &+= 1
@@ -217,7 +221,7 @@ extension CongestionControl {
     @inline(__always)
     private mutating func add(sentAt: MediaTime, arrival: MediaInterval, now: MediaTime) {
         guard let difference = groups.add(sentAt: sentAt, arrival: arrival) else { return }
-        // One of the clocks has jumped, for example because the device was asleep.
+        // Start over if one of the clocks has jumped, for example because the device was asleep.
         guard abs((difference.arrived - difference.sent).nanoseconds) < Self.jump.nanoseconds else {
             (groups, trend) = (PacketGroups(), DelayTrend())
             return
@@ -226,8 +230,9 @@ extension CongestionControl {
     }
 
     /// Whether an unlimited path has just become much slower: the delay has grown, and less arrives than before. A
-    /// burst such as a keyframe also increases the delay, but then as much arrives as the path carries. After the first
-    /// congestion, far less is sent than would fill a queue of a second, and the trend detects its growth early enough.
+    /// burst such as a keyframe also increases the delay, but then as much arrives as the path carries. The check is
+    /// not needed after the first congestion: far less is sent than would fill a queue of a second, and the trend
+    /// detects its growth early enough.
     @inline(__always)
     private func hasSlowed(_ delays: ReportedDelays) -> Bool {
         guard rates.estimate == Self.unlimited, max(delays.rise, queue.latest) > Self.risen, delays.isGrowing,
@@ -242,12 +247,12 @@ extension CongestionControl {
     @inline(__always)
     private func hasQueue(now: MediaTime) -> Bool {
         if rates.estimate == Self.unlimited { return queue.current > Self.noticedAtFirst }
-        // To verify a probe, the path is filled on purpose. Its frames then cause short queues.
+        // To verify a probe, padding fills the path on purpose, and each video frame then causes a short queue.
         return queue.current > (probing.isUnverified ? Self.noticedWhenFull : Self.noticed)
     }
 
-    /// Restores the previous estimate after a time without feedback, such as in a tunnel: the path probably carries
-    /// what it carried before.
+    /// Restores half of the previous estimate after a time without feedback, such as in a tunnel, and lets a probe
+    /// start soon. The path probably carries what it carried before.
     private mutating func endSilence(now: MediaTime) {
         guard let former = beforeSilence else { return }
         beforeSilence = nil
@@ -273,7 +278,8 @@ extension CongestionControl {
     }
 
     private mutating func update(arrived: Int, lost: Int, now: MediaTime) {
-        // Before the first congestion, the estimate is unrelated to the path.
+        // Use the arriving bitrate if that is lower, because the estimate is unrelated to the path before the first
+        // congestion.
         let former = min(rates.estimate, acknowledged.bitrate ?? rates.estimate)
         endDraining(now: now)
         findCompetitor(now: now)
@@ -284,7 +290,8 @@ extension CongestionControl {
             }
         } else {
             rates.isQueueLong = isQueueStanding
-            // A queue that suddenly became long needs no trend. While it drains, it provides no new information.
+            // A queue that suddenly became long shows overuse without a trend. While such a queue drains, its length
+            // shows nothing new.
             let isFlooded = isQueueStanding && !isDraining(now: now)
             rates.update(
                 isFlooded ? .over : trend.usage, acknowledged: arriving, roundTrip: roundTrip, now: now)
@@ -295,7 +302,8 @@ extension CongestionControl {
         if hasQueue(now: now) || rates.decreasedAt == now { sufficientSince = nil }
         if rates.decreasedAt == now {
             probing.congested(now: now)
-            // There is a long queue: the path has become much slower, or was never as fast as the bitrate sent.
+            // The estimate fell far, so there is a long queue: the path has become much slower, or was never as fast
+            // as the bitrate sent.
             if rates.estimate < former * 0.7 {
                 (drainUntil, drainedQueue) = (now + Self.draining, queue.latest)
                 if let arriving { acknowledged.restart(at: arriving) }
@@ -322,7 +330,8 @@ extension CongestionControl {
     /// Ends draining after its maximum duration. If the queue has hardly become shorter, this flow did not cause it.
     private mutating func endDraining(now: MediaTime) {
         guard let drainUntil else { return }
-        // In the first second, reports still cover the time before the queue.
+        // In the first second of draining, ignore a report that shows no queue. It may be about the time before the
+        // queue grew.
         if queue.latest <= Self.drained, drainUntil - now < Self.draining - .seconds(1) { drainedQueue = .zero }
         guard now >= drainUntil else { return }
         self.drainUntil = nil
@@ -336,12 +345,12 @@ extension CongestionControl {
 
     /// Determines whether another flow keeps the queue full.
     private mutating func findCompetitor(now: MediaTime) {
-        // Without an estimate, it is not possible to send less.
+        // While the estimate is unlimited, no trial is possible, because there is no bitrate to reduce.
         let known = rates.estimate < Self.unlimited ? arriving : nil
         let isCompeting = competition.isPresent
         competition.update(queue: queue.current, isDraining: isDraining(now: now), arriving: known, now: now)
         if let own = competition.endTrial(queue: queue.latest, roundTrip: roundTrip, now: now) {
-            // Next to another flow, the estimate has grown without regard to the queue.
+            // While another flow was assumed, the estimate grew without regard to the queue, so it is not used here.
             rates.limit(to: (isCompeting ? own : max(own, rates.estimate)) * RateControl.decrease)
         }
     }
@@ -358,8 +367,8 @@ extension CongestionControl {
 
     private mutating func checkSilence(now: MediaTime) {
         guard let feedbackAt, sentPackets.count - 1 > reported else { return }
-        // A receiver that received nothing for a while has nothing to report, and reports about recent packets take a
-        // round trip.
+        // Do not assume that the path is blocked too early. A receiver that received nothing for a while has nothing
+        // to report, and reports about recent packets take a round trip.
         let oldest = max(reported + 1, sentPackets.count - Int64(SentPackets.capacity))
         let last = max(feedbackAt, reducedAt ?? feedbackAt, sentPackets.packet(oldest, now: now).sentAt)
         guard now - last >= Self.silence + roundTrip,

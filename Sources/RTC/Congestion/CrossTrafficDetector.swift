@@ -1,13 +1,14 @@
 /// Detects another flow that keeps the path's queue full, such as a TCP download.
 ///
-/// Without another flow, a queue caused by congestion control empties soon after the estimate has fallen. If it is
-/// hardly ever empty, another flow may keep it full. Reacting to the delay would then leave the whole path to that
-/// flow, so only losses count until the queue is empty again. (Copa, Arun and Balakrishnan 2018, switches modes in a
-/// similar way.)
+/// Without another flow, a queue caused by congestion control empties soon after the estimate has fallen. If the
+/// queue is hardly ever empty, another flow may keep it full. Reacting to the delay would then leave the whole path
+/// to that flow, so only losses count until the queue is empty again. (Copa, Arun and Balakrishnan 2018, switches
+/// modes in a similar way.)
 ///
 /// A flow that reacts only to losses fills the queue itself, so a queue alone proves nothing. A trial does: if little
-/// is sent for about a second, a queue caused by this flow drains. Another flow is never assumed without a trial, and
-/// trials are repeated as long as one is assumed.
+/// is sent for about a second, a queue caused by this flow drains. Another flow is assumed without a trial only if no
+/// trial is possible, or if the queue remained although it was drained for seconds. Trials are repeated as long as
+/// one is assumed.
 struct CrossTrafficDetector: Sendable {
     /// A queue of this length or more does not count as empty.
     static let queue = MediaInterval.milliseconds(15)
@@ -103,9 +104,10 @@ struct CrossTrafficDetector: Sendable {
 }
 
 extension CrossTrafficDetector {
-    /// A period in which little is sent, to determine which flow caused the queue. A trial without a result ends after
-    /// its maximum duration. Sending more would lengthen the queue in any case.
+    /// A period in which little is sent, to determine which flow caused the queue. Without a result, a trial
+    /// continues for its maximum duration, because sending more would lengthen the queue in any case.
     struct Trial: Sendable {
+        /// The flow that caused the queue.
         enum Result {
             case own
             case other
@@ -114,18 +116,21 @@ extension CrossTrafficDetector {
         }
 
         private static let longest = MediaInterval.seconds(3)
-        /// How long the queue must be empty. If another flow has lost packets, the queue is empty for a shorter time.
+        /// How long the queue must be empty to show that this flow caused it. After another flow has lost packets,
+        /// the queue is also empty, but for a shorter time.
         private static let empty = MediaInterval.milliseconds(700)
-        /// How much longer than expected from the sent bytes a queue of this flow may take to drain.
+        /// How much longer than expected from the sent bytes a queue of this flow may take to drain: a factor, and a
+        /// margin in seconds.
         private static let factor = 1.3
         private static let margin = 0.05
 
         let startedAt: MediaTime
-        /// The queue at the start. Its full length is reported a round trip later.
+        /// The longest queueing delay in the first round trip, because the full length of the queue is reported that
+        /// late.
         private(set) var queue: MediaInterval
         /// The bitrate that arrived at the start. With a queue, this is all that the path carries for this flow.
         let arriving: Bitrate
-        /// The bytes sent since then.
+        /// The bytes sent since the start.
         var sent = 0
         private var emptySince: MediaTime?
         /// When the queue should have drained.
@@ -149,10 +154,11 @@ extension CrossTrafficDetector {
                 return nil
             }
             let seconds = Double(passed.nanoseconds) / 1e9
-            // While the path is busy, this much of the queue has drained.
+            // The part of the queue that has drained, in seconds, if the path was never idle: the elapsed time minus
+            // the time the path needs for what was sent since.
             let gone = seconds - Double(sent) * 8 / Double(max(1, arriving.bitsPerSecond))
             if dueAt == nil, gone > Double(self.queue.nanoseconds) / 1e9 * Self.factor + Self.margin { dueAt = now }
-            // Packets sent up to that time are reported a round trip later.
+            // Wait for another round trip, because packets sent up to `dueAt` are reported that late.
             return dueAt.map { now - $0 >= roundTrip } ?? false ? .other : nil
         }
     }

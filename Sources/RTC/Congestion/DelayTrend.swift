@@ -5,6 +5,7 @@
 /// while, a queue is growing. The threshold adapts to the usual slope. Otherwise a TCP flow that fills the same queue
 /// would take the whole link.
 struct DelayTrend: Sendable {
+    /// Whether a queue grows or shrinks, according to the trend of the delay.
     enum Usage: UInt8, Sendable {
         case normal
         /// A queue grows.
@@ -21,7 +22,8 @@ struct DelayTrend: Sendable {
     private static let overuseTime = 10.0
     private static let thresholds = 6.0...600.0
     /// The rates at which the threshold rises and falls, per millisecond (draft-ietf-rmcat-gcc-02 §5.4: K_u and K_d).
-    // Constants are declared one by one: several in a tuple are computed at run time, and each use checks whether they were.
+    // Declare each constant separately. Several in a tuple would be computed at run time, and each use would check
+    // whether they were.
     private static let rise = 0.0087
     private static let fall = 0.039
     /// A slope that exceeds the threshold by more than this is a sudden change of the path. The threshold does not

@@ -1,9 +1,9 @@
 /// Limits the estimate when packets are lost because of congestion, for example in queues that are too short to show a
 /// delay (draft-ietf-rmcat-gcc-02 §6).
 ///
-/// The draft treats every loss above 10 % as congestion and stops growing above 2 %. A radio link that loses 3 % of all
-/// packets at any bitrate would then never grow. Losses that do not depend on the bitrate are therefore estimated and
-/// subtracted, in a simpler way than libwebrtc has done since 2021.
+/// The draft treats every loss above 10 % as congestion and does not raise its limit above 2 %. A radio link that
+/// loses 3 % of all packets at any bitrate would then never grow. Losses that do not depend on the bitrate are
+/// therefore estimated and subtracted, in a simpler way than libwebrtc has done since 2021.
 struct LossBasedEstimator: Sendable {
     /// Losses are counted over this time and at least this number of packets.
     private static let window = MediaInterval.milliseconds(200)
@@ -12,8 +12,8 @@ struct LossBasedEstimator: Sendable {
     /// them by less than the second.
     private static let high = 0.10
     private static let low = 0.03
-    /// The maximum fraction of losses that may be attributed to other causes than congestion, and how fast it is
-    /// estimated, with and without a queue.
+    /// The maximum loss that may be attributed to other causes than congestion, and how fast it is estimated: first
+    /// with a queue, then without.
     private static let maxInherent = 0.08
     private static let learning = 0.02
     private static let maxInherentWithoutQueue = 0.3
@@ -41,7 +41,7 @@ struct LossBasedEstimator: Sendable {
         self.arrived += arrived
         self.lost += lost
         guard let since else { return self.since = now }
-        // Packets that arrived late were counted as lost before.
+        // Packets that were first counted as lost and then arrived late can make the number of lost packets negative.
         let lost = max(0, self.lost)
         let count = self.arrived + lost
         guard now - since >= Self.window, count >= Self.packets else { return }
@@ -61,7 +61,7 @@ struct LossBasedEstimator: Sendable {
             lower(by: excess, acknowledged, estimate, now: now)
         } else if let bitrate, excess < Self.low {
             let raised = bitrate * (1 + (Self.growth - 1) * min(1, Double((now - since).nanoseconds) / 1e9) * 4)
-            // If the limit is far above the bitrate sent, it has no effect anymore.
+            // Remove a limit that is far above the bitrate sent, because it has no effect anymore.
             self.bitrate = raised > max(acknowledged ?? .zero, .kilobits(500)) * 4 ? nil : raised
         }
     }
@@ -72,7 +72,7 @@ struct LossBasedEstimator: Sendable {
         // The bitrate sent is the sum of what arrived and what was lost.
         let sent = acknowledged.map { $0 * (1 / max(0.1, 1 - recent)) } ?? estimate
         let base = min(bitrate ?? estimate, sent)
-        // The bitrate that arrives did fit.
+        // Keep most of the bitrate that arrives, because the path carried it.
         bitrate = min(base, max(base * (1 - 0.5 * min(1, excess)), (acknowledged ?? .zero) * RateControl.decrease))
     }
 }

@@ -6,12 +6,13 @@
 struct Pacer: Sendable {
     /// The maximum bitrate of a burst of retransmissions, relative to the estimate (libwebrtc's pacing factor).
     static let factor = 2.5
-    /// The maximum length of such a burst, as time at the paced bitrate.
+    /// The maximum length of a burst of retransmissions, as time at the paced bitrate.
     private static let burst = MediaInterval.milliseconds(40)
 
-    /// The maximum burst above the budget, as time at the budget's bitrate.
+    /// The maximum burst of retransmissions above the budget, as time at the budget's bitrate.
     private static let excess = MediaInterval.milliseconds(150)
-    /// The maximum time without retransmissions after a burst of media, such as a keyframe: 100 ms longer than this.
+    /// The maximum of `budgetDebt`, as time at the budget's bitrate. It exceeds `excess` by 100 ms, so
+    /// retransmissions wait at most 100 ms after a burst of media, such as a keyframe.
     private static let longestDebt = MediaInterval.milliseconds(250)
 
     /// The bitrate of video relative to the budget. It is above 1, so that small errors of the budget cannot delay
@@ -20,13 +21,15 @@ struct Pacer: Sendable {
     /// The maximum burst of video, as time at its paced bitrate. It is longer than a tick of the router, because
     /// waiting packets are sent only by ticks, every 20 to 30 ms.
     private static let videoBurst = MediaInterval.milliseconds(40)
-    /// The maximum time without video after other packets have used its share.
+    /// The maximum of `videoDebt`, as time at the paced bitrate of video. It bounds how long video waits after other
+    /// packets have used its share.
     private static let longestVideoDebt = MediaInterval.milliseconds(400)
 
     /// The number of bytes sent that are not included in the debts yet.
     private var unpaid = 0
-    /// The number of bytes sent but not yet paid off over time, at the paced bitrate, at the budget's bitrate, and at
-    /// that of video. Bounded, so that one long burst does not block repairs and video for seconds.
+    /// The bytes that were sent and not yet offset by the passing of time, counted at three bitrates: the paced
+    /// bitrate of retransmissions, the bitrate of the budget, and the paced bitrate of video. Bounded, so that one
+    /// long burst does not block retransmissions and video for seconds.
     private var (debt, budgetDebt, videoDebt) = (0, 0, 0)
     private static let maxDebt = 50_000
     private var (updatedAt, videoUpdatedAt): (MediaTime?, MediaTime?)
@@ -52,7 +55,7 @@ struct Pacer: Sendable {
     /// Returns whether another packet of video may be sent now. It may exceed the remaining budget.
     /// - Parameters:
     ///   - bitrate: the bitrate for everything sent.
-    ///   - floor: a bitrate that is used without the factor.
+    ///   - floor: the minimum of the paced bitrate. The factor for video does not apply to it.
     mutating func hasRoomForVideo(at bitrate: Bitrate, orAt floor: Bitrate = .zero, now: MediaTime) -> Bool {
         charge()
         let paced = max(bitrate * Self.videoFactor, floor)

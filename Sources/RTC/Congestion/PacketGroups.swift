@@ -10,6 +10,7 @@ struct PacketGroups: Sendable {
     private static let burst = MediaInterval.milliseconds(5)
     private static let longestBurst = MediaInterval.milliseconds(100)
 
+    /// The send and arrival times of the packets of one group.
     private struct Group {
         var firstSent: MediaTime
         var lastSent: MediaTime
@@ -22,11 +23,11 @@ struct PacketGroups: Sendable {
 
     /// The differences between two successive groups.
     struct Difference: Equatable {
-        /// How much later the second group was sent.
+        /// How much later the second group was sent than the first.
         var sent: MediaInterval
-        /// How much later it arrived.
+        /// How much later the second group arrived than the first.
         var arrived: MediaInterval
-        /// When it arrived, by the receiver's clock.
+        /// When the second group arrived, by the receiver's clock.
         var arrival: MediaInterval
     }
 
@@ -38,7 +39,7 @@ struct PacketGroups: Sendable {
             current = Group(firstSent: sentAt, lastSent: sentAt, firstArrival: arrival, lastArrival: arrival)
             return nil
         }
-        // A report that arrives late contains packets of a finished group.
+        // Ignore packets of a finished group. A report that arrives late contains such packets.
         guard sentAt >= group.firstSent else { return nil }
         if belongs(sentAt, arrival, to: group) {
             current?.lastSent = max(group.lastSent, sentAt)

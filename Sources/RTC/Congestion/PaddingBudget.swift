@@ -1,9 +1,9 @@
 /// The amount of padding to send in order to fill a path up to a bitrate.
 struct PaddingBudget: Sendable {
-    /// The maximum time without a tick that is compensated for.
+    /// The maximum time since the previous tick for which padding is computed.
     private static let longestTick = MediaInterval.milliseconds(50)
 
-    /// The number of bytes due; negative after a packet that was longer than that.
+    /// The number of bytes due; negative after a packet that was longer than the bytes due.
     private var bytes = 0
     /// The time of the previous tick, with or without padding.
     var updatedAt: MediaTime?

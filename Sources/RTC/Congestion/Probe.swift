@@ -3,11 +3,12 @@
 /// Without probes, the estimate could never significantly exceed the needs of the current layers, because nothing
 /// larger is ever sent. All packets sent in this period count, both media and padding.
 struct Probe: Sendable {
-    /// Long enough to distinguish the bitrate from bursts.
+    /// The maximum length of a probe. 120 ms is long enough to tell the bitrate from a burst.
     private static let longest = MediaInterval.milliseconds(120)
     /// The maximum queue, in seconds, that a probe may cause if the path carries no more than the estimate.
     private static let queue = 0.06
-    /// The minimum for a valid result: this number of packets, at this bitrate. Padding packets are short.
+    /// The minimum number of packets for a valid result, and the minimum bitrate of a probe, so that enough packets
+    /// are sent. Padding packets are short.
     private static let fewestPackets = 5
     static let slowest = Bitrate.kilobits(150)
     /// How long after the end of the probe its last packets may still be reported.
@@ -16,7 +17,7 @@ struct Probe: Sendable {
     private static let sufficient = 0.8
     /// If less than this fraction of the sent bitrate arrives, the path was full.
     private static let full = 0.9
-    /// The fraction of a full path's bitrate that is used.
+    /// The fraction of the arriving bitrate that becomes the result if the path was full.
     private static let margin = 0.95
 
     let target: Bitrate
@@ -92,17 +93,20 @@ struct Probing: Sendable {
         var queued = 0
     }
 
-    /// The time without congestion before a probe, and its growth after probes without a result.
+    /// The minimum and the maximum time without congestion before a probe. The time grows after probes without a
+    /// result.
     private static let shortest = MediaInterval.milliseconds(1500)
     private static let longest = MediaInterval.seconds(3)
+    /// How long padding fills the path to verify a result.
     private static let verification = MediaInterval.milliseconds(700)
     /// The time from a verified result until the next probe.
     private static let next = MediaInterval.milliseconds(100)
-    /// The queues that refute a result: in one report, and in several consecutive ones. A path that carries the result
-    /// shows none. Jitter and a busy receiver affect single reports.
+    /// The queueing delays that refute a result: in one report, and in several consecutive ones. A path that carries
+    /// the result shows no queue. Jitter and a busy receiver affect single reports.
     private static let long = MediaInterval.milliseconds(60)
     private static let short = MediaInterval.milliseconds(20)
-    /// The number of consecutive reports: the first time, and after a result was refuted.
+    /// The number of consecutive reports with a queue that refute a result: the first time, and after an earlier
+    /// result was refuted.
     private static let reports = 3
     private static let fewReports = 2
     /// How far probes exceed the estimate: normally, after a success, and after a result was refuted.

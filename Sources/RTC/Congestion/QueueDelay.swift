@@ -5,7 +5,7 @@ struct ReportedDelays: Sendable {
 
     /// The lowest delay; nil without packets.
     var lowest: MediaInterval? { count > 0 ? lowestDelay : nil }
-    /// When the packet that was sent last was sent; nil without packets.
+    /// The send time of the packet that was sent last; nil without packets.
     var newest: MediaTime? { count > 0 ? last.sentAt : nil }
 
     private var count = 0
@@ -49,7 +49,7 @@ struct ReportedDelays: Sendable {
         if sentAt >= last.sentAt { last = (sentAt, oneWay) }
     }
 
-    /// The last part that was complete when a new one started.
+    /// The most recent part with enough packets, used while `end` has too few.
     private var former: Part?
 
     /// The growth of the delay from the first packets to the last. Computed from the minimum delays, because jitter
@@ -66,7 +66,7 @@ struct ReportedDelays: Sendable {
         return last.oneWay >= first.oneWay - Self.tolerance
     }
 
-    /// Whether each packet has apparently waited longer than the one sent before it.
+    /// Whether the delay has grown within the report: the packet that was sent last waited longer than the first one.
     var isGrowing: Bool {
         count >= 2 && last.oneWay > first.oneWay
     }
@@ -80,8 +80,8 @@ struct QueueDelay: Sendable {
     private var lowest: MediaInterval?
     private var former: MediaInterval?
     private var since: MediaTime?
-    /// The minimum delay of the packets in the latest reports. The minimum is used because jitter only increases
-    /// delays.
+    /// The minimum delay of the packets in the latest three reports. The minimum is used because jitter only
+    /// increases delays.
     private(set) var current = MediaInterval.zero
     /// The minimum delay of the packets in the latest report.
     private(set) var latest = MediaInterval.zero

@@ -5,18 +5,20 @@ struct RateControl: Sendable {
     static let decrease = 0.85
     /// The growth per second while the capacity is unknown.
     private static let growth = 1.08
-    /// How far the estimate may grow above the arriving bitrate. More than that was never tried, so a probe must show
-    /// it. Next to a flow that fills the queue, probes show nothing.
+    /// How far the estimate may grow above the arriving bitrate. A higher bitrate was never tried, so only a probe
+    /// can show that the path carries it. Next to a flow that fills the queue, probes show nothing, so the factor is
+    /// larger.
     private static let ahead = 1.1
     private static let aheadOfCompetitor = 1.5
     private static let slack = Bitrate.kilobits(10)
 
+    /// Whether the estimate is held or raised.
     private enum Phase { case hold, increase }
 
     private var phase = Phase.hold
     private var decreases = 0
-    /// The mean and the variance of the bitrates at which queues grew, in kilobits per second; the variance is in relation to
-    /// the mean.
+    /// The mean and the variance of the bitrates at which queues grew, in kilobits per second; the variance is
+    /// relative to the mean.
     private var mean: Double?
     private var variance = 0.4
     private var changedAt: MediaTime?
@@ -28,7 +30,7 @@ struct RateControl: Sendable {
     /// Raises the estimate to the result of a probe.
     mutating func raise(to bitrate: Bitrate) { estimate = max(estimate, bitrate) }
 
-    /// Lowers the estimate to another limit.
+    /// Lowers the estimate to this bitrate if it is higher.
     mutating func limit(to bitrate: Bitrate) { estimate = min(estimate, bitrate) }
 
     /// Whether there is a long queue. If not, the estimate falls by at most 15 % at a time, because when little is
@@ -71,8 +73,8 @@ struct RateControl: Sendable {
         learn(Double(acknowledged.bitsPerSecond) / 1000)
     }
 
-    /// Grows and falls like TCP next to a flow that fills the queue: by one packet per round trip, and by a fifth after
-    /// losses.
+    /// Adapts the estimate like TCP, next to a flow that fills the queue. The estimate grows by one packet per round
+    /// trip and falls by 17 % after losses.
     mutating func compete(falls: Bool, acknowledged: Bitrate?, roundTrip: MediaInterval, now: MediaTime) {
         defer { changedAt = now }
         (phase, mean) = (.hold, nil)

@@ -1,4 +1,4 @@
-/// Continues the reference times of reports, which wrap in 24 bits, after 12.4 days.
+/// Continues the reference times of reports, which have 24 bits and wrap after 12.4 days.
 struct ReferenceTime: Sendable {
     /// The latest time in units of 64 ms, not wrapped.
     private var latest: Int64?

@@ -20,9 +20,9 @@ public struct SentPackets: Sendable {
     struct Packet: Equatable {
         var sentAt: MediaTime
         var bytes: Int
-        /// Whether feedback has reported it as lost. It may still arrive.
+        /// Whether feedback has reported the packet as lost. The packet may still arrive.
         var wasLost: Bool
-        /// Whether feedback has already reported its arrival.
+        /// Whether feedback has already reported the packet's arrival.
         var hasArrived: Bool
     }
 

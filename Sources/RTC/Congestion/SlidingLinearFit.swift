@@ -3,14 +3,14 @@
 struct SlidingLinearFit: Sendable {
     /// The number of points.
     static let window = 20
-    /// If the denominator of the slope is smaller, all points have the same x. Arrivals are reported in steps of 0.25
-    /// ms. With one such step between one of 20 points and the others, the denominator is 1.2.
+    /// If the denominator of the slope is smaller than this, all points have the same x. Arrivals are reported in
+    /// steps of 0.25 ms. With one such step between one of 20 points and the others, the denominator is 1.2.
     private static let smallest = 1.0
 
     private var points = ContiguousArray<SIMD2<Double>>(repeating: .zero, count: window)
     /// The position of the next point.
     private var place = 0
-    /// Whether each position has a point.
+    /// Whether all positions have a point.
     private var isFull = false
     /// A point near the others. The sums use distances from it.
     private var origin = SIMD2<Double>.zero
@@ -40,8 +40,9 @@ struct SlidingLinearFit: Sendable {
         return scaled.x >= Self.smallest ? scaled.y / scaled.x : nil
     }
 
-    /// Adds all points except the first again. Done once per window, before the rounding errors of small differences
-    /// between large numbers become significant.
+    /// Moves the origin, and computes the sums again from all points except the first, which is about to be replaced.
+    /// Done once per window, before the rounding errors of small differences between large numbers become
+    /// significant.
     private mutating func begin(near point: SIMD2<Double>) {
         (origin, sum, products) = (point, .zero, .zero)
         guard isFull else { return }

@@ -1,8 +1,8 @@
 /// The bitrate that the path has recently sustained: the highest bitrate that arrived in the last 5 to 10 s.
 ///
-/// The estimate falls by 15 % each time a queue grows, even if a single keyframe caused it, and grows again only after
-/// a probe. For the minimum of media that must keep flowing in the meantime, this is a better measure, because it
-/// actually arrived.
+/// The estimate falls by 15 % each time a queue grows, even if a single keyframe caused it, and grows again only
+/// after a probe. To decide how much media must keep flowing until then, this is the better measure: this bitrate
+/// really arrived.
 struct SustainedBitrate: Sendable {
     private static let window = MediaInterval.seconds(5)
 
@@ -10,7 +10,7 @@ struct SustainedBitrate: Sendable {
     private var former: Bitrate?
     private var since: MediaTime?
 
-    /// Nil if unknown.
+    /// The sustained bitrate; nil if unknown.
     var bitrate: Bitrate? { highest.map { max($0, former ?? $0) } }
 
     mutating func add(_ bitrate: Bitrate, now: MediaTime) {

@@ -30,9 +30,11 @@ public enum DTLSFailure: Error, Hashable, Sendable {
 ///
 /// Cookies (`HelloVerifyRequest`) are not used: the owner passes only datagrams from paths that ICE has validated.
 public final class DTLSConnection {
+    /// The role of one side in the handshake.
     public enum Role: Sendable { case server, client }
 
-    /// handshaking → established → released or closed; handshaking → failed or closed. The last three are final.
+    /// The state of the association: handshaking → established → released → closed. An established association can
+    /// also be closed directly, and a handshake can end as failed or closed.
     public enum State: Hashable, Sendable {
         case handshaking
         /// The keys are negotiated and the peer's fingerprint matched.

@@ -1,5 +1,6 @@
 /// The records of one datagram (RFC 6347 §4.1), read from their headers alone.
 struct DTLSRecords: Sequence, IteratorProtocol {
+    /// A record in a flight.
     struct Record {
         /// The content type: 20 is change cipher spec, 21 alert, 22 handshake, 23 application data.
         var type: UInt8

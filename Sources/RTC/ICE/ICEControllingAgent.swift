@@ -13,8 +13,9 @@ public struct ICEControllingAgent {
     /// How many recent checks of a pair a response can match.
     private static let maxRecent = 8
 
-    /// A pair's progress: waiting → checking → valid → nominating → selected. From checking and nominating a pair can become
-    /// failed, and a late response makes a failed pair valid. A restart or the loss of consent sets the pairs that stay to waiting.
+    /// A pair's progress: waiting → checking → valid → nominating → selected. From checking and nominating a pair can
+    /// become failed, and a late response makes a failed pair valid. A restart or the loss of consent sets the
+    /// remaining pairs back to waiting.
     private enum Stage: Equatable {
         case waiting
         case checking(again: MediaTime)
@@ -31,11 +32,13 @@ public struct ICEControllingAgent {
         }
     }
 
+    /// A check that was sent, and whether it nominates its pair.
     private struct Check {
         var transaction: STUNTransaction
         var isNomination: Bool
     }
 
+    /// A local socket and a remote address, with the progress of their checks.
     private struct Pair {
         var path: Path
         var priority: UInt32
@@ -151,7 +154,8 @@ public struct ICEControllingAgent {
         var writer = STUNWriter(sink.prepare(STUN.maxBytes), .success, transaction: request.transaction)
         writer.xorMappedAddress(path.remote)
         if let length = writer.finish(key: key) { sink.send(length, on: path) }
-        // The address of an authentic check has no candidate, so any known candidate is better.
+        // Add the address with the lowest priority. It is not one of the known candidates, and any of those is
+        // better.
         add(path, priority: 0)
         return .refreshed
     }

@@ -15,6 +15,7 @@ public struct ICELiteAgent {
     /// number, the least recently checked path is removed.
     public static let maxPaths = 16
 
+    /// The credentials of both sides since the connection began or since an ICE restart.
     private struct Generation {
         var local: ICECredentials
         var name: [UInt8]
@@ -49,6 +50,7 @@ public struct ICELiteAgent {
         var sentAt: MediaTime
     }
 
+    /// A path that was validated, and when it was last checked.
     private struct ValidatedPath {
         var path: Path
         var lastChecked: MediaTime
@@ -83,7 +85,8 @@ public struct ICELiteAgent {
     /// credentials.
     public mutating func restart(local: ICECredentials, remoteUfrag: String?) {
         ownCheck = nil
-        // After two restarts in a row, the paths in use still belong to the credentials from before the first restart.
+        // Keep the older credentials: after two restarts in a row, the paths in use still belong to the credentials
+        // from before the first restart.
         if former == nil { former = current }
         current = Generation(local, remoteUfrag: remoteUfrag, number: current.number &+ 1)
     }
@@ -107,7 +110,8 @@ public struct ICELiteAgent {
             }
             return .refused(420)
         }
-        // Both agents claim to be controlled. A lite agent never switches its role (RFC 8445 §7.3.1.1, §6.1.1).
+        // Refuse the check if both agents claim to be controlled. A lite agent never switches its role (RFC 8445
+        // §7.3.1.1, §6.1.1).
         guard message.controlled == nil else {
             answer(message, .failure, generation.key, on: path, sink) { $0.error(487) }
             return .refused(487)
@@ -118,7 +122,7 @@ public struct ICELiteAgent {
         return isNew ? .validated : .refreshed
     }
 
-    // MARK: Checks of our own
+    // MARK: Checks by this agent
 
     /// The minimum time between two checks by this agent, and the maximum time for an answer.
     static let ownCheckInterval = MediaInterval.milliseconds(200)
@@ -181,7 +185,7 @@ public struct ICELiteAgent {
 
     /// - Returns: true if the selected path changed.
     private mutating func nominate(_ path: Path, _ generation: Int) -> Bool {
-        // Checks with the previous credentials are late after a restart, so they do not select another path.
+        // After a restart, a check with the previous credentials is outdated, so it must not select another path.
         guard generation == current.number || selectedPath == nil else { return false }
         if generation == current.number, former != nil {
             former = nil

@@ -5,6 +5,7 @@ public enum StreamFraming {
     public static let longestFrame = 2048
     public static let prefixLength = 2
 
+    /// The result of reading the next frame.
     public enum Step: Equatable, Sendable {
         /// The range of the next frame's bytes. The length of the frame after it starts at the end of the range.
         case frame(Range<Int>)

@@ -131,6 +131,7 @@ public enum RTCP {
         public var sender: UInt32
         public var entries: Entries
 
+        /// The request for one source.
         public struct Entry: Hashable, Sendable {
             public var ssrc: UInt32
             /// The request's number, which increases with each request. A request with the same number is a retransmission.

@@ -13,8 +13,9 @@ public struct RTCPCompound: Sequence, IteratorProtocol {
     private let bytes: UnsafeRawBufferPointer
     private var position = 0
 
-    /// Returns nil if the version is not 2, if the packet lengths do not match the datagram, if any packet but the last has
-    /// padding (RFC 3550 A.2), unless it is transport layer feedback, or if there are more than `maxPackets`.
+    /// Returns nil if the version is not 2, if the packet lengths do not match the datagram, if there are more than
+    /// `maxPackets`, or if a packet other than the last one has padding (RFC 3550 A.2). Transport layer feedback may
+    /// have padding at any position.
     ///
     /// - Parameter bytes: the complete datagram, decrypted; must outlive all packets read from it.
     public init?(_ bytes: UnsafeRawBufferPointer) {
@@ -33,8 +34,8 @@ public struct RTCPCompound: Sequence, IteratorProtocol {
         self.bytes = bytes
     }
 
-    /// Whether the packet type may have unaligned padding. Browsers pad transport-wide feedback by one to three bytes,
-    /// as all of libwebrtc does, although RFC 3550 §6.4.1 allows only multiples of four.
+    /// Whether the packet type may have unaligned padding. Browsers pad transport-wide feedback by one to three
+    /// bytes, because libwebrtc does, although RFC 3550 §6.4.1 allows only multiples of four.
     private static func isOddlyPadded(_ type: UInt8) -> Bool { type == RTCP.PacketType.transportLayerFeedback.rawValue }
 
     private static func length(in bytes: UnsafeRawBufferPointer, at position: Int) -> Int {

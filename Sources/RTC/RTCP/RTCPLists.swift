@@ -69,6 +69,7 @@ extension RTCP {
         private static let end: UInt8 = 0
         private static let cname: UInt8 = 1
 
+        /// The description of one source.
         public struct Chunk {
             public var ssrc: UInt32
             /// The source's CNAME in UTF-8, at most 255 bytes; nil if the chunk contains none.
@@ -91,7 +92,7 @@ extension RTCP {
             var chunk = Chunk(ssrc: ssrc, cname: nil)
             while let type = reader.u8() {
                 guard type != Self.end else {
-                    // A chunk ends with one or more zeros, at a word boundary.
+                    // A chunk ends with one or more zeros, at a word boundary. Skip them.
                     guard reader.skip((4 - reader.position & 3) & 3) else { return nil }
                     left -= 1
                     return chunk
@@ -105,6 +106,7 @@ extension RTCP {
 }
 
 extension RTCP.FullIntraRequest {
+    /// The entries of a full intra request, one for each source.
     public struct Entries: Sequence, IteratorProtocol {
         private var reader: ByteReader
 

@@ -10,8 +10,8 @@ public struct TransportFeedback: Sendable {
     /// The number of packets that are remembered. It must be a power of two. This is 8 s at 1000 packets a second, while
     /// feedback is sent every 50 to 200 ms.
     public static let window = 8_192
-    /// How many packets behind the reported ones a late packet may be to be reported after all. All packets after it
-    /// are then reported again, which costs too much for older packets.
+    /// How far behind the reported packets, in sequence numbers, a late packet may be so that it is still reported.
+    /// All packets after it are then reported again, which costs too much for older packets.
     public static let maxReordered: Int64 = 256
     /// The longest feedback packet in bytes, including its header. It fits in a datagram together with a receiver report.
     public static let maxBytes = 1_100
@@ -62,8 +62,8 @@ public struct TransportFeedback: Sendable {
         if isKnown { known[slot >> 6] |= bit } else { known[slot >> 6] &= ~bit }
     }
 
-    /// Clears the bits of these sequence numbers, whole words at a time, because every packet can be as far ahead as the window
-    /// is long.
+    /// Clears the bits of these sequence numbers, whole words at a time, because any packet can be a whole window
+    /// ahead of the previous one.
     private mutating func forget(_ numbers: Range<Int64>) {
         var number = numbers.lowerBound
         while number < numbers.upperBound {

@@ -11,7 +11,7 @@
 public struct NACKGenerator: Sendable {
     /// The maximum number of missing packets: as many as fit in one NACK packet as separate items.
     public static let maxOutstanding = 250
-    /// The largest gap to request, about a second of video. After a larger gap, a keyframe arrives sooner.
+    /// The largest gap to request, about a second of video. After a larger gap, a keyframe repairs the video sooner.
     public static let maxGap: Int64 = 1_000
     /// The maximum number of requests for one packet. After that, the network is assumed to be unable to deliver it.
     public static let maxTries = 10
@@ -25,9 +25,11 @@ public struct NACKGenerator: Sendable {
     /// The time between the first two requests while the round-trip time is unknown. It doubles with each request, so that an
     /// answer from far away arrives before the packet is given up.
     public static let firstInterval = MediaInterval.milliseconds(50)
-    /// The age at which a packet is given up instead of requested again. Senders keep packets about this long.
+    /// How long after the first request a packet is given up instead of requested again. Senders keep packets about
+    /// this long.
     public static let maxAge = MediaInterval.milliseconds(1000)
 
+    /// A missing packet, and its requests so far.
     private struct Missing {
         let number: Int64
         /// When to send the next request for this packet.
@@ -135,7 +137,7 @@ public struct NACKGenerator: Sendable {
                 let requestedAt = entry.requestedAt ?? now
                 guard entry.tries < Self.maxTries, now - requestedAt < Self.maxAge else {
                     needsKeyframe = true
-                    // An average that gets no answers may be outdated.
+                    // The requests that were timed with this average got no answer, so it may be outdated.
                     average = nil
                     continue
                 }

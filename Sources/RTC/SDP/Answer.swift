@@ -14,6 +14,7 @@ public func answer(
     return answerer.answer(sources)
 }
 
+/// Computes the answer to one offer.
 private struct Answerer {
     let offer: SessionDescription
     let role: AnswerRole
@@ -140,7 +141,7 @@ private struct Answerer {
         media.allowsMixedExtensions = offer.allowsMixedExtensions || section.allowsMixedExtensions
         for mapping in section.extensions {
             guard let known = mapping.answered(role), media.extensions[known] == nil else { continue }
-            // A subscriber that supports the numbers but sends no feedback about them would not benefit.
+            // Skip transport-wide sequence numbers for a subscriber that sends no feedback about them.
             if role == .send, known == .transportWideCC, !codecs.contains(where: \.transportCC) { continue }
             media.extensions[known] = mapping.id
         }

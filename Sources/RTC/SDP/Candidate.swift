@@ -1,10 +1,12 @@
 /// An ICE candidate (RFC 8839 §5.1). Host names (`….local`) and active TCP candidates are not supported.
 public struct Candidate: Hashable, Sendable {
+    /// The transport protocol of a candidate.
     public enum Transport: Hashable, Sendable {
         case udp
         /// A passive TCP candidate, which accepts connections (RFC 6544 §4.5).
         case tcpPassive
     }
+    /// The type of a candidate (`typ` in RFC 8839 §5.1).
     public enum Kind: String, Hashable, Sendable {
         case host, srflx, prflx, relay
     }

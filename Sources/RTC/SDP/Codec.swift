@@ -1,5 +1,6 @@
 /// A supported codec with its negotiated parameters.
 public struct Codec: Hashable, Sendable {
+    /// The codec, with the parameters that determine which decoders can decode it.
     public enum Kind: Hashable, Sendable {
         case opus
         /// Redundant audio data with Opus (RFC 2198).
@@ -77,8 +78,8 @@ public struct Codec: Hashable, Sendable {
     }
 
     /// Returns the codecs for an answer to a publisher, which sends the first one. Codecs that most subscribers can
-    /// decode come first. Every browser supports VP8. Redundant audio comes before Opus, because subscribers without it
-    /// receive plain Opus. Codecs of equal reach keep the publisher's order.
+    /// decode come first. Every browser supports VP8. Redundant audio comes before Opus, because subscribers without
+    /// it receive plain Opus. Codecs that equally many subscribers can decode keep the publisher's order.
     static func forPublisher(_ codecs: [Codec]) -> [Codec] {
         codecs.enumerated().sorted { ($0.element.kind.reach, $0.offset) < ($1.element.kind.reach, $1.offset) }.map {
             $0.element.kind == .opus ? $0.element.askingForResilience : $0.element

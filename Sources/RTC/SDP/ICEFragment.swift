@@ -116,7 +116,7 @@ extension SessionDescription {
     }
 
     /// The text of the description without credentials and candidates, split at the position for session-level
-    /// credentials. The two strings with new credentials between them are the offer of an ICE restart (RFC 8839
+    /// credentials. The two strings with new credentials between them form the offer of an ICE restart (RFC 8839
     /// §4.4.3).
     public var textAroundCredentials: (head: String, tail: String) {
         var bare = self

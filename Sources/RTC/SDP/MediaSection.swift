@@ -34,6 +34,7 @@ public struct MediaSection: Hashable, Sendable {
     var isRTP: Bool { protocolName.hasSuffix("AVPF") || protocolName.hasSuffix("AVP") }
 }
 
+/// The kind of a media section, which is the first word in its `m=` line.
 public enum MediaKind: Hashable, Sendable {
     case audio, video, application
     /// Another kind, such as `text`, `image` or `message`. Answers reject these.
@@ -150,6 +151,7 @@ public struct SourceDescription: Hashable, Sendable {
 
 /// A group of sources, an `a=ssrc-group` line (RFC 5576 §4.2). Groups with other semantics are ignored.
 public struct SourceGroup: Hashable, Sendable {
+    /// The meaning of a group.
     public enum Semantics: String, Hashable, Sendable {
         /// A source and the source of its retransmissions (RFC 4588 §8).
         case retransmission = "FID"
@@ -187,6 +189,7 @@ public struct RestrictionIdentifier: Hashable, Sendable {
 /// The simulcast layers of a section, its `a=simulcast` line (RFC 8853 §5.1). If a layer has alternatives, only the first is
 /// kept.
 public struct Simulcast: Hashable, Sendable {
+    /// One simulcast layer, and whether it is paused.
     public struct Stream: Hashable, Sendable {
         public var rid: String
         public var isPaused: Bool

@@ -90,7 +90,8 @@ public struct NegotiatedMedia: Hashable, Sendable {
     /// The direction of media, from the local point of view.
     public var direction: MediaDirection
     public var isRejected: Bool
-    /// The codecs: of a publisher, those that most subscribers decode first; of a subscriber, in the offer's order.
+    /// The accepted codecs. For a publisher, those that most subscribers can decode come first. For a subscriber,
+    /// they have the offer's order.
     public var codecs: [Codec] = []
     public var extensions: [HeaderExtension: UInt8] = [:]
     /// Whether both sides may mix one-byte and two-byte header extensions (RFC 8285 §6).
@@ -151,6 +152,7 @@ public struct RemoteSource: Hashable, Sendable {
 
 /// One simulcast layer.
 public struct RID: Hashable, Sendable {
+    /// Whether the layer is sent or received.
     public enum Direction: String, Hashable, Sendable {
         case send, recv
     }

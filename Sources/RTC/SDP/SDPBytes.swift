@@ -1,5 +1,5 @@
-/// A slice of a description, without a copy. The type uses its own loops, because the standard library's generic ones are slow
-/// in debug builds, where tests parse many thousands of descriptions.
+/// A slice of a description's bytes, which are not copied. The type uses its own loops, because the standard
+/// library's generic ones are slow in debug builds, where tests parse many thousands of descriptions.
 struct SDPBytes {
     private let memory: UnsafeRawBufferPointer
     private var start: Int

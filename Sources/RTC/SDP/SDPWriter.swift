@@ -16,6 +16,7 @@ extension SessionDescription {
     }
 }
 
+/// Writes the lines of a description.
 private struct SDPWriter {
     var text = ""
 

@@ -261,7 +261,7 @@ extension MediaStreamID {
 extension RTCPFeedback {
     /// Parses the text after the payload type in `a=rtcp-fb`. Returns nil for unsupported kinds.
     fileprivate init?(_ bytes: SDPBytes) {
-        // No known kind of feedback has a longer name.
+        // Ignore longer names, because no known kind of feedback has one.
         guard bytes.count <= 16 else { return nil }
         let name = bytes.text
         guard let known = Self.names.first(where: { $0.1 == name }) else { return nil }

@@ -18,8 +18,8 @@ public struct SessionDescription: Hashable, Sendable {
 
     public init(origin: Origin) { self.origin = origin }
 
-    /// The maximum length of a description in bytes. It equals the maximum size of a message and is twenty times that of an
-    /// ordinary offer.
+    /// The maximum length of a description in bytes. It equals the maximum size of a signaling message and is twenty
+    /// times that of an ordinary offer.
     public static let maxBytes = 256 * 1024
     /// The maximum length of a line in bytes. A BUNDLE group of `maxSections` mids of full length takes 4.3 KiB.
     public static let maxLineBytes = 8 * 1024

@@ -1,9 +1,10 @@
 import COpenSSL
 
-/// A cipher with one set of session keys. It encrypts and decrypts packets whose index is known. It does not check lengths,
-/// because the sender and the receiver already have. The cipher is stored inline in its owner, because a separate object would
-/// cost one more cache miss per packet and subscriber.
+/// A cipher with one set of session keys. It encrypts and decrypts packets whose index is known. It does not check
+/// lengths, because the sender and the receiver have already checked them. The cipher is stored inline in its owner,
+/// because a separate object would cost one more cache miss per packet and subscriber.
 struct SRTPCipher: ~Copyable {
+    /// Whether the cipher encrypts or decrypts.
     enum Direction {
         case sealing
         case opening

@@ -6,14 +6,15 @@ public enum SRTPFailure: Sendable {
     case authentication
     /// The index was already received, or is older than the replay window (RFC 3711 §3.3.2).
     case replayed
-    /// The SSRC is new and there are already as many as the receiver accepts or, for SRTCP, `SRTPReceiver.maxControlSources`.
+    /// The SSRC is new, but the limit is reached: `maxSources` for SRTP, `maxControlSources` for SRTCP.
     case tooManySources
 }
 
+/// The result of decrypting a packet.
 public enum SRTPResult: Sendable {
     /// The first `length` bytes of the packet are the decrypted RTP or RTCP packet.
     case ok(length: Int)
-    /// The packet failed, and its content must be discarded.
+    /// The packet was not accepted, and its content must be discarded.
     case failed(SRTPFailure)
 }
 

@@ -40,7 +40,7 @@ public final class SRTPSender {
         self.nextControlIndex = nextControlIndex
     }
 
-    /// Reads the memory that `protect` needs for this source; see `PeerTransport.warm`.
+    /// Reads the memory that `protect` needs for this source; see `PeerTransport.prefetch`.
     @inline(__always)
     func prefetch(_ ssrc: UInt32) -> UInt64 { sources.prefetch(ssrc) }
 

@@ -10,6 +10,7 @@ struct SRTPSessionKeys {
         case salt = 2
     }
 
+    /// The kind of packet that the keys are for. The raw value is added to the label.
     enum Kind: UInt8 {
         case rtp = 0
         case rtcp = 3

@@ -86,8 +86,9 @@ struct ReplayWindow {
     }
 }
 
-/// The replay windows of all sources under one key, by SSRC. This is a hash table with open addressing in one block of memory.
-/// Sources are never removed, because their old packets could then be sent or replayed again under the same key.
+/// The replay windows of all sources under one key, keyed by SSRC. This is a hash table with open addressing in one
+/// block of memory. Sources are never removed, because their old packets could then be sent or replayed again under
+/// the same key.
 struct SRTPSources: ~Copyable {
     /// The size of a table entry in words: one word for the SSRC, then the window.
     private static let stride = 1 + ReplayWindow.wordCount
@@ -130,7 +131,7 @@ struct SRTPSources: ~Copyable {
         }
     }
 
-    /// Reads the memory of this source's window; see `PeerTransport.warm`.
+    /// Reads the memory of this source's window; see `PeerTransport.prefetch`.
     @inline(__always)
     func prefetch(_ ssrc: UInt32) -> UInt64 { window(ssrc)?.newestWord ?? 0 }
 

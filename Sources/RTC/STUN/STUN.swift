@@ -32,6 +32,7 @@ public enum STUN {
         static let iceControlling: UInt16 = 0x802a
     }
 
+    /// The class of a message (RFC 8489 §5).
     public enum Class: UInt16, Sendable {
         case request = 0
         case indication = 1

@@ -132,7 +132,7 @@ public final class PeerTransport {
             counters.count(failure)
             return .nothing
         case .ok(let length):
-            // The peer has the keys, so it will not retransmit its final flight.
+            // The peer has the keys, so it will not retransmit its final flight. Release the handshake.
             if let handshake {
                 handshake.releaseHandshake()
                 self.handshake = nil
@@ -175,7 +175,8 @@ public final class PeerTransport {
         _ datagram: UnsafeRawBufferPointer, on path: Path, _ now: MediaTime, _ sink: any DatagramSink
     ) {
         guard !isOver else { return }
-        // Otherwise anyone who sends the first ClientHello could start the handshake.
+        // Ignore DTLS on paths that are not validated. Otherwise anyone who sends the first ClientHello could start
+        // the handshake.
         guard agent.isValidated(path) else { return counters.unvalidated &+= 1 }
         guard let remoteFingerprint else { return counters.early &+= 1 }
         if role == .server, handshake == nil, sender == nil {

@@ -24,7 +24,7 @@ enum TransportAgent {
         }
     }
 
-    /// Always false for a lite agent, because another check can always arrive.
+    /// Whether all pairs have failed. Always false for a lite agent, because another check can always arrive.
     var hasFailed: Bool {
         if case .controlling(let agent) = self { agent.hasFailed } else { false }
     }

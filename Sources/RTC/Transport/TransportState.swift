@@ -16,6 +16,7 @@ public enum TransportState: Hashable, Sendable {
     case closed
 }
 
+/// The reason why a transport failed.
 public enum TransportFailure: Error, Hashable, Sendable {
     /// No remote candidate answers checks.
     case noPath

@@ -188,7 +188,8 @@ public final class Bot: Sendable {
     /// - Returns: the chat; nil if the partner is another bot of this group.
     private func meet(_ match: Match) async throws -> Chat? {
         guard await turns.begin(match.id, of: number) else {
-            // The server notifies the other bot that its partner left, and that bot stays in the queue.
+            // Leave the match. The server notifies the other bot that its partner left, and that bot stays in the
+            // queue.
             try await client.roulette.stop()
             try await wait()
             return nil

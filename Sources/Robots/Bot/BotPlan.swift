@@ -7,7 +7,7 @@ public struct BotPlan: Sendable {
     public enum Place: Sendable {
         /// A session, with a token for it.
         case session(SessionID, token: String)
-        /// The roulette, where it meets one stranger after another.
+        /// The roulette, where the bot meets one stranger after another.
         case roulette
     }
 

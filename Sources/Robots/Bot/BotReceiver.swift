@@ -32,7 +32,7 @@ final class BotReceiver: Sendable {
                 let why = reason == .codec ? "its codec is not VP8" : "the connection is too slow"
                 tell("Video is not recorded: \(why)")
             }
-            // Any event may mean that media now arrives from another source.
+            // Follow the current sources, because any event may mean that media now arrives from another source.
             await video.follow(subscriber.video as? EncodedSource, into: recorder, .vp8)
             await audio.follow((subscriber.audio as? EncodedTrack)?.source, into: recorder, .opus)
         }
@@ -59,7 +59,7 @@ private struct TrackReader {
         task = Task { for await frame in frames { await recorder.take(frame) } }
     }
 
-    /// Reads the frames that are still buffered, because the end of a subscription does not drop them.
+    /// Stops reading, after the frames that are still buffered: the end of a subscription does not drop them.
     mutating func end() async {
         task?.cancel()
         await task?.value

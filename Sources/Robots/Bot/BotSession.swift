@@ -80,7 +80,7 @@ private struct BotMembership {
 
     private mutating func record(_ stream: MediaStream) async {
         guard plan.directory != nil, session.capabilities.canSubscribe, receivers.count < Bot.maxStreams else { return }
-        // An error means that the stream has ended in the meantime.
+        // Ignore an error, which means that the stream has ended in the meantime.
         guard let subscriber = try? await session.subscribe(to: stream) else { return }
         receivers[stream.id] = BotReceiver(subscriber, directory: plan.directory, tell: tell)
     }

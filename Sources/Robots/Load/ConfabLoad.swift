@@ -39,6 +39,7 @@ enum LoadAddress {
     }
 }
 
+/// A client of a Confab server in a load test.
 struct ConfabSeat: LoadSeat {
     let client: RobotClient
     let session: SessionID

@@ -29,6 +29,7 @@ final class JanusLoad: LoadTarget {
     func leave() async { await session.close() }
 }
 
+/// A client of Janus in a load test.
 private struct JanusSeat: LoadSeat {
     let session: JanusSession
     let room: Int64

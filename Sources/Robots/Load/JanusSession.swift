@@ -10,6 +10,7 @@ struct JanusDescription: Codable, Sendable {
 
 /// The body of a VideoRoom request, with the members that a load test needs.
 struct JanusBody: Encodable, Sendable {
+    /// A publisher to subscribe to.
     struct Feed: Encodable, Sendable {
         var feed: Int64
     }
@@ -26,6 +27,7 @@ struct JanusBody: Encodable, Sendable {
     var videocodec: String?
 }
 
+/// A request to Janus.
 private struct JanusRequest: Encodable {
     var janus: String
     var transaction: String
@@ -36,16 +38,20 @@ private struct JanusRequest: Encodable {
 
 /// A Janus response or event.
 struct JanusMessage: Decodable, Sendable {
+    /// The session or handle that Janus created.
     struct Made: Decodable, Sendable {
         var id: Int64
     }
+    /// An error of Janus itself.
     struct Failure: Decodable, Sendable {
         var code: Int
         var reason: String
     }
+    /// The part of a message that comes from a plugin.
     struct PluginData: Decodable, Sendable {
         var data: PluginAnswer?
     }
+    /// The response of the VideoRoom plugin.
     struct PluginAnswer: Decodable, Sendable {
         var videoroom: String?
         var error: String?

@@ -7,12 +7,13 @@ public struct KeyframeReport: Codable, Sendable {
         /// The number of packets that the room's subscriber received, and of those that it missed.
         public var packets: Int64 = 0
         public var lost: Int64 = 0
-        /// The time from sending a packet to its arrival at the subscriber's socket, in milliseconds.
+        /// The time from sending a packet to its arrival at the subscriber's socket, in milliseconds: the median, the
+        /// 99th percentile and the maximum.
         public var median = 0.0
         public var late = 0.0
         public var most = 0.0
-        /// The number of packets in each band: below this element of `bounds` and not below the previous one. The last band
-        /// has no bound.
+        /// The number of packets in each band of delays: below this element of `bounds` and not below the previous
+        /// one. The last band has no bound.
         public var counts: [Int64] = []
         /// The server's own measurements, from its metrics: how often the oldest forwarded packet had waited no longer than
         /// each of `serverBounds` but longer than the previous one; the last element counts all others. Empty without
@@ -32,8 +33,8 @@ public struct KeyframeReport: Codable, Sendable {
     /// The length of the second window in seconds, and the number of keyframes sent in it.
     public var seconds = 0.0
     public var keyframes = 0
-    /// The number of packets that the crowd should have received in the second window, and did receive. Missing packets
-    /// had no influence on the other room.
+    /// The number of packets that the crowd should have received in the second window, and did receive. Packets that
+    /// the crowd did not receive had no influence on the other room.
     public var expected: Int64 = 0
     public var received: Int64 = 0
     /// The upper bounds of `counts`, in milliseconds, and of `serverCounts`, in seconds.
@@ -49,7 +50,7 @@ public struct KeyframeReport: Codable, Sendable {
 }
 
 extension KeyframeReport {
-    /// The values of all counters at one moment. The server's are in `pair`.
+    /// The values of all counters at one moment. The server's counters are in `pair`.
     struct Sample: Sendable {
         var publisher = LoadSample()
         var crowd = LoadSample()

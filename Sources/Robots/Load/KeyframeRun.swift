@@ -134,7 +134,7 @@ extension KeyframeRun {
             try await crowd.watch(atOnce: atOnce)
             try await crowd.connected(count)
             try await crowd.flowing(count)
-            // Start only now, because every new subscriber requests a keyframe.
+            // Start the regular keyframes only now, because every new subscriber requests a keyframe.
             try await publisher.sendKeyframes(of: keyframePackets)
         }
 

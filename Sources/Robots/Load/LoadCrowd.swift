@@ -8,6 +8,7 @@ final class LoadCrowd: @unchecked Sendable {
     /// The timeout for all clients to connect, and also for all subscribers to receive media.
     private static let stepTimeout: Duration = .seconds(60)
 
+    /// One client and its part in the load test.
     private struct Seat: Sendable {
         var room: Int
         var publishes: Bool

@@ -53,6 +53,7 @@ struct LoadHTTP: Sendable {
     }
 }
 
+/// Collects the body of one response.
 private final class AnswerHandler: ChannelInboundHandler {
     typealias InboundIn = NIOHTTPClientResponseFull
 

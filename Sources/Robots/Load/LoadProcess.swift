@@ -57,7 +57,8 @@ struct LoadProcess {
     }
 }
 
-/// The number of datagrams that the kernel dropped because a process did not read them in time, by the socket's port.
+/// The number of datagrams that the kernel dropped because a process did not read them in time, with the port of each
+/// socket.
 enum DatagramDrops {
     static func rows() -> [(port: UInt16, inode: String, drops: UInt64)] {
         ["/proc/net/udp", "/proc/net/udp6"].flatMap { path in

@@ -36,7 +36,8 @@ public struct LoadReport: Codable, Sendable {
     /// The growth of the server's resident memory per subscriber, in kB of 1000 bytes, measured from before the subscribers
     /// joined until the end.
     public var memoryPerSubscriber = 0.0
-    /// The same per client, from before the first one joined. It includes the server's one-time allocations.
+    /// The growth of the server's resident memory per client, in kB of 1000 bytes, measured from before the first
+    /// client joined. It includes the server's one-time allocations.
     public var memoryPerClient = 0.0
     /// The number of clients that joined the first room after the measurement, and the time until each received a first
     /// frame of everyone, in milliseconds.

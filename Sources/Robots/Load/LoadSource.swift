@@ -15,15 +15,15 @@ final class LoadSource: RobotSource {
     static let audioInterval = MediaInterval.milliseconds(20)
     /// The number of packets that one source sends per second.
     static let packetsPerSecond = framesPerSecond * packetsPerFrame + 50
-    /// The longest pause that the source catches up. After a longer pause it continues from the current time.
+    /// The longest pause that the source makes up for. After a longer pause it continues from the current time.
     private static let longestPause = MediaInterval.milliseconds(200)
     /// The offset of the sending time in a packet: after the descriptor and the header of a keyframe, or after the first byte
     /// of an Opus packet.
     private static let videoMark = 14
     private static let audioMark = 1
 
-    /// The additional delay of regular keyframes, which otherwise come once a second. Without it, each of them would
-    /// coincide with the packets of the same other sources.
+    /// The additional delay of each regular keyframe. Without it, these keyframes would come exactly once a second,
+    /// and always coincide with the packets of the same other sources.
     private static let keyframeDrift = MediaInterval.milliseconds(7)
 
     /// The number of packets of a keyframe.

@@ -95,6 +95,7 @@ private final class LineMeterBox: @unchecked Sendable {
     init(count: Int) { meter = LineMeter(count: count) }
 }
 
+/// Measures what a subscriber receives in each second.
 private final class LineMeter: RobotHandler {
     private let count: Int
     private var bytes = 0
@@ -129,7 +130,8 @@ private final class LineMeter: RobotHandler {
         }
         let least = fastest ?? .zero
         let late = delays.count { $0 - least > playoutDelay }
-        // A delayed packet does not count as missing in the second in which it was expected.
+        // `lost` counts only gaps before the newest packet of a stream. A packet that is delayed together with those
+        // after it is therefore not missing, only late.
         let lost = sounds.values.reduce(0) { $0 + $1.lost }
         let missing = sounds.isEmpty ? 50 * count : max(0, Int(lost - lostBefore))
         lostBefore = lost

@@ -57,7 +57,7 @@ public struct SDKRun: Sendable {
         (self.signals, self.matches) = (signals, matches)
     }
 
-    /// - Parameter session: a session, and a token for it that all its members may use.
+    /// - Parameter session: a session, and a token that all its members may use.
     public func run(in session: SessionID, _ token: String) async throws -> Report {
         var report = Report()
         progress("Connecting \(clients) clients")

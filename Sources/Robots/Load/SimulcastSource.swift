@@ -5,11 +5,13 @@ import RTC
 /// and 160 × 90, at 24 frames a second. Each packet contains its send time, at the same offset as in `LoadSource`, and
 /// its layer.
 final class SimulcastSource: RobotSource {
+    /// A simulcast layer of the synthetic camera.
     struct Layer {
         let rid: String
         let width: UInt16
         let height: UInt16
-        /// The bytes of a frame that is not a keyframe: 800, 300 and 100 kbit/s.
+        /// The size in bytes of a frame that is not a keyframe. At 24 frames a second, the layers have 800, 300 and
+        /// 100 kbit/s.
         let frame: Int
     }
 
@@ -19,7 +21,7 @@ final class SimulcastSource: RobotSource {
     ]
     private static let frameInterval = MediaInterval(nanoseconds: 1_000_000_000 / 24)
     private static let packet = 1150
-    /// The factor by which a keyframe is larger.
+    /// The factor by which a keyframe is larger than another frame.
     private static let keyframe = 4
     private static let layerMark = 22
 

@@ -11,19 +11,19 @@ struct LayerOption: Equatable, Sendable {
 
 /// A subscriber's request for one video, and the allocation's choice for it.
 struct VideoRequest: Equatable, Sendable {
-    /// The index of the transceiver in the peer's `outgoing`.
+    /// The index of the video's track in the peer's `outgoing`.
     var slot = 0
     /// The options from the smallest to the one that the subscriber would get without a bandwidth limit, as a range of
     /// the list passed to `Allocation.distribute`. Each has a higher bitrate than the one before.
     var steps: Range<Int>
-    /// The option being sent now; nil if none is.
+    /// The option that the previous allocation chose; nil if the video is paused.
     var current: Int?
-    /// The order among the subscriber's videos.
+    /// The video's rank among the subscriber's videos.
     var rank = Rank()
     /// The option to send; nil to pause the video.
     var choice: Int?
 
-    /// How important a video is to the subscriber, compared with the others.
+    /// Determines which of a subscriber's videos keeps running, and whose quality is raised first.
     struct Rank: Comparable, Sendable {
         var priority = 0
         var isSpeaking = false
@@ -60,15 +60,16 @@ struct VideoGrowth: Equatable, Sendable {
     var limit: Bitrate?
     /// Whether only paused videos may grow, to their smallest option.
     var resumesOnly = false
-    /// Whether one paused video may be resumed within the floor, even if no other growth is allowed.
+    /// Whether one paused video may be resumed if its smallest option fits in the floor (see
+    /// `Allocation.distribute`), even if no other growth is allowed.
     var resumesOne = true
     /// The factor by which the current videos may exceed the budget before they are lowered, so that choices do not
     /// flap.
     var tolerance = VideoGrowth.usualTolerance
 
     static let usualTolerance = 1.05
-    /// The tolerance while the path shows no congestion: one small drop of the estimate lowers nothing. A real
-    /// bottleneck soon causes another drop.
+    /// The tolerance while the path shows no congestion, so that one small drop of the estimate lowers no video. If
+    /// there is a real bottleneck, another drop soon follows.
     static let calmTolerance = 1.2
 
     fileprivate func allows(_ step: Int, _ demand: VideoRequest, more: Double, after grown: Double) -> Bool {
@@ -83,15 +84,15 @@ struct VideoGrowth: Equatable, Sendable {
 enum Allocation {
     /// The factor by which the free bitrate must exceed an option before it is chosen, so that choices do not flap.
     private static let headroom = 1.1
-    /// The tolerance for videos without layers. They could only be paused, and one drop of the estimate is too little
-    /// reason for that.
+    /// The tolerance for a video with only one option. It cannot be lowered, only paused, and one drop of the
+    /// estimate is too little reason for that.
     private static let toleranceWithoutLayers = 1.33
 
-    /// Chooses an option for each demand.
+    /// Chooses an option for each requested video.
     ///
-    /// Moving video of everyone matters more than sharp video of one person. So every demand first gets its smallest
-    /// option, clearly larger videos first, and those that do not fit are paused. Then the videos in focus get the best
-    /// option that fits. The rest is divided among all videos, one option at a time.
+    /// Moving video of everyone matters more than sharp video of one person. So every video first gets its smallest
+    /// option, in the order of `Rank.isKept`, and those that do not fit are paused. Then the videos in focus get the
+    /// best option that fits. The rest is divided among all videos, one option at a time.
     ///
     /// - Parameters:
     ///   - budget: the bitrate for all videos, after audio has been deducted.
@@ -104,7 +105,7 @@ enum Allocation {
         demands.sort { $0.rank.isKept(before: $1.rank) }
         let budget = Double(budget.bitsPerSecond)
         var (spent, grown) = (0.0, 0.0)
-        /// Moves a demand to an option if the difference fits.
+        /// Chooses this option for a video if the additional bitrate fits.
         func take(_ step: Int, _ demand: inout VideoRequest) -> Bool {
             let isRaise = demand.current.map { step > $0 } ?? true
             let former = demand.choice.map { Double(steps[$0].bitrate.bitsPerSecond) } ?? 0
@@ -119,7 +120,7 @@ enum Allocation {
             demand.choice = step
             return true
         }
-        /// Gives a video its smallest option within the floor, if no video has been allocated yet.
+        /// Chooses this option, the video's smallest, if it fits in the floor and no video has been allocated yet.
         func keep(_ step: Int, _ demand: inout VideoRequest) {
             let more = Double(steps[step].bitrate.bitsPerSecond)
             let isPaused = demand.current == nil

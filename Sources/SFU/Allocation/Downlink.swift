@@ -23,7 +23,8 @@ final class Downlink {
     /// The loss ratios above which redundancy is worth its bitrate, and below which it is not.
     private static let losses = (many: 0.01, few: 0.005)
     private static let longQueue = MediaInterval.milliseconds(60)
-    /// The bitrate without a bandwidth limit, and the mean bitrate of the chosen options.
+    /// The bitrate that the subscriber would receive without a bandwidth limit, and the average bitrate of the chosen
+    /// options. Both include the audio.
     var wanted = Bitrate.zero
     var chosen = Bitrate.zero
     /// When videos were last raised and lowered, and how long to wait before they are raised again.
@@ -45,16 +46,16 @@ final class Downlink {
     /// carries it.
     static let growth = 0.2
     static let raiseInterval = MediaInterval.milliseconds(300)
-    /// How long paused videos wait after a reduction before they are resumed. The first one, which fits in the floor,
-    /// waits for the shortest time. The others wait longer each time they were paused again soon, because each resume
-    /// needs a keyframe.
+    /// How long paused videos wait after a reduction before they are resumed. The first one, whose smallest option
+    /// fits in the floor, waits for the shortest time. The others wait twice as long, up to the longest time, each
+    /// time they are paused again soon after a resume, because each resume needs a keyframe.
     static let shortestResumeDelay = MediaInterval.milliseconds(500)
     static let longestResumeDelay = MediaInterval.seconds(16)
-    /// How many times the budget of the last reduction, or the current bitrate, the budget must be for the others not
-    /// to wait.
+    /// The other paused videos do not wait if the budget is at least this many times the budget at the last
+    /// reduction. Shortly after a resume, it must also be this many times the current bitrate of the videos.
     static let recovery = 2.0
-    /// The time between two allocations that resume videos. Each resume sends a keyframe, and only afterwards does the
-    /// path show how much it carries.
+    /// The minimum time between two allocations that resume videos. Each resume sends a keyframe, and only afterwards
+    /// does feedback show how much the path carries.
     static let resumeInterval = MediaInterval.seconds(1)
     /// How long no probe starts after a raise: until the raised bitrate has been measured.
     static let trial = MediaInterval.milliseconds(400)
@@ -62,8 +63,8 @@ final class Downlink {
     /// and IP.
     static let overhead = 44
 
-    /// The maximum number of packet statuses of a subscriber's reports handled in 100 ms. A report of a few bytes can
-    /// claim thousands.
+    /// The maximum number of packet statuses that are handled in 100 ms, over all of a subscriber's feedback reports.
+    /// A report of a few bytes can claim to cover thousands of packets.
     private static let statuses = 4096
     private var handledStatuses = 0
     private var handledSince: MediaTime?
@@ -76,7 +77,7 @@ final class Downlink {
         return handledStatuses <= Self.statuses
     }
 
-    /// Reads the memory that sending needs, to load it into the cache; see Router.prefetch`.
+    /// Reads the memory that sending needs, to load it into the cache; see `Router.prefetch`.
     @inline(__always)
     func prefetch() -> UInt64 { control.prefetch() }
 
@@ -87,7 +88,7 @@ final class Downlink {
 
     func updateRedundancy(_ status: CongestionControl.Status) {
         if status.isUnsettled || status.queueDelay > Self.longQueue {
-            // Packets dropped by a full queue are lost because of the bitrate, which redundancy would only raise.
+            // A full queue drops packets because the bitrate is too high. Redundancy would only raise the bitrate.
             takesRedundantAudio = false
         } else if status.estimate == nil || status.inherentLossRatio > Self.losses.many {
             takesRedundantAudio = true
@@ -102,7 +103,7 @@ final class Downlink {
         let wasTooSoon = raisedAt.map { now - $0 < .seconds(5) } ?? false
         raiseDelay = wasTooSoon ? min(raiseDelay * 2, Self.longestRaiseDelay) : Self.shortestRaiseDelay
         if let resumedAt {
-            // Several reductions after a resume count as one failure.
+            // Forget the resume, so that several reductions after it count as one failure.
             self.resumedAt = nil
             let failed = now - resumedAt < .seconds(5)
             resumeDelay = failed ? min(resumeDelay * 2, Self.longestResumeDelay) : Self.shortestResumeDelay
@@ -113,13 +114,15 @@ final class Downlink {
     /// Records that a video was resumed.
     func resumed(now: MediaTime) { resumedAt = now }
 
-    /// Whether a video was raised so recently that its bitrate has not been measured yet. A probe would add to it.
+    /// Whether a video was raised so recently that its bitrate has not been measured yet. No probe starts then,
+    /// because it would add to that bitrate.
     func isTrying(now: MediaTime) -> Bool {
         raisedAt.map { now - $0 < Self.trial } ?? false
     }
 
     /// Returns how much videos may grow within a budget.
-    /// - Parameter hasVideo: whether any video is sent now. If not, one that could be resumed does not wait.
+    /// - Parameter hasVideo: whether any video is sent now. If not, paused videos do not wait before they are
+    ///   resumed.
     func growth(of budget: Bitrate, hasVideo: Bool = true, now: MediaTime) -> VideoGrowth {
         let tolerance = control.isCalm ? VideoGrowth.calmTolerance : VideoGrowth.usualTolerance
         let sinceRaise = raisedAt.map { now - $0 } ?? Self.longestRaiseDelay
@@ -136,7 +139,8 @@ final class Downlink {
             hasVideo
             && (sinceFall < resumeDelay && budget < loweredBudget * Self.recovery
                 || hasJustResumed && budget < (chosen - audio) * Self.recovery)
-        // Do not use the result of a probe before it is verified. The bitrate carried before may be used.
+        // Do not let videos grow because of a probe's result before it is verified. The bitrate that the path carried
+        // before the probe may be used.
         if mustWait || control.isVerifying || hasVideo && control.isFilled(now: now) {
             return VideoGrowth(limit: .zero, tolerance: tolerance)
         }

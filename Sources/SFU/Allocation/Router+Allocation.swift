@@ -2,6 +2,7 @@ import RTC
 
 /// Divides a subscriber's bitrate among its videos, as chosen by `Allocation`.
 extension Router {
+    /// Divides the budget among the subscriber's videos, or removes all limits if there is no budget.
     /// - Parameter budget: the bitrate for everything the subscriber receives; nil for no limit.
     func allocate(_ budget: Bitrate?, to peer: Peer, now: MediaTime) {
         guard let budget else { return release(peer, now: now) }
@@ -71,7 +72,7 @@ extension Router {
 
     // MARK: Demands
 
-    /// Collects the subscriber's demands in `demands`, and their options in `steps`.
+    /// Collects the subscriber's video requests in `demands`, and their options in `steps`.
     private func collectDemands(of peer: Peer, now: MediaTime) {
         demands.removeAll(keepingCapacity: true)
         steps.removeAll(keepingCapacity: true)
@@ -99,8 +100,8 @@ extension Router {
         } ?? range.first
     }
 
-    /// Adds the layers from the smallest to the one that the subscriber would get without a bandwidth limit. For the
-    /// smallest, also adds its temporal layers.
+    /// Adds the options for a video: its layers, from the smallest to the one that the subscriber would get without a
+    /// bandwidth limit. The temporal layers of the smallest layer are options, too.
     private func addSteps(of track: OutgoingTrack, _ source: IncomingTrack, now: MediaTime) {
         let available = source.availableLayers(now: now)
         guard
@@ -123,14 +124,16 @@ extension Router {
 
     private func addStep(_ layer: Int, _ temporal: UInt8, _ source: IncomingTrack, after first: Int) {
         let bitrate = source.bitrate(layer, upTo: temporal)
-        // Remove options that need more bitrate for a smaller video. They are never chosen.
+        // Remove earlier options that need as much bitrate or more for a smaller video, because they would never be
+        // chosen.
         while steps.count > first, let last = steps.last, last.bitrate >= bitrate { steps.removeLast() }
         steps.append(LayerOption(layer: layer, temporalLayer: temporal, bitrate: bitrate))
     }
 }
 
 extension VideoPreference {
-    /// The area of the box in which the video is shown, in pixels; a full screen if the subscriber has stated none.
+    /// The area of the box in which the video is shown, in pixels; 1920 × 1080 if the subscriber has not stated a
+    /// size.
     var area: Int {
         switch (width, height) {
         case (let width?, let height?): clamped(width) * clamped(height)
@@ -146,7 +149,8 @@ extension VideoPreference {
 extension IncomingTrack {
     func area(_ layer: Int) -> Int { Int((layers[layer].size ?? Layer.guess(layer, among: layers)).area) }
 
-    /// Returns one bit for each layer that the publisher sends, or would send on request; all layers if it sends none.
+    /// Returns one bit for each layer that the publisher sends or would send on request. If all layers are marked as
+    /// missing, returns all of them.
     func availableLayers(now: MediaTime) -> UInt8 {
         var mask: UInt8 = 0
         for index in layers.indices where layers[index].isMissingUntil.map({ $0 <= now }) ?? true {

@@ -15,7 +15,8 @@ extension Router {
             else { continue }
             let former = subscription.reported
             subscription.reported = state
-            // A first layer is not a change, unless a better one did not fit.
+            // The first layer of a video is not reported as a change, unless a better layer did not fit in the
+            // bandwidth.
             if former.layer == nil, state.pause == former.pause, !state.isWarned, !state.isLimited,
                 track.reason != .bandwidth
             {
@@ -31,7 +32,8 @@ extension Router {
         var state = former
         state.pause = track.pause
         state.isWarned = track.isAtRisk && track.pause == nil
-        // Until the layer has been switched after bandwidth became available again, the limit is still reported.
+        // After bandwidth has become available again, continue to report the limit until the subscriber has been
+        // switched to the better layer.
         let isSwitching = track.encoding != nil && track.encoding !== track.target
         state.isLimited = track.isLimited || former.isLimited && isSwitching
         guard track.pause == nil, let encoding = track.encoding else { return state }

@@ -4,7 +4,7 @@ import RTC
 ///
 /// The advice is the offered codec that the most subscribers can decode, usually all. It stays in effect after the
 /// publisher has followed it, because otherwise the publisher would return to its own codec and be refused again. It
-/// ends once the publisher's own codec has suited as many subscribers for some seconds.
+/// ends once at least as many subscribers could decode the publisher's own codec for `releaseDelay`.
 struct CodecAdvice: Sendable {
     /// How long the publisher's own codec must suit the subscribers before the advice ends. People hide and show videos, and
     /// each change costs a keyframe.
@@ -19,7 +19,8 @@ struct CodecAdvice: Sendable {
     /// The payload type that the publisher sent before the advice.
     private var own: UInt8?
     private var suitsSince: MediaTime?
-    /// The payload type of the advice that has ended, and when it ended; nil once the publisher has followed.
+    /// The payload type of the advice that has ended, and when it ended; nil once the publisher has returned to its
+    /// own codec.
     private var ended: UInt8?
     private var endedAt: MediaTime?
     private var changedAt: MediaTime?
@@ -44,7 +45,8 @@ struct CodecAdvice: Sendable {
             return
         }
         let ownDecoders = decoders(ownIndex)
-        // If several are equal, prefer the publisher's own kind of codec, such as another profile of H.264.
+        // If several codecs suit equally many subscribers, prefer the publisher's own kind of codec, such as another
+        // profile of H.264.
         var best = (index: ownIndex, decoders: ownDecoders)
         for prefersOwnKind in [true, false] {
             for index in codecs.indices where codecs[index].isRelated(to: codecs[ownIndex]) == prefersOwnKind {
@@ -65,7 +67,7 @@ struct CodecAdvice: Sendable {
         return !isHeld
     }
 
-    /// - Parameter isUrgent: whether some subscribers can decode only the publisher's own codec.
+    /// - Parameter isUrgent: whether fewer subscribers can decode the advised codec than the publisher's own.
     private mutating func end(now: MediaTime, isUrgent: Bool) {
         guard payloadType != nil else { return }
         let since = suitsSince ?? now

@@ -1,6 +1,6 @@
 /// Records which packets of the current source were dropped on purpose, and which of those started a frame. Later
 /// packets are numbered as if the dropped ones had never existed. The record covers the most recent 512 sequence
-/// numbers, as many as `PacketHistory`.
+/// numbers, as many as `PacketHistory` stores.
 struct DroppedPackets: Sendable {
     /// The number of recent sequence numbers that the record covers.
     static let window: Int64 = 512

@@ -10,7 +10,8 @@ struct FrameRates: Equatable, Sendable {
     private var hasLayers = false
     /// The number of frames in ten seconds up to and including each temporal layer; nil before the first measurement.
     private(set) var framesPer10s: SIMD4<UInt32>?
-    /// The bytes of the current measurement in each temporal layer, with the overhead of each packet.
+    /// The bytes received in each temporal layer during the current measurement, including the overhead of each
+    /// packet.
     private var bytes = SIMD4<UInt32>()
     /// The bytes in a second up to and including each temporal layer, smoothed; nil before the first measurement.
     private(set) var bytesPerSecond: SIMD4<UInt32>?

@@ -24,7 +24,8 @@ extension IncomingTrack {
         for encoding in encodings { layers[encoding.index].isAlive = isAlive(encoding, newest) }
     }
 
-    /// How long a needed layer may take to arrive, and how long it is then considered missing.
+    /// How long a needed layer may take to arrive before it is considered missing, and for how long it is then
+    /// considered missing.
     private static let (arrivalTimeout, absence) = (MediaInterval.seconds(3), MediaInterval.seconds(10))
 
     /// Marks layers that the publisher does not send although subscribers need them, for example because its connection
@@ -44,7 +45,7 @@ extension IncomingTrack {
         }
     }
 
-    /// Whether an encoding that was being received has stopped.
+    /// Whether an encoding that was being received has stopped while another one continues.
     var hasFallenSilent: Bool {
         guard encodings.count > 1 else { return false }
         let newest = newestPacketAt

@@ -2,8 +2,8 @@ import RTC
 
 /// The size and frame rate that a subscriber prefers. A subscriber without a preference gets the best layer.
 public struct VideoPreference: Equatable, Sendable {
-    /// The size in pixels of the box in which the video is shown. The video should fill the box without being enlarged.
-    /// One dimension is enough.
+    /// The size in pixels of the box in which the video is shown. The video should fill the box without being
+    /// enlarged. A width or a height alone is enough.
     public var width: Int?
     public var height: Int?
     /// The maximum frame rate. It has an effect only if the publisher's encodings differ in frame rate.
@@ -38,8 +38,8 @@ struct Layer: Equatable, Sendable {
 extension Layer {
     /// Selects a layer for a subscriber with this preference.
     ///
-    /// Prefers layers whose frame rate can be low enough. Of those, it returns the smallest layer that fills the requested box,
-    /// or the largest if none does.
+    /// Prefers layers whose frame rate can be kept within the requested one. Of those, it returns the smallest layer
+    /// that fills the requested box, or the largest if none does.
     ///
     /// - Parameters:
     ///   - layers: all layers, in the publisher's order.

@@ -17,19 +17,20 @@ struct LayerAnnouncement: Sendable {
 
     /// One bit per encoding. Set if a subscriber receives the encoding or should receive it.
     var wanted: UInt8 = 0
-    /// The same for subscribers that cannot decode the encoding, but can decode another codec that the publisher offers.
+    /// One bit per encoding. Set if a subscriber should receive the encoding but cannot decode it, although it can
+    /// decode another codec that the publisher offers.
     var refused: UInt8 = 0
     private var stream: Key?
     private var announced: Change?
-    /// Whether nothing about this track was ever announced to the publisher.
+    /// Whether the publisher has never received an announcement about this track.
     private var isUntold = true
     private var begunAt: MediaTime?
     private var wantedAt = [MediaTime?](repeating: nil, count: IncomingTrack.maxEncodings)
 
     /// - Parameters:
     ///   - codec: the payload type of the codec that the publisher should send instead of its own choice.
-    ///   - isLayered: whether the publisher sends layers. Otherwise it sends its video until an announcement says that
-    ///     no subscriber needs it.
+    ///   - isLayered: whether the publisher sends layers. Without layers, it sends its video until an announcement
+    ///     says that no subscriber needs it.
     ///   - wasTold: whether this stream was announced before, perhaps on an earlier connection.
     /// - Returns: the announcement to send; nil if it has not changed.
     mutating func next(
@@ -46,8 +47,8 @@ struct LayerAnnouncement: Sendable {
             if (wanted | refused) & bit != 0 { wantedAt[index] = now }
             if let at = wantedAt[index], now - at < Self.layerReleaseDelay { current |= bit }
         }
-        // At first it is unknown what a new stream sends. Announce encodings that are needed immediately, but wait for the
-        // delay before announcing that none are.
+        // It is not known yet which encodings a new stream sends. Announce needed encodings immediately, but wait for
+        // the delay before announcing that none is needed.
         if announced == nil, current == 0, let begunAt, now - begunAt < Self.layerReleaseDelay { return nil }
         let news = Change(layers: current, payloadType: codec)
         if announced == nil, isUntold, !wasTold, !isLayered, current != 0 { announced = Change(layers: current) }

@@ -3,9 +3,9 @@ import RTC
 /// Selects the encoding that each subscriber gets, and the encodings that the publisher must send.
 ///
 /// The selection runs when a preference, a size, the codec or the liveness of an encoding changes, and when a
-/// subscriber becomes able or unable to receive video. Subscribers that cannot receive it need no layer. A subscriber
-/// switches at the next keyframe of the new encoding. Until then the previous encoding is forwarded, so the video does
-/// not freeze.
+/// subscriber becomes able or unable to receive video. Subscribers that cannot receive video need no layer. A
+/// subscriber switches at the next keyframe of the new encoding. Until then the previous encoding is forwarded, so
+/// the video does not freeze.
 extension Router {
     /// Selects a layer for each subscriber of a track, without allocating memory.
     func select(_ track: IncomingTrack) {

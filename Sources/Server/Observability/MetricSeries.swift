@@ -94,6 +94,7 @@ final class HistogramSeries: MetricSeries, RecorderHandler, TimerHandler {
     let labels: MetricLabels
     private let bounds: [Double]
 
+    /// What has been recorded, under one lock.
     private struct State {
         /// Count per bucket, not cumulative. The additional last bucket is for values above all bounds.
         var counts: [Int64]

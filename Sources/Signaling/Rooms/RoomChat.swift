@@ -14,7 +14,7 @@ struct RoomChat: Equatable, Sendable {
         guard size(line) <= rules.roomChatBytes else {
             throw WireError(
                 .messageTooLarge,
-                "A chat message must not exceed \(rules.roomChatBytes) bytes. Send it in parts.")
+                "A chat message must not exceed \(rules.roomChatBytes.sizeText). Send it in parts.")
         }
     }
 

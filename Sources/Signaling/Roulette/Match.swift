@@ -1,6 +1,6 @@
 import Wire
 
-/// Events for a match.
+/// What the two people, their session and the operators report to their match.
 public enum MatchEvent: Equatable, Sendable {
     /// Both people are reserved, so the match begins.
     case begin(ChatMode, PoolEntry, PoolEntry)

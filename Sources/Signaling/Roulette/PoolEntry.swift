@@ -1,6 +1,6 @@
 import Wire
 
-/// Events for the pool.
+/// What people who search report to the pool, and how they answer its proposals.
 public enum PoolEvent: Equatable, Sendable {
     case enter(PoolEntry)
     case withdraw(IdentityID)

@@ -5,11 +5,11 @@
 /// `handleTimeout` at the time `nextTimeout`. That time may change with every call.
 ///
 /// ```swift
-/// var line = SignalClient(hello: hello, random: SystemRandomNumberGenerator())
-/// carryOut(line.handle(.connect, now: now))                              // .open(socket)
-/// carryOut(line.handle(.opened(socket), now: now))                       // .send(hello, on: socket)
-/// carryOut(line.handle(.received(bytes, on: socket), now: now))          // .connected(welcome, .first)
-/// carryOut(line.handle(.request(id, .count), now: now))                  // .send(request, on: socket), later .answered(id, …)
+/// var client = SignalClient(hello: hello, random: SystemRandomNumberGenerator())
+/// carryOut(client.handle(.connect, now: now))                              // .open(socket)
+/// carryOut(client.handle(.opened(socket), now: now))                       // .send(hello, on: socket)
+/// carryOut(client.handle(.received(bytes, on: socket), now: now))          // .connected(welcome, .first)
+/// carryOut(client.handle(.request(id, .count), now: now))                  // .send(request, on: socket), later .answered(id, …)
 /// ```
 ///
 /// Invariants: each request gets exactly one `answered` or `failed`. Each numbered message of the server is delivered once,

@@ -16,7 +16,7 @@ import Wire
 
     var stored: StoredRoom? { stage.storedRoom }
 
-    @discardableResult private func come(_ guest: Guest, _ token: RoomRole? = nil) -> RoomNotice.Joined? {
+    @discardableResult func come(_ guest: Guest, _ token: RoomRole? = nil) -> RoomNotice.Joined? {
         stage.come(guest, token)
     }
 

@@ -1,6 +1,6 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { declarations, faults, repeatsName } from '../../../scripts/documented.mjs';
+import { declarations, faults, repeatsName, undescribedTypes } from '../../../scripts/documented.mjs';
 
 const source = `
 /// A call between two people.
@@ -51,6 +51,11 @@ test('a comment that only repeats the name is recognized', () => {
   assert.ok(repeatsName('Whether it is open.', 'isOpen'));
   assert.ok(!repeatsName('When the last packet arrived.', 'lastPacket'));
   assert.ok(!repeatsName('', 'lastPacket'));
+});
+
+test('a type without a sentence about its purpose is found, whatever its access', () => {
+  const types = undescribedTypes('/// A clock.\n@MainActor\nfinal class Clock {\n    private enum State { case on }\n    let sql = "class TEXT NOT NULL,"\n}\n');
+  assert.deepEqual(types.map(({ name, line }) => [name, line]), [['State', 4]]);
 });
 
 test('a falling share fails, a rising one does not', () => {

@@ -17,6 +17,7 @@ extension SFUTransport: TimedRules {}
 /// which the machine returns them. If an effect causes another input, the effects of that input wait until the current
 /// ones are done.
 final class Mailbox<Rules: TimedRules>: Sendable {
+    /// The state that the lock protects.
     private struct State: Sendable {
         var rules: Rules
         var effects: [Rules.Effect] = []

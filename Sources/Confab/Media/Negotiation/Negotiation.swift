@@ -15,19 +15,19 @@ struct Negotiation: Sendable {
 
     /// What to do with an offer.
     enum Decision: Sendable {
-        /// Apply and answer it. A pending local offer is withdrawn.
+        /// Apply and answer the offer. A pending local offer is withdrawn.
         case accept
-        /// It starts another peer connection: replace the local one, then accept the offer.
+        /// The offer starts another peer connection: replace the local one, then accept the offer.
         case renew
-        /// It was answered before: resend the answer.
+        /// The offer was answered before: resend the answer.
         case `repeat`
-        /// The local offer is the valid one, or this one is outdated.
+        /// Ignore the offer: the local offer is the valid one, or this one is outdated.
         case ignore
-        /// It belongs to a peer connection that no longer exists here. The other peer has to start a new one.
+        /// The offer belongs to a peer connection that no longer exists here. The other peer has to start a new one.
         case refuse
     }
 
-    /// Whether the other peer's offer is the valid one if two cross.
+    /// Whether the other peer's offer is the valid one if two offers cross.
     let isPolite: Bool
     private var id: String?
     /// The highest offer number of either peer.
@@ -61,7 +61,7 @@ struct Negotiation: Sendable {
         return Label(id: id, number: number)
     }
 
-    /// Withdraws a local offer that could not be made.
+    /// Withdraws the local offer, because it could not be made or is rolled back.
     mutating func withdraw() { offered = nil }
 
     /// Whether this local offer still awaits its answer.

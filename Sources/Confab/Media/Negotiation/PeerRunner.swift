@@ -45,6 +45,7 @@ final class PeerRunner: Sendable {
     }
 }
 
+/// Carries out the steps of one peer connection, one after the other.
 private struct PeerWorker {
     let engine: any MediaEngine
     let configure: PeerRunner.Configure
@@ -148,14 +149,14 @@ private struct PeerWorker {
             try await present?.replace(handle, with: source?.media)
         } catch {
             guard let source else { return }
-            // Otherwise the previous source would still be sent.
+            // Send nothing. Otherwise the previous source would still be sent.
             try? await present?.replace(handle, with: nil)
             report(.notReplaced(source, error), connection)
         }
     }
 
     private func refreshServers() async {
-        // If there are no fresh credentials, those in use may still be valid.
+        // If there are no fresh credentials, keep those in use, which may still be valid.
         guard let present, let fresh = try? await configure() else { return }
         await present.setServers(fresh.servers, relayOnly: fresh.relayOnly)
     }

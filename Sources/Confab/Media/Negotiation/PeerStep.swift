@@ -44,14 +44,14 @@ enum PeerStep: Equatable, Sendable {
     case candidate(PeerCandidate?)
     /// Gets the remote track of a transceiver. Reported as `found` if there is one.
     case find(mid: String)
-    /// Reports the next whole frame over a transceiver as its first.
+    /// Reports the next whole frame over a transceiver as the transceiver's first frame.
     case expectFrame(mid: String)
 }
 
 /// The result of a ``PeerStep``, or an event of the connection.
 enum PeerReport: Sendable {
     case opened
-    /// The mids of all transceivers that have one, by the ids of their plans.
+    /// The local offer, with the mids of all transceivers that have one, keyed by the ids of their plans.
     case offered(String, mids: [Int: String])
     case answered(String)
     case accepted
@@ -65,7 +65,7 @@ enum PeerReport: Sendable {
     case event(PeerEvent)
 }
 
-/// Deadlines by name.
+/// Deadlines, each with a name.
 struct Deadlines<Name: Hashable & Sendable>: Sendable {
     private var times: [Name: Timestamp] = [:]
 

@@ -4,7 +4,8 @@ import Wire
 extension RelayedPeer {
     static let answerDelay = Duration.seconds(4)
     static let maxAnswerDelay = Duration.seconds(16)
-    /// How long media may take to connect after the exchange of descriptions. Without candidates, ICE never fails.
+    /// How long media may take to connect after the exchange of descriptions. The limit is needed because ICE never
+    /// fails without candidates.
     static let connectTimeout = Duration.seconds(15)
     /// How long to wait in the state `disconnected`, which often ends without a restart.
     static let disconnectedDelay = Duration.seconds(3)
@@ -19,20 +20,20 @@ extension RelayedPeer {
         switch message.content {
         case .candidate(let candidate):
             if origin != nil, negotiation.concerns(message.label) {
-                // The engine may be slower than the other peer.
+                // Limit the candidates, because the engine may be slower than the other peer.
                 guard candidates < Self.maxCandidates else { return }
                 candidates += 1
                 effects.append(.step(.candidate(candidate)))
             } else {
                 early.append(message)
-                // The oldest may belong to a connection that was never established.
+                // Drop the oldest message, which may belong to a connection that was never established.
                 if early.count > Self.maxWaiting { early.removeFirst() }
             }
         case .description(let description):
             switch description.kind {
             case .offer: takeOffer(message, description.sdp, now, &effects)
             case .answer:
-                // Otherwise the offer was withdrawn meanwhile, or its connection is gone.
+                // Ignore an answer whose offer was withdrawn meanwhile or whose connection is gone.
                 guard negotiation.isAnswer(message.label) else { return }
                 timers[.answer] = nil
                 phase = .accepting
@@ -54,7 +55,7 @@ extension RelayedPeer {
             if let sent, sent.kind == .answer { post(sent, negotiation.answerLabel, &effects) }
         case .ignore: break
         case .refuse:
-            // The other peer accepts this peer's first offer instead.
+            // Make a first offer instead. The other peer will accept it.
             guard !negotiation.isOffering, canOffer else { return }
             (needsOffer, firstOfferAt) = (true, now)
         }
@@ -101,7 +102,7 @@ extension RelayedPeer {
             negotiation.accepted(message.label)
             sent = PeerDescription(.answer, sdp: sdp)
             post(PeerDescription(.answer, sdp: sdp), negotiation.answerLabel, &effects)
-            // The other peer is already restarting.
+            // The other peer is already restarting, so postpone this peer's restart.
             if timers[.restart] != nil { restart(after: Self.restartPause, now) }
             learn(from: message, now, &effects)
         case (.accepted, .accepting):
@@ -126,7 +127,8 @@ extension RelayedPeer {
         }
     }
 
-    /// Stores the origin of the description that was applied, and adds its candidates that arrived before it.
+    /// Stores the origin of the description that was applied, and adds the candidates that arrived before that
+    /// description.
     private mutating func learn(from message: Message, _ now: Timestamp, _ effects: inout [Effect]) {
         guard case .description(let description) = message.content else { return }
         origin = Self.origin(of: description.sdp) ?? ""
@@ -150,7 +152,7 @@ extension RelayedPeer {
             negotiation.withdraw()
             isBroken = true
         case .answering(let message, isRepeated: false):
-            // A new connection may be able to apply this offer.
+            // Replace the connection, because a new one may be able to apply this offer.
             renew(&effects)
             retried = message
             inbox.insert(message, at: 0)
@@ -201,7 +203,7 @@ extension RelayedPeer {
     /// Schedules a restart. A connection whose state alternates quickly does not restart each time.
     mutating func restart(after delay: Duration, _ now: Timestamp) {
         let earliest = restartedAt.map { $0 + Self.restartPause } ?? now
-        // Both peers notice the same failure. The polite one waits longer, so that usually only one restarts.
+        // Both peers notice the same failure. The polite peer waits longer, so that usually only one restarts.
         timers[.restart] = max(now + (isPolite ? delay * 2 : delay), earliest)
     }
 
@@ -222,7 +224,8 @@ extension RelayedPeer {
 
     mutating func repeatOffer(_ now: Timestamp, _ effects: inout [Effect]) {
         guard let sent, sent.kind == .offer, let label = negotiation.pendingLabel else { return }
-        // The other peer may have lost the connection that this offer belongs to.
+        // Replace the connection if a repeated offer is not answered: the other peer may have lost the connection
+        // that the offer belongs to.
         if (label.number ?? 1) > 1, repeats > 0, canOffer {
             needsRenewal = true
             return

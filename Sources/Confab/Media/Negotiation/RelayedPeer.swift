@@ -6,6 +6,7 @@ import Wire
 /// Invariants: at most one negotiation step is in progress. Messages that arrive meanwhile wait. One of the two peers
 /// is polite: if offers cross, it rolls back its own.
 struct RelayedPeer: Sendable {
+    /// An event that the state machine handles.
     enum Input: Sendable {
         /// Sends a stream, or changes which of its media is sent.
         case send(StreamID, Outgoing)
@@ -21,6 +22,7 @@ struct RelayedPeer: Sendable {
         case refused(Message, ConfabError)
     }
 
+    /// An effect that the state machine's owner carries out.
     enum Effect: Equatable, Sendable {
         case step(PeerStep)
         case post(Message)
@@ -42,16 +44,18 @@ struct RelayedPeer: Sendable {
 
     /// The content of a `session.negotiate` message.
     struct Message: Hashable, Sendable {
+        /// A description or a candidate; nil stands for the end of candidates.
         enum Content: Hashable, Sendable {
             case description(PeerDescription)
             case candidate(PeerCandidate?)
         }
         var content: Content
         var label = Negotiation.Label()
-        /// Stream ids by the ids in the description, if they differ.
+        /// Maps the media stream ids (msid) in the description to Confab's stream ids, if they differ.
         var names: [String: String] = [:]
     }
 
+    /// The negotiation step in progress.
     enum Phase: Equatable, Sendable {
         case closed
         case opening
@@ -61,6 +65,7 @@ struct RelayedPeer: Sendable {
         case accepting
     }
 
+    /// What a timer is for.
     enum Timer: Hashable, Sendable {
         case firstOffer, answer, connect, restart
         case post(Int)
@@ -93,9 +98,9 @@ struct RelayedPeer: Sendable {
     var isExpecting = false
     /// The session id of the remote descriptions; nil before the first.
     var origin: String?
-    /// Stream ids by the ids in the remote descriptions.
+    /// Maps the media stream ids (msid) in the remote descriptions to Confab's stream ids.
     var names: [String: String] = [:]
-    /// Stream ids by the mids over which they arrive.
+    /// Maps each mid to the id of the stream that arrives over it.
     var arrivals: [String: String] = [:]
     /// Mids whose track has already been reported.
     var found: Set<String> = []

@@ -28,6 +28,7 @@ final class SFUConnections: Sendable {
     }
     typealias Answer = @Sendable (Result<MediaMids, ConfabError>) -> Void
 
+    /// The state that the lock protects.
     fileprivate struct State: Sendable {
         var pairs: [(pair: Pair, layers: [Layer], isTaken: Bool)] = []
         var planCount = 0
@@ -39,6 +40,7 @@ final class SFUConnections: Sendable {
         var listening: Listening?
     }
 
+    /// The peer connection of one side, and the state machine that controls it.
     private struct Side: Sendable {
         let mailbox: Mailbox<SFUTransport>
         let runner: PeerRunner
@@ -133,7 +135,7 @@ final class SFUConnections: Sendable {
     func release(_ pair: Pair) {
         if pair.side == .send { for kind in TrackKind.allCases { send(nil, kind, on: pair) } }
         state.withLock { state in
-            // Move it to the end, so that it is reused last.
+            // Move the pair to the end, so that it is reused last.
             guard let index = state.pairs.firstIndex(where: { $0.pair == pair }) else { return }
             var one = state.pairs.remove(at: index)
             one.isTaken = false
@@ -147,7 +149,8 @@ final class SFUConnections: Sendable {
     /// Sends exactly these layers of a video; nil for all.
     func want(_ rids: [String]?, on pair: Pair) { post(.activate(pair.video, rids), to: .send) }
 
-    /// The mids of a pair, once requests may use them: an offer with them is on its way, or was answered.
+    /// Returns the mids of a pair as soon as requests may use them, which is when an offer that contains them is on
+    /// its way or was answered.
     func mids(_ pair: Pair) async throws(ConfabError) -> MediaMids {
         try await awaitResult { (answer: @escaping Answer) in
             let known = state.withLock { state -> Result<MediaMids, ConfabError>? in
@@ -280,7 +283,7 @@ extension Layer {
     static func simulcast(of size: VideoSize?) -> [Layer] {
         guard let size, min(size.width, size.height) >= 480 else { return [] }
         let full = Layer(rid: "f", scale: 1, maxBitrate: 1_500_000)
-        // WebRTC encodes only two layers of a smaller video.
+        // Use two layers, because WebRTC encodes no more of a smaller video.
         guard size.width * size.height >= 490_000 else {
             return [full, Layer(rid: "h", scale: 2, maxBitrate: 300_000)]
         }

@@ -4,6 +4,7 @@ import Wire
 /// time, ICE restarts, and a new connection when restarts fail. The client always offers and the server always answers.
 /// The answer contains all candidates of the server, and the server needs none from the client.
 struct SFUTransport: Sendable {
+    /// An event that the state machine handles.
     enum Input: Sendable {
         case add(TransceiverPlan)
         case replace(Int, MediaSource?)
@@ -17,18 +18,20 @@ struct SFUTransport: Sendable {
         case report(PeerReport, connection: Int)
         /// The connection to the server was interrupted and works again, or the network has changed.
         case networkChanged
+        /// The connection to the server was interrupted.
         case lineLost
         case endedByServer(ConfabError)
         /// The server has discarded everything, or no media is needed anymore.
         case reset
     }
 
+    /// An effect that the state machine's owner carries out.
     enum Effect: Equatable, Sendable {
         case step(PeerStep)
         /// Sends an offer to the server.
         case request(Int, String)
-        /// Requests may use these mids, by the ids of the plans: an offer with them is on its way, or was answered. Renewed: it
-        /// begins another connection.
+        /// Requests may use these mids, keyed by the ids of the plans, because an offer that contains them is on its
+        /// way or was answered. `isRenewed`: the offer begins another connection.
         case mids([Int: String], isRenewed: Bool)
         case state(PeerState)
         case found(mid: String, RemoteTrack)
@@ -42,9 +45,11 @@ struct SFUTransport: Sendable {
         case refused(ConfabError)
     }
 
+    /// The step in progress.
     private enum Phase: Equatable, Sendable {
         case closed, opening, idle, offering, asking, accepting
     }
+    /// What a timer is for.
     private enum Timer: Hashable, Sendable { case attempt, again }
 
     /// How long to wait in the state `disconnected`, which often ends without a restart.
@@ -58,7 +63,7 @@ struct SFUTransport: Sendable {
     /// The pause after a rejection if the server does not set one.
     static let retryDelay = Duration.seconds(1)
 
-    /// Whether media comes over this connection.
+    /// Whether this is the connection that receives media.
     private let receives: Bool
     private var phase = Phase.closed
     private(set) var plans: [TransceiverPlan] = []
@@ -170,8 +175,8 @@ struct SFUTransport: Sendable {
             (phase, mids, hadOffers) = (.asking, offered, true)
             requests += 1
             effects.append(.request(requests, sdp))
-            // Over a connection in use, media for new transceivers could come before the answer, and WebRTC drops its first
-            // keyframe then.
+            // Over a connection in use, media for new transceivers could arrive before the answer, and WebRTC would
+            // then drop its first keyframe. So hold the mids until the answer is applied.
             holdsMids = receives && isDescribed
             if !holdsMids { effects.append(.mids(offered, isRenewed: isRenewed)) }
         case (.accepted, .accepting):
@@ -183,7 +188,7 @@ struct SFUTransport: Sendable {
             }
             if state != .connected, timers[.attempt] == nil { attempt(after: Self.restartPause, now) }
         case (.failed(let error), _):
-            // The engine failed, but a new connection may work.
+            // The engine failed. Do not try restarts first, because only a new connection may work.
             attempts = max(attempts, Self.maxRestarts)
             phase = phase == .opening ? .closed : .idle
             effects.append(.failed(error))
@@ -244,7 +249,7 @@ struct SFUTransport: Sendable {
     }
 
     private mutating func attempt(_ now: Timestamp, _ effects: inout [Effect]) {
-        // Without the server, wait for `networkChanged`.
+        // While the server cannot be reached, wait for `networkChanged`.
         guard isWanted, isOnline else { return }
         if state == .connected, !isSuspect {
             attempts = 0
@@ -261,7 +266,8 @@ struct SFUTransport: Sendable {
     }
 
     private mutating func ended(_ error: ConfabError, _ now: Timestamp, _ effects: inout [Effect]) {
-        // Until the first offer of a new connection is answered, this message is about the previous connection.
+        // Ignore the message until the first offer of a new connection is answered. Until then it is about the
+        // previous connection.
         guard phase != .closed, isDescribed else { return }
         effects.append(.failed(error))
         shut(&effects)

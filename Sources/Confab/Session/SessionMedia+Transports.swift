@@ -91,7 +91,7 @@ extension SessionMedia {
             }
             for subscription in subscriptions(from: connection) { subscription.update(next) }
         case .arrived(let stream, let mid, let track):
-            // A member may send media only for its own streams.
+            // Ignore media for other streams: a member may send media only for its own.
             let subscription = subscriptions(from: connection).first { "\($0.stream.id)" == stream }
             guard let subscription else { return }
             _ = subscription.state.withLock { $0.mids.insert(mid) }
@@ -117,7 +117,7 @@ extension SessionMedia {
         }
     }
 
-    /// Reports the error only to the publications of this source.
+    /// Reports an error only to the publications that send this source.
     private func tell(notSent source: MediaSource, _ error: ConfabError) {
         for publication in state.withLock({ Array($0.publications.values) }) {
             let isMeant = publication.state.withLock { $0.video == source || $0.audio == source }
@@ -210,6 +210,7 @@ extension SessionMedia {
     }
 }
 
+/// A weak reference to a mailbox.
 private struct WeakMailbox: Sendable {
     weak let mailbox: Mailbox<RelayedPeer>?
 }
