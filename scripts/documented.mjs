@@ -62,7 +62,7 @@ function words(text) {
   return text.replace(/([a-z0-9])([A-Z])/g, '$1 $2').toLowerCase().match(/[a-z0-9]+/g) ?? [];
 }
 
-/** True if the comment has no word that the name does not have. */
+/** Returns true if the comment has no word that the name does not have. */
 export function repeatsName(comment, name) {
   const known = new Set(words(name).flatMap((word) => [word, `${word}s`, word.replace(/s$/, '')]));
   const added = words(comment).filter((word) => !fillers.has(word) && !known.has(word));

@@ -130,7 +130,9 @@ function exists(path, name) {
   if (!existsSync(join(root, name))) fault(path, `it names ${name}, which does not exist.`);
 }
 
-/** Products of the package are products in Package.swift, and modules that the app imports are products that it links. */
+/**
+ * Checks that the products that the project names are in Package.swift, and that the app links each product that it imports.
+ */
 function products(path, objects) {
   const manifest = read('Package.swift');
   const linked = Object.values(objects).filter((object) => object.isa === 'XCSwiftPackageProductDependency');

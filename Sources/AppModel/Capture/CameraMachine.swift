@@ -3,7 +3,7 @@
 /// Cameras start and stop slowly, and requests change meanwhile. So operations run one at a time, and each is chosen
 /// from the newest requests: a camera that is turned off while it starts is stopped afterwards.
 public struct CameraMachine: Equatable, Sendable {
-    /// An operation of the camera, which also is its state afterwards.
+    /// An operation on the camera. Also describes the state of the camera after the operation.
     public enum Operation: Equatable, Sendable {
         case run(CameraRequest, CameraFacing)
         case pause

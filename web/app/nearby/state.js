@@ -179,7 +179,7 @@ function blank(state) {
 /** @param {State} state @param {boolean} resumed @param {boolean} isNew @returns {Step} */
 function connected(state, resumed, isNew) {
   const dropped = state.link.is === 'reconnecting';
-  // Connected again, but as a new client: `restarted` follows, and the SDK repeats `presence.appear`.
+  // Connected again, but as a new client. The `restarted` event follows, and the SDK repeats `presence.appear`.
   if (dropped && !resumed) return unchanged(state);
   if (dropped) return backOnline(state, isNew);
   /** @type {State} */

@@ -44,8 +44,8 @@ const memoryOf = (guest) => (guest ? ofThisTab : lasting);
 const lostCodes = ['token_malformed', 'token_signature'];
 
 /**
- * True if a stored identity will never be valid again. Other token errors can be temporary, such as those caused by a wrong
- * clock, and forgetting an identity loses the person's contacts.
+ * Returns true if a stored identity will never be valid again. Other token errors can be temporary, such as those caused by a
+ * wrong clock, and forgetting an identity loses the person's contacts.
  * @param {string} code why the server closed the connection
  */
 export const isIdentityLost = (code) => lostCodes.includes(code);
@@ -104,7 +104,7 @@ export function deviceMemory(guest) {
 }
 
 /**
- * Storage for the settings of one page.
+ * Returns storage for the settings of one page.
  * @param {boolean} guest @param {string} key
  */
 export function shelf(guest, key) {

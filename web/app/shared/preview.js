@@ -5,10 +5,10 @@ import { showCondition } from './connection.js';
 import { box, byId, setText, show } from './dom.js';
 import { mediaTrouble } from './media-trouble.js';
 
-/** True if the page may use the camera. Without HTTPS, browsers do not define `mediaDevices`. */
+/** Returns true if the page may use the camera. Without HTTPS, browsers do not define `mediaDevices`. */
 export const pageIsSecure = () => window.isSecureContext && !!navigator.mediaDevices?.getUserMedia;
 
-/** True if the camera and microphone were allowed earlier, so that opening them shows no prompt. */
+/** Returns true if the camera and microphone were allowed earlier, so that opening them shows no prompt. */
 export async function allowedBefore() {
   try {
     const names = /** @type {PermissionName[]} */ (/** @type {string[]} */ (['camera', 'microphone']));

@@ -88,7 +88,7 @@ export class Server {
   }
 
   /**
-   * Reports contacts made on this page, which uses no other events of `People`.
+   * Creates the `People` of a client, and dispatches its events about contacts. The page uses no others.
    * @param {any} client
    */
   #makePeople(client) {
@@ -196,7 +196,7 @@ function described(error) {
 }
 
 /**
- * True if the partner cannot see the local IP address: media goes through this server, or through a TURN server.
+ * Returns true if the partner cannot see the local IP address: media goes through this server, or through a TURN server.
  * @param {import('../../lib/signaling/messages.js').Welcome | null} [welcome]
  */
 function hidesAddress(welcome) {

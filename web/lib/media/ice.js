@@ -123,7 +123,7 @@ export function withProtocol(sdp, protocol) {
 }
 
 /**
- * True if the settings allow this candidate of another browser. It must be checked here, because the configuration
+ * Returns true if the settings allow this candidate of another browser. It must be checked here, because the configuration
  * limits only the local candidates. TCP is not checked, because a relay reached over TCP has a UDP candidate.
  * @param {string} candidate as in a description, without `a=` @param {IceConfig} [config]
  */

@@ -42,7 +42,7 @@ export class Link {
   }
 
   /**
-   * True if another message can wait for a socket without dropping an older message.
+   * Returns true if another message can wait for a socket without dropping an older message.
    * @param {Body} body
    */
   hasRoom(body) {
