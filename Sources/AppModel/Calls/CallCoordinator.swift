@@ -72,6 +72,7 @@ public struct CallCoordinator: Equatable, Sendable {
 
     // MARK: Slots
 
+    /// Selects one of the two calls: the current call, or the one that rings during it.
     enum Slot { case current, waiting }
 
     subscript(slot: Slot) -> CoordinatedCall? {

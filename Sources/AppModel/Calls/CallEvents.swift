@@ -143,6 +143,7 @@ public enum CallTimer: Equatable, Hashable, Sendable {
 
 /// The current permissions and lock state of the device.
 public struct CallEnvironment: Equatable, Sendable {
+    /// The permission to use the microphone.
     public enum Microphone: Sendable { case undetermined, allowed, refused }
 
     public var microphone: Microphone

@@ -72,8 +72,10 @@ extension CallEndReason {
 
 /// A call in the coordinator.
 public struct CoordinatedCall: Equatable, Sendable {
+    /// Whether this user receives or places the call.
     public enum Direction: Sendable { case incoming, outgoing }
 
+    /// The progress of the call on this device, from the first report to its end.
     public enum Phase: Equatable, Sendable {
         /// Incoming: known from a push, or not yet accepted by the system.
         case reported

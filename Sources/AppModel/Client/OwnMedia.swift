@@ -3,6 +3,7 @@ import Confab
 /// The camera, the microphone and the screen of this device, shared by the roulette, calls and rooms. The devices are
 /// open while at least one of these uses them.
 @MainActor final class OwnMedia {
+    /// The parts of the app that use the devices.
     struct Uses: OptionSet, Sendable {
         let rawValue: Int
         static let roulette = Uses(rawValue: 1)

@@ -252,7 +252,10 @@ function mediaOn(state, camera) {
   return [begun, [...(isNew && state.place.is === 'in' ? [{ do: 'publish' }] : []), ...effects]];
 }
 
-/** Returns the network settings in use. @param {State} state */
+/**
+ * Returns the network settings in use.
+ * @param {State} state
+ */
 const network = ({ used: { candidates, protocol } }) => ({ candidates, protocol });
 
 /**
