@@ -196,12 +196,12 @@ extension RoomVerb.Join {
 }
 
 extension WireError {
-    static let noRoom = WireError(.roomNotFound, "This room no longer exists. Join again to create it anew.")
+    static let noRoom = WireError(.roomNotFound, "This room no longer exists. Join again to create it.")
     static let notInRoom = WireError(.notJoined, "Join a room first (room.join).")
     static let waitsElsewhere = WireError(
         .alreadyJoined, "You are waiting for this room on another connection. Use that one.")
     static let roomEnded = WireError(
-        .roomNotFound, "The room ended while you were waiting. Join again to create it anew.")
+        .roomNotFound, "The room ended while you were waiting. Join again to create it.")
     static let roomWithoutMedia = WireError(
         .mediaUnavailable, "This room requires a server that routes media. This server does not. Use a mesh room.")
     static let roomMesh = WireError(
