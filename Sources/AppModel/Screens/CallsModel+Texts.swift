@@ -15,7 +15,7 @@ extension CallsModel {
         case .held: return "On hold. \(name) cannot hear or see you."
         case .ending: return "Ending the call…"
         case .active:
-            if call.isPartnerAway { return "\(name) lost connection and may be back in a moment." }
+            if call.isPartnerAway { return "\(name) lost their connection and may be back in a moment." }
             if isPartnerPaused {
                 return "\(name)’s video is paused because the network is slow. You can still hear them."
             }
@@ -37,7 +37,7 @@ extension CallsModel {
         guard let person = call.person else { return "Incoming call" }
         let name = isolated(person.name)
         if isInCall { return "\(name) is calling. Accepting ends the current call." }
-        return call.video ? "\(name) is calling" : "\(name) is calling without video"
+        return call.video ? "\(name) is calling" : "Voice call from \(name)"
     }
 
     public var adviceText: String {
@@ -79,7 +79,7 @@ extension CallsModel {
         case .hungUp: return "\(name) ended the call.\(lasted)"
         case .ended: return "The call ended.\(lasted)"
         case .declined: return isOutgoing ? "\(name) declined the call." : "You declined the call from \(name)."
-        case .cancelled: return isOutgoing ? "You canceled the call to \(name)." : "\(name) stopped calling."
+        case .cancelled: return isOutgoing ? "You canceled the call to \(name)." : "\(name) hung up before you answered."
         case .missed, .unanswered: return isOutgoing ? "\(name) did not answer." : "You missed a call from \(name)."
         case .busy: return isOutgoing ? "\(name) is busy. Try again later." : "\(name) called while you were busy."
         case .unreachable:

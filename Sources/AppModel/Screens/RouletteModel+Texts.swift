@@ -18,7 +18,7 @@ extension RouletteModel {
         case .matched: "You are connected with \(whom). Waiting for video…"
         case .talking:
             mode == .text ? "You are chatting with \(whom). Have fun!" : "You are talking with \(whom). Have fun!"
-        case .partnerAway: "\(who) lost connection and may be back in a moment. Wait, or press Next."
+        case .partnerAway: "\(who) lost their connection and may be back in a moment. Wait, or press Next."
         case .noStream: "No audio or video from \(whom) yet. Wait a moment, or press Next."
         }
     }

@@ -3,7 +3,7 @@ import Wire
 /// Events for a room from clients, operators and the room registry.
 public enum RoomEvent: Equatable, Sendable {
     /// Creates the room. The registry has checked that this is allowed. The creator is nil for a room of the operators.
-    /// If people of a room that has ended open it again, `formerID` is its ID.
+    /// `formerID` is the ID of the ended room if its members open it again; otherwise nil.
     indirect case open(RoomSettings, creator: IdentityID?, formerID: RoomID? = nil)
     /// Restores a persistent room after a restart.
     indirect case restore(StoredRoom)

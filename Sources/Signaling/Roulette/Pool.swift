@@ -51,7 +51,7 @@ public struct Pool: Machine {
         var fallback: WaitQueue.Place?
     }
 
-    /// When something must happen for the person at a place.
+    /// A deadline for the person at a queue place: when to stop waiting for shared interests, or when to retry the search.
     private struct Due: Comparable, Sendable {
         var at: Timestamp
         var place: WaitQueue.Place

@@ -1,7 +1,7 @@
 // The calls part of the state machine: the ringing call, the current call, and actions that wait for the camera. Pure.
 //
 // Invariant: the camera and the microphone are open only while an action waits for them or uses them (`wish`), or
-// while there is a call that does not just ring here.
+// while there is a call other than an unanswered incoming one.
 import { changeKeeping, keepingOf } from '../shared/keep.js';
 
 /** @typedef {import('./types.js').State} State */

@@ -226,7 +226,7 @@ export class Roulette extends Emitter {
     if (this.#search === null) this.#state = 'idle';
   }
 
-  /** Starts the search again, because the server has a new connection for this client. */
+  /** Starts the search again: the client reconnected as a new connection, for which the server has no search. */
   async #recover() {
     const search = this.#search;
     if (!search) return;

@@ -69,7 +69,7 @@ export class Publications {
       await Promise.all([source.ready, core.opened]);
       stillIn();
       transport = core.transport;
-      // The server mutes the stream too, with the event, once the stream exists. Until then, do not send audio.
+      // The session is muted. The server mutes the stream with `session.muted` once it exists. Send no audio before that.
       if (core.startsMuted) publisher.publishAudio(false);
       const mids = transport?.mids ? await transport.mids(source) : {};
       stillIn();

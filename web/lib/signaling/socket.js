@@ -194,7 +194,7 @@ export function defaultURL(module = import.meta.url) {
 }
 
 /**
- * Returns the URL of a path on a server. Paths in messages count from the server's URL (protocol §1), which may itself have a path.
+ * Returns the URL of a path on a server. Paths in messages are relative to the server's URL (protocol §1), which may itself have a path.
  * @param {string} socket the URL of the server's socket
  * @param {string} path begins with a slash
  */
