@@ -59,6 +59,18 @@ import Wire
         #expect(ada.open(nil, token: token.token)?.room?.joined?.role == .host)
     }
 
+    @Test func whoReturnsWithoutAHostsTokenDoesNotKeepTheHostsPlace() throws {
+        ada.open(with: RoomChanges { $0.capacity = 1 })
+        let token = stage.operate(.token(.standUp, .init(role: .host, displayName: "Bob")))?.token?.token
+        ada.leaveRoom()
+        #expect(stage.arrive(address: "x").open()?.room?.joined != nil)
+        #expect(ada.open()?.room?.joined?.role == .host)
+        let bob = stage.arrive(address: "y")
+        #expect(bob.open(nil, token: try #require(token))?.room?.joined?.people.count == 3)
+        bob.drop()
+        #expect(stage.arrive(bob.identity, address: "y").open()?.errorCode == .roomFull)
+    }
+
     /// A room of the greatest capacity has no place beyond it.
     @Test func onePlaceOfTheGreatestCapacityIsKeptForTheCreator() {
         ada.open(with: RoomChanges { ($0.media, $0.capacity) = (.mesh, 6) })
