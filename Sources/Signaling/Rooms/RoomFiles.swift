@@ -55,7 +55,8 @@ struct RoomFiles: Equatable, Sendable {
         }
         guard verb.size <= rules.roomFileSize else {
             throw WireError(
-                .messageTooLarge, "A file must not exceed \(rules.roomFileSize.sizeText). Send a smaller one, or a link.")
+                .messageTooLarge,
+                "A file must not exceed \(rules.roomFileSize.sizeText). Send a smaller one, or a link.")
         }
         guard Self.isAllowed(verb.name) else { throw .invalidFileName }
         if let error = context.permit.refusal(of: .optional) { throw error }
