@@ -293,7 +293,9 @@ public struct ConfabServer: Sendable {
         return Application(
             responder: routes.router().buildResponder(),
             server: HTTPServerBuilder {
-                GatewayChannel(responder: $0, gateway: gateway, certificates: certificates)
+                GatewayChannel(
+                    responder: $0, gateway: gateway, certificates: certificates,
+                    executor: EventLoopExecutor(gateway.eventLoop))
             },
             // Use a long backlog, because all pages reconnect at the same time after an outage.
             configuration: .init(

@@ -109,7 +109,7 @@ public struct Context: Sendable {
     mutating func transmit(_ socket: SocketID, _ bytes: [UInt8]) { effects.append(.transmit(socket, bytes)) }
     mutating func media(_ command: MediaCommand) { effects.append(.media(command)) }
     mutating func reply(_ socket: SocketID, _ reply: ResourceReply) { effects.append(.reply(socket, reply)) }
-    mutating func answer(_ socket: SocketID, _ reply: RoomReply) { effects.append(.answer(socket, reply)) }
+    mutating func answer(_ socket: SocketID, _ reply: OperatorReply) { effects.append(.answer(socket, reply)) }
     mutating func deleteFile(_ file: RoomFileID) { effects.append(.deleteFile(file)) }
     mutating func query(_ question: Question) { effects.append(.query(question)) }
     /// - Parameter notice: its `expires` is a time of the timers' clock. It is converted to the wall clock for the

@@ -17,7 +17,7 @@ public enum Effect: Equatable, Sendable {
     /// Answers a request for a WHIP or WHEP resource. A later `close` ends the resource.
     case reply(SocketID, ResourceReply)
     /// Answers a request from an operator or application.
-    case answer(SocketID, RoomReply)
+    case answer(SocketID, OperatorReply)
     /// Deletes a file of a room. Does nothing if there is none.
     case deleteFile(RoomFileID)
     /// Sends a close frame after all earlier messages on this socket.

@@ -34,7 +34,7 @@ public enum Input: Equatable, Sendable {
     /// An operator ends a room.
     case closeRoom(RoomName)
     /// A request from an operator or application about rooms.
-    indirect case operated(RoomRequest)
+    indirect case operated(OperatorRequest)
     /// Restores a persistent room. Sent at startup.
     indirect case restoredRoom(StoredRoom)
     /// Storage could not commit changes of these rooms. The shell has loaded all persistent rooms again.

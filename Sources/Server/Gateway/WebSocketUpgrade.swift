@@ -17,16 +17,11 @@ enum WebSocketUpgrade {
         var headers = HTTPHeaders([
             ("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Accept", accept(key)),
         ])
-        if usesSubprotocol(request) {
+        // Socket.IO and PerchRTC use no subprotocol.
+        if EndpointRequest(handshake: request) == nil {
             headers.add(name: "Sec-WebSocket-Protocol", value: GatewayChannel.subprotocol)
         }
         return headers
-    }
-
-    /// Returns whether the protocol at the request's path uses a WebSocket subprotocol. Socket.IO and PerchRTC use
-    /// none.
-    private static func usesSubprotocol(_ request: HTTPRequestHead) -> Bool {
-        SocketIORequest.webSocketID(uri: request.uri) == nil && PerchHTTPRequest.socket(uri: request.uri) == nil
     }
 
     /// Computes `Sec-WebSocket-Accept` with the GUID from RFC 6455 §4.2.2.
@@ -38,8 +33,12 @@ enum WebSocketUpgrade {
     /// True if this is a valid WebSocket handshake for one of the server's paths.
     static func isOurs(_ head: HTTPRequestHead, _ settings: HTTPConnection.Settings) -> Bool {
         let path = head.uri.prefix { $0 != "?" }
-        let isSocketIO = settings.allowsSocketIO && SocketIORequest.webSocketID(uri: head.uri) != nil
-        let isOther = isSocketIO || settings.allowsPerch && PerchHTTPRequest.socket(uri: head.uri) != nil
+        let isOther =
+            switch EndpointRequest(handshake: head) {
+            case .socketIO: settings.allowsSocketIO
+            case .perch: settings.allowsPerch
+            case .whip, nil: false
+            }
         guard head.method == .GET, head.version == .http1_1, path == GatewayChannel.socketPath || isOther else {
             return false
         }

@@ -8,7 +8,7 @@ public enum RoomEvent: Equatable, Sendable {
     /// Restores a persistent room after a restart.
     indirect case restore(StoredRoom)
     /// A request from an operator or application.
-    indirect case operate(RoomRequest)
+    indirect case operate(OperatorRequest)
     /// A client requests to join.
     indirect case join(RoomApplication)
     /// A request from a client that is in the room or waits for it.
@@ -31,7 +31,7 @@ public enum RoomRegistryEvent: Equatable, Sendable {
     /// A client requests to join a room, which may not exist yet.
     indirect case join(RoomApplication)
     /// A request from an operator or application, except `list`, which the hub answers.
-    indirect case operate(RoomRequest)
+    indirect case operate(OperatorRequest)
     /// A persistent room from before the restart.
     indirect case restore(StoredRoom)
     /// A client of this address tried a wrong password.

@@ -229,7 +229,7 @@ extension Room {
     /// Answers an HTTP request. Without a valid key, the answer does not reveal whether the file exists.
     mutating func perform(
         _ action: RoomFileAction, _ id: RoomFileID, _ context: inout Context
-    ) throws(WireError) -> RoomReply {
+    ) throws(WireError) -> OperatorReply {
         let entry: RoomFiles.Entry
         switch action {
         case .begin(let secret): entry = try files.begin(id, secret, &context)

@@ -115,7 +115,7 @@ struct RoomRegistry: Machine {
 
     // MARK: Operators and applications
 
-    private mutating func operate(_ request: RoomRequest, _ context: inout Context) throws(WireError) {
+    private mutating func operate(_ request: OperatorRequest, _ context: inout Context) throws(WireError) {
         let name: RoomName
         switch request.action {
         case .create(let wish): name = try create(wish, &context)

@@ -2,8 +2,7 @@ import Wire
 
 /// A request from an operator or application, made over HTTP with the API secret. Answered exactly once, with
 /// `Effect.answer`.
-public struct RoomRequest: Equatable, Sendable {
-    /// What the request asks for.
+public struct OperatorRequest: Equatable, Sendable {
     public enum Action: Equatable, Sendable {
         case create(RoomCreationRequest)
         case describe(RoomName)
@@ -25,8 +24,8 @@ public struct RoomRequest: Equatable, Sendable {
     public init(socket: SocketID, _ action: Action) { (self.socket, self.action) = (socket, action) }
 }
 
-/// The answer to a `RoomRequest`.
-public enum RoomReply: Equatable, Sendable {
+/// The answer to a `OperatorRequest`.
+public enum OperatorReply: Equatable, Sendable {
     indirect case room(RoomDescription)
     case rooms(RoomList)
     case token(RoomToken)
@@ -60,13 +59,14 @@ public struct RoomCursor: Hashable, Comparable, Sendable {
 
 /// Answers operators and applications. They are not in the room, so no role restricts them.
 extension Room {
-    mutating func perform(_ request: RoomRequest, _ context: inout Context) {
-        let reply: RoomReply
+    mutating func perform(_ request: OperatorRequest, _ context: inout Context) {
+        let reply: OperatorReply
         do throws(WireError) { reply = try self.reply(to: request.action, &context) } catch { reply = .refused(error) }
         context.answer(request.socket, reply)
     }
 
-    private mutating func reply(to action: RoomRequest.Action, _ context: inout Context) throws(WireError) -> RoomReply
+    private mutating func reply(to action: OperatorRequest.Action, _ context: inout Context) throws(WireError)
+        -> OperatorReply
     {
         switch action {
         case .change(_, let changes): try change(changes, lasts: true, &context)

@@ -1,28 +1,26 @@
-import NIOCore
 import Signaling
 import Wire
 
 /// An HTTP request that waits for the hub's answer. The runner treats it as a socket that receives one answer. Used
 /// only on the runner's event loop.
-final class PendingResponse: RunnerSocket {
-    /// Nil: the request is not counted against its address, because its connection is already counted.
+private final class PendingResponse: RunnerSocket {
+    /// Nil: such a request takes no place of an address, because its connection already has one.
     var slot: AddressBudgets.Slot? { nil }
-    fileprivate var socket: SocketID?
+    var socket: SocketID?
     private weak var runner: HubRunner?
-    private var promise: EventLoopPromise<RoomReply>?
+    private var continuation: CheckedContinuation<OperatorReply, Never>?
 
-    fileprivate init(_ runner: HubRunner, _ promise: EventLoopPromise<RoomReply>) {
-        (self.runner, self.promise) = (runner, promise)
+    init(_ runner: HubRunner, _ continuation: CheckedContinuation<OperatorReply, Never>) {
+        (self.runner, self.continuation) = (runner, continuation)
     }
 
-    // The runner releases all sockets when the server stops. Answer the HTTP request then, so that it does not keep
-    // waiting.
-    deinit { promise?.succeed(.refused(Gateway.AdmissionPoint.operation.draining)) }
+    // The runner releases all sockets when the server stops. The HTTP request must not keep waiting then.
+    deinit { continuation?.resume(returning: .refused(Gateway.AdmissionPoint.operation.draining)) }
 
-    func answer(_ reply: RoomReply) {
-        guard let promise else { return }
-        self.promise = nil
-        promise.succeed(reply)
+    func answer(_ reply: OperatorReply) {
+        guard let continuation else { return }
+        self.continuation = nil
+        continuation.resume(returning: reply)
         if let socket { runner?.unregister(socket, leaving: true) }
     }
 
@@ -36,27 +34,14 @@ final class PendingResponse: RunnerSocket {
 extension HubRunner {
     /// Submits a request from an operator or application. The answer follows when all changes that it reports are
     /// stored.
-    func ask(_ action: RoomRequest.Action) -> EventLoopFuture<RoomReply> {
-        let promise = eventLoop.makePromise(of: RoomReply.self)
-        let pending = PendingResponse(self, promise)
-        let socket = register(pending)
-        pending.socket = socket
-        submit(.operated(RoomRequest(socket: socket, action)))
-        return promise.futureResult
-    }
-}
-
-extension NIOLoopBound where Value == Gateway {
-    /// Sends a request to the rooms, and returns their answer.
     ///
-    /// - Throws: the error with which they refuse.
-    func ask(_ action: RoomRequest.Action) async throws(WireError) -> RoomReply {
-        let gateway = self
-        let reply: RoomReply
-        do {
-            reply = try await gateway.eventLoop.flatSubmit { gateway.value.runner.ask(action) }.get()
-        } catch {
-            throw Gateway.AdmissionPoint.operation.draining
+    /// - Throws: the error with which the hub refuses.
+    func ask(_ action: OperatorRequest.Action) async throws(WireError) -> OperatorReply {
+        let reply = await withCheckedContinuation { continuation in
+            let pending = PendingResponse(self, continuation)
+            let socket = register(pending)
+            pending.socket = socket
+            submit(.operated(OperatorRequest(socket: socket, action)))
         }
         if case .refused(let error) = reply { throw error }
         return reply
