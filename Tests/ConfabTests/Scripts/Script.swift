@@ -86,12 +86,17 @@ struct Script: Sendable, CustomTestStringConvertible {
             if let start = step["start"]?.string {
                 try play(file.start(start), on: &player, &now)
             } else if let times = step["times"]?.integer {
-                for _ in 0..<times { try play(step["steps"]?.elements ?? [], on: &player, &now) }
+                for round in 1...times {
+                    let id = String("\(round)".reversed()).padding(toLength: 32, withPad: "0", startingAt: 0)
+                    let steps = step["steps"]?.replacing("$round", with: .string(String(id.reversed())))
+                    try play(steps?.elements ?? [], on: &player, &now)
+                }
             } else if let items = step.elements, let first = items.first {
                 let done = try play(first.item, on: &player, &now)
                 let expected = items.dropFirst().map(\.item)
                 if let state = expected.first(where: { $0.word == "is" })?["is"] {
-                    try #require(player.state.matches(state), "the state after \(first.text) is \(player.state.text)")
+                    let isExact = player.state.matches(state) && state.matches(player.state)
+                    try #require(isExact, "the state after \(first.text) is \(player.state.text)")
                 }
                 if expected.contains(where: { $0.word == "..." }) { continue }
                 let effects = expected.filter { $0.word != "is" }.inChannels

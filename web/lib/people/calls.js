@@ -14,6 +14,8 @@ import { questionsOf } from './people.js';
 
 /** Maximum ended calls to remember, so that no end is reported twice. The server repeats only ends of the last few minutes. */
 const maxRemembered = 500;
+/** Maximum calls at a time. A person has few; this limits what a server can make a device remember. */
+const maxRinging = 50;
 
 /**
  * Events: `incoming`, with the `Call`; `ended {callId, outcome, person, direction, video, at, durationMs?}`, for calls without
@@ -147,6 +149,7 @@ export class Calls extends Emitter {
     }
     // The call ended here, but the server was not notified yet.
     if (this.#over.has(callId)) return this.#endAfterAll(callId);
+    if (this.#calls.size >= maxRinging) return;
     const call = new Call(this.#host, { direction: 'incoming', person: message.person, video: message.video, id: callId });
     this.#calls.set(callId, call);
     controlOf(call).incoming(message);

@@ -1,0 +1,176 @@
+import Testing
+import Wire
+
+@testable import Confab
+
+/// The words of a feature's scripts.
+protocol FeatureWords {
+    associatedtype Machine: FeatureMachine
+    static func machine() -> Machine
+    static func command(_ word: String, _ input: JSONValue) throws -> Machine.Command
+    static func item(_ event: Machine.Event) -> JSONValue?
+    static func media(_ action: Machine.Action) -> FeatureMedia
+    /// Handles what the session of the last join does: its answer, or its end.
+    static func session(
+        _ machine: inout Machine, _ join: Machine.Action, _ result: Result<ServerMessage, ConfabError>, now: Timestamp
+    ) -> [Machine.Effect]
+    static func state(_ machine: Machine) -> JSONValue
+}
+
+/// What an action does to the session of a feature.
+enum FeatureMedia {
+    case join
+    case leave(isLost: Bool)
+    case signal(type: String, data: String)
+    case none
+}
+
+/// A feature's machine, whose requests the script answers. The requests of its session are played like its own.
+struct FeaturePlayer<Words: FeatureWords>: ScriptPlayer {
+    private var machine = Words.machine()
+    private var caller: UInt64 = 0
+    /// The requests without an answer; those of the session have no id.
+    private var open: [(type: String, id: UInt64?)] = []
+    private var join: Words.Machine.Action?
+    private var isJoined = false
+
+    init(settings: JSONValue) {}
+
+    var state: JSONValue { Words.state(machine) }
+    var nextTimeout: Timestamp? { machine.nextTimeout }
+    mutating func handleTimeout(now: Timestamp) -> [JSONValue] { items(machine.handleTimeout(now: now)) }
+
+    mutating func play(_ word: String, _ input: JSONValue, now: Timestamp) throws -> [JSONValue] {
+        switch word {
+        case "server":
+            let message = try Envelope<ServerMessage>.decode((input["server"] ?? .null).bytes).message
+            if case .session = message, let join {
+                return items(Words.session(&machine, join, .success(message), now: now))
+            }
+            return items(machine.handle(.event(message), now: now))
+        case "answer": return try answer(input["answer"] ?? .null, now)
+        case "connected": return items(machine.handle(.connected(Welcome(), .first), now: now))
+        case "restarted": return items(machine.handle(.connected(Welcome(), .restarted), now: now))
+        case "resumed": return items(machine.handle(.connected(Welcome(), .resumed), now: now))
+        case "reconnecting": return items(machine.handle(.reconnecting, now: now))
+        case "expired":
+            isJoined = false
+            return items(machine.handle(.expired, now: now))
+        case "left": return items(machine.handle(.ended(nil), now: now))
+        case "refused":
+            let code = ConfabError.Code(rawValue: input["refused"]?.string ?? "")
+            return items(machine.handle(.ended(ConfabError(code, "No.")), now: now))
+        default:
+            caller += 1
+            let command = try Words.command(word, input)
+            return items(machine.handle(command, from: FeatureCaller(number: caller), now: now))
+        }
+    }
+
+    /// Answers the newest request without an answer, or the newest one of the type `to`.
+    private mutating func answer(_ answer: JSONValue, _ now: Timestamp) throws -> [JSONValue] {
+        let type = answer["to"]?.string
+        let index = try #require(open.lastIndex { type == nil || $0.type == type }, "nothing to answer")
+        let request = open.remove(at: index)
+        let re: JSONValue = ["re": .integer(Int64(request.id ?? 1)), "to": .null]
+        let message = try Envelope<ServerMessage>.decode(answer.merged(with: re).bytes).message
+        let result: Result<ServerMessage, ConfabError> =
+            if case .error(let failure) = message { .failure(ConfabError(failure.error)) } else { .success(message) }
+        if let id = request.id { return items(machine.handle(.answered(id, result), now: now)) }
+        guard request.type == "session.join", let join else { return [] }
+        if case .success = result { isJoined = true }
+        return items(Words.session(&machine, join, result, now: now))
+    }
+
+    private mutating func items(_ effects: [Words.Machine.Effect]) -> [JSONValue] { effects.compactMap { item($0) } }
+
+    private mutating func item(_ effect: Words.Machine.Effect) -> JSONValue? {
+        switch effect {
+        case .send(let id, let message):
+            open.append((message.type, id))
+            return try? .message("send", message.encode())
+        case .finish: return nil
+        case .tell(let event): return Words.item(event)
+        case .perform(let action):
+            switch Words.media(action) {
+            case .join:
+                (join, isJoined) = (action, false)
+                open.append(("session.join", nil))
+                return ["send": "session.join"]
+            case .leave(let isLost):
+                defer { isJoined = false }
+                return isJoined && !isLost ? ["send": "session.leave"] : nil
+            case .signal(let type, let data):
+                return ["send": "session.signal", "signalType": .string(type), "data": .string(data)]
+            case .none: return nil
+            }
+        }
+    }
+}
+
+extension JSONValue {
+    /// The client message of a type with the other members of this input, such as `{"end": "#5"}` with `callId` for its value.
+    fileprivate func request(_ type: String, value name: String? = nil) throws -> ClientMessage {
+        let word = self[word] ?? .null
+        let message = asMessage(type).merged(with: name.map { [$0: word] } ?? .object(JSONObject()))
+        return try Envelope<ClientMessage>.decode(message.bytes).message
+    }
+
+    fileprivate static func id(_ id: some CustomStringConvertible) -> JSONValue { .string("\(id)") }
+}
+
+private struct UnknownInput: Error { let word: String }
+
+private enum CallWords: FeatureWords {
+    static func machine() -> CallsMachine { CallsMachine() }
+
+    static func command(_ word: String, _ input: JSONValue) throws -> CallsMachine.Command {
+        switch try input.request("call.\(word)", value: word == "start" ? "personId" : word == "forget" ? nil : "callId") {
+        case .call(.start(let start)): .start(start.person, video: start.video)
+        case .call(.accept(let accept)): .accept(accept.call, video: accept.video)
+        case .call(.decline(let call)): .decline(call.call)
+        case .call(.end(let call)): .end(call.call)
+        case .call(.update(let update)): .update(update.call, video: update.video)
+        case .call(.forget): .forget(nil)
+        default: throw UnknownInput(word: word)
+        }
+    }
+
+    static func item(_ event: CallsMachine.Event) -> JSONValue? {
+        switch event {
+        case .incoming(let call): ["incoming": .id(call.id)]
+        case .changed: nil
+        case .ended(let ending): ["ended": .id(ending.id), "outcome": .string(ending.outcome.rawValue)]
+        }
+    }
+
+    static func media(_ action: CallsMachine.Action) -> FeatureMedia {
+        switch action {
+        case .join: .join
+        case .leave(_, let isLost): .leave(isLost: isLost)
+        case .sendVideo: .none
+        }
+    }
+
+    static func session(
+        _ machine: inout CallsMachine, _ join: CallsMachine.Action, _ result: Result<ServerMessage, ConfabError>,
+        now: Timestamp
+    ) -> [CallsMachine.Effect] {
+        guard case .join(let id, _) = join else { return [] }
+        switch result {
+        case .success: return machine.partnerJoined(id)
+        case .failure(let error): return machine.mediaFailed(id, error, now: now)
+        }
+    }
+
+    static func state(_ machine: CallsMachine) -> JSONValue {
+        var states = JSONObject()
+        states.members = machine.calls.map { call in
+            .init(name: "\(call.id)", value: .string(call.isWaiting ? "waiting" : call.state.rawValue))
+        }
+        return .object(states)
+    }
+}
+
+@Test("the scripts of calls", arguments: ScriptFile.scripts("calls"))
+func callScripts(_ script: Script) throws { try script.play(on: FeaturePlayer<CallWords>.self) }
