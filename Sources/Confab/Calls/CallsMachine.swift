@@ -55,7 +55,7 @@ struct CallsMachine: FeatureMachine, Equatable {
         .connectionRestarted, .connectionLost, .connectFailed, .left, .notConnected, .notJoined, .tokenMatchEnded,
     ]
     /// The maximum number of ended calls to remember. The server repeats only ends of the last few minutes.
-    private static let maxRemembered = 500
+    static let maxRemembered = 500
     /// The maximum number of calls that ring at a time. The server allows far fewer.
     static let maxRinging = 50
 

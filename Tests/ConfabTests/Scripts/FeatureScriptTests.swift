@@ -10,11 +10,24 @@ protocol FeatureWords {
     static func command(_ word: String, _ input: JSONValue) throws -> Machine.Command
     static func item(_ event: Machine.Event) -> JSONValue?
     static func media(_ action: Machine.Action) -> FeatureMedia
-    /// Handles what the session of the last join does: its answer, or its end.
-    static func session(
-        _ machine: inout Machine, _ join: Machine.Action, _ result: Result<ServerMessage, ConfabError>, now: Timestamp
+    /// Handles the answer to the join of a session.
+    static func joined(
+        _ machine: inout Machine, by join: Machine.Action, _ error: ConfabError?, now: Timestamp
     ) -> [Machine.Effect]
+    /// Handles a signal in the session.
+    static func signal(
+        _ machine: inout Machine, _ signal: SessionNotice.Signal, mine: Bool, now: Timestamp
+    ) -> [Machine.Effect]
+    /// The effect of an error that a caller gets, if the scripts name it.
+    static func failed(_ error: ConfabError) -> JSONValue?
     static func state(_ machine: Machine) -> JSONValue
+}
+
+extension FeatureWords {
+    static func signal(
+        _ machine: inout Machine, _ signal: SessionNotice.Signal, mine: Bool, now: Timestamp
+    ) -> [Machine.Effect] { [] }
+    static func failed(_ error: ConfabError) -> JSONValue? { nil }
 }
 
 /// What an action does to the session of a feature.
@@ -32,7 +45,7 @@ struct FeaturePlayer<Words: FeatureWords>: ScriptPlayer {
     /// The requests without an answer; those of the session have no id.
     private var open: [(type: String, id: UInt64?)] = []
     private var join: Words.Machine.Action?
-    private var isJoined = false
+    private var joined: SessionNotice.Joined?
 
     init(settings: JSONValue) {}
 
@@ -44,8 +57,9 @@ struct FeaturePlayer<Words: FeatureWords>: ScriptPlayer {
         switch word {
         case "server":
             let message = try Envelope<ServerMessage>.decode((input["server"] ?? .null).bytes).message
-            if case .session = message, let join {
-                return items(Words.session(&machine, join, .success(message), now: now))
+            if case .session(.signal(let signal)) = message {
+                let isMine = signal.from == joined?.connection.id
+                return items(Words.signal(&machine, signal, mine: isMine, now: now))
             }
             return items(machine.handle(.event(message), now: now))
         case "answer": return try answer(input["answer"] ?? .null, now)
@@ -54,7 +68,7 @@ struct FeaturePlayer<Words: FeatureWords>: ScriptPlayer {
         case "resumed": return items(machine.handle(.connected(Welcome(), .resumed), now: now))
         case "reconnecting": return items(machine.handle(.reconnecting, now: now))
         case "expired":
-            isJoined = false
+            joined = nil
             return items(machine.handle(.expired, now: now))
         case "left": return items(machine.handle(.ended(nil), now: now))
         case "refused":
@@ -78,8 +92,9 @@ struct FeaturePlayer<Words: FeatureWords>: ScriptPlayer {
             if case .error(let failure) = message { .failure(ConfabError(failure.error)) } else { .success(message) }
         if let id = request.id { return items(machine.handle(.answered(id, result), now: now)) }
         guard request.type == "session.join", let join else { return [] }
-        if case .success = result { isJoined = true }
-        return items(Words.session(&machine, join, result, now: now))
+        if case .session(.joined(let joined)) = message { self.joined = joined }
+        let error: ConfabError? = if case .failure(let error) = result { error } else { nil }
+        return items(Words.joined(&machine, by: join, error, now: now))
     }
 
     private mutating func items(_ effects: [Words.Machine.Effect]) -> [JSONValue] { effects.compactMap { item($0) } }
@@ -89,17 +104,18 @@ struct FeaturePlayer<Words: FeatureWords>: ScriptPlayer {
         case .send(let id, let message):
             open.append((message.type, id))
             return try? .message("send", message.encode())
+        case .finish(_, .failure(let error)): return Words.failed(error)
         case .finish: return nil
         case .tell(let event): return Words.item(event)
         case .perform(let action):
             switch Words.media(action) {
             case .join:
-                (join, isJoined) = (action, false)
+                (join, joined) = (action, nil)
                 open.append(("session.join", nil))
                 return ["send": "session.join"]
             case .leave(let isLost):
-                defer { isJoined = false }
-                return isJoined && !isLost ? ["send": "session.leave"] : nil
+                defer { joined = nil }
+                return joined != nil && !isLost ? ["send": "session.leave"] : nil
             case .signal(let type, let data):
                 return ["send": "session.signal", "signalType": .string(type), "data": .string(data)]
             case .none: return nil
@@ -152,15 +168,11 @@ private enum CallWords: FeatureWords {
         }
     }
 
-    static func session(
-        _ machine: inout CallsMachine, _ join: CallsMachine.Action, _ result: Result<ServerMessage, ConfabError>,
-        now: Timestamp
+    static func joined(
+        _ machine: inout CallsMachine, by join: CallsMachine.Action, _ error: ConfabError?, now: Timestamp
     ) -> [CallsMachine.Effect] {
         guard case .join(let id, _) = join else { return [] }
-        switch result {
-        case .success: return machine.partnerJoined(id)
-        case .failure(let error): return machine.mediaFailed(id, error, now: now)
-        }
+        return error.map { machine.mediaFailed(id, $0, now: now) } ?? machine.partnerJoined(id)
     }
 
     static func state(_ machine: CallsMachine) -> JSONValue {
@@ -174,3 +186,109 @@ private enum CallWords: FeatureWords {
 
 @Test("the scripts of calls", arguments: ScriptFile.scripts("calls"))
 func callScripts(_ script: Script) throws { try script.play(on: FeaturePlayer<CallWords>.self) }
+
+private enum RouletteWords: FeatureWords {
+    static func machine() -> RouletteMachine { RouletteMachine() }
+
+    static func command(_ word: String, _ input: JSONValue) throws -> RouletteMachine.Command {
+        if word == "typing" { return .typing(input["typing"]?.bool ?? false) }
+        let name = ["start": "mode", "report": "reason"][word]
+        switch try input.request("roulette.\(word)", value: name) {
+        case .roulette(.start(let search)): return .start(search)
+        case .roulette(.next): return .next
+        case .roulette(.stop): return .stop
+        case .roulette(.report(let report)): return .report(report.reason, report.match)
+        case .roulette(.block(let block)): return .block(block.match)
+        default: throw UnknownInput(word: word)
+        }
+    }
+
+    static func item(_ event: RouletteMachine.Event) -> JSONValue? {
+        switch event {
+        case .waiting(let pause):
+            ["waiting": .bool(true), "retryAfterMs": pause.map { .integer($0.wholeMilliseconds) } ?? .null]
+        case .matched(let matched): ["matched": .id(matched.match)]
+        case .partner(let state): ["partner": .string(state.rawValue)]
+        case .message(let text, let mine): ["chat": .string(text), "mine": .bool(mine)]
+        case .typing(let typing): ["typing": .bool(typing)]
+        case .noStream: ["noStream": .bool(true)]
+        case .ended(let match, let reason): ["ended": .id(match), "reason": .string(reason.rawValue)]
+        case .contactAsked: nil
+        case .recovered: ["recovered": .bool(true)]
+        case .failed(let error): ["error": .string(error.code.rawValue)]
+        }
+    }
+
+    static func media(_ action: RouletteMachine.Action) -> FeatureMedia {
+        switch action {
+        case .begin: .join
+        case .end(_, let isLost): .leave(isLost: isLost)
+        case .signal(let type, let data): .signal(type: type, data: data)
+        }
+    }
+
+    static func joined(
+        _ machine: inout RouletteMachine, by join: RouletteMachine.Action, _ error: ConfabError?, now: Timestamp
+    ) -> [RouletteMachine.Effect] {
+        guard let error, case .begin(let matched) = join else { return [] }
+        return machine.mediaFailed(error, in: matched.match)
+    }
+
+    static func signal(
+        _ machine: inout RouletteMachine, _ signal: SessionNotice.Signal, mine: Bool, now: Timestamp
+    ) -> [RouletteMachine.Effect] {
+        machine.heard(signal.type ?? "", signal.data ?? "", mine: mine, now: now)
+    }
+
+    static func state(_ machine: RouletteMachine) -> JSONValue { .id(machine.state) }
+}
+
+private enum RoomWords: FeatureWords {
+    static func machine() -> RoomsMachine { RoomsMachine(random: LongestDelays()) }
+
+    static func command(_ word: String, _ input: JSONValue) throws -> RoomsMachine.Command {
+        switch try input.request("room.\(word)", value: word == "join" ? "name" : nil) {
+        case .room(.join(let join)): .join(join)
+        case .room(.leave): .leave
+        default: throw UnknownInput(word: word)
+        }
+    }
+
+    static func item(_ event: RoomsMachine.Event) -> JSONValue? {
+        switch event {
+        case .joined(let name): ["joined": .string(name.rawValue)]
+        case .waiting: ["waiting": .bool(true)]
+        case .reconnecting: ["reconnecting": .bool(true)]
+        case .reconnected: ["reconnected": .bool(true)]
+        case .ended(let ending, _): ["ended": .string(ending.rawValue)]
+        default: nil
+        }
+    }
+
+    static func media(_ action: RoomsMachine.Action) -> FeatureMedia {
+        switch action {
+        case .enter: .join
+        case .exit(let isLost): .leave(isLost: isLost)
+        }
+    }
+
+    static func joined(
+        _ machine: inout RoomsMachine, by join: RoomsMachine.Action, _ error: ConfabError?, now: Timestamp
+    ) -> [RoomsMachine.Effect] {
+        guard case .enter(_, let membership) = join else { return [] }
+        return error.map { machine.sessionFailed($0, membership: membership, now: now) }
+            ?? machine.sessionJoined(membership: membership)
+    }
+
+    static func failed(_ error: ConfabError) -> JSONValue? {
+        ["failed": "join", "code": .string(error.code.rawValue)]
+    }
+
+    static func state(_ machine: RoomsMachine) -> JSONValue { machine.room == nil ? "none" : "room" }
+}
+
+@Test("the scripts of the roulette", arguments: ScriptFile.scripts("roulette"))
+func rouletteScripts(_ script: Script) throws { try script.play(on: FeaturePlayer<RouletteWords>.self) }
+
+@Test("the scripts of rooms", arguments: ScriptFile.scripts("rooms"))
+func roomScripts(_ script: Script) throws { try script.play(on: FeaturePlayer<RoomWords>.self) }

@@ -13,7 +13,7 @@ import { questionsOf } from './people.js';
 /** @typedef {import('../roulette/match.js').MatchOptions} CallsOptions */
 
 /** Maximum ended calls to remember, so that no end is reported twice. The server repeats only ends of the last few minutes. */
-const maxRemembered = 500;
+export const maxRemembered = 500;
 /** Maximum calls at a time. A person has few; this limits what a server can make a device remember. */
 const maxRinging = 50;
 

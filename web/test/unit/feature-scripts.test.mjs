@@ -1,8 +1,9 @@
-// The scripts of calls, roulette and rooms in `protocol/scripts`.
+// The scripts of sessions, calls, roulette and rooms in `protocol/scripts`.
 import { Calls } from '../../lib/people/calls.js';
 import { People } from '../../lib/people/people.js';
 import { Rooms } from '../../lib/rooms/rooms.js';
 import { Roulette } from '../../lib/roulette/roulette.js';
+import { SessionCore } from '../../lib/session/core.js';
 import { fakeRtc } from './fake-rtc.mjs';
 import { ScriptClient } from './script-client.mjs';
 import { runScripts } from './script.mjs';
@@ -87,6 +88,30 @@ runScripts('rooms', (_, clock) => {
       const { join: name, ...members } = input;
       return void rooms.join({ name, ...members }, { onWaiting: () => tell({ waiting: true }) })
         .then(entered, ({ code }) => tell({ failed: 'join', code }));
+    },
+  };
+});
+
+runScripts('session', (_, clock) => {
+  const client = new ScriptClient();
+  const sessionId = '1_MX40NTAwMDAwMX5-MTc5MDAwMDAwMDAwMH5BUUlEQkFVR0J3Z0pBTGdWZjF3ekdGZnp-fn4';
+  const { session } = new SessionCore('', sessionId, { client: /** @type {any} */ (client), rtc: /** @type {any} */ (fakeRtc), clock });
+  const tell = (/** @type {any} */ item) => client.done.push(item);
+  session.on({
+    sessionConnected: () => tell({ connected: true }),
+    sessionReconnecting: () => tell({ reconnecting: true }),
+    sessionReconnected: () => tell({ reconnected: true }),
+    sessionDisconnected: ({ reason }) => tell({ disconnected: reason }),
+    connectionCreated: ({ connection }) => { if (connection !== session.connection) tell({ member: connection.connectionId }); },
+    connectionDestroyed: ({ connection, reason }) => tell({ memberGone: connection.connectionId, reason }),
+    streamCreated: ({ stream }) => tell({ stream: stream.streamId }),
+    streamDestroyed: ({ stream, reason }) => tell({ streamGone: stream.streamId, reason }),
+  });
+  return {
+    done: client.done,
+    play(input, word) {
+      if (word !== 'connect') return client.play(input, word);
+      return void session.connect('token', (error) => { if (error) tell({ failed: 'join', code: error.reason }); });
     },
   };
 });

@@ -10,7 +10,7 @@ export class ScriptClient extends Emitter {
   media = { isUsed: false, prepare() {}, close() {} };
   /** @type {any[]} what the part has done */
   done = [];
-  /** @type {{message: any, resolve: (answer: any) => void, reject: (error: any) => void}[]} */
+  /** @type {{message: any, resolve: (answer: any) => void, reject: (error: any) => void}[]} newest first */
   #open = [];
 
   async connect() {
@@ -22,7 +22,7 @@ export class ScriptClient extends Emitter {
     const message = JSON.parse(JSON.stringify({ type, ...members }));
     const { type: _type, ...rest } = message;
     this.done.push({ send: type, ...rest });
-    return new Promise((resolve, reject) => { this.#open.push({ message, resolve, reject }); });
+    return new Promise((resolve, reject) => { this.#open.unshift({ message, resolve, reject }); });
   }
 
   /**
@@ -53,7 +53,7 @@ export class ScriptClient extends Emitter {
 
   /** @param {any} message to the newest request without an answer, or to the newest one of the type `to` */
   #answer({ to, ...message }) {
-    const index = this.#open.findLastIndex((/** @type {any} */ one) => to === undefined || one.message.type === to);
+    const index = this.#open.findIndex((one) => to === undefined || one.message.type === to);
     const [{ message: asked, resolve, reject }] = this.#open.splice(index, 1);
     if (message.type === 'error') return reject(new ConfabError(message));
     const answer = { ...message, ...asked.sessionId ? { sessionId: asked.sessionId } : {} };
