@@ -187,27 +187,6 @@ describe('A connection', () => {
     await clock.advance(2000);
     assert.equal(typeof ann.room.people.get('ben.1')?.handAt, 'number');
   });
-
-  test('that is lost tries for a while to join a full room again, and then gives up', async () => {
-    const ann = await inside('ann', { options: { capacity: 2 } });
-    const ben = await inside('ben');
-    const eve = await inside('eve').catch(() => null);
-    assert.equal(eve, null);
-    server.expire(ben.client);
-    const dora = await inside('dora');
-    server.reconnect(ben.client);
-    await clock.advance(30_000);
-    assert.equal(ben.room.isOver, false);
-    await dora.room.leave();
-    await clock.advance(6000);
-    assertAllSeeAll([ann, ben]);
-    server.expire(ben.client);
-    await inside('fred');
-    server.reconnect(ben.client);
-    await clock.advance(200_000);
-    assert.deepEqual(ben.watched.of('ended').map(({ reason }) => reason), ['room_full']);
-    assert.deepEqual([ben.publisher.isDestroyed, ben.rooms.room], [false, null]);
-  });
 });
 
 describe('After a restart of the server', () => {
@@ -226,18 +205,6 @@ describe('After a restart of the server', () => {
     const { options, password } = /** @type {any} */ (server.rooms.get('tea'));
     assert.deepEqual([password, options.capacity, options.locked], ['tea', 5, false]);
     assert.deepEqual(ben.room.chat.map(({ text }) => text), ['Before']);
-  });
-
-  test('a room with a password that its host does not know opens with a lobby', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
-    await ann.room.set({ password: 'tea' });
-    await ann.room.leave();
-    server.restart();
-    server.reconnect(ben.client);
-    await clock.advance(3000);
-    const { options, password } = /** @type {any} */ (server.rooms.get('tea'));
-    assert.deepEqual([password, options.lobby, ben.room.role], ['', true, 'host']);
   });
 
   test('a second restart while they join again leaves nobody out', async () => {

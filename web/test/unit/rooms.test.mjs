@@ -65,17 +65,6 @@ describe('Joining a room', () => {
     await settled();
     assert.deepEqual([seenBy({ room: first }), seenBy({ room: second })], [['ben'], ['ann']]);
   });
-
-  test('is undone by leaving at once, and another join follows', async () => {
-    const { rooms, client } = visitor('ann');
-    const first = rejection(rooms.join({ name: 'Tea' }));
-    rooms.leave();
-    const second = rooms.join({ name: 'Cake' });
-    assert.equal((await first).code, 'left');
-    assert.equal((await second).name, 'Cake');
-    assert.deepEqual([server.rooms.get('tea')?.people.length ?? 0, rooms.room?.name], [0, 'Cake']);
-    assert.equal(client.askedFor('session.join').length, 1);
-  });
 });
 
 describe('The lobby', () => {
