@@ -269,7 +269,8 @@ struct CallsMachine: FeatureMachine, Equatable {
             // After another restart, the request is sent again.
             if error.code == .connectionRestarted { return finish }
             if error.code == .callState {
-                return change(id) { ($0.endDeadline, $0.lateOutcome) = (now + Self.endingGrace, .connectionLost) } + finish
+                let told = change(id) { ($0.endDeadline, $0.lateOutcome) = (now + Self.endingGrace, .connectionLost) }
+                return told + finish
             }
             let isElsewhere = error.code == .elsewhere
             return end(id, isElsewhere ? .answeredElsewhere : .connectionLost, error: error, now: now) + finish

@@ -141,7 +141,8 @@ private enum CallWords: FeatureWords {
     static func machine() -> CallsMachine { CallsMachine() }
 
     static func command(_ word: String, _ input: JSONValue) throws -> CallsMachine.Command {
-        switch try input.request("call.\(word)", value: word == "start" ? "personId" : word == "forget" ? nil : "callId") {
+        let names: [String: String?] = ["start": "personId", "forget": nil]
+        return switch try input.request("call.\(word)", value: names[word] ?? "callId") {
         case .call(.start(let start)): .start(start.person, video: start.video)
         case .call(.accept(let accept)): .accept(accept.call, video: accept.video)
         case .call(.decline(let call)): .decline(call.call)
@@ -240,7 +241,7 @@ private enum RouletteWords: FeatureWords {
         machine.heard(signal.type ?? "", signal.data ?? "", mine: mine, now: now)
     }
 
-    static func state(_ machine: RouletteMachine) -> JSONValue { .id(machine.state) }
+    static func state(_ machine: RouletteMachine) -> JSONValue { .string(machine.state.rawValue) }
 }
 
 private enum RoomWords: FeatureWords {
@@ -256,7 +257,7 @@ private enum RoomWords: FeatureWords {
 
     static func item(_ event: RoomsMachine.Event) -> JSONValue? {
         switch event {
-        case .joined(let name): ["joined": .string(name.rawValue)]
+        case .joined(let name): ["joined": .string(name.text)]
         case .waiting: ["waiting": .bool(true)]
         case .reconnecting: ["reconnecting": .bool(true)]
         case .reconnected: ["reconnected": .bool(true)]
