@@ -155,6 +155,7 @@ describe('A call ends', () => {
     assert.equal(call.outcome, 'cancelled');
     await quiet();
     assert.deepEqual([ann.calls.all, ben.rung[0].outcome], [[], 'cancelled']);
+    assert.equal((await rejection(ben.rung[0].accept())).code, 'call_state');
     assert.equal(ann.client.askedFor('call.end').length, 1);
   });
 

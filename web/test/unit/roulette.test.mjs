@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
+import { ConfabError } from '../../lib/errors.js';
 import { OT } from '../../lib/ot.js';
 import { Roulette } from '../../lib/roulette/roulette.js';
 import { FakeClock, settled } from './fake-clock.mjs';
@@ -146,6 +147,28 @@ describe('A match', () => {
     assert.equal((await rejection(ann.roulette.sendChat('hello'))).code, 'not_permitted');
   });
 
+  test('reports missing video after 10 s, but not if there is some', async () => {
+    const { ann } = await pair();
+    const lonely = visitor('c');
+    await lonely.roulette.start();
+    arena.match(lonely.client, 'm3');
+    await settled();
+    await clock.advance(10_000);
+    assert.deepEqual(lonely.events.pop(), ['noStream', { matchId: 'm3' }]);
+    assert.equal(ann.names().includes('noStream'), false);
+  });
+
+  test('with text only neither publishes nor expects video', async () => {
+    const ann = visitor('a');
+    ann.roulette.usePublisher(OT.initPublisher(/** @type {any} */ (new FakeElement('div'))));
+    await ann.roulette.start({ mode: 'text' });
+    arena.match(ann.client, 'm1', { mode: 'text' });
+    await settled();
+    await clock.advance(20_000);
+    assert.deepEqual(ann.client.askedFor('session.publish'), []);
+    assert.deepEqual(ann.names(), ['waiting', 'matched']);
+  });
+
   test('with text only does not subscribe to a stream of the partner, so that the partner learns no address', async () => {
     const [ann, ben] = [visitor('a'), visitor('b')];
     for (const { roulette } of [ann, ben]) await roulette.start({ mode: 'text' });
@@ -199,6 +222,11 @@ test('Next while disconnected ends audio and video at once', async () => {
   await settled();
   assert.equal(ann.names().filter((name) => name === 'ended').length, 1);
   assert.equal(ann.roulette.state, 'waiting');
+});
+
+test('A search that the server rejects gives the page the reason', async () => {
+  Object.assign(arena, { 'roulette.start': () => { throw new ConfabError({ code: 'elsewhere', message: 'In another tab.' }); } });
+  assert.equal((await rejection(visitor('a').roulette.start())).code, 'elsewhere');
 });
 
 test('A message without a partner is rejected', async () => {
