@@ -42,6 +42,8 @@ public struct Call: Hashable, Sendable, Identifiable {
     var ringDeadline: Timestamp?
     /// When to stop waiting for the server to report how the call ended.
     var endDeadline: Timestamp?
+    /// How the call ends at that time.
+    var lateOutcome = CallEnding.Outcome.failed
     var session: SessionID?
     /// The value of ``sendsVideo`` that was last reported to the other person.
     var toldVideo: Bool?

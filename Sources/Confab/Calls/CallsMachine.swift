@@ -56,12 +56,12 @@ struct CallsMachine: FeatureMachine, Equatable {
 
     /// How long to wait for the server to report how a call ended, beyond the time for which the call rings.
     static let endingGrace = Duration.seconds(5)
-    /// Errors of requests that were lost with their connection.
-    static let lostWithConnection: Set<ConfabError.Code> = [
-        .connectionRestarted, .connectionLost, .connectFailed, .left, .notConnected,
+    /// Errors of a session that arrive with the end of the call or of the connection, which is reported separately.
+    static let explainedLater: Set<ConfabError.Code> = [
+        .connectionRestarted, .connectionLost, .connectFailed, .left, .notConnected, .notJoined, .tokenMatchEnded,
     ]
     /// The maximum number of ended calls to remember. The server repeats only ends of the last few minutes.
-    private static let maxRemembered = 500
+    static let maxRemembered = 500
     /// The maximum number of calls that ring at a time. The server allows far fewer.
     static let maxRinging = 50
 
@@ -278,7 +278,8 @@ struct CallsMachine: FeatureMachine, Equatable {
             // Do nothing after another restart, because the request is sent again.
             if error.code == .connectionRestarted { return finish }
             if error.code == .callState {
-                return change(id) { $0.endDeadline = now + Self.endingGrace } + finish
+                let told = change(id) { ($0.endDeadline, $0.lateOutcome) = (now + Self.endingGrace, .connectionLost) }
+                return told + finish
             }
             let isElsewhere = error.code == .elsewhere
             return end(id, isElsewhere ? .answeredElsewhere : .connectionLost, error: error, now: now) + finish
@@ -323,7 +324,11 @@ struct CallsMachine: FeatureMachine, Equatable {
 
     mutating func handleTimeout(now: Timestamp) -> [Effect] {
         calls.flatMap { call -> [Effect] in
-            if let deadline = call.endDeadline, deadline <= now { return end(call.id, .failed, now: now) }
+            if let deadline = call.endDeadline, deadline <= now {
+                // Unless the server has said that it no longer has the call, the other person would stay in it.
+                let told = call.lateOutcome == .failed ? send(.end(.init(call: call.id))) : []
+                return told + end(call.id, call.lateOutcome, now: now)
+            }
             guard let deadline = call.ringDeadline, deadline <= now else { return [] }
             return end(call.id, call.isOutgoing ? .unanswered : .missed, now: now)
         }
@@ -338,6 +343,7 @@ extension Call {
             (one[keyPath: path], two[keyPath: path]) = (nil, nil)
         }
         (one.session, two.session, one.toldVideo, two.toldVideo) = (nil, nil, nil, nil)
+        (one.lateOutcome, two.lateOutcome) = (.failed, .failed)
         return one == two
     }
 }

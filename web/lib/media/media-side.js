@@ -7,20 +7,20 @@ import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
 
 /** How long to wait in state `disconnected`. Browsers often recover within seconds, but never after a gap of 25 s. */
-const disconnectedMs = 3000;
+export const disconnectedMs = 3000;
 /**
  * How long to wait for the first connection before TURN is tried too. Browsers try UDP and TCP at the same time, so
  * most connect within a second; over a round trip of 600 ms it takes 3 s.
  */
 const directMs = 5000;
 /** How long to wait for an ICE restart or a new connection to succeed. */
-const restartAgainMs = 10_000;
+export const restartAgainMs = 10_000;
 /** After this many failed restarts, replace the connection. */
-const maxRestarts = 2;
+export const maxRestarts = 2;
 /** The longest pause between attempts, which become less frequent as they keep failing. */
-const longestPauseMs = 60_000;
+export const longestPauseMs = 60_000;
 /** The pause after a rejection if the server does not set one. */
-const retryMs = 1000;
+export const retryMs = 1000;
 
 /** @typedef {import('./peer.js').PeerState} PeerState */
 /**

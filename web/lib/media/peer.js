@@ -11,22 +11,19 @@ import { OutgoingStreams } from './outgoing.js';
 import { areMixed, isMozilla, keepRole, nameStreams, originOf, roleOf } from './sdp.js';
 
 /** How long to wait in state `disconnected`. Browsers often recover within seconds, but never after a gap of 25 s. */
-const disconnectedMs = 3000;
-const failedMs = 250;
+export const disconnectedMs = 3000;
+export const failedMs = 250;
 /** Pause between failed restarts. */
-const restartAgainMs = 10_000;
+export const restartAgainMs = 10_000;
 /**
  * The impolite end makes the first offer. If two first offers cross, the polite end rolls its own offer back, after which
  * Chromium sometimes gathers candidates forever and never connects. So the polite end waits this long before its first offer.
  */
-const firstOfferMs = 3000;
+export const firstOfferMs = 3000;
 /** Both ends notice the same failure. The polite end waits longer by this factor, so that usually only one end restarts. */
 const politeFactor = 2;
-/**
- * How long media may take to connect after the descriptions were exchanged. Without candidates, ICE never reports a
- * failure.
- */
-const connectMs = 15_000;
+/** How long media may take to connect after the descriptions were exchanged. Without candidates, ICE never fails. */
+export const connectMs = 15_000;
 
 /** @typedef {import('./negotiation.js').Label} Label */
 /** @typedef {Label & ({description: RTCSessionDescriptionInit} | {candidate: RTCIceCandidateInit | null})} Payload */

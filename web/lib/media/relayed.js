@@ -7,7 +7,7 @@ import { Peer } from './peer.js';
 import { opusParameters, tune, withOpusParameters } from './sending.js';
 
 /** Maximum subscribers announced before our own stream's id is known, while the answer with the id is on its way. */
-const maxEarlySubscribers = 64;
+export const maxEarlySubscribers = 64;
 
 /** @typedef {import('./outgoing.js').Wanted} Wanted */
 /** @typedef {import('./transport.js').Sink} Sink */

@@ -8,7 +8,7 @@
  */
 export const ringingGrace = 5000;
 /** How long to wait for the server to report the end of a call (milliseconds). */
-const endingGrace = 5000;
+export const endingGrace = 5000;
 
 /**
  * @param {Call} call

@@ -13,7 +13,9 @@ import { questionsOf } from './people.js';
 /** @typedef {import('../roulette/match.js').MatchOptions} CallsOptions */
 
 /** Maximum ended calls to remember, so that no end is reported twice. The server repeats only ends of the last few minutes. */
-const maxRemembered = 500;
+export const maxRemembered = 500;
+/** Maximum calls at a time. A person has few; this limits what a server can make a device remember. */
+const maxRinging = 50;
 
 /**
  * Events: `incoming`, with the `Call`; `ended {callId, outcome, person, direction, video, at, durationMs?}`, for calls
@@ -148,6 +150,7 @@ export class Calls extends Emitter {
     }
     // The call ended here, but the server was not notified yet.
     if (this.#over.has(callId)) return this.#endAfterAll(callId);
+    if (this.#calls.size >= maxRinging) return;
     const call = new Call(this.#host, { direction: 'incoming', person: message.person, video: message.video, id: callId });
     this.#calls.set(callId, call);
     controlOf(call).incoming(message);

@@ -3,8 +3,8 @@
 /** @typedef {import('../signaling/room-messages.js').RoomLine} RoomLine */
 
 /** Limits of the history that the server sends to people who join later. A page that stays open all day must not keep more. */
-const maxLines = 100;
-const maxBytes = 16 * 1024;
+export const maxLines = 100;
+export const maxBytes = 16 * 1024;
 
 const encoder = new TextEncoder();
 /**

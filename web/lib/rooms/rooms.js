@@ -148,7 +148,8 @@ export class Rooms extends Emitter {
 
   /** @param {any} message */
   #receive(message) {
-    const attempt = this.#attempt;
+    // An attempt that has not asked yet gets no answer: this one is for an earlier attempt, which was given up.
+    const attempt = this.#attempt?.phase === 'idle' ? null : this.#attempt;
     switch (message.type) {
       case 'room.waiting':
         if (!attempt) return;

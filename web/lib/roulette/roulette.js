@@ -49,6 +49,10 @@ export class Roulette extends Emitter {
         if (matchId === this.#match?.matchId) this.emit('partner', { matchId, state });
       },
       'message:roulette.ended': ({ matchId, reason }) => this.#ended(matchId, reason),
+      // Another tab or a call has replaced this device in the roulette.
+      'message:error': (message) => {
+        if (message.re === undefined && message.code === 'elsewhere' && this.#search) this.#searchEnded(ConfabError.fromWire(message));
+      },
       expired: () => this.#lost(),
       restarted: () => this.#recover(),
       closed: () => {
@@ -235,10 +239,16 @@ export class Roulette extends Emitter {
       if (this.#search === search) this.emit('recovered');
     } catch (error) {
       if (isRestart(error) || this.#search !== search) return;
-      this.#search = null;
-      this.#state = 'idle';
-      this.emit('error', { error });
+      this.#searchEnded(/** @type {ConfabError} */ (error));
     }
+  }
+
+  /** @param {ConfabError} error why the server no longer searches */
+  #searchEnded(error) {
+    this.#search = null;
+    this.#endMatch('stopped');
+    this.#state = 'idle';
+    this.emit('error', { error });
   }
 }
 

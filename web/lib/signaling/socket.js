@@ -69,8 +69,7 @@ export class Socket {
   /** Checks now whether the server is alive, because the network changed or the tab was shown again. */
   probe() {
     if (this.#over || this.#timers.has('opening')) return;
-    this.#liveness.ask(this.#options.clock.now());
-    this.send({ type: 'ping' });
+    if (this.#liveness.ask(this.#options.clock.now())) this.send({ type: 'ping' });
     this.#watch();
   }
 
@@ -105,7 +104,8 @@ export class Socket {
     try {
       message = JSON.parse(String(data));
     } catch {
-      return this.#giveUp();
+      // The next numbered message shows whether one was lost.
+      message = undefined;
     }
     this.#options.message(message);
   }
@@ -165,9 +165,12 @@ export class Liveness {
   /**
    * Pings now, regardless of what was received before, because the network changed.
    * @param {number} now
+   * @returns {boolean} false if an earlier ping has no answer yet
    */
   ask(now) {
+    const isFirst = this.#askedAt === null;
     this.#askedAt ??= now;
+    return isFirst;
   }
 
   /** The time of the next check. */
