@@ -65,7 +65,7 @@ extension Room {
     mutating func change(_ changes: RoomChanges, lasts: Bool, _ context: inout Context) throws(WireError) {
         let former = settings
         let before = former.options
-        try settings.apply(changes, lasts: lasts, &context)
+        try settings.apply(changes, password: context.password(in: changes), lasts: lasts)
         // The password may have changed even if the room already had one.
         guard settings != former else { return }
         if lasts { optionsChanged(from: before, &context) }

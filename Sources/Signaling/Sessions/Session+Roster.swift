@@ -85,14 +85,9 @@ extension Session {
         _ message: ServerMessage, about number: UInt64?, except excluded: ConnectionID? = nil, _ context: inout Context
     ) {
         guard let number else { return }
-        let shared = order.count > 2 ? BroadcastMessage(message) : nil
-        for client in order where client != excluded && knows(client, number) {
-            if let shared {
-                context.tell(.client(client, .deliverBroadcast(shared)))
-            } else {
-                context.send(message, to: client)
-            }
-        }
+        let clients = order.filter { $0 != excluded && knows($0, number) }
+        guard order.count > 2 else { return clients.forEach { context.send(message, to: $0) } }
+        context.tell(.clients(clients, BroadcastMessage(message)))
     }
 
     /// The number of the member who publishes this stream.

@@ -35,7 +35,7 @@ final class Stage {
     /// Answers to HTTP requests.
     private(set) var replies: [SocketID: [ResourceReply]] = [:]
     /// Answers to requests of operators.
-    private(set) var answers: [SocketID: [RoomReply]] = [:]
+    private(set) var answers: [SocketID: [OperatorReply]] = [:]
     /// Sockets that the hub has closed, including WHIP resources.
     private(set) var overResources: Set<SocketID> = []
     private var guests: [SocketID: Guest] = [:]
@@ -165,9 +165,9 @@ final class Stage {
     }
 
     /// Sends a request of an operator or application and returns the answer.
-    @discardableResult func operate(_ action: RoomRequest.Action) -> RoomReply? {
+    @discardableResult func operate(_ action: OperatorRequest.Action) -> OperatorReply? {
         let socket = resource()
-        handle(.operated(RoomRequest(socket: socket, action)))
+        handle(.operated(OperatorRequest(socket: socket, action)))
         if answers[socket]?.count != 1 { Issue.record("\(action) was answered with \(answers[socket] ?? [])") }
         return answers.removeValue(forKey: socket)?.first
     }

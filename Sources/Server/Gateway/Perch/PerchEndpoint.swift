@@ -33,7 +33,7 @@ final class PerchEndpoint {
             return answer(Self.status(error), Self.envelope(error), head, error.retryAfter)
         }
         switch request {
-        case .call(let call): answer(200, self.body(call, FormFields(body), head, address), head)
+        case .call(let call): perform(call, FormFields(body), head, address)
         case .preflight: answer(204, [], head)
         case .wrongMethod:
             answer(405, Self.envelope(WireError(.methodNotAllowed, "Method not allowed. Send a form with POST.")), head)
@@ -44,20 +44,32 @@ final class PerchEndpoint {
 
     // MARK: Calls
 
-    private func body(
+    private func perform(
         _ call: PerchHTTPRequest.Call, _ fields: FormFields, _ head: HTTPRequestHead, _ address: IPAddress
-    ) -> [UInt8] {
+    ) {
         do throws(WireError) {
             try gateway.perch.check(fields)
             switch call {
-            case .token: return Self.envelope("token", .string(try gateway.perch.token(fields, from: address)))
-            case .list: return Self.envelope("value", .string(socketURL(head)))
-            case .servers: return Self.envelope("iceServers", .array(gateway.perch.servers().flatMap(Self.entries)))
+            case .token:
+                try gateway.perch.token(fields, from: address) { [weak self] result in
+                    switch result {
+                    case .success(let token): self?.answer(200, Self.envelope("token", .string(token)), head)
+                    case .failure(let error): self?.refuse(error, head)
+                    }
+                }
+            case .list: answer(200, Self.envelope("value", .string(socketURL(head))), head)
+            case .servers:
+                let servers = gateway.perch.servers().flatMap(Self.entries)
+                answer(200, Self.envelope("iceServers", .array(servers)), head)
             }
         } catch {
-            gateway.metrics.refusedHellos.increment()
-            return Self.envelope(error)
+            refuse(error, head)
         }
+    }
+
+    private func refuse(_ error: WireError, _ head: HTTPRequestHead) {
+        gateway.metrics.refusedHellos.increment()
+        answer(200, Self.envelope(error), head)
     }
 
     /// Returns the URL to which tokens are appended. PerchRTC always changes its scheme to `wss`.

@@ -9,16 +9,16 @@ final class PendingResponse: RunnerSocket {
     var slot: AddressBudgets.Slot? { nil }
     fileprivate var socket: SocketID?
     private weak var runner: HubRunner?
-    private var promise: EventLoopPromise<RoomReply>?
+    private var promise: EventLoopPromise<OperatorReply>?
 
-    fileprivate init(_ runner: HubRunner, _ promise: EventLoopPromise<RoomReply>) {
+    fileprivate init(_ runner: HubRunner, _ promise: EventLoopPromise<OperatorReply>) {
         (self.runner, self.promise) = (runner, promise)
     }
 
     // The runner releases all sockets when the server stops. The HTTP request must not keep waiting then.
     deinit { promise?.succeed(.refused(Gateway.AdmissionPoint.operation.draining)) }
 
-    func answer(_ reply: RoomReply) {
+    func answer(_ reply: OperatorReply) {
         guard let promise else { return }
         self.promise = nil
         promise.succeed(reply)
@@ -35,12 +35,12 @@ final class PendingResponse: RunnerSocket {
 extension HubRunner {
     /// Submits a request from an operator or application. The answer follows when all changes that it reports are
     /// stored.
-    func ask(_ action: RoomRequest.Action) -> EventLoopFuture<RoomReply> {
-        let promise = eventLoop.makePromise(of: RoomReply.self)
+    func ask(_ action: OperatorRequest.Action) -> EventLoopFuture<OperatorReply> {
+        let promise = eventLoop.makePromise(of: OperatorReply.self)
         let pending = PendingResponse(self, promise)
         let socket = register(pending)
         pending.socket = socket
-        submit(.operated(RoomRequest(socket: socket, action)))
+        submit(.operated(OperatorRequest(socket: socket, action)))
         return promise.futureResult
     }
 }
@@ -49,9 +49,9 @@ extension NIOLoopBound where Value == Gateway {
     /// Sends a request to the rooms, and returns their answer.
     ///
     /// - Throws: the error with which they refuse.
-    func ask(_ action: RoomRequest.Action) async throws(WireError) -> RoomReply {
+    func ask(_ action: OperatorRequest.Action) async throws(WireError) -> OperatorReply {
         let gateway = self
-        let reply: RoomReply
+        let reply: OperatorReply
         do {
             reply = try await gateway.eventLoop.flatSubmit { gateway.value.runner.ask(action) }.get()
         } catch {

@@ -73,7 +73,7 @@ struct RoomsEndpoint: Sendable {
 
     private func action(
         _ operation: Operation, _ request: Request, _ context: PersonExport.Context
-    ) async throws(WireError) -> RoomRequest.Action {
+    ) async throws(WireError) -> OperatorRequest.Action {
         switch operation {
         case .list: return try page(request)
         case .create:
@@ -97,7 +97,7 @@ struct RoomsEndpoint: Sendable {
         return name
     }
 
-    private func page(_ request: Request) throws(WireError) -> RoomRequest.Action {
+    private func page(_ request: Request) throws(WireError) -> OperatorRequest.Action {
         let query = request.uri.queryParameters
         let wanted: Int? = query.get("limit").map { Int($0) } ?? Limits.roomsPage
         guard let limit = wanted, (1...Limits.roomsPage).contains(limit) else {
@@ -146,7 +146,7 @@ struct RoomsEndpoint: Sendable {
 
     /// Adds the action to the audit log. A failure does not undo the action, so it is only logged.
     private func record(
-        _ operation: Operation, _ action: RoomRequest.Action, _ reply: RoomReply, _ logger: Logger
+        _ operation: Operation, _ action: OperatorRequest.Action, _ reply: OperatorReply, _ logger: Logger
     ) async {
         let (name, subject): (String, RoomName)
         switch (action, reply) {
@@ -169,14 +169,14 @@ struct RoomsEndpoint: Sendable {
 }
 
 extension EndpointResponse {
-    fileprivate init(_ reply: RoomReply, to operation: RoomsEndpoint.Operation, below base: BasePath) {
+    fileprivate init(_ reply: OperatorReply, to operation: RoomsEndpoint.Operation, below base: BasePath) {
         let body: [UInt8]
         switch reply {
         case .room(let room): body = room.json
         case .rooms(let list): body = list.json
         case .token(let token): body = token.json
         // Files have a separate endpoint.
-        case .closed, .file:
+        case .closed, .file, .admissible:
             self.init(status: 204)
             return
         case .refused(let error):

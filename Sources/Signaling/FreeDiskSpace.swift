@@ -44,13 +44,6 @@ struct FreeDiskSpace: Equatable, Sendable {
         settling += bytes
     }
 
-    /// Stops counting a file that was deleted in this state.
-    mutating func remove(_ bytes: Int, _ state: RoomFiles.State) {
-        switch state {
-        case .promised: promised -= bytes
-        // The disk may not have freed the space yet.
-        case .receiving: finish(bytes)
-        case .stored: break
-        }
-    }
+    /// Stops counting a promised file that was never sent.
+    mutating func withdraw(_ bytes: Int) { promised -= bytes }
 }
