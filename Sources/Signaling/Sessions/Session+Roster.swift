@@ -85,9 +85,12 @@ extension Session {
         _ message: ServerMessage, about number: UInt64?, except excluded: ConnectionID? = nil, _ context: inout Context
     ) {
         guard let number else { return }
-        let clients = order.filter { $0 != excluded && knows($0, number) }
-        guard order.count > 2 else { return clients.forEach { context.send(message, to: $0) } }
-        context.tell(.clients(clients, BroadcastMessage(message)))
+        let isShared = order.count > 2
+        var clients: [ConnectionID] = []
+        for client in order where client != excluded && knows(client, number) {
+            if isShared { clients.append(client) } else { context.send(message, to: client) }
+        }
+        if isShared { context.tell(.clients(clients, BroadcastMessage(message))) }
     }
 
     /// The number of the member who publishes this stream.
