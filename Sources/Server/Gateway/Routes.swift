@@ -85,7 +85,7 @@ struct Routes: Sendable {
             body: .init(
                 byteBuffer: ByteBuffer(
                     string:
-                        "Connect with a WebSocket (RFC 6455, version 13, subprotocol \(GatewayChannel.subprotocol)).\n"
+                        "Connect with a WebSocket (RFC 6455, version 13, subprotocol \(WebSocketUpgrade.subprotocol)).\n"
                 )
             )
         )
