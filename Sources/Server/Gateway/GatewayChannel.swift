@@ -16,8 +16,6 @@ struct GatewayChannel: HTTPChannelHandler {
         let first: EventLoopFuture<ConnectionProtocols.First>
     }
 
-    static let socketPath = "/v1/socket"
-    static let subprotocol = "confab.v1"
     private static let bytesPerTurn = 8 * 1024
 
     let responder: HTTPChannelHandler.Responder

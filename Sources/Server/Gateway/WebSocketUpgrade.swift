@@ -11,15 +11,17 @@ import Foundation
 
 /// The opening handshake of a WebSocket (RFC 6455 §4.2).
 enum WebSocketUpgrade {
+    static let path = "/v1/socket"
+    static let subprotocol = "confab.v1"
+
     /// Returns the headers of the response 101 to a valid handshake.
     static func answer(to request: HTTPRequestHead) -> HTTPHeaders {
         let key = request.headers.first(name: "Sec-WebSocket-Key") ?? ""
         var headers = HTTPHeaders([
             ("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Accept", accept(key)),
         ])
-        // Socket.IO and PerchRTC use no subprotocol.
-        if EndpointRequest(handshake: request) == nil {
-            headers.add(name: "Sec-WebSocket-Protocol", value: GatewayChannel.subprotocol)
+        if usesSubprotocol(request) {
+            headers.add(name: "Sec-WebSocket-Protocol", value: subprotocol)
         }
         return headers
     }
@@ -33,13 +35,9 @@ enum WebSocketUpgrade {
     /// True if this is a valid WebSocket handshake for one of the server's paths.
     static func isOurs(_ head: HTTPRequestHead, _ settings: HTTPConnection.Settings) -> Bool {
         let path = head.uri.prefix { $0 != "?" }
-        let isOther =
-            switch EndpointRequest(handshake: head) {
-            case .socketIO: settings.allowsSocketIO
-            case .perch: settings.allowsPerch
-            case .whip, nil: false
-            }
-        guard head.method == .GET, head.version == .http1_1, path == GatewayChannel.socketPath || isOther else {
+        let isSocketIO = settings.allowsSocketIO && SocketIORequest.webSocketID(uri: head.uri) != nil
+        let isOther = isSocketIO || settings.allowsPerch && PerchHTTPRequest.socket(uri: head.uri) != nil
+        guard head.method == .GET, head.version == .http1_1, path == Self.path || isOther else {
             return false
         }
         return head.headers[canonicalForm: "upgrade"].contains { $0.lowercased() == "websocket" }
@@ -47,7 +45,7 @@ enum WebSocketUpgrade {
             && head.headers["Sec-WebSocket-Version"] == ["13"]
             && isKey(head.headers["Sec-WebSocket-Key"])
             && (isOther
-                || head.headers[canonicalForm: "sec-websocket-protocol"].contains { $0 == GatewayChannel.subprotocol })
+                || head.headers[canonicalForm: "sec-websocket-protocol"].contains { $0 == subprotocol })
     }
 
     /// True if there is exactly one key and it is 16 bytes in base64 (RFC 6455 §4.1).

@@ -57,7 +57,7 @@ public actor MemoryStorage: Storage {
     }
 
     private func apply(_ change: Change) {
-        if let entry = change.auditEntry { entries.append(entry) }
+        if let entry = change.facts.auditEntry { entries.append(entry) }
         switch change {
         case .revoked(let revocation):
             moderated[revocation.session, default: SessionModeration(session: revocation.session)]

@@ -110,10 +110,8 @@ public struct Pool: Machine {
         case .refused(let match, let identity): refused(match, identity, &context)
         case .exclude(let identity, let other):
             if let slot = slot(of: identity) { slots[slot].entry.excluded.insert(other) }
-        case .count(let client, let re):
-            context.send(
-                .roulette(.count(.init(re: re, online: context.figures.online, waiting: waitingCount))),
-                to: client)
+        case .count(let client, let re, let online):
+            context.send(.roulette(.count(.init(re: re, online: online, waiting: waitingCount))), to: client)
         }
     }
 

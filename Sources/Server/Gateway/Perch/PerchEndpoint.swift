@@ -20,13 +20,8 @@ extension PerchDirectory {
     /// - Returns: nil if the WebSocket can open.
     func respond(to request: PerchHTTPRequest, _ call: GateRequest) throws(WireError) -> GateResponse? {
         switch request {
-        case .webSocket(let token, _):
-            try admit(token, from: call.address)
-            return nil
-        case .call(let kind):
-            try gateway.admit(call.address, at: .handshake)
-            return Self.response(200, body(kind, FormFields(call.body), call))
-        case .preflight: return Self.response(204, [])
+        case .call(let call): perform(call, FormFields(body), head, address)
+        case .preflight: answer(204, [], head)
         case .wrongMethod:
             let error = WireError(.methodNotAllowed, "Method not allowed. Send a form with POST.")
             var response = Self.response(405, Self.envelope(error))
@@ -41,18 +36,32 @@ extension PerchDirectory {
         GateResponse(status: status, type: "application/json", body: body)
     }
 
-    private func body(_ call: PerchHTTPRequest.Call, _ fields: FormFields, _ request: GateRequest) -> [UInt8] {
+    private func perform(
+        _ call: PerchHTTPRequest.Call, _ fields: FormFields, _ head: HTTPRequestHead, _ address: IPAddress
+    ) {
         do throws(WireError) {
             try check(fields)
             switch call {
-            case .token: return Self.envelope("token", .string(try token(fields, from: request.address)))
-            case .list: return Self.envelope("value", .string(socketURL(request.headers)))
-            case .servers: return Self.envelope("iceServers", .array(servers().flatMap(Self.entries)))
+            case .token:
+                try gateway.perch.token(fields, from: address) { [weak self] result in
+                    switch result {
+                    case .success(let token): self?.answer(200, Self.envelope("token", .string(token)), head)
+                    case .failure(let error): self?.refuse(error, head)
+                    }
+                }
+            case .list: answer(200, Self.envelope("value", .string(socketURL(head))), head)
+            case .servers:
+                let servers = gateway.perch.servers().flatMap(Self.entries)
+                answer(200, Self.envelope("iceServers", .array(servers)), head)
             }
         } catch {
-            gateway.metrics.refusedHellos.increment()
-            return Self.envelope(error)
+            refuse(error, head)
         }
+    }
+
+    private func refuse(_ error: WireError, _ head: HTTPRequestHead) {
+        gateway.metrics.refusedHellos.increment()
+        answer(200, Self.envelope(error), head)
     }
 
     /// Returns the URL to which tokens are appended. PerchRTC always changes its scheme to `wss`.

@@ -83,18 +83,13 @@ extension Hub {
             context.tell(event.letter)
         case .storageFailed(let people):
             for person in people.sorted() { context.tell(.person(person, .storageFailed)) }
-        case .answered(let question, let finding): question.answered(finding, &context)
+        case .answered(let question, let finding): answer(question, finding)
         case .unreachable(let identity):
             context.tell(.person(identity, .presence(.pushChanged(isReachable: false))))
         case .closeRoom(let name): context.tell(.room(name, .close))
-        case .operated(let request):
-            if case .list(let cursor, let limit) = request.action {
-                context.answer(request.socket, .rooms(listRooms(after: cursor, limit: limit)))
-            } else {
-                context.tell(.roomRegistry(.operate(request)))
-            }
+        case .operated(let request): context.tell(.roomRegistry(.operate(request)))
         case .restoredRoom(let room): context.tell(.roomRegistry(.restore(room)))
-        case .roomsNotStored(let ids, let stored): reloadRooms(ids, stored)
+        case .roomsNotStored(let ids, let stored): context.tell(.roomRegistry(.notStored(ids, stored)))
         case .moderated(let moderation): context.tell(.session(moderation.session, .moderated(moderation)))
         case .settingsChanged(let settings): context.adopt(settings)
         case .diskMeasured(let spare): context.freeDisk.measured(spare: spare)
@@ -105,6 +100,28 @@ extension Hub {
                 context.tell(.person(identity, .call(.restored(call))))
             }
             context.tell(.call(call.id, .restore(call)))
+        }
+    }
+
+    /// Delivers the result to the state machine or client that is waiting for it.
+    private mutating func answer(_ question: Question, _ finding: Finding) {
+        let request = question.request
+        switch (question.query, finding) {
+        case (.person(let person, let introduction), _):
+            context.tell(.lookup(person, .answered(introduction, finding)))
+        case (.callLog, .callLog(let records, let next)):
+            let log = CallNotice.Log(re: request.re, calls: LoggedCall.list(records, context.project), next: next)
+            context.send(.call(.log(log)), to: request.client)
+        case (.wakeable, .push(let isReachable)):
+            context.tell(.person(question.identity, .presence(.pushChanged(isReachable: isReachable))))
+        // No client is waiting for this answer. If the query failed, keep the previous state.
+        case (.wakeable, _): break
+        case (_, .push(let isReachable)):
+            context.tell(.person(question.identity, .presence(.pushChanged(isReachable: isReachable))))
+            context.ok(request)
+        case (_, .refused(let error)): context.fail(error, request)
+        // The type of the shell's answer does not fit the question.
+        default: context.fail(.internalError, request)
         }
     }
 }

@@ -58,16 +58,6 @@ public struct StoredCall: Hashable, Sendable {
         (self.callerName, self.calleeName, self.video) = (callerName, calleeName, video)
         (self.placedAt, self.ringsUntil, self.acceptedAt) = (placedAt, ringsUntil, acceptedAt)
     }
-
-    /// Returns the call with `ringsUntil` and `acceptedAt` converted to the clock of the timers. Stored times are
-    /// those of the wall clock, which may be wrong when the server starts. The results are limited: the call never
-    /// rings longer than a new call, and its `acceptedAt` is never in the future.
-    func restored(at moment: Moment, rules: Rules) -> StoredCall {
-        var call = self
-        call.ringsUntil = min(moment.time(atWall: ringsUntil), moment.now + rules.ringTimeout)
-        call.acceptedAt = acceptedAt.map { min(moment.time(atWall: $0), moment.now) }
-        return call
-    }
 }
 
 /// A call in one person's call log.
@@ -121,44 +111,4 @@ public struct PersonRecord: Equatable, Sendable {
         (self.contacts, self.unseenCalls, self.hasPush) = (contacts, unseenCalls, hasPush)
         self.isRetired = isRetired
     }
-}
-
-/// A durable change, committed before any later effect of the same event is sent.
-public enum Change: Hashable, Sendable {
-    case block(owner: IdentityID, blocked: IdentityID, at: Timestamp)
-    case unblock(owner: IdentityID, blocked: IdentityID)
-    case report(Report)
-    // People.
-    /// The profile of a person who was online at this time.
-    case profile(IdentityID, PersonID, Profile, at: Timestamp)
-    /// The device's identity becomes a device of the person `to`, who also receives the device's blocks.
-    case linked(LinkedDevice, to: IdentityID)
-    /// The identity is no longer linked to a person. Its secret belongs to a separate person again.
-    case unlinked(IdentityID)
-    /// The identity's secret is no longer accepted.
-    case retired(IdentityID)
-    /// Deletes all data of this person, and retires the identities of the person and of all linked devices. `contacts` are the
-    /// people who lose this person as a contact.
-    case deleted(IdentityID, contacts: [IdentityID] = [])
-    /// Two people became contacts. `names` contains the names of the two in the same order.
-    case keptInTouch(IdentityID, IdentityID, names: [String], at: Timestamp)
-    case lostTouch(IdentityID, IdentityID)
-    // Sessions.
-    /// A moderator removed a member from a session: the token no longer admits anyone.
-    case revoked(Revocation)
-    /// Whether all members of the session are muted. The moderator is nil if the mute ends because the session ended.
-    case muted(SessionID, Bool, by: IdentityID?, at: Timestamp)
-    // Rooms.
-    /// A persistent room was created, changed or used again.
-    case roomStored(StoredRoom)
-    /// The room ended, or is no longer persistent.
-    case roomForgotten(RoomID)
-    // Calls.
-    case callPlaced(StoredCall)
-    case callAccepted(CallID, at: Timestamp, people: [IdentityID])
-    case callOver(CallID, people: [IdentityID])
-    case callLogged(CallRecord, of: IdentityID)
-    case callSeen(CallID, by: IdentityID)
-    /// The person deleted this call from their call log, or all calls if nil.
-    case callsForgotten(CallID?, by: IdentityID)
 }

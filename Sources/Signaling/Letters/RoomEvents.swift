@@ -2,13 +2,15 @@ import Wire
 
 /// Events for a room from clients, operators and the room registry.
 public enum RoomEvent: Equatable, Sendable {
-    /// Creates the room. The registry has checked that this is allowed. The creator is nil for a room of the operators.
-    /// `formerID` is the ID of the ended room if its members open it again; otherwise nil.
-    indirect case open(RoomSettings, creator: IdentityID?, formerID: RoomID? = nil)
+    /// Creates the room with this ID. The registry has checked that this is allowed. The creator is nil for a room of the
+    /// operators. `formerID` is the ID of a room that has ended, if its people open it again.
+    indirect case open(RoomSettings, RoomID, creator: IdentityID?, formerID: RoomID? = nil)
     /// Restores a persistent room after a restart.
     indirect case restore(StoredRoom)
-    /// A request from an operator or application.
+    /// A request from an operator or application, except `list`.
     indirect case operate(OperatorRequest)
+    /// Adds the room to a list.
+    indirect case list(RoomTour)
     /// A client requests to join.
     indirect case join(RoomApplication)
     /// A request from a client that is in the room or waits for it.
@@ -30,7 +32,7 @@ public enum RoomEvent: Equatable, Sendable {
 public enum RoomRegistryEvent: Equatable, Sendable {
     /// A client requests to join a room, which may not exist yet.
     indirect case join(RoomApplication)
-    /// A request from an operator or application, except `list`, which the hub answers.
+    /// A request from an operator or application.
     indirect case operate(OperatorRequest)
     /// A persistent room from before the restart.
     indirect case restore(StoredRoom)
@@ -43,6 +45,8 @@ public enum RoomRegistryEvent: Equatable, Sendable {
     case persistence(RoomName, Bool)
     /// The room ended, so its name is free.
     case ended(RoomName)
+    /// Changes of these rooms could not be stored. Contains all stored rooms.
+    indirect case notStored(Set<RoomID>, [StoredRoom])
 }
 
 /// A client that requests to enter a room.
@@ -56,8 +60,25 @@ public struct RoomApplicant: Equatable, Sendable {
     public var grant: RoomGrant?
     /// Whether the client's connection dropped while it is waiting.
     public var isAway = false
-    /// Whether this is a client of PerchRTC's protocol (`Room+Perch`).
-    public var isPerch = false
+    public var abilities = RoomAbilities.all
+}
+
+/// What a client can do in a room.
+public struct RoomAbilities: OptionSet, Sendable {
+    public let rawValue: UInt8
+
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Exchanges media through the server. Without this, the client can enter only mesh rooms.
+    static let routing = RoomAbilities(rawValue: 1)
+    /// Asks its user for a password, and whether to wait for a host or to join again. Other clients join again by themselves.
+    static let prompts = RoomAbilities(rawValue: 2)
+    /// Moderates. Someone who can is host, and the creator of a room can.
+    static let hosting = RoomAbilities(rawValue: 4)
+    /// Sends and downloads files.
+    static let files = RoomAbilities(rawValue: 8)
+    /// The abilities of Confab's own clients.
+    public static let all: RoomAbilities = [.routing, .prompts, .hosting, .files]
 }
 
 /// A request to join a room.
@@ -94,5 +115,46 @@ extension RoomRole {
         case .cohost: 1
         case .guest: 2
         }
+    }
+}
+
+/// The rights of a person in a room. `docs/threat-model.md`, "Who may do what in a room", has the same rules as a
+/// table.
+///
+/// An *owner* is the room's creator, or a person with a token for `host`. Owners are hosts, and so are the people whom
+/// they make host. If none of them is present, someone else is host in their place: a *stand-in*. Actions of a stand-in
+/// affect only the people who are present, and nothing that lasts.
+///
+/// Invariant: a person whose lasting role is host is host.
+public struct RoomRights: Hashable, Sendable {
+    /// The role that everyone sees.
+    private(set) var role: RoomRole
+    /// The role given by a token, an owner, or a host chosen by an owner. It is the role that remains when an owner
+    /// enters.
+    private(set) var lasting: RoomRole
+    /// Whether the person entered with an application's token.
+    let hasToken: Bool
+
+    init(_ lasting: RoomRole, hasToken: Bool) {
+        (role, self.lasting, self.hasToken) = (lasting, lasting, hasToken)
+    }
+
+    /// Whether the person acts for the owners, so that their actions last.
+    var actsForOwners: Bool { lasting.moderates }
+    /// Whether the role ends when an owner enters.
+    var isTemporary: Bool { role != lasting }
+
+    // MARK: Changes
+
+    /// Makes the person host because there is no other host.
+    mutating func standIn() { role = .host }
+
+    /// Restores the lasting role, because an owner entered.
+    mutating func endStandIn() { role = lasting }
+
+    /// - Parameter giver: the host who gives the role. A role given by a stand-in ends when an owner enters.
+    mutating func give(_ role: RoomRole, by giver: RoomRights) {
+        self.role = role
+        if giver.lasting == .host { lasting = role }
     }
 }

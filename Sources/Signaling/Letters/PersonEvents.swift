@@ -85,3 +85,22 @@ public enum PersonContactEvent: Equatable, Sendable {
     /// A contact connected, and requests this person's online status.
     case queried(by: IdentityID)
 }
+
+/// A request to find a person, or the answer from storage.
+public indirect enum LookupEvent: Equatable, Sendable {
+    /// A client's request names this person.
+    case asked(Introduction)
+    /// The answer from storage.
+    case answered(Introduction, Finding)
+    /// The person was deleted or became another person's device.
+    case void
+}
+
+public enum DeviceCodesEvent: Equatable, Sendable {
+    /// Creates a code with which another device can be linked to this person.
+    case make(IdentityID, ConnectionID, re: UInt64)
+    /// A user entered a code on a device.
+    case use(PresenceVerb.UseLink, device: IdentityID, ConnectionID, address: String, re: UInt64)
+    /// Invalidates this person's code, if any.
+    case withdraw(IdentityID)
+}

@@ -83,6 +83,8 @@ public struct Hub: Sendable {
     private mutating func deliver(_ letter: Letter) {
         switch letter {
         case .client(let id, let event): timers.schedule(.client(id), clients.deliver(event, to: id, &context))
+        case .clients(let ids, let message):
+            for id in ids { deliver(.client(id, .deliverBroadcast(message))) }
         case .person(let id, let event): timers.schedule(.person(id), people.deliver(event, to: id, &context))
         case .session(let id, let event):
             timers.schedule(.session(id), sessions.deliver(event, to: id, &context).wakeUp)
@@ -96,6 +98,8 @@ public struct Hub: Sendable {
         case .directory(let event): timers.schedule(.directory, directory.deliver(event, &context))
         case .deviceCodes(let event): timers.schedule(.deviceCodes, deviceCodes.deliver(event, &context))
         case .reception(let arrival): clients.makeClient(arrival, &context)
+        case .countClients(let client, let re):
+            context.tell(.pool(.count(client, re: re, online: clients.count)))
         case .media(let command): context.media(command)
         }
     }

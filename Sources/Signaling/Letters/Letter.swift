@@ -34,6 +34,8 @@ public enum Effect: Equatable, Sendable {
 /// Letters are moved several times, so large events that are rare are `indirect`, here and in the events.
 public enum Letter: Equatable, Sendable {
     case client(ConnectionID, ClientEvent)
+    /// A message for each of these clients, in this order.
+    case clients([ConnectionID], BroadcastMessage)
     case person(IdentityID, PersonEvent)
     case session(SessionID, SessionEvent)
     case pool(PoolEvent)
@@ -49,6 +51,8 @@ public enum Letter: Equatable, Sendable {
     case lookup(PersonID, LookupEvent)
     /// Creates a client connection for an arrival that is new or could not resume.
     indirect case reception(Arrival)
+    /// Adds the number of clients to a request for `roulette.count`, and passes it to the pool.
+    case countClients(ConnectionID, re: UInt64)
     /// A command for the media plane, executed after the effects of all earlier letters.
     case media(MediaCommand)
 }
@@ -82,42 +86,19 @@ public struct Arrival: Equatable, Sendable {
     }
 }
 
+/// A request from a client connection, answered exactly once.
+struct Request: Equatable, Sendable {
+    var client: ConnectionID
+    /// The number of the request. The answer has the same number.
+    var re: UInt64
+
+    init(_ client: ConnectionID, _ re: UInt64) { (self.client, self.re) = (client, re) }
+}
+
 extension Arrival {
     /// Returns the event that announces this arrival to the person's state machine.
     func event(for client: ConnectionID) -> PersonEvent {
         let name = identity.name.map(DeviceName.vouched) ?? name.map(DeviceName.chosen) ?? .none
         return .arrived(client, address: address, name, record, device: device)
-    }
-
-    /// Sends the client a `resume_failed` error, and returns the same arrival without the request to resume.
-    func withoutResume(_ context: inout Context) -> Arrival {
-        let error = WireError(
-            .resumeFailed,
-            "The connection could not be resumed, so a new one was started. Join your sessions again.")
-        context.transmit(socket, ServerMessage.error(.init(error)).encode())
-        var arrival = self
-        arrival.resume = nil
-        return arrival
-    }
-}
-
-/// The hub's settings: rules, keys and ICE servers.
-public struct HubSettings: Equatable, Sendable {
-    public var rules: Rules
-    public var project: Project
-    public var ice: ICEProvision
-    public var version: String
-    /// The public key for Web Push; `nil` if push is not available.
-    public var vapidKey: String?
-
-    public init(
-        rules: Rules, project: Project, ice: ICEProvision = ICEProvision(), version: String = "0",
-        vapidKey: String? = nil
-    ) {
-        self.rules = rules
-        self.project = project
-        self.ice = ice
-        self.version = version
-        self.vapidKey = vapidKey
     }
 }

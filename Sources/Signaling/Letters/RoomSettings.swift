@@ -11,15 +11,10 @@ public struct RoomSettings: Equatable, Sendable {
     private(set) var password: RoomPassword?
 
     /// Creates the settings of a new room.
-    init(_ changes: RoomChanges?, _ context: inout Context) throws(WireError) {
+    init(media: RoomMedia, capacity: Int) {
         options = RoomOptions()
-        options.media = changes?.media ?? (context.rules.routesMedia ? .routed : .mesh)
-        guard context.rules.routesMedia || options.media == .mesh else {
-            throw WireError(.mediaUnavailable, "This server does not route media. Create a mesh room.")
-        }
-        options.capacity = options.media == .routed ? context.rules.roomCapacity : context.rules.meshRoomCapacity
+        (options.media, options.capacity) = (media, capacity)
         lasting = options
-        if let changes { try apply(changes, lasts: true, &context) }
     }
 
     /// Restores the settings of a stored room.
@@ -31,8 +26,10 @@ public struct RoomSettings: Equatable, Sendable {
 
     /// Changes options. Changes nothing if it throws.
     ///
-    /// - Parameter lasts: whether the change stays in effect when the room is empty.
-    mutating func apply(_ changes: RoomChanges, lasts: Bool, _ context: inout Context) throws(WireError) {
+    /// - Parameters:
+    ///   - password: the hash of the password in the changes.
+    ///   - lasts: whether the change stays in effect when the room is empty.
+    mutating func apply(_ changes: RoomChanges, password: RoomPassword?, lasts: Bool) throws(WireError) {
         guard changes.media.map({ $0 == options.media }) ?? true else {
             throw WireError(.notPermitted, "The media mode of a room cannot be changed. Create another room.")
         }
@@ -40,21 +37,13 @@ public struct RoomSettings: Equatable, Sendable {
         guard changes.capacity.map({ $0 <= limit }) ?? true else {
             throw WireError(.notPermitted, "The capacity of a \(options.media) room must not exceed \(limit).")
         }
-        if let text = changes.password {
-            password = text.isEmpty ? nil : RoomPassword(text, context.project.serverKey, using: &context.random)
-        }
-        options.apply(changes, hasPassword: password != nil)
-        if lasts { lasting.apply(changes, hasPassword: password != nil) }
+        if changes.password != nil { self.password = password }
+        options.apply(changes, hasPassword: self.password != nil)
+        if lasts { lasting.apply(changes, hasPassword: self.password != nil) }
     }
 
     /// Reverts changes made by stand-ins.
     mutating func endTemporary() { options = lasting }
-
-    /// Returns true if the room has no password, or if this is its password.
-    func accepts(_ text: String?, _ key: ServerKey) -> Bool {
-        guard let password else { return true }
-        return text.map { password.matches($0, key) } ?? false
-    }
 }
 
 extension RoomOptions {

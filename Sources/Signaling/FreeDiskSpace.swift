@@ -47,13 +47,6 @@ struct FreeDiskSpace: Equatable, Sendable {
         settling += bytes
     }
 
-    /// Stops counting a file that was in this state when it was deleted.
-    mutating func remove(_ bytes: Int, _ state: RoomFiles.State) {
-        switch state {
-        case .promised: promised -= bytes
-        // Count the bytes as settled, because the disk may not have freed them yet.
-        case .receiving: finish(bytes)
-        case .stored: break
-        }
-    }
+    /// Stops counting a promised file that was never sent.
+    mutating func withdraw(_ bytes: Int) { promised -= bytes }
 }

@@ -30,38 +30,8 @@ public struct Question: Equatable, Sendable {
     }
 }
 
-extension PushVerb {
-    var query: Query {
-        switch self {
-        case .register(let registration): .register(registration)
-        case .unregister(let endpoint): .unregister(endpoint)
-        }
-    }
-}
-
 extension Question {
     var request: Request { Request(client, re) }
-
-    /// Delivers the result to the state machine or client that is waiting for it.
-    func answered(_ finding: Finding, _ context: inout Context) {
-        switch (query, finding) {
-        case (.person(let person, let introduction), _):
-            context.tell(.lookup(person, .answered(introduction, finding)))
-        case (.callLog, .callLog(let records, let next)):
-            let log = CallNotice.Log(re: re, calls: LoggedCall.list(records, context.project), next: next)
-            context.send(.call(.log(log)), to: client)
-        case (.wakeable, .push(let isReachable)):
-            context.tell(.person(identity, .presence(.pushChanged(isReachable: isReachable))))
-        // No client is waiting for this answer. If the query failed, keep the previous state.
-        case (.wakeable, _): break
-        case (_, .push(let isReachable)):
-            context.tell(.person(identity, .presence(.pushChanged(isReachable: isReachable))))
-            context.ok(request)
-        case (_, .refused(let error)): context.fail(error, request)
-        // The shell's answer has a type that does not fit the question.
-        default: context.fail(.internalError, request)
-        }
-    }
 }
 
 /// The shell's answer to a question.
@@ -94,4 +64,13 @@ public struct Introduction: Equatable, Sendable {
     }
 
     var request: Request { Request(client, re) }
+}
+
+extension PushVerb {
+    var query: Query {
+        switch self {
+        case .register(let registration): .register(registration)
+        case .unregister(let endpoint): .unregister(endpoint)
+        }
+    }
 }

@@ -1,7 +1,5 @@
 import Wire
 
-/// Records that storage keeps. `Server/Storage` stores them in SQLite or in memory.
-
 /// The subject of a ban: an identity or a block of addresses.
 public enum BanSubject: Hashable, Sendable {
     case identity(IdentityID)
@@ -97,6 +95,27 @@ public struct SessionModeration: Hashable, Sendable {
     public var isMuted = false
 
     public init(session: SessionID) { self.session = session }
+}
+
+/// An entry of the audit log. It records an action of an operator or a moderator.
+public struct AuditEntry: Hashable, Sendable {
+    public var at: Timestamp
+    /// Who acted: `operator` for commands, otherwise the moderator's identity.
+    public var actor: String
+    /// The action: `ban.add`, `ban.remove`, `report.close`, `project.rotate`, `session.remove`, `session.mute`,
+    /// `session.unmute`.
+    public var action: String
+    /// The target of the action: an identity, an address, a report's number or a session.
+    public var subject: String
+    /// Further facts, such as the reason of a ban; may be empty.
+    public var detail: String
+
+    public init(at: Timestamp, actor: String, action: String, subject: String, detail: String = "") {
+        (self.at, self.actor, self.action, self.subject, self.detail) = (at, actor, action, subject, detail)
+    }
+
+    /// The actor of commands, which run with the operator's rights.
+    public static let operatorActor = "operator"
 }
 
 extension WireError {

@@ -24,7 +24,7 @@ public struct ICEProvision: Equatable, Sendable {
     public var hasTURN: Bool { !turnServers.isEmpty }
     public var isEmpty: Bool { stunServers.isEmpty && turnServers.isEmpty }
 
-    func configuration(for client: ConnectionID, now: Timestamp) -> ICEConfiguration {
+    package func configuration(for client: ConnectionID, now: Timestamp) -> ICEConfiguration {
         var servers: [ICEServer] = stunServers.isEmpty ? [] : [ICEServer(urls: stunServers)]
         var expiresAt: Timestamp?
         switch credentials {

@@ -58,25 +58,18 @@ public struct PerchClient: Machine, Equatable, Sendable {
 
     /// Requests to join the room, or to create it as a mesh room.
     init(_ arrival: PerchArrival, id: ConnectionID, _ context: inout Context) {
-        self.id = id
-        identity = context.project.perchIdentity(user: arrival.place.user, address: arrival.address)
+        let application = Self.application(arrival.place, address: arrival.address, client: id, context.project)
+        (self.id, identity) = (id, application.applicant.identity)
         (socket, place) = (arrival.socket, arrival.place)
         users = PerchUsers(own: arrival.place.user)
         messages = Budget(context.rules.messages, now: context.now)
         negotiations = Budget(context.rules.negotiations, now: context.now)
         malformed = Budget(Self.malformedRate(context), now: context.now)
-        guard let name = RoomName(arrival.place.room) else {
+        if application.join.name == nil {
             refuse(.perchRoomName, .forbidden, &context)
-            return
+        } else {
+            context.tell(.roomRegistry(.join(application)))
         }
-        var options = RoomChanges()
-        options.media = .mesh
-        let shown = PersonName.vouched(arrival.place.user)
-        let applicant = RoomApplicant(
-            client: id, identity: identity, address: arrival.address,
-            name: shown.isEmpty ? PersonName.generated(context.project.personID(of: identity)) : shown, isPerch: true)
-        let join = RoomVerb.Join(name: name, displayName: applicant.name, options: options)
-        context.tell(.roomRegistry(.join(RoomApplication(applicant: applicant, re: Step.room.rawValue, join: join))))
     }
 
     private static func malformedRate(_ context: Context) -> Budget.Rate {
@@ -245,6 +238,26 @@ public struct PerchClient: Machine, Equatable, Sendable {
         if let room { context.tell(.room(room.name, .gone(id))) }
         pairs = [:]
         state = .over
+    }
+}
+
+extension PerchClient {
+    /// Returns the request to join the room, or to create it as a mesh room. It has no name if the name is invalid.
+    ///
+    /// - Parameter client: the client; only a check whether it could join needs none.
+    package static func application(
+        _ place: PerchPlace, address: String, client: ConnectionID = ConnectionID(high: 0, low: 0), _ project: Project
+    ) -> RoomApplication {
+        var options = RoomChanges()
+        options.media = .mesh
+        let identity = project.perchIdentity(user: place.user, address: address)
+        let name = PersonName.vouched(place.user)
+        // The protocol has no passwords, lobbies, files and requests of hosts.
+        let applicant = RoomApplicant(
+            client: client, identity: identity, address: address,
+            name: name.isEmpty ? PersonName.generated(project.personID(of: identity)) : name, abilities: [])
+        let join = RoomVerb.Join(name: RoomName(place.room), displayName: applicant.name, options: options)
+        return RoomApplication(applicant: applicant, re: Step.room.rawValue, join: join)
     }
 }
 

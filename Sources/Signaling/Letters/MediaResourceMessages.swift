@@ -110,28 +110,3 @@ extension WireError.Code {
     /// Another ICE restart is still in progress.
     public static let restartPending: WireError.Code = "restart_pending"
 }
-
-extension Project {
-    /// Checks that the token allows the client to create or change such a resource in this session.
-    public func verifyResourceToken(
-        _ token: String, for session: SessionID, _ purpose: ResourcePurpose, now: Timestamp
-    ) throws(WireError) -> SessionGrant {
-        guard mediaMode(of: session) != nil else {
-            throw WireError(.sessionInvalid, "Unknown session ID. Use one that this server created.")
-        }
-        let grant = try verifySessionToken(token, for: session, now: now)
-        guard purpose.isAllowed(grant.role) else {
-            let action = purpose == .publish ? "publishing" : "subscribing"
-            throw WireError(
-                .notPermitted, "The token's role does not permit \(action). Use a token with another role.")
-        }
-        // A match token belongs to one person in one chat. Accepting it here would let anyone stream through the server with a
-        // token from the roulette.
-        guard grant.match == nil else {
-            throw WireError(
-                .notPermitted,
-                "Roulette and call tokens cannot be used here. Use a session token from your application.")
-        }
-        return grant
-    }
-}

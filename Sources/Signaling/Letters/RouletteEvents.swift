@@ -9,7 +9,8 @@ public enum PoolEvent: Equatable, Sendable {
     case refused(MatchID, IdentityID)
     /// The first person blocked the second person while waiting.
     case exclude(IdentityID, IdentityID)
-    case count(ConnectionID, re: UInt64)
+    /// - Parameter online: the number of clients that are connected or can still resume.
+    case count(ConnectionID, re: UInt64, online: Int)
 }
 
 /// A waiting person, with all properties that decide whom they may be matched with.
@@ -54,4 +55,15 @@ public struct PoolEntry: Equatable, Sendable {
     func isBlocked(with other: PoolEntry) -> Bool {
         excluded.contains(other.identity) || other.excluded.contains(identity)
     }
+}
+
+public enum MatchEvent: Equatable, Sendable {
+    /// Both people are reserved, so the match begins.
+    case begin(ChatMode, PoolEntry, PoolEntry)
+    /// This person leaves the match for the given reason.
+    case leave(IdentityID, EndReason)
+    /// This person's device lost its connection (true) or reconnected (false).
+    case away(IdentityID, Bool)
+    /// This person's device has a new address, which a report needs.
+    case moved(IdentityID, address: String)
 }

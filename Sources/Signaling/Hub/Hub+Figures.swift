@@ -4,7 +4,7 @@ import Wire
 extension Hub {
     public var hubSettings: HubSettings { context.hubSettings }
 
-    public var clientCount: Int { context.figures.online }
+    public var clientCount: Int { clients.count }
     public var resourceCount: Int { clients.resourceCount }
     public var personCount: Int { people.count }
     public var sessionCount: Int { sessions.count }

@@ -17,12 +17,13 @@ struct Clients: Sendable {
     /// client's person.
     private var linked: [IdentityID: Set<ConnectionID>] = [:]
 
+    /// Clients that are connected or can still resume.
+    var count: Int { clients.count + legacyClients.count + perchClients.count }
     var resourceCount: Int { resources.count }
 
     // MARK: Machines
 
     mutating func deliver(_ event: ClientEvent, to id: ConnectionID, _ context: inout Context) -> Timestamp? {
-        defer { count(&context) }
         if !legacyClients.isEmpty, legacyClients.contains(id) {
             return legacyClients.deliver(event, to: id, &context).wakeUp
         }
@@ -32,7 +33,6 @@ struct Clients: Sendable {
     }
 
     mutating func wake(_ id: ConnectionID, at moment: Timestamp, _ context: inout Context) -> Timestamp? {
-        defer { count(&context) }
         if legacyClients.contains(id) { return legacyClients.wake(id, at: moment, &context).wakeUp }
         if id.isPerch, perchClients.contains(id) { return perchClients.wake(id, at: moment, &context).wakeUp }
         if resources.contains(id) { return settle(resources.wake(id, at: moment, &context)) }
@@ -53,10 +53,6 @@ struct Clients: Sendable {
             if linked[client.device]?.isEmpty == true { linked[client.device] = nil }
         }
         return delivered.wakeUp
-    }
-
-    private func count(_ context: inout Context) {
-        context.figures.online = clients.count + legacyClients.count + perchClients.count
     }
 
     // MARK: Devices
@@ -96,7 +92,7 @@ struct Clients: Sendable {
     mutating func receive(_ arrival: Arrival, _ context: inout Context) {
         guard let claim = arrival.resume else { return context.tell(.reception(arrival)) }
         guard let client = ResumeSecret.client(of: claim.secret), clients.contains(client) else {
-            return context.tell(.reception(arrival.withoutResume(&context)))
+            return context.admitWithoutResume(arrival)
         }
         sockets[arrival.socket] = client
         context.tell(.client(client, .resume(arrival)))
@@ -108,7 +104,6 @@ struct Clients: Sendable {
         let client = Client(arrival, id: id, &context)
         if client.isOnLinkedDevice { linked[client.device, default: []].insert(id) }
         _ = clients.insert(client, id)
-        count(&context)
     }
 
     /// Creates a legacy client. Legacy clients cannot resume. The first message that the client receives names its
@@ -117,7 +112,6 @@ struct Clients: Sendable {
         let id = ConnectionID.random(using: &context.random)
         sockets[arrival.socket] = id
         _ = legacyClients.insert(LegacyClient(arrival, id: id, &context), id)
-        count(&context)
     }
 
     /// Creates a client of PerchRTC's protocol. It cannot resume.
@@ -125,7 +119,6 @@ struct Clients: Sendable {
         let id = ConnectionID.perch(using: &context.random)
         sockets[arrival.socket] = id
         _ = perchClients.insert(PerchClient(arrival, id: id, &context), id)
-        count(&context)
     }
 
     /// - Returns: the resource and when to wake it, or nil if it was rejected.
