@@ -4,6 +4,8 @@ import Wire
 /// states.
 public struct StoredRoom: Hashable, Sendable {
     public var id: RoomID
+    /// The ID of the room that ended before people opened this one again. Some of them still return with it.
+    public var formerID: RoomID?
     public var name: RoomName
     public var options: RoomOptions
     public var password: RoomPassword?
@@ -20,11 +22,12 @@ public struct StoredRoom: Hashable, Sendable {
     public var usedAt: Timestamp
 
     public init(
-        id: RoomID, name: RoomName, options: RoomOptions, password: RoomPassword? = nil, creator: IdentityID? = nil,
-        hasHostTokens: Bool = false, bans: [IdentityID] = [], revokedTokens: [[UInt8]] = [], createdAt: Timestamp,
-        usedAt: Timestamp
+        id: RoomID, formerID: RoomID? = nil, name: RoomName, options: RoomOptions, password: RoomPassword? = nil,
+        creator: IdentityID? = nil, hasHostTokens: Bool = false, bans: [IdentityID] = [],
+        revokedTokens: [[UInt8]] = [], createdAt: Timestamp, usedAt: Timestamp
     ) {
-        (self.id, self.name, self.options, self.password) = (id, name, options, password)
+        (self.id, self.formerID, self.name) = (id, formerID, name)
+        (self.options, self.password) = (options, password)
         (self.creator, self.hasHostTokens) = (creator, hasHostTokens)
         (self.bans, self.revokedTokens) = (bans, revokedTokens)
         (self.createdAt, self.usedAt) = (createdAt, usedAt)
