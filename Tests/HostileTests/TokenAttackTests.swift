@@ -40,16 +40,6 @@ extension ServerProcess {
         let person = try Person.arrive(port: port)
         return try person.verdict(on: person.say(.session(.join(.init(session: session, token: token)))))
     }
-
-    /// Checks that these tokens are no longer valid.
-    func expectOver(_ admissions: [Admission], _ tally: inout Tally, at place: SourceLocation = #_sourceLocation) throws
-    {
-        for admission in admissions {
-            let verdict = try verdict(join: admission.session, admission.token)
-            tally.count(verdict)
-            #expect(verdict == "token_match_ended 4401", sourceLocation: place)
-        }
-    }
 }
 
 extension Hostile {
