@@ -248,7 +248,9 @@ let package = Package(
         // Attacks on the executable through raw sockets, without the server's own code, which might share its bugs.
         .testTarget(
             name: "HostileTests",
-            dependencies: ["RTC", "Signaling", "Wire", .product(name: "Crypto", package: "swift-crypto")],
+            dependencies: [
+                "RTC", "Signaling", "TestSupport", "Wire", .product(name: "Crypto", package: "swift-crypto"),
+            ],
             swiftSettings: settings
         ),
     ]

@@ -68,7 +68,7 @@ struct RoomReloadTests: StorageFixtures {
     @Test("keep a change that they made during the reading", arguments: [false, true])
     func change(isStored: Bool) async throws {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
-        let (storage, alice) = (MemoryStorage(), alice)
+        let (storage, alice) = (try SQLiteStorage.inMemory(), alice)
         let project = try #require(
             Project(apiKey: "45000001", secret: "00112233445566778899aabbccddeeff0011223344556677"))
         let shell = try await loop.submit { NIOLoopBound(Shell(project, storage, alice, loop), eventLoop: loop) }.get()

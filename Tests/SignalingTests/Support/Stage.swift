@@ -47,6 +47,8 @@ final class Stage {
     /// If true, results from storage are held until `hearStorage`.
     var isStorageSlow = false
     private var unheard: [(Question, Finding)] = []
+    /// Gets the effects of each event and each timer, in order.
+    var inspect: ([Effect]) -> Void = { _ in }
 
     init(seed: UInt64 = 1, ice: ICEProvision = ICEProvision(), _ adjust: (inout Rules) -> Void = { _ in }) {
         var rules = Rules()
@@ -90,6 +92,7 @@ final class Stage {
 
     private func carryOut(_ effects: [Effect]) {
         self.effects = effects
+        inspect(effects)
         var closing: [(SocketID, CloseCode)] = []
         var questions: [Question] = []
         for effect in effects {
