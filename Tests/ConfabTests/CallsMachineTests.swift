@@ -133,6 +133,13 @@ struct CallsMachineTests {
         #expect(machine.calls.isEmpty)
     }
 
+    @Test("a call that was declined after its push does not ring")
+    mutating func declinedAfterPush() {
+        let effects = machine.handle(.end(id(6)), from: caller, now: now)
+        #expect(effects == [.finish(caller, .failure(.noSuchCall))])
+        #expect(verbs(hear(incoming(6))) == [.end(.init(call: id(6)))])
+    }
+
     @Test("accepting a call ends the other one")
     mutating func acceptedOverAnother() {
         place()
@@ -152,6 +159,7 @@ struct CallsMachineTests {
         #expect(outcomes(effects) == [.merged])
         #expect(machine.calls.map(\.id) == [id(4)])
         #expect(machine.call(id(4))?.formerID == id(5))
+        #expect(machine.call(id(4)).flatMap { machine.started(id(5), with: $0.person.id)?.id } == id(4))
         #expect(effects.contains { if case .perform(.join(id(4), _)) = $0 { true } else { false } })
         #expect(outcomes(hear(ended(5, .merged, into: 4))) == [])
     }
@@ -179,7 +187,7 @@ struct CallsMachineTests {
         _ = hear(accepted(5))
         _ = hear(incoming(6))
         let lost = machine.handle(.expired, now: now)
-        #expect(lost.contains(.perform(.leave(id(5), isLost: true))))
+        #expect(lost.contains(.perform(.leave(id(5), isLost: true))) && machine.call(id(5))?.isRejoining == true)
         let effects = machine.handle(.connected(Welcome(), .restarted), now: now)
         #expect(verbs(effects) == [.rejoin(.init(call: id(5))), .log(.init())])
         guard case .send(let request, _) = effects.last else { return #expect(Bool(false)) }

@@ -93,7 +93,7 @@ extension CallsMachine {
             (call.person, call.isVideo, call.receivesVideo) =
                 (Person(accepted.person), accepted.video, accepted.withVideo)
             if call.state != .active { call.state = .joining }
-            (call.isWaiting, call.ringDeadline, call.endDeadline) = (false, nil, nil)
+            (call.isWaiting, call.isRejoining, call.ringDeadline, call.endDeadline) = (false, false, nil, nil)
             call.acceptedAt = call.acceptedAt ?? now
         }
         return effects + endOthers(id, now) + join(id, accepted.admission)

@@ -1,4 +1,5 @@
 import AppModel
+import Confab
 import Foundation
 import SwiftUI
 import UIKit
@@ -66,8 +67,8 @@ private struct ContactsSection: View {
     }
 }
 
-private struct PersonRow: View {
-    let row: PeopleModel.Row
+private struct PersonRow<ID: Hashable & Sendable>: View {
+    let row: ListRow<ID>
 
     var body: some View {
         VStack(alignment: .leading) {
