@@ -1,3 +1,4 @@
+import Confab
 import Foundation
 import Observation
 
@@ -14,7 +15,7 @@ import Observation
 
     public private(set) var stage = Stage.welcome
     public var tab: Tab
-    public private(set) var line = ConnectionState.idle
+    public private(set) var line = ConfabClient.State.idle
     public private(set) var aboutYou: AboutYouModel?
     public let welcome: WelcomeModel
     public let permissions: PermissionsModel
@@ -36,7 +37,7 @@ import Observation
     var cancelSound: (@MainActor () -> Void)?
     private var waitingLink: AppLink?
     /// A call chosen in the system's list of recent calls, kept until the server can place it.
-    private var waitingCall: (person: CallPerson, video: Bool)?
+    private var waitingCall: (person: Person, video: Bool)?
     /// False until the app first becomes active: a push may have launched it in the background.
     var isActive = false
     var cancelBackground: (@MainActor () -> Void)?
@@ -134,7 +135,7 @@ import Observation
     private func endAll() {
         roulette.stop()
         room.leave()
-        calls.end()
+        calls.endAll()
     }
 
     /// Closes the connection and ends everything that needs it.
@@ -205,13 +206,13 @@ import Observation
         update()
     }
 
-    private func perform(_ effect: CallEffect) {
-        // A push may arrive after the app went offline in the background, so connect again.
-        if effect == .openSocket, line == .idle { return enter() }
-        server.perform(.call(effect))
+    private func perform(_ request: CallRequest) {
+        // A push may arrive after the app goes offline in the background.
+        if request == .openSocket, line == .idle { return enter() }
+        server.perform(.call(request))
     }
 
-    private func call(_ person: CallPerson, video: Bool) {
+    private func call(_ person: Person, video: Bool) {
         // The server refuses calls during a chat.
         roulette.stop()
         calls.call(person, video: video)
@@ -233,15 +234,15 @@ import Observation
 
     func handle(_ event: AppEvent) {
         switch event {
-        case .checked(let url, let health): welcome.checked(url, health)
-        case .line(let state): changedLine(to: state)
+        case .checked(let url, let failure): welcome.checked(url, failure)
+        case .line(let state, let isNew): changedLine(to: state, isNew: isNew)
         case .nameRefused:
             editAboutYou()
             aboutYou?.refusedName()
         case .roulette(let event): if hasRoulette { roulette.handle(event) }
-        case .nearby(let event):
-            nearby.handle(event)
-            if case .page(let all, _) = event { people.nearby(all) }
+        case .nearby(let result):
+            nearby.handle(result)
+            if case .success(let page) = result { people.nearby(page.people) }
         case .people(let event): people.handle(event)
         case .room(let event): room.handle(event)
         case .settings(let event):
@@ -249,7 +250,11 @@ import Observation
             follow(event)
         case .call(let event): calls.handle(.server(event))
         case .media(let event): calls.handle(event)
-        case .keep(let event): calls.handle(event)
+        case .contacts(let event):
+            people.handle(event)
+            roulette.handle(event)
+            calls.handle(event)
+        case .keepFailed(let call, let error): calls.keepFailed(call, error)
         case .capture(let event):
             calls.handle(event)
             roulette.handle(event)
@@ -258,11 +263,11 @@ import Observation
         update()
     }
 
-    private func changedLine(to state: ConnectionState) {
+    private func changedLine(to state: ConfabClient.State, isNew: Bool = false) {
         line = state
         let isUp: Bool
         switch state {
-        case .online(let isNew):
+        case .online:
             isUp = true
             calls.handle(.online(isNew: isNew))
             if isNew { loadPeople() }
@@ -276,7 +281,7 @@ import Observation
             calls.handle(.offline)
         }
         roulette.connection(isUp: isUp)
-        nearby.connection(isUp: isUp && state != .reconnecting)
+        nearby.connection(isUp: state == .online)
         room.connection(isUp: isUp)
         if !connectionText.isEmpty { platform.announcer.announce(connectionText) }
     }
@@ -344,13 +349,15 @@ import Observation
     ///   - video: nil if the system does not know whether the earlier call had video. Then this is a voice call, so
     ///     that the camera stays off.
     public func callBack(_ contacts: [(id: String?, name: String)], video: Bool?) {
-        let known = contacts.lazy.compactMap { contact in contact.id.map { ($0, contact.name) } }
-        guard let (id, name) = known.first(where: { UUID(callID: $0.0) != nil }) else {
-            // There is no one to call, so open the app's call history, which may show who it was.
+        let known = contacts.lazy.compactMap { contact in
+            contact.id.flatMap { PersonID(text: $0) }.map { ($0, contact.name) }
+        }
+        guard let (id, name) = known.first else {
+            // The app's call history may show who it was.
             (tab, people.page) = (.people, .log)
             return
         }
-        waitingCall = (CallPerson(id: id, name: people.name(of: id) ?? name), video ?? false)
+        waitingCall = (Person(id: id, name: people.name(of: id) ?? name), video ?? false)
         if case .online = line { callBack() }
     }
 

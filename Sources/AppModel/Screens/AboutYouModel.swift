@@ -1,4 +1,5 @@
 import Observation
+import enum Wire.Limits
 
 /// The screen with the name, the age confirmation and the rules. It is shown once, and can be opened again later.
 @MainActor @Observable public final class AboutYouModel: Screen {
@@ -45,7 +46,7 @@ import Observation
     public func submit() {
         guard canContinue else { return }
         var answers = Answers()
-        (answers.name, answers.agreed) = (String(name.prefix(40)), true)
+        (answers.name, answers.agreed) = (String(name.prefix(Limits.personName)), true)
         nameTrouble = nil
         done(answers)
     }

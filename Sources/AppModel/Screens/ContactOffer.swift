@@ -20,16 +20,3 @@ public enum ContactOffer: Equatable, Sendable {
         }
     }
 }
-
-/// A change of the request to keep in touch with the other person of a call.
-public enum KeepEvent: Equatable, Sendable {
-    case asked(call: String)
-    case agreed(call: String)
-    case failed(call: String, CallTrouble)
-
-    var call: String {
-        switch self {
-        case .asked(let call), .agreed(let call), .failed(let call, _): call
-        }
-    }
-}

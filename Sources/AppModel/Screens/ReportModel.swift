@@ -1,3 +1,4 @@
+import Confab
 import Observation
 
 /// The reason of a report. The raw values are those of the protocol.
@@ -59,7 +60,7 @@ public enum ReportReason: String, CaseIterable, Identifiable, Sendable {
         send(reason, alsoBlocks)
     }
 
-    func finished(_ trouble: CallTrouble?) {
+    func finished(_ trouble: ConfabError?) {
         guard status == .sending else { return }
         status = trouble.map { .failed($0.message) } ?? .sent
     }

@@ -1,6 +1,7 @@
 import Confab
 import Foundation
 import Observation
+import enum Wire.Limits
 
 /// The room screen: before joining, inside, and afterwards.
 @MainActor @Observable public final class RoomModel: Screen {
@@ -22,13 +23,10 @@ import Observation
         case otherRoom
         /// The user left the room for a call or a chat. Only one conversation can be open at a time.
         case leftForOther
-        case failed(CallTrouble)
+        case failed(ConfabError)
     }
 
     static let maxChat = 200
-    /// The maximum size of a message in bytes (`protocol/rooms.md`).
-    static let maxMessage = 4096
-    nonisolated static let maxName = 64
     public var roomName = ""
     public var yourName = ""
     public var password = ""
@@ -43,7 +41,7 @@ import Observation
     var measured: [String: Double] = [:]
     /// The current touch on the self-view.
     public internal(set) var drag: OwnPictureGesture?
-    public private(set) var waitingPeople: [WaitingPerson] = []
+    public private(set) var waitingPeople: [RoomKnock] = []
     /// This user's role, which determines the allowed actions.
     public internal(set) var role = RoomMember.Role.guest
     /// The confirmation shown before an action that cannot be undone.
@@ -64,7 +62,7 @@ import Observation
     public private(set) var hasHandUp = false
     public private(set) var isSharingScreen = false
     /// The last error, shown for a while or until the user reacts to it.
-    public private(set) var trouble: CallTrouble?
+    public private(set) var trouble: ConfabError?
     public internal(set) var tiles = TileStates()
     public internal(set) var page = 0
     public internal(set) var corner = Corner.bottomRight
@@ -174,7 +172,7 @@ import Observation
 
     public func send() {
         guard canSend else { return }
-        let text = draft.trimmingCharacters(in: .whitespacesAndNewlines).prefix(bytes: Self.maxMessage)
+        let text = draft.trimmingCharacters(in: .whitespacesAndNewlines).prefix(bytes: Limits.roomText)
         draft = ""
         say(ChatEntry(id: nextLine, isOwn: true, text: text))
         nextLine += 1
@@ -192,12 +190,12 @@ import Observation
     }
 
     /// Downloads a file of the chat, so that it can be shared or saved.
-    public func download(_ id: String) {
-        guard isInRoom, let index = chat.firstIndex(where: { $0.file?.id == id && $0.file?.canDownload == true }) else {
-            return
-        }
+    public func download(_ id: RoomFileID) {
+        guard isInRoom, let index = chat.firstIndex(where: { $0.file?.id == id && $0.file?.canDownload == true }),
+            let file = chat[index].file?.file
+        else { return }
         chat[index].file?.state = .downloading(percent: 0)
-        request(.download(id))
+        request(.download(file))
     }
 
     /// Fills in the name, unless the user has typed another one.
@@ -217,16 +215,17 @@ import Observation
             guard isJoining else { return }
             change(to: .inRoom)
             if !permissions.mayTalk { tell(.microphoneNeeded) }
-        case .refused(let refusal): if isJoining { refused(refusal) }
+        case .refused(let error): if isJoining { refused(error) }
         case .connecting(let name): if isInRoom { connectingTo = name }
         case .members(let all): if showsRoom { replace(all) }
         case .waitingPeople(let all): if showsRoom { replace(waiting: all) }
         case .role(let role): if showsRoom { changeRole(to: role) }
         case .speaker(let id): if showsRoom { (speaker, lastSpeaker) = (id, id ?? lastSpeaker) }
         case .firstFrame(let id): tiles.firstFrame(of: id)
-        case .message(let sender, let text, let isOwn, let file, let isNew):
+        case .said(let message, let isOwn, let isNew):
             guard isInRoom else { return }
-            received(ChatEntry(id: nextLine, isOwn: isOwn, text: text, name: sender, file: file), isNew)
+            let file = message.file.map { ChatFile($0) }
+            received(ChatEntry(id: nextLine, isOwn: isOwn, text: message.text, name: message.name, file: file), isNew)
         case .file(let id, let state): fileChanged(id, state)
         case .fileRemoved(let id): chat.removeAll { $0.file?.id == id }
         case .sent(let id, let isSent): sent(id, isSent)
@@ -244,26 +243,35 @@ import Observation
             request(.camera(false))
             tell(trouble)
         case .trouble(let trouble): if showsRoom { tell(trouble) }
-        case .removed: if status != .ready { reset(to: .removed) }
-        case .otherRoom:
-            // The user accepted visible addresses, and gave a password, only for the earlier room.
-            (acceptedRoom, password) = (nil, "")
-            if status != .ready { reset(to: .otherRoom) }
-        // Errors no longer matter once the user has left.
-        case .failed(let trouble): if status != .ready { reset(to: .failed(trouble)) }
+        case .ended(let ending, let error):
+            // What this person accepted and knew concerned the earlier room.
+            if ending == .otherRoom { (acceptedRoom, password) = (nil, "") }
+            // Errors no longer matter once the user has left.
+            if status != .ready { ended(ending, error) }
         }
     }
 
-    private func refused(_ refusal: RoomRefusal) {
-        switch refusal {
-        case .full: reset(to: .full)
-        case .noPassword: reset(to: .noPassword(joinedRoom))
-        case .addressesAreSeen: reset(to: .addressesAreSeen(joinedRoom))
-        case .password(let trouble):
-            needsPassword = true
-            reset(to: .failed(trouble))
-        case .other(let trouble): reset(to: .failed(trouble))
+    private func ended(_ ending: RoomEnding, _ error: ConfabError?) {
+        switch ending {
+        case .left: break
+        case .removed, .banned: reset(to: .removed)
+        case .otherRoom: reset(to: .otherRoom)
+        default:
+            let code = ConfabError.Code(rawValue: ending.rawValue)
+            reset(to: .failed(error ?? ConfabError(code, "You are no longer in this room. Join again to return.")))
         }
+    }
+
+    private func refused(_ error: ConfabError) {
+        if error.code == .roomPassword { needsPassword = true }
+        let status: Status =
+            switch error.code {
+            case .roomFull: .full
+            case .roomNoPassword: .noPassword(joinedRoom)
+            case .roomMesh: .addressesAreSeen(joinedRoom)
+            default: .failed(error)
+            }
+        reset(to: status)
     }
 
     /// Handles events of the camera and the screen. Others see that the camera is off, instead of a frozen image.
@@ -305,7 +313,7 @@ import Observation
         announce(noticeText)
     }
 
-    private func tell(_ trouble: CallTrouble) {
+    private func tell(_ trouble: ConfabError) {
         self.trouble = trouble
         announce(trouble.message)
         cancelTrouble?()
@@ -332,7 +340,7 @@ import Observation
         reactions.removeAll { reaction in reaction.member.map { id in !all.contains { $0.id == id } } ?? false }
     }
 
-    private func replace(waiting all: [WaitingPerson]) {
+    private func replace(waiting all: [RoomKnock]) {
         let new = all.first { person in !waitingPeople.contains { $0.id == person.id } }
         waitingPeople = all
         if let new { announce(Self.text(of: new)) }
@@ -344,7 +352,7 @@ import Observation
         if isNew, !line.isOwn { announce(line.arrivedText) }
     }
 
-    private func fileChanged(_ id: String, _ state: ChatFile.State) {
+    private func fileChanged(_ id: RoomFileID, _ state: ChatFile.State) {
         guard let index = chat.firstIndex(where: { $0.file?.id == id }), let file = chat[index].file,
             // A progress report may arrive after the download has ended.
             case .downloading = file.state

@@ -25,6 +25,15 @@ public enum ScreenLine: Equatable, Sendable {
     }
 }
 
+/// A person, a call or a device in a list, as text.
+public struct ListRow<ID: Hashable & Sendable>: Equatable, Identifiable, Sendable {
+    public var id: ID
+    public var title: String
+    public var detail: String
+    public var isMissed = false
+    public var accessibilityText: String { detail.isEmpty ? title : "\(title), \(detail)" }
+}
+
 /// A screen that can be rendered as text.
 @MainActor public protocol Screen: AnyObject {
     var lines: [ScreenLine] { get }

@@ -1,3 +1,5 @@
+import Confab
+
 /// The renderer of videos.
 public enum RendererChoice: String, Codable, CaseIterable, Sendable {
     case sampleBuffer, metal
@@ -65,6 +67,6 @@ extension PictureSize {
     public var text: String { "\(width) × \(height)" }
 }
 
-extension LengthUnit {
+extension Nearby.Unit {
     public var text: String { self == .miles ? "miles" : "kilometers" }
 }

@@ -94,7 +94,7 @@ extension CallsMachine {
             (call.person, call.isVideo, call.receivesVideo) =
                 (Person(accepted.person), accepted.video, accepted.withVideo)
             if call.state != .active { call.state = .joining }
-            (call.isWaiting, call.ringDeadline, call.endDeadline, call.lateOutcome) = (false, nil, nil, .failed)
+            (call.isWaiting, call.isRejoining, call.ringDeadline, call.endDeadline) = (false, false, nil, nil)
             call.acceptedAt = call.acceptedAt ?? now
         }
         return effects + endOthers(id, now) + join(id, accepted.admission)

@@ -76,6 +76,10 @@ struct CallsMachine: FeatureMachine, Equatable {
     private var generation = 0
 
     func call(_ id: CallID) -> Call? { calls.first { $0.id == id } }
+    /// The call that this person placed. If the two people called each other, it may already continue as the other one.
+    func started(_ id: CallID, with person: PersonID) -> Call? {
+        call(id) ?? calls.first { $0.isOutgoing && $0.person.id == person }
+    }
     func isOver(_ id: CallID) -> Bool { over.contains(id) }
 
     // MARK: Commands
@@ -126,7 +130,12 @@ struct CallsMachine: FeatureMachine, Equatable {
 
     /// Ends a call on this device immediately, whatever the server answers.
     private mutating func finish(_ id: CallID, _ caller: FeatureCaller, _ now: Timestamp) -> [Effect] {
-        guard let call = call(id) else { return [.finish(caller, isOver(id) ? .success(nil) : .failure(.noSuchCall))] }
+        guard let call = call(id) else {
+            if isOver(id) { return [.finish(caller, .success(nil))] }
+            // A call that is known only from a push may still ring.
+            remember(id)
+            return [.finish(caller, .failure(.noSuchCall))]
+        }
         let reference = CallVerb.CallReference(call: id)
         let (request, outcome): (CallVerb, CallOutcome) =
             switch call.state {
@@ -175,6 +184,7 @@ struct CallsMachine: FeatureMachine, Equatable {
             return left
                 + change(call.id) { call in
                     (call.session, call.isPartnerConnected, call.endDeadline) = (nil, false, nil)
+                    call.isRejoining = true
                 }
         }
     }
@@ -343,7 +353,8 @@ extension Call {
             (one[keyPath: path], two[keyPath: path]) = (nil, nil)
         }
         (one.session, two.session, one.toldVideo, two.toldVideo) = (nil, nil, nil, nil)
-        (one.lateOutcome, two.lateOutcome) = (.failed, .failed)
+        // Reported with the other person's connection.
+        (one.isRejoining, two.isRejoining) = (false, false)
         return one == two
     }
 }

@@ -116,7 +116,7 @@ struct ChatView: View {
     var canWrite = true
     let canSend: Bool
     let sendAgain: @MainActor (Int) -> Void
-    var download: @MainActor (String) -> Void = { _ in }
+    var download: @MainActor (RoomFileID) -> Void = { _ in }
     let send: @MainActor () -> Void
 
     var body: some View {

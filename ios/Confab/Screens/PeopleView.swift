@@ -1,4 +1,5 @@
 import AppModel
+import Confab
 import Foundation
 import SwiftUI
 import UIKit
@@ -67,9 +68,8 @@ private struct ContactsSection: View {
     }
 }
 
-/// A contact, or a past call with a person.
-private struct PersonRow: View {
-    let row: PeopleModel.Row
+private struct PersonRow<ID: Hashable & Sendable>: View {
+    let row: ListRow<ID>
 
     var body: some View {
         VStack(alignment: .leading) {

@@ -1,4 +1,5 @@
 import AppModel
+import Confab
 import ConfabUI
 import Foundation
 import SwiftUI
@@ -110,7 +111,7 @@ private struct RoomStage: View {
 /// A person waiting to be admitted.
 private struct WaitingRow: View {
     let model: RoomModel
-    let person: WaitingPerson
+    let person: RoomKnock
 
     var body: some View {
         ViewThatFits {

@@ -1,4 +1,5 @@
 import AppModel
+import Confab
 import Foundation
 import SwiftUI
 
@@ -54,7 +55,7 @@ private struct MediaSettings: View {
                 ForEach(ProtocolChoice.allCases, id: \.self) { Text($0.text).tag($0) }
             }
             Picker("Distance unit", selection: $model.settings.unit) {
-                ForEach(LengthUnit.allCases, id: \.self) { Text($0.text).tag($0) }
+                ForEach(Nearby.Unit.allCases, id: \.self) { Text($0.text).tag($0) }
             }
         } header: {
             Text("Calls and rooms")
