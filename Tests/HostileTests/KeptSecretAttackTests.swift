@@ -7,7 +7,7 @@ extension Hostile {
     /// Secrets of banned people, and secrets that are almost valid.
     @Suite("Case 9: altered secrets") struct KeptSecretAttacks {
         private static let settings = [
-            "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_STORAGE_POLL_INTERVAL": "20ms",
+            "CONFAB_LIMITS_HANDSHAKE_BURST": "100000", "CONFAB_STORAGE_POLL_INTERVAL": "20ms",
         ]
 
         @Test("a banned person is refused with 4403, with any of their tokens")

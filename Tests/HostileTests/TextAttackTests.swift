@@ -7,7 +7,7 @@ import Wire
 extension Hostile {
     /// Attacks with text that a report stores for the operator.
     @Suite("Case 12: reports") struct TextAttacks {
-        private static let settings = ["CONFAB_LIMITS_HELLO_BURST": "100000"]
+        private static let settings = ["CONFAB_LIMITS_HANDSHAKE_BURST": "100000"]
 
         @Test("a report's text cannot control the operator's terminal or forge a row of the list")
         func reports() async throws {
