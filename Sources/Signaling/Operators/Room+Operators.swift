@@ -20,7 +20,7 @@ extension Room {
             return .closed
         case .check(let application):
             try permit(application, &context)
-            _ = try takePlace(for: application.applicant, isAdmitted: false, context.rules)
+            _ = try takePlace(for: application.applicant, isAdmitted: false, isReturning: false, context.rules)
             return .admissible
         // The registry has created the room, and handles `list`.
         case .create, .describe, .list: break

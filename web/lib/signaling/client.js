@@ -9,7 +9,7 @@ import { IceServers } from '../media/ice.js';
 import { SFUConnections } from '../media/media-link.js';
 import { Backoff, longestMs } from './backoff.js';
 import { finalCodes, malformed, pauseAfter } from './close-codes.js';
-import { Farewell } from './farewell.js';
+import { PendingLeave } from './pending-leave.js';
 import { Link } from './link.js';
 import { awaitsAcknowledgement, decode, protocolVersion } from './messages.js';
 import { watchPage } from './page-life.js';
@@ -183,7 +183,7 @@ export class Client extends Emitter {
     const [hello, now] = [this.#hello(), this.#clock.now()];
     this.#socket?.send({ type: 'bye' });
     this.#finish(1000, null);
-    if (isAway) new Farewell({ ...this.#way(), random: this.#options.random, hello, waitMs: this.#retryAt - now, ms: this.#keptUntil - now });
+    if (isAway) new PendingLeave({ ...this.#way(), random: this.#options.random, hello, waitMs: this.#retryAt - now, ms: this.#keptUntil - now });
   }
 
   // ---- Opening and closing
