@@ -14,6 +14,7 @@ extension Nearby.Unit: Codable {
     public func text(_ edge: Int) -> String { self == .miles ? counted(edge, "mile", "miles") : "\(edge) km" }
 }
 
+/// What the screen of people nearby asks the server to do.
 public enum NearbyRequest: Equatable, Sendable {
     case appear(visible: Bool, doNotDisturb: Bool)
     case move(DevicePosition)

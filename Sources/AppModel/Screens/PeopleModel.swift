@@ -2,6 +2,7 @@ import Confab
 import Foundation
 import Observation
 
+/// What the screens of contacts and past calls ask the server to do.
 public enum PeopleRequest: Equatable, Sendable {
     case contacts
     case log(before: String?)

@@ -44,6 +44,7 @@ public enum RoomRequest: Equatable, Sendable {
     case closePreview
 }
 
+/// What happened in the room, as the room's screen needs it.
 public enum RoomEvent: Sendable {
     case waitingForHost
     case joined

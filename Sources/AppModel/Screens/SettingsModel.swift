@@ -17,6 +17,7 @@ public struct DeviceSettings: Codable, Equatable, Sendable {
     public init() {}
 }
 
+/// What the settings screen asks the app and the server to do.
 public enum SettingsRequest: Equatable, Sendable {
     case changed(DeviceSettings)
     case changeServer, editAboutYou

@@ -22,6 +22,7 @@ struct EndpointLayers: Sendable {
     ///
     /// Allowing other origins is safe: requests carry no ambient authority such as cookies, only a secret or a token.
     struct Sharing: Sendable {
+        /// Which origins may read the responses, and whether with credentials.
         enum Readers: Sendable { case all, named, namedWithCredentials }
 
         var readers = Readers.all
