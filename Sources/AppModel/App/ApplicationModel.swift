@@ -207,7 +207,7 @@ import Observation
     }
 
     private func perform(_ request: CallRequest) {
-        // A push may arrive after the app goes offline in the background.
+        // A push may arrive after the app went offline in the background, so connect again.
         if request == .openSocket, line == .idle { return enter() }
         server.perform(.call(request))
     }
@@ -353,7 +353,7 @@ import Observation
             contact.id.flatMap { PersonID(text: $0) }.map { ($0, contact.name) }
         }
         guard let (id, name) = known.first else {
-            // The app's call history may show who it was.
+            // There is no one to call, so open the app's call history, which may show who it was.
             (tab, people.page) = (.people, .log)
             return
         }

@@ -47,7 +47,7 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     public private(set) var isSharingScreen = false
     public private(set) var camera = CameraState()
-    /// The state of keeping in touch for each of the last calls.
+    /// The offer to keep in touch of each of the last calls, the newest last.
     private var keepings: [(call: CallID, keeping: ContactOffer)] = []
     static let maxKeepings = 4
     private let platform: Platform
@@ -64,7 +64,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     private var announcedIncoming: SystemCallID?
 
     /// - Parameters:
-    ///   - isTalking: whether a chat or a room is under way.
+    ///   - isTalking: returns whether the user is in a chat or a room, where calls ring quietly.
     ///   - perform: performs requests to the SDK and the media. The system's effects are performed by `platform`.
     init(
         platform: Platform, isTalking: @escaping @MainActor () -> Bool = { false },
@@ -246,7 +246,7 @@ public enum CallMediaRequest: Equatable, Sendable {
         defer { handle(.app(.shown(ending.id))) }
         // Do not cover a call that continues. The call history contains the ended one.
         guard coordinator.current == nil else { return }
-        // A call that this user ended was removed before the server confirms its end.
+        // If this user ended the call, it was removed before the server confirmed its end, so it may be `former`.
         let call = [before, former].compactMap(\.self).first { $0.callID == ending.id }
         over = Over(ending: ending, video: call?.video ?? true, duration: lastDuration(call))
         showForAWhile()
@@ -273,7 +273,7 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     // MARK: User actions
 
-    /// Calls a person. Requires the microphone; without the camera, it is a voice call.
+    /// Calls a person. Requires permission to use the microphone. Without the camera, places a voice call.
     public func call(_ person: Person, video: Bool) {
         platform.permissions.settle(video ? [.microphone, .camera] : [.microphone]) { [weak self] in
             guard let self else { return }
@@ -334,7 +334,7 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     // MARK: Display state
 
-    /// The call that connects, or connected, the two people, and the other person.
+    /// The current or last call in which this user talked with another person, and that person; nil if there is none.
     private var metIn: (call: CallID, person: Person)? {
         if let call = coordinator.current {
             guard !call.isRejoining, call.phase == .active || call.phase == .held, let id = call.callID else {

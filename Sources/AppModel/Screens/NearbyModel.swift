@@ -154,7 +154,7 @@ public enum NearbyRequest: Equatable, Sendable {
     }
 
     private func changedUnit() {
-        // Keep the same step in the other unit.
+        // Choose the radius at the same position in the new unit's list.
         let old = unit == .miles ? Nearby.Unit.kilometers : .miles
         let index = old.edges.firstIndex(of: radius) ?? unit.edges.count - 1
         people = []

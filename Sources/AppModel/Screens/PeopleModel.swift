@@ -32,7 +32,7 @@ public enum PeopleEvent: Sendable {
     /// The state of the search for a person.
     public enum Search: Equatable, Sendable { case none, searching, nobody, bad }
 
-    /// The maximum that the server stores.
+    /// The maximum numbers of contacts and of past calls shown. The server stores no more contacts.
     static let maxContacts = 500
     static let maxLogged = 500
     public var page = Page.contacts { didSet { if page == .log { seeMissed() } } }
@@ -173,7 +173,7 @@ public enum PeopleEvent: Sendable {
         if question == .removeContact(id) { question = nil }
     }
 
-    /// Updates the people in a call, from the current page of the nearby list.
+    /// Updates which people are in a call, as the current page of the nearby list shows it.
     func nearby(_ people: [Nearby.Neighbor]) { busyPeople = Set(people.filter(\.isBusy).map(\.id)) }
 
     // MARK: Texts

@@ -51,7 +51,7 @@ public enum RoomEvent: Sendable {
     /// The connection was lost, or restored.
     case reconnecting(Bool)
     case refused(ConfabError)
-    /// Media of a member is being connected; nil once all have arrived.
+    /// The name of a member whose media is being connected; nil once the media of all members has arrived.
     case connecting(name: String?)
     case members([RoomPerson])
     /// The people waiting in the lobby, if this user may admit them.

@@ -244,7 +244,7 @@ import enum Wire.Limits
             tell(trouble)
         case .trouble(let trouble): if showsRoom { tell(trouble) }
         case .ended(let ending, let error):
-            // What this person accepted and knew concerned the earlier room.
+            // The user accepted visible addresses, and gave a password, only for the earlier room.
             if ending == .otherRoom { (acceptedRoom, password) = (nil, "") }
             // Errors no longer matter once the user has left.
             if status != .ready { ended(ending, error) }

@@ -36,7 +36,7 @@ import enum Wire.Limits
     public private(set) var lastEnding: MatchEnding?
     /// Whether the chat or the search ended because the user left the app.
     var hasLeftApp = false
-    /// The current chat, or the last one since the search began.
+    /// The id of the current chat, or of the last one since the search began.
     private var match: MatchID?
     /// Whether the partner's audio or video has arrived.
     private var hasArrived = false
@@ -320,7 +320,7 @@ import enum Wire.Limits
         switch event {
         case .waiting(let pause): wait(pause)
         case .matched(let match):
-            // A match may arrive after Stop, and then ends at once.
+            // A match may arrive after Stop. It ends immediately, so ignore it.
             guard !isIdle else { return }
             (self.match, hadPartner) = (match.id, true)
             (partnerName, sharedInterests, hasChat) = (match.partnerName, match.sharedInterests, match.hasTextChat)
@@ -328,7 +328,7 @@ import enum Wire.Limits
             change(to: .matched)
         case .video(let source): if isInChat { partner = source }
         case .audioOnly:
-            // Otherwise, the last frame would stay.
+            // Remove the source. Otherwise, the last frame would stay on the screen.
             partner = nil
             arrived()
         case .noStream: if status == .matched { change(to: .noStream) }

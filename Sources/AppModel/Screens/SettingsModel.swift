@@ -11,7 +11,7 @@ public struct DeviceSettings: Codable, Equatable, Sendable {
     public var transport = ProtocolChoice.any
     public var size = PictureSize.usual
     public var unit = Nearby.Unit.kilometers
-    /// Whether calls ring while the app is closed, where that is possible.
+    /// Whether calls ring while the app is closed, if the device and the server support that.
     public var isNotified = true
 
     public init() {}

@@ -4,7 +4,7 @@ import Wire
 /// One WebSocket of a client of the hub, which speaks the native protocol or PerchRTC's.
 protocol ClientSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     var gateway: Gateway { get }
-    /// Nil after the connection is closed.
+    /// The WebSocket that carries the messages; nil after it is closed.
     var webSocket: WebSocketHandler? { get set }
     /// The socket's ID in the hub, if the client was admitted.
     var socketID: SocketID? { get }

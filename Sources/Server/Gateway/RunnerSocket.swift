@@ -22,7 +22,7 @@ protocol RunnerSocket: AnyObject {
 extension RunnerSocket {
     func reply(_ reply: ResourceReply) {}
     func answer(_ reply: OperatorReply) {}
-    // WHIP and WHEP resources have no queue.
+    // Sockets without a send queue, such as WHIP and WHEP resources, need neither function.
     func drop() {}
     func queueChanged() {}
 }

@@ -328,9 +328,9 @@ extension Call.Side {
 }
 
 extension StoredCall {
-    /// Returns the call with `ringsUntil` and `acceptedAt` by the clock of the timers. Storage has them by the wall
-    /// clock, which may be wrong when the server starts. The result is limited, so that a call never rings longer than
-    /// a new one and was never accepted in the future.
+    /// Returns the call with `ringsUntil` and `acceptedAt` converted to the clock of the timers. Stored times are
+    /// those of the wall clock, which may be wrong when the server starts. The results are limited: the call never
+    /// rings longer than a new call, and its `acceptedAt` is never in the future.
     func restored(at moment: Moment, rules: Rules) -> StoredCall {
         var call = self
         call.ringsUntil = min(moment.time(atWall: ringsUntil), moment.now + rules.ringTimeout)

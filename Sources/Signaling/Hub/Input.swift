@@ -120,7 +120,7 @@ extension Hub {
             context.tell(.person(question.identity, .presence(.pushChanged(isReachable: isReachable))))
             context.ok(request)
         case (_, .refused(let error)): context.fail(error, request)
-        // The type of the shell's answer does not fit the question.
+        // The shell's answer has a type that does not fit the question.
         default: context.fail(.internalError, request)
         }
     }

@@ -120,7 +120,7 @@ extension Change {
 ///
 /// The numbers are estimates for rows with their indexes. They only need to be correct within a factor of about two.
 public enum StoredSize {
-    /// A row of fixed-size columns, such as identities and times.
+    /// The size in bytes of a row of fixed-size columns, such as identities and times.
     public static let row = 128
 
     /// The size of a push endpoint.

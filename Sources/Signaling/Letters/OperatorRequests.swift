@@ -10,7 +10,7 @@ public struct OperatorRequest: Equatable, Sendable {
         case close(RoomName)
         /// Creates a token for joining.
         case token(RoomName, RoomTokenRequest)
-        /// A person sends or downloads a file of the room. Authorized by the secret in the request, not by the API
+        /// A person sends or downloads a file of the room. The secret in the action authorizes this, not the API
         /// secret.
         case file(RoomName, RoomFileID, RoomFileAction)
         /// Lists the rooms after this position; nil for the first page.
@@ -65,7 +65,8 @@ public struct RoomCursor: Hashable, Comparable, Sendable {
 public enum RoomFileAction: Equatable, Sendable {
     /// Begins the upload with this secret.
     case begin(RoomFileKey)
-    /// Checks whether the upload is still wanted. A deletion had no effect if the shell had not created the file yet.
+    /// Checks whether the upload is still wanted. The shell does this after it created the file, because an earlier
+    /// deletion had no effect on the file.
     case check(RoomFileKey)
     /// Ends the upload: all bytes are stored, or the upload failed.
     case end(RoomFileKey, isComplete: Bool)

@@ -97,7 +97,7 @@ public struct SessionModeration: Hashable, Sendable {
     public init(session: SessionID) { self.session = session }
 }
 
-/// An entry of the audit log. It records an action of an operator or a moderator.
+/// An entry of the audit log: the record of an action by an operator or a moderator.
 public struct AuditEntry: Hashable, Sendable {
     public var at: Timestamp
     /// Who acted: `operator` for commands, otherwise the moderator's identity.

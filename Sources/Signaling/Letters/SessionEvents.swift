@@ -21,11 +21,11 @@ public enum SessionEvent: Equatable, Sendable {
     case homeOpened(MatchID)
     /// The legacy client has disconnected, so its token becomes invalid.
     case homeClosed(MatchID)
-    /// From storage, after a restart.
+    /// Restores revoked tokens and a mute from storage, after a restart.
     case moderated(SessionModeration)
     /// A member reports the partner. The report is stored with the last lines of the text chat.
     case report(Report, by: ConnectionID, re: UInt64)
-    /// From the room that this session belongs to.
+    /// An event from the room that this session belongs to.
     case room(RoomSessionEvent)
     // From the media plane.
     case subscriptionChanged(SessionNotice.SubscriptionChanged, ConnectionID)

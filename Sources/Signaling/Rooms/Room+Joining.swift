@@ -50,7 +50,7 @@ extension Room {
         try permitReturn(application.join)
         guard !isBanned(applicant) else { throw .roomBanned }
         guard applicant.abilities.contains(.routing) || options.media == .mesh else { throw .roomRouted }
-        // The settings may have changed with a restart.
+        // Check this even for an existing room: the server's settings may have changed with a restart.
         guard context.rules.routesMedia || options.media == .mesh else { throw .roomWithoutMedia }
         if let grant = applicant.grant { try check(grant, of: applicant) }
         let isReturning = application.join.room != nil
@@ -64,7 +64,7 @@ extension Room {
         guard applicant.abilities.contains(.prompts) else {
             return try permitWithoutPrompts(applicant.identity, now: context.now)
         }
-        // Members who return may still have a password that a host has since removed.
+        // Do not check this for people who return: they may still have a password that a host has since removed.
         guard isReturning || settings.password != nil || !application.join.expectsPassword else {
             throw .roomNoPassword
         }

@@ -66,7 +66,8 @@ extension Room {
         let former = settings
         let before = former.options
         try settings.apply(changes, password: context.password(in: changes), lasts: lasts)
-        // The password may have changed even if the room already had one.
+        // Compare the settings and not only the options: the password may have changed even if the room already had
+        // one.
         guard settings != former else { return }
         if lasts { optionsChanged(from: before, &context) }
         guard options != before else { return }

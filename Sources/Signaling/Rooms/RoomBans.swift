@@ -2,7 +2,8 @@ import Wire
 
 /// The people and tokens that a room no longer admits.
 struct RoomBans: Equatable, Sendable {
-    /// Beyond `Rules.roomBans` entries of each kind, the oldest are dropped.
+    /// Banned people and revoked tokens, oldest first: at most `Rules.roomBans` of each. Beyond that, the oldest are
+    /// dropped.
     struct Entries: Equatable, Sendable {
         fileprivate(set) var people: [IdentityID] = []
         fileprivate(set) var tokens: [[UInt8]] = []

@@ -142,11 +142,11 @@ struct RoomFiles: Equatable, Sendable {
         context.fileSpace.release(entry.claim, isFinished: entry.state == .stored)
         switch entry.state {
         case .promised: context.freeDisk.withdraw(entry.claim.space)
-        // The disk may not have freed the space yet.
+        // Count the bytes as settled, because the disk may not have freed them yet.
         case .receiving: context.freeDisk.finish(entry.claim.space)
         case .stored: break
         }
-        // Delete the file even if it is only promised: the upload may be about to start.
+        // Delete the file even if its upload has not begun: the upload may be about to create the file.
         context.deleteFile(entry.id)
     }
 }

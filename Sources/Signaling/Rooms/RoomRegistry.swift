@@ -91,8 +91,8 @@ struct RoomRegistry: Machine {
         let names = Dictionary(uniqueKeysWithValues: affected.map { ($0.value.cursor.id, $0.key) })
         for id in ids.sorted() {
             let kept = stored.first { $0.id == id }
-            // A room that could not be deleted is no longer in memory. Its name is then free or belongs to another
-            // room.
+            // If a room's deletion could not be stored, the room is no longer in memory. The registry then restores
+            // it, unless another room has its name.
             if let name = names[id] {
                 context.tell(.room(name, .notStored(kept)))
             } else if let kept {

@@ -22,7 +22,10 @@ export const restartAgainMs = 10_000;
 export const firstOfferMs = 3000;
 /** Both ends notice the same failure. The polite end waits longer by this factor, so that usually only one end restarts. */
 const politeFactor = 2;
-/** How long media may take to connect after the descriptions were exchanged. Without candidates, ICE never fails. */
+/**
+ * How long media may take to connect after the descriptions were exchanged. Without candidates, ICE never reports a
+ * failure.
+ */
 export const connectMs = 15_000;
 
 /** @typedef {import('./negotiation.js').Label} Label */

@@ -4,7 +4,7 @@ import Wire
 /// An HTTP request that waits for the hub's answer. The runner treats it as a socket that receives one answer. Used
 /// only on the runner's event loop.
 private final class PendingResponse: RunnerSocket {
-    /// Nil: such a request takes no place of an address, because its connection already has one.
+    /// Nil: the request is not counted against its address, because its connection is already counted.
     var slot: AddressBudgets.Slot? { nil }
     var socket: SocketID?
     private weak var runner: HubRunner?
@@ -14,7 +14,8 @@ private final class PendingResponse: RunnerSocket {
         (self.runner, self.promise) = (runner, promise)
     }
 
-    // The runner releases all sockets when the server stops. The HTTP request must not keep waiting then.
+    // The runner releases all sockets when the server stops. Answer the HTTP request then, so that it does not keep
+    // waiting.
     deinit { continuation?.resume(returning: .refused(Gateway.AdmissionPoint.operation.draining)) }
 
     func answer(_ reply: OperatorReply) {

@@ -58,10 +58,11 @@ struct RoomFilesEndpoint {
     }
 
     func put(_ body: RequestBody, length: Int?) async throws(WireError) -> GateResponse {
-        // Check this before the upload begins, so that a refused upload can be retried.
+        // Take a place for the transfer before the upload begins, so that a refused upload can be retried.
         let transfer = try beginTransfer(of: min(max(0, length ?? .max), gateway.configuration.rules.roomFileSize))
         defer { withExtendedLifetime(transfer) {} }
-        // The rules must use the current free space, not the space at the time of the promise.
+        // Measure the disk, because the rules must use the current free space, not the space when the upload was
+        // permitted.
         _ = try? await gateway.diskMeter?.measure(for: gateway).get()
         let file = try await ask(.begin(key))
         do throws(WireError) {
@@ -70,14 +71,14 @@ struct RoomFilesEndpoint {
             try await store.receive(body, as: id, size: file.size) { _ = try await ask(.check(key)) }
         } catch {
             _ = try? await gateway.runner.ask(.file(name, id, .end(key, isComplete: false)))
-            // The room deletes its files, but it may have done so before this file was created.
+            // Delete the file here: if the room ended, it deleted its files, perhaps before this one was created.
             store.delete(id)
             throw error
         }
         do throws(WireError) {
             _ = try await ask(.end(key, isComplete: true))
         } catch {
-            // Delete it here for the same reason.
+            // Delete the file here for the same reason as above.
             store.delete(id)
             throw error
         }
