@@ -139,7 +139,7 @@ extension RoomModel {
                 member.isPaused ? "Video paused: the network is slow" : nil,
             ]
             return ListRow(
-                id: member.id, title: member.isScreen ? "Screen of \(member.name)" : member.name,
+                id: member.id, title: member.isScreen ? "\(member.name)’s screen" : member.name,
                 detail: marks.compactMap(\.self).joined(separator: " · "))
         }
     }

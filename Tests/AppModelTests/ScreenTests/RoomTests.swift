@@ -77,7 +77,7 @@ import Testing
         model.password = "secret"
         model.join()
         model.handle(.refused(ConfabError(.roomNoPassword, "None.")))
-        #expect(model.joinText == "Join without password" && model.offersCancel)
+        #expect(model.joinText == "Join without a password" && model.offersCancel)
         #expect(model.statusText.hasPrefix("This room has no password"))
         model.roomName = "garden"
         #expect(model.joinText == "Join")
