@@ -163,9 +163,9 @@ let package = Package(
         .executableTarget(name: "EmbedTool", swiftSettings: settings),
         .plugin(name: "EmbedWeb", capability: .buildTool(), dependencies: ["EmbedTool"]),
         // The screens and calls of the iOS app without SwiftUI and CallKit, so that they can be tested on Linux.
-        .target(name: "AppModel", dependencies: ["Confab"], swiftSettings: settings),
+        .target(name: "AppModel", dependencies: ["Confab", "Wire"], swiftSettings: settings),
         .testTarget(
-            name: "AppModelTests", dependencies: ["AppModel", "Confab", "TestSupport"], exclude: ["Screens"],
+            name: "AppModelTests", dependencies: ["AppModel", "Confab", "TestSupport", "Wire"], exclude: ["Screens"],
             swiftSettings: settings
         ),
         // The model of the app with a simulated device, which the browser tests start and call.
@@ -248,7 +248,9 @@ let package = Package(
         // Attacks on the executable through raw sockets, without the server's own code, which might share its bugs.
         .testTarget(
             name: "HostileTests",
-            dependencies: ["RTC", "Signaling", "Wire", .product(name: "Crypto", package: "swift-crypto")],
+            dependencies: [
+                "RTC", "Signaling", "TestSupport", "Wire", .product(name: "Crypto", package: "swift-crypto"),
+            ],
             swiftSettings: settings
         ),
     ]

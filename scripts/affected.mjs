@@ -254,7 +254,7 @@ function browserReached(checkout, test, reached) {
 function pagesIn(checkout, pieces) {
   const addresses = pieces.flatMap((piece) => [...piece.matchAll(/\.goto\(([^;]*)/g)]).map(([, argument]) => {
     const [given] = /\/[\w./-]*/.exec(argument.replace(/\$\{[^}]*\}/g, '')) ?? [];
-    // Only the server's origin, with at most a query after it.
+    // An address without a path is that of the front page. Anything else is only known when the test runs.
     return given ?? (/`|\burl\b/.test(argument) ? '/' : 'anywhere');
   });
   return [...new Set(addresses)].flatMap((address) => {

@@ -62,7 +62,7 @@ function words(text) {
   return text.replace(/([a-z0-9])([A-Z])/g, '$1 $2').toLowerCase().match(/[a-z0-9]+/g) ?? [];
 }
 
-/** True if the comment has no word that the name does not have. */
+/** Returns true if the comment has no word that the name does not have. */
 export function repeatsName(comment, name) {
   const known = new Set(words(name).flatMap((word) => [word, `${word}s`, word.replace(/s$/, '')]));
   const added = words(comment).filter((word) => !fillers.has(word) && !known.has(word));
@@ -70,7 +70,7 @@ export function repeatsName(comment, name) {
 }
 
 /**
- * The counted declarations of one file's text.
+ * Returns the declarations in a file's text that count.
  * @param {string} source
  * @returns {{ name: string, line: number, comment: string }[]}
  */
@@ -103,7 +103,7 @@ export function declarations(source) {
   return found;
 }
 
-/** The share in percent, rounded down to a tenth. */
+/** Returns the share in percent, rounded down to a tenth. */
 export const share = ({ documented, total }) => Math.floor((documented * 1000) / Math.max(total, 1)) / 10;
 
 /**

@@ -47,7 +47,7 @@ const sourced = / {2}\/\/ (D|H): ([\w/+.-]+(?:\([\w:]*\))?)$/;
 // Documentation that covers more than one module.
 const sharedDocumentation = ['avfaudio', 'corefoundation', 'foundation', 'swift'];
 
-/** Each declaration names its source: a page of the module's documentation about that name, or a header of WebRTC. */
+/** Checks that each declaration names its source: a page of the module's documentation about that name, or a header of WebRTC. */
 function standIns() {
   for (const path of files('ios/StandIns')) {
     if (path === 'ios/StandIns/Uses.swift') continue;
@@ -69,7 +69,7 @@ function standIns() {
   }
 }
 
-/** The name that a line declares; undefined for initializers and subscripts. */
+/** Returns the name that a line declares; undefined for initializers and subscripts. */
 function declaredName(line) {
   const code = line.replace(sourced, '').replaceAll(/@\w+(\([^)]*\))?/g, '').replace(/\bclass (func|var)\b/, '$1');
   return /\b(?:class|struct|enum|protocol|extension|func|var|let|case|typealias)\s+`?(?:\w+\.)*(\w+)/.exec(code)?.[1];
@@ -81,7 +81,7 @@ const implicit = /^(build\w+|wrappedValue|projectedValue|rawValue|dynamicMember|
 /** The folders with compiled code besides the app's own. */
 const others = ['Sources/ConfabUI', 'Sources/OpenTokCompat', 'ios/Samples'];
 
-/** Each declared name is used in code that is compiled, or at least in another declaration if it is a type. */
+/** Checks that each declared name is used in code that is compiled, or at least in another declaration if it is a type. */
 function unused() {
   const code = [...swiftFiles(join(ios, 'Confab')), ...others.flatMap((path) => swiftFiles(join(root, path))), join(ios, 'StandIns/Uses.swift')]
     .map((path) => readFileSync(path, 'utf8').replaceAll(/\/\/.*$/gm, '')).join('\n');
@@ -130,7 +130,9 @@ function exists(path, name) {
   if (!existsSync(join(root, name))) fault(path, `it names ${name}, which does not exist.`);
 }
 
-/** Products of the package are products in Package.swift, and modules that the app imports are products that it links. */
+/**
+ * Checks that the products that the project names are in Package.swift, and that the app links each product that it imports.
+ */
 function products(path, objects) {
   const manifest = read('Package.swift');
   const linked = Object.values(objects).filter((object) => object.isa === 'XCSwiftPackageProductDependency');
@@ -267,7 +269,7 @@ function withoutRoulette(code) {
   return kept;
 }
 
-/** The App Store build must not contain the roulette. A reviewer would find code that is only hidden. */
+/** Checks that the App Store build does not contain the roulette. A reviewer would find code that is only hidden. */
 function store() {
   for (const file of swiftFiles(join(ios, 'Confab'))) {
     withoutRoulette(readFileSync(file, 'utf8')).forEach((line, index) => {
@@ -278,7 +280,7 @@ function store() {
 
 // The reading order of a screen: the tests derive it from the model, and the views must have the same order.
 
-/** The code between the braces that open at or after an index. */
+/** Returns the code between the braces that open at or after an index. */
 function block(code, from) {
   const start = code.indexOf('{', from);
   let depth = 0;
@@ -289,7 +291,7 @@ function block(code, from) {
   return '';
 }
 
-/** The views of the app: for each, its properties that are views. */
+/** Returns the views of the app, and for each its properties that are views. */
 function views() {
   const all = new Map();
   for (const file of swiftFiles(join(ios, 'Confab/Screens'))) {
@@ -306,7 +308,7 @@ function views() {
 
 const labelled = 'Button|TextField|SecureField|Picker|Toggle|Label|Text|Menu|accessibilityLabel';
 
-/** The labels of a view that its code spells out, in the order of the code. Views that it uses are a part of it. */
+/** Returns the labels that the code of a view spells out, in their order. Includes the views that it uses. */
 function labelsOf(all, name, without, part = 'body') {
   const parts = all.get(name);
   const code = parts?.get(part);

@@ -2,7 +2,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The Swift files below a folder, by path. */
+/** Returns the Swift files below a folder, sorted by path. */
 export function swiftFiles(folder) {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.swift'))
@@ -10,7 +10,7 @@ export function swiftFiles(folder) {
     .sort();
 }
 
-/** The calls that look up their first argument: types and modifiers that the stand-in declares with a LocalizedStringKey. */
+/** Returns the calls that look up their first argument: types and modifiers that the stand-in declares with a LocalizedStringKey. */
 export function localizedCalls(standIn) {
   const calls = new Set();
   let type;
@@ -25,7 +25,7 @@ export function localizedCalls(standIn) {
 
 const literal = '"((?:[^"\\\\]|\\\\.)*)"';
 
-/** The texts in one file, with their places. A text with an interpolation is reported as undefined. */
+/** Returns the texts in one file, with their places. A text with an interpolation is reported as undefined. */
 export function textsIn(source, calls) {
   const names = [...calls].map((name) => (name.startsWith('.') ? `\\.${name.slice(1)}` : `(?<![\\w.])${name}`)).join('|');
   const found = [];

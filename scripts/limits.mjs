@@ -55,14 +55,14 @@ const units = {
   '': 1, B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400, day: 86_400,
 };
 
-/** The numbers in a text such as "4 MiB/s, 10s", in bytes and seconds. @param {string} text */
+/** Returns the numbers in a text such as "4 MiB/s, 10s", in bytes and seconds. @param {string} text */
 export function numbers(text) {
   return [...text.matchAll(/(\d+(?:\.\d+)?) ?(KiB|MiB|GiB|day|ms|s|m|h|d|B)?(?![a-zA-Z])/g)]
     .map(([, number, unit = '']) => Number(number) * units[unit]);
 }
 
 /**
- * The names in backticks of a cell: settings such as `rooms.lobby`, and constants such as `Rules.joins`. A constant without a type has
+ * Returns the names in backticks of a cell: settings such as `rooms.lobby`, and constants such as `Rules.joins`. A constant without a type has
  * the type of the one before.
  * @param {string} cell
  */
@@ -80,14 +80,14 @@ export function names(cell) {
   return found;
 }
 
-/** The cells of the rows of all tables. @param {string} page */
+/** Returns the cells of the rows of all tables. @param {string} page */
 export function rows(page) {
   return page.split('\n').filter((line) => line.startsWith('| ') && !line.startsWith('| ---'))
     .map((line) => line.slice(2).split(' |').slice(0, -1).map((cell) => cell.trim()));
 }
 
 /**
- * The numbers of an initializer such as `4 << 20`, `.seconds(10)` or `Budget.Rate(perSecond: 2, burst: 100)`, in bytes and seconds.
+ * Returns the numbers of an initializer such as `4 << 20`, `.seconds(10)` or `Budget.Rate(perSecond: 2, burst: 100)`, in bytes and seconds.
  * @param {string} text @returns {number[]}
  */
 export function valuesOf(text) {
@@ -100,7 +100,7 @@ export function valuesOf(text) {
 }
 
 /**
- * The differences between the page and the code.
+ * Returns the differences between the page and the code.
  * @param {{ page: string, sources: Map<string, string> }} given
  */
 export function faults({ page, sources }) {
@@ -121,7 +121,7 @@ export function faults({ page, sources }) {
     named.settings.forEach((name) => listed.settings.add(name));
     named.constants.forEach((name) => listed.constants.add(name));
     if (isResource) continue;
-    const values = named.constants.filter((name) => !computed.includes(name)).flatMap((name) => initializers(name, sources));
+    const values = [...new Set(named.constants)].filter((name) => !computed.includes(name)).flatMap((name) => initializers(name, sources));
     const shown = numbers(cells[1]).slice(0, values.length);
     if (`${shown}` !== `${values}`) found.push(`${named.constants}: the page says ${cells[1]}, the code ${values}.`);
   }
@@ -141,25 +141,35 @@ export function faults({ page, sources }) {
   return found;
 }
 
-/** The names of all settings. @param {Map<string, string>} sources */
+/** Returns the names of all settings. @param {Map<string, string>} sources */
 function settingsIn(sources) {
   const texts = [...sources].filter(([path]) => path.startsWith('Sources/Server/')).map(([, text]) => text);
   return new Set(texts.flatMap((text) => [...text.matchAll(/Setting\(\s*"(\w+\.\w+)"/g)].map(([, name]) => name)));
 }
 
-/** The files that mention the member and declare or extend the type. @param {string} type @param {string} member @param {Map<string, string>} sources */
+/**
+ * Returns the files that mention the member and declare or extend the type.
+ * @param {string} type
+ * @param {string} member
+ * @param {Map<string, string>} sources
+ */
 function filesOf(type, member, sources) {
   const declaration = new RegExp(`\\b(?:struct|class|enum|actor|extension) (?:\\w+\\.)*${type}\\b`);
   return [...sources.values()].filter((text) => text.includes(member) && declaration.test(text));
 }
 
-/** Whether a file that declares or extends the type declares the member. @param {string} type @param {string} member @param {Map<string, string>} sources */
+/**
+ * Returns whether a file that declares or extends the type declares the member.
+ * @param {string} type
+ * @param {string} member
+ * @param {Map<string, string>} sources
+ */
 function isDeclared(type, member, sources) {
   const property = new RegExp(`\\b(?:let|var|func|case|struct|enum|class) ${member}\\b|\\b${member}\\(`);
   return filesOf(type, member, sources).some((text) => property.test(text));
 }
 
-/** The numbers with which a constant is initialized. @param {string} name @param {Map<string, string>} sources */
+/** Returns the numbers with which a constant is initialized. @param {string} name @param {Map<string, string>} sources */
 function initializers(name, sources) {
   const [type, member] = name.split('.');
   const property = new RegExp(`(?:let|var) ${member}(?:: [\\w.]+)? = (.+)`);
@@ -167,7 +177,11 @@ function initializers(name, sources) {
   return value === undefined ? [] : valuesOf(value);
 }
 
-/** The places of a cell, such as "`Transfers.begin` (`Sources/Server/…`)", that do not exist. @param {string} cell @param {Map<string, string>} sources */
+/**
+ * Returns the places of a cell, such as "`Transfers.begin` (`Sources/Server/…`)", that do not exist.
+ * @param {string} cell
+ * @param {Map<string, string>} sources
+ */
 function misplaced(cell, sources) {
   const found = [];
   const places = [...cell.matchAll(/((?:`[\w.]+`(?:, )?)+) \(`(Sources\/[^`]+)`\)/g)];

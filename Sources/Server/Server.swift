@@ -16,7 +16,7 @@ import Wire
 /// It owns the order of starting and stopping. The rules belong to `Signaling` and the sockets to the gateway. Invariant:
 /// every connected client receives close code 1001 before the port closes.
 public struct ConfabServer: Sendable {
-    public static let version = "0.1.0"
+    public static let version = OperatingMetrics.version
 
     public let configuration: ConfabConfiguration
     private let project: ProjectFile
@@ -293,7 +293,9 @@ public struct ConfabServer: Sendable {
         return Application(
             responder: routes.router().buildResponder(),
             server: HTTPServerBuilder {
-                GatewayChannel(responder: $0, gateway: gateway, certificates: certificates)
+                GatewayChannel(
+                    responder: $0, gateway: gateway, certificates: certificates,
+                    executor: EventLoopExecutor(gateway.eventLoop))
             },
             // Use a long backlog, because all pages reconnect at the same time after an outage.
             configuration: .init(

@@ -109,7 +109,14 @@ public struct Context: Sendable {
     mutating func transmit(_ socket: SocketID, _ bytes: [UInt8]) { effects.append(.transmit(socket, bytes)) }
     mutating func media(_ command: MediaCommand) { effects.append(.media(command)) }
     mutating func reply(_ socket: SocketID, _ reply: ResourceReply) { effects.append(.reply(socket, reply)) }
-    mutating func answer(_ socket: SocketID, _ reply: RoomReply) { effects.append(.answer(socket, reply)) }
+    mutating func answer(_ socket: SocketID, _ reply: OperatorReply) { effects.append(.answer(socket, reply)) }
+    /// Sends a list to the next room, or to the operator after the last room.
+    mutating func pass(_ tour: RoomTour) {
+        var tour = tour
+        guard let next = tour.rest.popLast() else { return answer(tour.socket, .rooms(tour.list)) }
+        tell(.room(next, .list(tour)))
+    }
+
     mutating func deleteFile(_ file: RoomFileID) { effects.append(.deleteFile(file)) }
     mutating func query(_ question: Question) { effects.append(.query(question)) }
     /// - Parameter notice: its `expires` is a time of the timers' clock. It is converted to the wall clock for the
@@ -140,6 +147,17 @@ extension Context {
         let token = project.makeSessionToken(claims, now: wallNow, using: &random)
         return Admission(session: session, token: token)
     }
+
+    /// Sends the client a `resume_failed` error, and lets it in as a new client.
+    mutating func admitWithoutResume(_ arrival: Arrival) {
+        let error = WireError(
+            .resumeFailed,
+            "The connection could not be resumed, so a new one was started. Join your sessions again.")
+        transmit(arrival.socket, ServerMessage.error(.init(error)).encode())
+        var arrival = arrival
+        arrival.resume = nil
+        tell(.reception(arrival))
+    }
 }
 
 /// The random number generator for ids and tokens.
@@ -156,19 +174,8 @@ struct Randomness: RandomNumberGenerator, Sendable {
     mutating func next() -> UInt64 { source.next() }
 }
 
-/// A request from a client connection, answered exactly once.
-struct Request: Equatable, Sendable {
-    var client: ConnectionID
-    /// The number of the request. The answer has the same number.
-    var re: UInt64
-
-    init(_ client: ConnectionID, _ re: UInt64) { (self.client, self.re) = (client, re) }
-}
-
-/// Counts for metrics and `roulette.count`. With several nodes, each node counts only its own clients.
+/// Counts for metrics. Nothing decides by them. With several nodes, each node counts only its own.
 struct Figures: Equatable, Sendable {
-    /// Clients that are connected or can still resume.
-    var online = 0
     /// People who are online on at least one connected device.
     var present = 0
     var refusals = BandwidthRefusals()
@@ -196,4 +203,25 @@ public struct BandwidthRefusals: Equatable, Sendable {
     public var connections = 0
 
     public init() {}
+}
+
+/// The hub's settings: rules, keys and ICE servers.
+public struct HubSettings: Equatable, Sendable {
+    public var rules: Rules
+    public var project: Project
+    public var ice: ICEProvision
+    public var version: String
+    /// The public key for Web Push; `nil` if push is not available.
+    public var vapidKey: String?
+
+    public init(
+        rules: Rules, project: Project, ice: ICEProvision = ICEProvision(), version: String = "0",
+        vapidKey: String? = nil
+    ) {
+        self.rules = rules
+        self.project = project
+        self.ice = ice
+        self.version = version
+        self.vapidKey = vapidKey
+    }
 }

@@ -1,7 +1,7 @@
-import Confab
 import Testing
 
 @testable import AppModel
+@testable import Confab
 
 /// The camera, the microphone and the screen, with an engine whose devices do what a test says.
 @Suite(.timeLimit(.minutes(1))) @MainActor struct OwnMediaTests {
@@ -52,7 +52,7 @@ import Testing
         engine.failure = trouble
         media.share(true)
         try await until { !heard.events.isEmpty }
-        #expect(heard.events == [.shareEnded(CallTrouble(trouble))] && heard.shared.isEmpty)
+        #expect(heard.events == [.shareEnded(trouble)] && heard.shared.isEmpty)
     }
 
     @Test func aShareThatTheSystemEndsIsToldBeforeTheCameraIsPublished() async throws {

@@ -3,99 +3,38 @@ import Wire
 
 @testable import Confab
 
-/// Scripts of events for the rules of calls.
+/// The rules of calls that only Swift has; `protocol/scripts/calls.json` has the others.
 @Suite("The rules of calls")
 struct CallsMachineTests {
-    private typealias Effect = CallsMachine.Effect
-
     private var machine = CallsMachine()
-    private var now = Timestamp(milliseconds: 1_000_000)
+    private let now = Timestamp(milliseconds: 1_000_000)
     private let caller = FeatureCaller(number: 1)
     private let bob = PersonInfo(id: PersonID(high: 0, low: 2), name: "Bob", online: true)
 
     private func id(_ number: UInt64) -> CallID { CallID(high: 0, low: number) }
 
-    private mutating func hear(_ notice: CallNotice) -> [Effect] { machine.handle(.event(.call(notice)), now: now) }
-
-    private func incoming(_ number: UInt64) -> CallNotice {
-        var incoming = CallNotice.Incoming()
-        (incoming.call, incoming.person, incoming.expiresIn) = (id(number), bob, .seconds(45))
-        return .incoming(incoming)
-    }
-
-    private func placed(_ number: UInt64) -> CallNotice {
+    private mutating func place(video: Bool = true) -> [CallsMachine.Effect] {
         var placed = CallNotice.Placed()
-        (placed.call, placed.person, placed.expiresIn) = (id(number), bob, .seconds(45))
-        return .placed(placed)
-    }
-
-    private func accepted(_ number: UInt64) -> CallNotice {
-        var accepted = CallNotice.Accepted()
-        (accepted.call, accepted.person) = (id(number), bob)
-        accepted.admission = Admission(session: .unset, token: "token-\(number)")
-        return .accepted(accepted)
-    }
-
-    private func ended(_ number: UInt64, _ reason: CallOutcome, into: UInt64? = nil) -> CallNotice {
-        var ended = CallNotice.Ended()
-        (ended.call, ended.reason, ended.person) = (id(number), reason, bob)
-        ended.into = into.map(id)
-        return .ended(ended)
-    }
-
-    private mutating func place(_ number: UInt64 = 5) {
-        _ = machine.handle(.start(bob.id, video: true), from: caller, now: now)
-        _ = machine.handle(.answered(1, .success(.call(placed(number)))), now: now)
-    }
-
-    private func outcomes(_ effects: [Effect]) -> [CallEnding.Outcome] {
-        effects.compactMap { if case .tell(.ended(let ending)) = $0 { ending.outcome } else { nil } }
-    }
-
-    private func verbs(_ effects: [Effect]) -> [CallVerb] {
-        effects.compactMap { if case .send(_, .call(let verb)) = $0 { verb } else { nil } }
-    }
-
-    @Test("a call that is accepted is joined once")
-    mutating func joinedOnce() {
-        place()
-        #expect(machine.call(id(5))?.state == .ringing)
-        let effects = hear(accepted(5))
-        #expect(effects.contains { if case .perform(.join) = $0 { true } else { false } })
-        #expect(machine.call(id(5))?.state == .joining)
-        _ = machine.partnerJoined(id(5))
-        #expect(machine.call(id(5))?.state == .active)
-        // The server sends it twice if this device asked about the call.
-        #expect(!hear(accepted(5)).contains { if case .perform(.join) = $0 { true } else { false } })
-        #expect(machine.call(id(5))?.state == .active)
-    }
-
-    @Test(
-        "each end is told once and confirmed",
-        arguments: [CallOutcome.declined, .busy, .unreachable, .unanswered, .failed, .connectionLost, .hungUp])
-    mutating func endedFor(_ reason: CallOutcome) {
-        place()
-        let effects = hear(ended(5, reason))
-        #expect(outcomes(effects) == [.init(rawValue: reason.rawValue)])
-        #expect(verbs(effects) == [.seen(.init(call: id(5)))])
-        let again = hear(ended(5, reason))
-        #expect(outcomes(again) == [])
-        #expect(verbs(again) == [.seen(.init(call: id(5)))])
+        (placed.call, placed.person) = (id(5), bob)
+        _ = machine.handle(.start(bob.id, video: video), from: caller, now: now)
+        return machine.handle(.answered(1, .success(.call(.placed(placed)))), now: now)
     }
 
     @Test("a missed call is told once, and the application confirms it")
     mutating func missed() {
-        #expect(outcomes(hear(ended(9, .missed))) == [.missed])
-        #expect(hear(ended(9, .missed)) == [])
-        let effects = machine.handle(.seen(id(9)), from: caller, now: now)
-        #expect(verbs(effects) == [.seen(.init(call: id(9)))])
+        var ended = CallNotice.Ended()
+        (ended.call, ended.reason, ended.person) = (id(9), .missed, bob)
+        let first = machine.handle(.event(.call(.ended(ended))), now: now)
+        guard case .tell(.ended(let ending)) = first.first else { return #expect(Bool(false)) }
+        #expect(first.count == 1 && ending.outcome == .missed)
+        #expect(machine.handle(.event(.call(.ended(ended))), now: now) == [])
+        let seen = machine.handle(.seen(id(9)), from: caller, now: now)
+        #expect(seen == [.send(1, .call(.seen(.init(call: id(9)))))])
     }
 
     @Test("a call without video turns the video of the media off")
     mutating func withoutVideo() {
-        _ = machine.handle(.start(bob.id, video: false), from: caller, now: now)
-        let effects = machine.handle(.answered(1, .success(.call(placed(5)))), now: now)
-        #expect(effects.first == .perform(.sendVideo(id(5), false)))
+        #expect(place(video: false).first == .perform(.sendVideo(id(5), false)))
     }
 
     @Test("a server that lets endless calls ring is not followed")
@@ -133,6 +72,13 @@ struct CallsMachineTests {
         #expect(machine.calls.isEmpty)
     }
 
+    @Test("a call that was declined after its push does not ring")
+    mutating func declinedAfterPush() {
+        let effects = machine.handle(.end(id(6)), from: caller, now: now)
+        #expect(effects == [.finish(caller, .failure(.noSuchCall))])
+        #expect(verbs(hear(incoming(6))) == [.end(.init(call: id(6)))])
+    }
+
     @Test("accepting a call ends the other one")
     mutating func acceptedOverAnother() {
         place()
@@ -152,6 +98,7 @@ struct CallsMachineTests {
         #expect(outcomes(effects) == [.merged])
         #expect(machine.calls.map(\.id) == [id(4)])
         #expect(machine.call(id(4))?.formerID == id(5))
+        #expect(machine.call(id(4)).flatMap { machine.started(id(5), with: $0.person.id)?.id } == id(4))
         #expect(effects.contains { if case .perform(.join(id(4), _)) = $0 { true } else { false } })
         #expect(outcomes(hear(ended(5, .merged, into: 4))) == [])
     }
@@ -179,7 +126,7 @@ struct CallsMachineTests {
         _ = hear(accepted(5))
         _ = hear(incoming(6))
         let lost = machine.handle(.expired, now: now)
-        #expect(lost.contains(.perform(.leave(id(5), isLost: true))))
+        #expect(lost.contains(.perform(.leave(id(5), isLost: true))) && machine.call(id(5))?.isRejoining == true)
         let effects = machine.handle(.connected(Welcome(), .restarted), now: now)
         #expect(verbs(effects) == [.rejoin(.init(call: id(5))), .log(.init())])
         guard case .send(let request, _) = effects.last else { return #expect(Bool(false)) }

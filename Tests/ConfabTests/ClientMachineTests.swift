@@ -213,25 +213,6 @@ struct ClientMachineTests {
         #expect(script.wait(.milliseconds(1)).opened.count == 1)
     }
 
-    @Test("a server that is silent for 20 seconds is given up, however much the client sends")
-    func liveness() throws {
-        var script = ClientScript()
-        script.connect()
-        for _ in 0..<4 {
-            #expect(script.wait(.milliseconds(2400)).closed.isEmpty)
-            script.ask()
-        }
-        #expect(script.wait(.milliseconds(400)).said == [.ping])
-        script.ask()
-        #expect(script.wait(.milliseconds(9999)).closed.isEmpty)
-        let socket = try #require(script.socket)
-        let effects = script.wait(.milliseconds(1))
-        #expect(effects.closed == [socket])
-        #expect(effects.news == ["reconnecting"])
-        #expect(isReconnecting(script.state, attempt: 0))
-        #expect(script.handle(.closed(socket, .abnormal)).isEmpty, "a late event of the old socket")
-    }
-
     @Test("a restarting server is announced")
     func draining() {
         var script = ClientScript()

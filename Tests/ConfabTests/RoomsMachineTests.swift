@@ -3,7 +3,7 @@ import Wire
 
 @testable import Confab
 
-/// Scripts of events for the rules of rooms.
+/// The rules of rooms that only Swift has; `protocol/scripts/rooms.json` has the others.
 @Suite("The rules of rooms")
 struct RoomsMachineTests {
     private typealias Effect = RoomsMachine.Effect
@@ -52,33 +52,6 @@ struct RoomsMachineTests {
         effects.compactMap { if case .send(_, .room(.join(let join))) = $0 { join } else { nil } }
     }
 
-    @Test("joining ends when the session is connected")
-    mutating func entered() {
-        #expect(joins(ask()).map(\.name) == [RoomName("garden")])
-        let effects = machine.handle(.answered(1, .success(.room(joined()))), now: now)
-        #expect(effects == [.perform(.enter(Admission(session: .unset, token: "one"), membership: 1))])
-        #expect(machine.sessionJoined(membership: 1).last == .finish(caller, .success(nil)))
-    }
-
-    @Test("a person in the lobby waits and is let in")
-    mutating func letIn() {
-        _ = ask()
-        let waiting = ServerMessage.room(.waiting(.init(re: 1, name: .unset)))
-        #expect(machine.handle(.answered(1, .success(waiting)), now: now) == [.tell(.waiting)])
-        #expect(machine.handle(.event(.room(joined())), now: now).count == 1)
-        #expect(machine.sessionJoined(membership: 1).last == .finish(caller, .success(nil)))
-    }
-
-    @Test("a person who leaves the lobby is not let in")
-    mutating func leftLobby() {
-        _ = ask()
-        _ = machine.handle(.answered(1, .success(.room(.waiting(.init(re: 1, name: .unset))))), now: now)
-        let effects = machine.handle(.leave, from: leaver, now: now)
-        #expect(effects.contains(.send(2, .room(.leave))))
-        #expect(effects.contains { if case .finish(caller, .failure) = $0 { true } else { false } })
-        #expect(machine.handle(.event(.room(joined())), now: now) == [])
-    }
-
     @Test("a person whose task is cancelled does not wait any longer")
     mutating func cancelled() {
         _ = ask()
@@ -86,16 +59,6 @@ struct RoomsMachineTests {
         #expect(machine.cancelled(leaver, now: now) == [])
         #expect(machine.cancelled(caller, now: now) == [.send(2, .room(.leave))])
         #expect(machine.handle(.event(.room(joined())), now: now) == [])
-    }
-
-    @Test("a new attempt waits until the last is answered")
-    mutating func newAttempt() {
-        _ = ask()
-        _ = machine.handle(.leave, from: leaver, now: now)
-        #expect(machine.handle(.join(.init(name: nil, displayName: "")), from: caller, now: now) == [])
-        _ = machine.handle(.answered(1, .success(.room(joined()))), now: now)
-        let effects = machine.handle(.answered(2, .success(.ok(.init(re: 2)))), now: now)
-        #expect(joins(effects).count == 1)
     }
 
     @Test("a person who joins while there is no connection hears why")
@@ -145,77 +108,6 @@ struct RoomsMachineTests {
         #expect(joins(waitForTimeout()).count == 1)
     }
 
-    @Test("a refusal ends the first attempt")
-    mutating func refused() {
-        _ = ask()
-        let error = ConfabError(.roomFull, "The room is full.")
-        #expect(machine.handle(.answered(1, .failure(error)), now: now) == [.finish(caller, .failure(error))])
-        #expect(machine.nextTimeout == nil)
-    }
-
-    @Test("after a restart, a host joins again at once and a guest a little later")
-    mutating func restarted() {
-        enter(role: .host)
-        #expect(tells(machine.handle(.expired, now: now)) == [.reconnecting])
-        #expect(joins(connect(.restarted)).count == 1)
-
-        machine = RoomsMachine(random: SplitMix(seed: 1))
-        enter(role: .guest)
-        _ = machine.handle(.expired, now: now)
-        let before = now
-        #expect(joins(connect(.restarted)).isEmpty)
-        #expect(joins(waitForTimeout()).map(\.displayName) == ["Ada"])
-        #expect(now - before >= .milliseconds(500) && now - before <= .seconds(1))
-    }
-
-    @Test("joining again tells that the room is back")
-    mutating func joinedAgain() {
-        enter()
-        _ = machine.handle(.expired, now: now)
-        guard case .send(let id, _) = connect(.restarted).last else { return #expect(Bool(false)) }
-        let effects = machine.handle(.answered(id, .success(.room(joined(token: "two")))), now: now)
-        #expect(effects.contains(.perform(.enter(Admission(session: .unset, token: "two"), membership: 2))))
-        #expect(machine.sessionJoined(membership: 2) == [.tell(.reconnected)])
-    }
-
-    @Test("joining again is tried for two minutes if the room is full")
-    mutating func fullRoom() {
-        enter()
-        _ = machine.handle(.expired, now: now)
-        let begin = now
-        var effects = connect(.restarted)
-        let error = ConfabError(.roomFull, "The room is full.")
-        var attempts = 0
-        while case .send(let id, _)? = effects.last {
-            attempts += 1
-            let refused = machine.handle(.answered(id, .failure(error)), now: now)
-            if tells(refused) == [.ended(RoomEnding(rawValue: "room_full"), error)] { break }
-            effects = waitForTimeout()
-        }
-        #expect(attempts > 20)
-        #expect(now - begin >= .seconds(120))
-        #expect(machine.room == nil)
-    }
-
-    @Test("another room that has the name now is not joined")
-    mutating func otherRoom() {
-        let id = RoomID(high: 1, low: 2)
-        _ = ask()
-        guard case .joined(var answer) = joined() else { return #expect(Bool(false)) }
-        answer.room = id
-        _ = machine.handle(.answered(1, .success(.room(.joined(answer)))), now: now)
-        _ = machine.sessionJoined(membership: 1)
-        _ = machine.handle(.expired, now: now)
-        let effects = connect(.restarted)
-        #expect(joins(effects).map(\.room) == [id])
-        guard case .send(let request, _) = effects.last else { return #expect(Bool(false)) }
-        let error = ConfabError(.roomOther, "Another room has this name now.")
-        let refused = machine.handle(.answered(request, .failure(error)), now: now)
-        #expect(tells(refused) == [.ended(.otherRoom, error)])
-        #expect(machine.nextTimeout == nil)
-        #expect(joins(ask()).map(\.room) == [nil], "the person may still choose to join it")
-    }
-
     @Test("the chat keeps messages by their bytes, and files until there are too many lines")
     func boundedChat() {
         var chat = RoomChat()
@@ -227,22 +119,6 @@ struct RoomsMachineTests {
         #expect(chat.lines.map(\.text.count) == [8, 4096, 4096, 4096, 4096])
         for _ in 0..<100 { chat.add(line("x")) }
         #expect(chat.lines.count == 100 && chat.lines.first?.text == "x")
-    }
-
-    @Test("a ban ends joining again")
-    mutating func banned() {
-        enter()
-        _ = machine.handle(.expired, now: now)
-        guard case .send(let id, _) = connect(.restarted).last else { return #expect(Bool(false)) }
-        let error = ConfabError(.roomBanned, "A host banned you.")
-        #expect(tells(machine.handle(.answered(id, .failure(error)), now: now)) == [.ended(.banned, error)])
-    }
-
-    @Test("a resumed connection only tells that the room is back")
-    mutating func resumed() {
-        enter()
-        #expect(machine.handle(.reconnecting, now: now) == [.tell(.reconnecting)])
-        #expect(connect(.resumed) == [.tell(.reconnected)])
     }
 
     @Test("a lost session is joined again unless the room ends")
@@ -282,44 +158,6 @@ struct RoomsMachineTests {
         #expect(joins(connect(.restarted)).map(\.options?.capacity) == [nil])
     }
 
-    /// Joins with this request a room with these options, and returns the request after a restart of the server.
-    private mutating func joinAgain(_ request: RoomVerb.Join, _ options: RoomOptions) throws -> RoomVerb.Join {
-        _ = connect()
-        _ = machine.handle(.join(request), from: caller, now: now)
-        guard case .joined(var answer) = joined() else { throw Missing() }
-        answer.options = options
-        _ = machine.handle(.answered(1, .success(.room(.joined(answer)))), now: now)
-        _ = machine.sessionJoined(membership: 1)
-        _ = machine.handle(.expired, now: now)
-        return try #require(joins(connect(.restarted)).first)
-    }
-    private struct Missing: Error {}
-
-    @Test("a room with a password is never joined again as an open one", arguments: [nil, "secret"])
-    mutating func passwordAgain(_ password: String?) throws {
-        var options = RoomOptions()
-        options.password = true
-        let again = try joinAgain(.init(name: RoomName("garden"), displayName: "Ada", password: password), options)
-        #expect((again.password, again.options?.password) == (password, password))
-        #expect(again.options?.lobby == (password == nil))
-    }
-
-    @Test("who joined with a token joins again with it")
-    mutating func tokenAgain() throws {
-        let again = try joinAgain(.init(name: nil, displayName: "", token: "from the application"), RoomOptions())
-        #expect(again.token == "from the application")
-    }
-
-    @Test(
-        "a routed room is not joined again if members would see each other's addresses",
-        arguments: [Wire.RoomMedia.routed, .mesh])
-    mutating func mediaAgain(_ mode: Wire.RoomMedia) throws {
-        var options = RoomOptions()
-        options.media = mode
-        let again = try joinAgain(.init(name: RoomName("garden"), displayName: "Ada"), options)
-        #expect(again.routedOnly == (mode == .routed ? true : nil))
-    }
-
     @Test("a raised hand is raised again")
     mutating func raisedHand() {
         enter()
@@ -357,13 +195,5 @@ struct RoomsMachineTests {
         late.connection = ConnectionID(high: 1, low: 0)
         _ = machine.handle(.event(.room(.person(late))), now: now)
         #expect(machine.room?.people.count == 200)
-    }
-
-    @Test("leaving the room leaves its session")
-    mutating func left() {
-        enter()
-        let effects = machine.handle(.leave, from: leaver, now: now)
-        #expect(effects.first == .perform(.exit(isLost: false)))
-        #expect(tells(effects) == [.ended(.left, nil)])
     }
 }

@@ -51,7 +51,7 @@ struct AppEndToEndTests {
             bob.app.nearby.share()
             try await ada.call("Bob")
             try await bob.until("it rings") { bob.shown == ["Ada ringing"] }
-            try await ada.until("it rings there") { ada.app.calls.coordinator.current?.ringingDevices == 1 }
+            try await ada.until("it rings there") { ada.app.calls.coordinator.current?.call?.devices == 1 }
             #expect(ada.shown == ["Bob connecting"])
             #expect(bob.app.calls.incomingText.contains("Ada"))
 
@@ -77,17 +77,17 @@ struct AppEndToEndTests {
             try await cem.until("Bob is listed") { cem.app.nearby.rows.contains { $0.title == "Bob" } }
             // The list does not offer to call a person who is in a call. Contacts do.
             let bobsID = try #require(cem.app.nearby.rows.first { $0.title == "Bob" }?.id)
-            cem.app.calls.call(CallPerson(id: bobsID, name: "Bob"), video: true)
+            cem.app.calls.call(Person(id: bobsID, name: "Bob"), video: true)
             try await bob.until("a second call rings") { bob.shown == ["Ada connected", "Cem ringing"] }
             bob.device.calls.answer(endingOther: true)
-            try await ada.until("the call is over") { ada.app.calls.over?.ending.reason == .hungUp }
+            try await ada.until("the call is over") { ada.app.calls.over?.ending.outcome == .hungUp }
             try await cem.talks(with: "Bob")
             try await bob.talks(with: "Cem")
             #expect(ada.shown.isEmpty && !bob.app.calls.isMuted)
             try await Self.expectFilm(in: cem.app.calls.partner)
 
             bob.app.calls.end()
-            try await cem.until("the call is over") { cem.app.calls.over?.ending.reason == .hungUp }
+            try await cem.until("the call is over") { cem.app.calls.over?.ending.outcome == .hungUp }
             for phone in phones {
                 try await phone.until("it is quiet") { phone.shown.isEmpty && !phone.device.audio.isSounding }
             }
@@ -103,14 +103,14 @@ struct AppEndToEndTests {
             try await ada.call("Bob")
             try await bob.until("it rings") { bob.shown == ["Ada ringing"] }
             bob.device.calls.end()
-            try await ada.until("it is declined") { ada.app.calls.over?.ending.reason == .declined }
+            try await ada.until("it is declined") { ada.app.calls.over?.ending.outcome == .declined }
             #expect(ada.shown.isEmpty && bob.shown.isEmpty)
 
             ada.app.calls.callAgain()
             try await bob.until("it rings again") { bob.shown == ["Ada ringing"] }
             ada.device.calls.end()
             try await bob.until("it no longer rings") { bob.shown.isEmpty }
-            #expect(bob.app.calls.over?.ending.reason == .cancelled)
+            #expect(bob.app.calls.over?.ending.outcome == .cancelled)
             #expect(bob.device.calls.endings == [.remoteEnded])
         }
     }

@@ -118,8 +118,8 @@ extension AppEndToEndTests {
             try Data("Hello".utf8).write(to: notes)
             try await host.send(notes, as: "notes.txt")
             try await ada.until("Ada reads its name") { room.chat.map(\.text) == ["notes.txt"] }
-            #expect(room.chat[0].file?.size == 5)
-            room.download(room.chat[0].file?.id ?? "")
+            #expect(room.chat[0].file?.file.size == 5)
+            room.download(try #require(room.chat[0].file?.id))
             try await ada.until("it is downloaded") { room.chat[0].file?.savedFile != nil }
             let saved = try #require(room.chat[0].file?.savedFile)
             #expect(saved.lastPathComponent == "notes.txt")
@@ -231,7 +231,7 @@ extension AppEndToEndTests {
             await guest.client.calls.use(EncodedMedia(audio: true, video: nil))
             let events = guest.client.calls.events.makeAsyncIterator()
             let bob = try await guest.appear("Bob")
-            ada.app.calls.call(CallPerson(id: "\(bob)", name: "Bob"), video: true)
+            ada.app.calls.call(Person(id: bob, name: "Bob"), video: true)
             let call = try await events.first("call") { event -> Call? in
                 if case .incoming(let call) = event { call } else { nil }
             }

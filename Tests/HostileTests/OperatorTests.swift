@@ -41,6 +41,29 @@ extension Hostile {
             try person.ask(.roulette(.count)).type == "roulette.count"
         }
 
+        @Test("rooms are created, listed and closed by command, and the token of a person who was removed is dead")
+        func rooms() async throws {
+            try await ServerProcess.run(Self.settings) { server in
+                #expect(try await Self.command(server, "room", "create", "Clinic", "--lobby") == "Clinic")
+                let people = try (0..<3).map { _ in try Person.arrive(port: server.port) }
+                var joins: [RoomVerb.Join] = []
+                for role in ["host", "guest"] {
+                    var join = RoomVerb.Join()
+                    join.token = try await Self.command(server, "room", "token", "clinic", "--role", role)
+                    joins.append(join)
+                }
+                for (person, join) in zip(people, joins) {
+                    #expect(try person.verdict(.room(.join(join))) == "room.joined")
+                }
+                let remove = RoomVerb.remove(.init(connection: people[1].welcome.connection))
+                #expect(try people[0].verdict(.room(remove)) == "ok")
+                #expect(try people[2].verdict(on: people[2].say(.room(.join(joins[1])))) == "token_revoked 4401")
+                #expect(try await Self.command(server, "room", "list").contains("Clinic"))
+                _ = try await Self.command(server, "room", "close", "Clinic")
+                #expect(try await Self.command(server, "room", "list") == "No rooms.")
+            }
+        }
+
         @Test(
             "`confab project rotate` prints the new secret alone, and the running server uses it and disconnects nobody"
         )

@@ -35,7 +35,7 @@ import Wire
         let project = try #require(Project(apiKey: "45000001", secret: String(repeating: "b", count: 40)))
         let (bans, more) = ([Self.ban("192.0.2.0/24")], [Self.ban("192.0.2.0/24"), Self.ban("198.51.100.7")])
         let expulsions = try await loop.submit { () -> [Int] in
-            let gateway = Gateway.forTests(project, on: loop)
+            let gateway = try Gateway.forTests(project, on: loop)
             let line = Line()
             gateway.register(line)
             return [bans, bans, bans, more].map { bans in

@@ -22,7 +22,7 @@ struct QueryTests: StorageFixtures {
     }
 
     private func finding(
-        _ query: Query, _ storage: MemoryStorage, pushNotifier: (any PushNotifier)? = Alarm(),
+        _ query: Query, _ storage: any Storage, pushNotifier: (any PushNotifier)? = Alarm(),
         device: IdentityID? = nil
     ) async -> Finding {
         let handler = QueryHandler(
@@ -38,7 +38,7 @@ struct QueryTests: StorageFixtures {
     }
 
     @Test func `a push endpoint is stored as validated, with its device, until it is removed`() async throws {
-        let storage = MemoryStorage()
+        let storage = try SQLiteStorage.inMemory()
         try await storage.commit([.linked(LinkedDevice(identity: bob, label: "Phone", linkedAt: now), to: alice)])
         let app = PushRegistration(kind: .apns, endpoint: "AB")
         #expect(await finding(.register(app), storage, device: bob) == .push(isReachable: true))
@@ -53,25 +53,26 @@ struct QueryTests: StorageFixtures {
         #expect(await finding(.wakeable, storage) == .push(isReachable: false))
     }
 
-    @Test func `an invalid push endpoint is rejected with its code`() async {
-        let storage = MemoryStorage()
+    @Test func `an invalid push endpoint is rejected with its code`() async throws {
+        let storage = try SQLiteStorage.inMemory()
         let bad = Query.register(PushRegistration(kind: .apns, endpoint: "bad"))
         #expect(code(await finding(bad, storage)) == .pushInvalid)
         #expect(code(await finding(bad, storage, pushNotifier: nil)) == .pushNotAllowed)
     }
 
-    @Test func `a disk failure is a temporary error`() async {
-        let storage = MemoryStorage()
-        await storage.close()
-        guard case .refused(let error) = await finding(.callLog(.init()), storage) else {
-            Issue.record("the query was answered")
-            return
+    @Test func `a disk failure is a temporary error`() async throws {
+        try await withStorage { storage in
+            try await storage.close()
+            guard case .refused(let error) = await finding(.callLog(.init()), storage) else {
+                Issue.record("the query was answered")
+                return
+            }
+            #expect(error.code == .internalError && error.retryable)
         }
-        #expect(error.code == .internalError && error.retryable)
     }
 
     @Test func `an answer is outdated if its identities changed after the query`() {
-        var changes = RecentChanges<IdentityID> { $0.provenIdentity.map { [$0] } ?? [] }
+        var changes = RecentChanges<IdentityID> { $0.facts.provenIdentity.map { [$0] } ?? [] }
         let asked = changes.number
         #expect(!changes.concern([alice], since: asked))
         changes.begin(.unlinked(alice))

@@ -12,12 +12,12 @@ import Wire
 struct RoomReloadTests: StorageFixtures {
     /// A client that notes what operators are answered.
     private final class Line: RunnerSocket {
-        var answers: [RoomReply] = []
+        var answers: [OperatorReply] = []
         var slot: AddressBudgets.Slot? { nil }
         func write(_ bytes: [UInt8]) {}
         func flush() {}
         func close(_ code: CloseCode, _ reason: String) {}
-        func answer(_ reply: RoomReply) { answers.append(reply) }
+        func answer(_ reply: OperatorReply) { answers.append(reply) }
     }
 
     /// A runner with a person in a persistent room. Used only on its event loop.
@@ -57,7 +57,7 @@ struct RoomReloadTests: StorageFixtures {
         var summary: RoomSummary? {
             let operators = Line()
             let asker = runner.register(operators)
-            runner.submit(.operated(RoomRequest(socket: asker, .list(after: nil, limit: 1))))
+            runner.submit(.operated(OperatorRequest(socket: asker, .list(after: nil, limit: 1))))
             runner.unregister(asker, leaving: true)
             guard case .rooms(let list)? = operators.answers.first else { return nil }
             return list.rooms.first
@@ -68,7 +68,7 @@ struct RoomReloadTests: StorageFixtures {
     @Test("keep a change that they made during the reading", arguments: [false, true])
     func change(isStored: Bool) async throws {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
-        let (storage, alice) = (MemoryStorage(), alice)
+        let (storage, alice) = (try SQLiteStorage.inMemory(), alice)
         let project = try #require(
             Project(apiKey: "45000001", secret: "00112233445566778899aabbccddeeff0011223344556677"))
         let shell = try await loop.submit { NIOLoopBound(Shell(project, storage, alice, loop), eventLoop: loop) }.get()

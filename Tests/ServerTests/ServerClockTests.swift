@@ -165,8 +165,8 @@ private final class MachineClocks: Sendable {
         }
     }
 
-    private func storage() async throws -> MemoryStorage {
-        let (storage, start) = (MemoryStorage(), MachineClocks.start)
+    private func storage() async throws -> SQLiteStorage {
+        let (storage, start) = (try SQLiteStorage.inMemory(), MachineClocks.start)
         var report = report()
         report.createdAt = start
         let revocation = Revocation(
@@ -180,13 +180,13 @@ private final class MachineClocks: Sendable {
     }
 
     /// The numbers of records: reports, bans, sessions with revoked tokens.
-    private func counts(_ storage: MemoryStorage) async throws -> [Int] {
+    private func counts(_ storage: SQLiteStorage) async throws -> [Int] {
         let reports = try await storage.reports(includingClosed: true, limit: 10).count
         let bans = try await storage.bans(at: .distantPast).count
         return [reports, bans, try await storage.moderation(at: .distantPast).count]
     }
 
-    private func retention(_ storage: MemoryStorage, _ clock: ServerClock) -> Retention {
+    private func retention(_ storage: SQLiteStorage, _ clock: ServerClock) -> Retention {
         Retention(
             storage: storage, clock: clock, live: LiveConfiguration(ConfabConfiguration()),
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))

@@ -35,7 +35,7 @@ import Wire
         let event = #"5:1::{"name":"next"}"#
         let payload = String(repeating: "\u{FFFD}\(event.utf8.count)\u{FFFD}\(event)", count: 20)
         let flushes = try await loop.submit { () -> [Int] in
-            let gateway = Gateway.forTests(project, on: loop)
+            let gateway = try Gateway.forTests(project, on: loop)
             let (counter, session) = (
                 FlushCounter(), SocketIOSession(id: "1", address: Self.home, gateway: gateway)
             )
@@ -55,7 +55,7 @@ import Wire
     func moving() async throws {
         let (loop, project) = (MultiThreadedEventLoopGroup.singleton.next(), try project())
         let log = try await loop.submit { () -> [String] in
-            let gateway = Gateway.forTests(project, on: loop) { $0.limits.socketsPerAddress = 1 }
+            let gateway = try Gateway.forTests(project, on: loop) { $0.limits.socketsPerAddress = 1 }
             var log: [String] = []
             /// Notes the outcome of a request, and which addresses are full after it.
             func note(_ what: String, _ request: () throws -> String) {

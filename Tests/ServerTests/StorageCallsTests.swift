@@ -3,7 +3,7 @@ import Signaling
 import Testing
 import Wire
 
-@Suite("Calls in storage, both implementations")
+@Suite("Calls in storage")
 struct StorageCallsTests: StorageFixtures {
     private func call(_ number: Int) -> CallID { CallID(high: 9, low: UInt64(number)) }
 
@@ -29,9 +29,8 @@ struct StorageCallsTests: StorageFixtures {
         try await storage.callLog(of: owner, before: nil, limit: 50).calls
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `ongoing calls are returned until they end`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `ongoing calls are returned until they end`() async throws {
+        try await withStorage { storage in
             let (first, second) = (going(1, from: alice, to: bob), going(2, from: carol, to: alice))
             try await storage.commit([.callPlaced(second), .callPlaced(first)])
             #expect(try await storage.openCalls() == [first, second])
@@ -46,9 +45,8 @@ struct StorageCallsTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `a log is read page by page, newest first`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `a log is read page by page, newest first`() async throws {
+        try await withStorage { storage in
             // Several calls have the same millisecond, and a page ends among them.
             let records = (0..<120).map { logged($0, with: bob, after: $0 / 7) }
             try await storage.commit(records.map { .callLogged($0, of: alice) })
@@ -79,9 +77,8 @@ struct StorageCallsTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `a call is logged once per person, with its latest data`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `a call is logged once per person, with its latest data`() async throws {
+        try await withStorage { storage in
             let missed = logged(1, with: bob, .missed, seen: false)
             try await storage.commit([.callLogged(logged(1, with: bob), of: alice), .callLogged(missed, of: alice)])
             try await storage.commit([.callLogged(logged(1, with: alice), of: bob)])
@@ -90,9 +87,8 @@ struct StorageCallsTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `unseen calls are returned oldest first until they are seen`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `unseen calls are returned oldest first until they are seen`() async throws {
+        try await withStorage { storage in
             let missed = [3, 1, 2].map { logged($0, with: bob, .missed, seen: false) }
             try await storage.commit(missed.map { .callLogged($0, of: alice) })
             try await storage.commit([.callLogged(logged(4, with: bob), of: alice)])
@@ -106,9 +102,8 @@ struct StorageCallsTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `an owner can delete one call or all of them`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `an owner can delete one call or all of them`() async throws {
+        try await withStorage { storage in
             try await storage.commit((1...3).map { .callLogged(logged($0, with: bob), of: alice) })
             try await storage.commit([.callLogged(logged(2, with: alice), of: bob)])
             try await storage.commit([.callsForgotten(call(2), by: alice)])
@@ -119,9 +114,8 @@ struct StorageCallsTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `the 1001st call drops the oldest of its owner's log`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `the 1001st call drops the oldest of its owner's log`() async throws {
+        try await withStorage { storage in
             #expect(StorageLimits.callsPerOwner == 1000)
             try await storage.commit((0...1000).map { .callLogged(logged($0, with: bob), of: alice) })
             let held = try await storage.everything(of: alice, at: now)
@@ -130,9 +124,8 @@ struct StorageCallsTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `old calls are deleted from all logs`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `old calls are deleted from all logs`() async throws {
+        try await withStorage { storage in
             try await storage.commit([1, 2, 3].map { .callLogged(logged($0, with: bob), of: alice) })
             try await storage.commit([.callLogged(logged(2, with: alice), of: bob)])
             #expect(try await storage.deleteOld(.calls, olderThan: now + .seconds(3)) == 3)
@@ -159,9 +152,8 @@ struct StorageCallsTests: StorageFixtures {
         try await storage.addPushEndpoint(endpoint, of: alice, device: carol, at: now)
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `the export has all data of a person`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `the export has all data of a person`() async throws {
+        try await withStorage { storage in
             #expect(try await storage.everything(of: alice, at: now) == PersonData())
             try await fill(storage)
             let held = try await storage.everything(of: alice, at: now)
@@ -176,9 +168,8 @@ struct StorageCallsTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `a deleted person is removed everywhere, with all devices`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `a deleted person is removed everywhere, with all devices`() async throws {
+        try await withStorage { storage in
             try await fill(storage)
             try await storage.commit([.deleted(alice)])
             for id in [alice, carol] {

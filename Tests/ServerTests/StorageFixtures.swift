@@ -40,6 +40,16 @@ extension StorageFixtures {
         try await body(url.path(percentEncoded: false))
     }
 
+    func withStorage(
+        _ bounds: StorageBounds = StorageBounds(), _ body: (any Storage) async throws -> Void
+    ) async throws {
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory, bounds: bounds)
+            try await body(storage)
+            try await storage.close()
+        }
+    }
+
     func mode(_ path: String) throws -> Int {
         try #require(FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
     }
@@ -55,25 +65,6 @@ extension StorageFixtures {
 
     func until(_ what: String, _ condition: () async throws -> Bool) async throws {
         try await eventually { try await condition() ? nil : "timed out: \(what)" }
-    }
-}
-
-/// The two implementations of storage, which must behave alike.
-enum StorageKind: StorageFixtures, CaseIterable {
-    case memory, sqlite
-
-    func withStorage(
-        _ bounds: StorageBounds = StorageBounds(), _ body: (any Storage) async throws -> Void
-    ) async throws {
-        switch self {
-        case .memory: try await body(MemoryStorage(bounds: bounds))
-        case .sqlite:
-            try await withDirectory { directory in
-                let storage = try SQLiteStorage(directory: directory, bounds: bounds)
-                try await body(storage)
-                try await storage.close()
-            }
-        }
     }
 }
 

@@ -12,9 +12,9 @@ import Wire
             at: now)
     }
 
-    @Test("revoked tokens are kept until they expire, and mutes until they end", arguments: StorageKind.allCases)
-    func moderation(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test("revoked tokens are kept until they expire, and mutes until they end")
+    func moderation() async throws {
+        try await withStorage { storage in
             try await storage.commit([
                 .revoked(revocation(1, until: now + .seconds(10))), .revoked(revocation(2, until: now + .seconds(20))),
                 .muted(session, true, by: alice, at: now),
@@ -29,11 +29,9 @@ import Wire
         }
     }
 
-    @Test(
-        "revoked tokens are deleted by time only, whatever the clock of a new removal shows",
-        arguments: StorageKind.allCases)
-    func expiredTokens(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test("revoked tokens are deleted by time only, whatever the clock of a new removal shows")
+    func expiredTokens() async throws {
+        try await withStorage { storage in
             var late = revocation(2, until: now + .seconds(400 * 86400))
             late.at = now + .seconds(366 * 86400)
             try await storage.commit([.revoked(revocation(1, until: now + .seconds(10))), .revoked(late)])
@@ -44,10 +42,9 @@ import Wire
         }
     }
 
-    @Test(
-        "the audit log has what moderators did, newest first, and forgets what is old", arguments: StorageKind.allCases)
-    func audit(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test("the audit log has what moderators did, newest first, and forgets what is old")
+    func audit() async throws {
+        try await withStorage { storage in
             try await storage.record(
                 AuditEntry(
                     at: now - .seconds(100), actor: AuditEntry.operatorActor, action: "ban.add", subject: "192.0.2.1"))
@@ -69,11 +66,9 @@ import Wire
         AuditEntry(at: now, actor: AuditEntry.operatorActor, action: action, subject: subject)
     }
 
-    @Test(
-        "a command's change comes with its audit entry, and what changes nothing adds none",
-        arguments: StorageKind.allCases)
-    func recorded(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test("a command's change comes with its audit entry, and what changes nothing adds none")
+    func recorded() async throws {
+        try await withStorage { storage in
             try await storage.commit([.report(report())])
             let id = try #require(try await storage.reports(includingClosed: false, limit: 1).first?.id)
             let subject = BanSubject.address("192.0.2.1")
@@ -87,9 +82,9 @@ import Wire
         }
     }
 
-    @Test("a report keeps both addresses", arguments: StorageKind.allCases)
-    func addresses(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test("a report keeps both addresses")
+    func addresses() async throws {
+        try await withStorage { storage in
             var report = report()
             (report.byAddress, report.againstAddress) = ("192.0.2.1", "2001:db8::")
             try await storage.commit([.report(report)])
@@ -99,9 +94,9 @@ import Wire
         }
     }
 
-    @Test("push endpoints that were not registered again are deleted", arguments: StorageKind.allCases)
-    func endpoints(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test("push endpoints that were not registered again are deleted")
+    func endpoints() async throws {
+        try await withStorage { storage in
             for number in 1...2 {
                 try await storage.addPushEndpoint(
                     PushRegistration(

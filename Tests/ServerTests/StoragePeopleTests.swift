@@ -3,7 +3,7 @@ import Signaling
 import Testing
 import Wire
 
-@Suite("People in storage, both implementations")
+@Suite("People in storage")
 struct StoragePeopleTests: StorageFixtures {
     private var loud: Profile { Profile(name: "Alice", isVisible: false, doNotDisturb: true, ringable: .contacts) }
 
@@ -27,11 +27,8 @@ struct StoragePeopleTests: StorageFixtures {
 
     // MARK: Profiles
 
-    @Test(arguments: StorageKind.allCases)
-    func `profiles that were not used again are deleted, unless something depends on them`(
-        _ kind: StorageKind
-    ) async throws {
-        try await kind.withStorage { storage in
+    @Test func `profiles that were not used again are deleted, unless something depends on them`() async throws {
+        try await withStorage { storage in
             let (dan, eve, fay) = (person(4), person(5), person(6))
             for (number, id) in [alice, bob, carol, dan, eve, fay].enumerated() {
                 try await storage.commit([profile(id, known(UInt64(number)), Profile(name: "P\(number)"))])
@@ -56,9 +53,8 @@ struct StoragePeopleTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `the latest profile is found by the person ID`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `the latest profile is found by the person ID`() async throws {
+        try await withStorage { storage in
             #expect(try await storage.person(known(1), at: now) == nil)
             try await storage.commit([profile(alice, known(1), Profile(name: "A")), block(alice, bob)])
             try await storage.commit([profile(alice, known(1), loud)])
@@ -70,9 +66,8 @@ struct StoragePeopleTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `a NUL in a name does not hide the rest`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `a NUL in a name does not hide the rest`() async throws {
+        try await withStorage { storage in
             try await storage.commit([
                 profile(alice, known(1), Profile(name: "a\0b")), .linked(device(bob, "c\0d"), to: alice),
                 keep(alice, carol, ["x", "e\0f"]),
@@ -86,9 +81,8 @@ struct StoragePeopleTests: StorageFixtures {
 
     // MARK: Devices
 
-    @Test(arguments: StorageKind.allCases)
-    func `a linked device belongs to its person until it is unlinked`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `a linked device belongs to its person until it is unlinked`() async throws {
+        try await withStorage { storage in
             #expect(try await storage.resolve(bob) == .itself)
             #expect(try await storage.visitor(bob, at: now) == FoundRecord(identity: bob, record: PersonRecord()))
             let (phone, tablet) = (device(bob, "Phone", after: 1), device(carol, "Tablet"))
@@ -108,9 +102,8 @@ struct StoragePeopleTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `the blocks of a linked device are appended to those of its person`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `the blocks of a linked device are appended to those of its person`() async throws {
+        try await withStorage { storage in
             try await storage.commit([
                 block(alice, person(1)), block(bob, person(2)), block(bob, person(1)), block(bob, alice),
                 block(bob, person(3)), .linked(device(bob, ""), to: alice),
@@ -121,9 +114,8 @@ struct StoragePeopleTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `a retired secret is invalid, while the person keeps the other devices`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `a retired secret is invalid, while the person keeps the other devices`() async throws {
+        try await withStorage { storage in
             let phone = device(bob, "Phone")
             try await storage.commit([profile(alice, known(1), loud), .linked(phone, to: alice), .retired(alice)])
             #expect(try await storage.resolve(alice) == .retired)
@@ -139,9 +131,8 @@ struct StoragePeopleTests: StorageFixtures {
 
     // MARK: Contacts
 
-    @Test(arguments: StorageKind.allCases)
-    func `contacts are mutual, with the latest names`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `contacts are mutual, with the latest names`() async throws {
+        try await withStorage { storage in
             try await storage.commit([keep(alice, carol, ["Alice", "Carol"]), keep(alice, bob)])
             #expect(
                 try await contacts(storage, alice) == [
@@ -158,9 +149,8 @@ struct StoragePeopleTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `a contact beyond the limit drops the oldest on both sides`(_ kind: StorageKind) async throws {
-        try await kind.withStorage(StorageBounds(contacts: 2)) { storage in
+    @Test func `a contact beyond the limit drops the oldest on both sides`() async throws {
+        try await withStorage(StorageBounds(contacts: 2)) { storage in
             for number in 1...3 { try await storage.commit([keep(person(number), alice)]) }
             #expect(try await contacts(storage, alice).map(\.identity) == [person(2), person(3)])
             #expect(try await contacts(storage, person(1)) == [])
@@ -174,9 +164,8 @@ struct StoragePeopleTests: StorageFixtures {
         PushRegistration(kind: .web, endpoint: "https://push.example/\(name)", p256dh: key, auth: "a")
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `push endpoints are stored completely, with renewed ones last`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `push endpoints are stored completely, with renewed ones last`() async throws {
+        try await withStorage { storage in
             let app = PushRegistration(kind: .apns, endpoint: "00ff", sandbox: true)
             #expect(try await storage.person(alice, at: now).hasPush == false)
             try await storage.addPushEndpoint(app, of: alice, device: bob, at: now)
@@ -196,9 +185,8 @@ struct StoragePeopleTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `the 21st push endpoint drops the oldest`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `the 21st push endpoint drops the oldest`() async throws {
+        try await withStorage { storage in
             #expect(StorageLimits.pushEndpointsPerPerson == 20)
             for number in 0...20 {
                 try await storage.addPushEndpoint(browser("\(number)"), of: alice, device: alice, at: now)
@@ -207,9 +195,8 @@ struct StoragePeopleTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `push endpoints move with a device to its person and are removed with it`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `push endpoints move with a device to its person and are removed with it`() async throws {
+        try await withStorage { storage in
             try await storage.addPushEndpoint(browser("root"), of: alice, device: alice, at: now)
             try await storage.addPushEndpoint(browser("phone"), of: bob, device: bob, at: now)
             try await storage.commit([.linked(device(bob, ""), to: alice)])

@@ -6,7 +6,7 @@ import Wire
 
 @testable import Server
 
-@Suite("Storage of rooms, both implementations", .ownThreads)
+@Suite("Storage of rooms", .ownThreads)
 struct StorageRoomTests: StorageFixtures {
     private func room(_ number: UInt64, _ change: (inout StoredRoom) -> Void = { _ in }) throws -> StoredRoom {
         var options = RoomOptions()
@@ -18,9 +18,8 @@ struct StorageRoomTests: StorageFixtures {
         return room
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `rooms are returned as they were stored last, oldest first`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `rooms are returned as they were stored last, oldest first`() async throws {
+        try await withStorage { storage in
             let second = try room(2)
             let first = try room(1) { room in
                 room.options.media = .mesh
@@ -42,11 +41,8 @@ struct StorageRoomTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `a person's rooms are exported, and stay without a creator when the person is deleted`(
-        _ kind: StorageKind
-    ) async throws {
-        try await kind.withStorage { storage in
+    @Test func `a person's rooms are exported, and stay without a creator when the person is deleted`() async throws {
+        try await withStorage { storage in
             let own = try room(1) { $0.creator = alice }
             let other = try room(2) { $0.creator = bob }
             try await storage.commit([.roomStored(own), .roomStored(other)])
@@ -74,12 +70,13 @@ struct StorageRoomTests: StorageFixtures {
         }
     }
 
-    @Test func `rooms that cannot be loaded again are not taken for rooms that are not stored`() async {
-        let storage = MemoryStorage()
-        let handler = QueryHandler(storage: storage, pushNotifier: nil, logger: LogLines().logger)
-        #expect(await handler.rooms()?.isEmpty == true)
-        await storage.close()
-        #expect(await handler.rooms() == nil)
+    @Test func `rooms that cannot be loaded again are not taken for rooms that are not stored`() async throws {
+        try await withStorage { storage in
+            let handler = QueryHandler(storage: storage, pushNotifier: nil, logger: LogLines().logger)
+            #expect(await handler.rooms()?.isEmpty == true)
+            try await storage.close()
+            #expect(await handler.rooms() == nil)
+        }
     }
 
     /// Values of the wrong kind, and values that the rules do not know.

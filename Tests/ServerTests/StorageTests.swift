@@ -3,19 +3,17 @@ import Signaling
 import Testing
 import Wire
 
-@Suite("Storage, both implementations")
+@Suite("Storage")
 struct StorageTests: StorageFixtures {
-    @Test(arguments: StorageKind.allCases)
-    func `an unknown person has an empty record`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `an unknown person has an empty record`() async throws {
+        try await withStorage { storage in
             let record = try await storage.person(alice, at: now)
             #expect(record == PersonRecord())
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `blocks are returned oldest first and belong to their owner`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `blocks are returned oldest first and belong to their owner`() async throws {
+        try await withStorage { storage in
             try await storage.commit([block(alice, carol), block(alice, bob), block(bob, alice)])
             #expect(try await storage.person(alice, at: now).blocked == [carol, bob])
             #expect(try await storage.person(bob, at: now).blocked == [alice])
@@ -23,27 +21,24 @@ struct StorageTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `the order of blocks survives a clock that was set back`(_ kind: StorageKind) async throws {
-        try await kind.withStorage(StorageBounds(blocks: 2)) { storage in
+    @Test func `the order of blocks survives a clock that was set back`() async throws {
+        try await withStorage(StorageBounds(blocks: 2)) { storage in
             try await storage.commit([block(alice, person(1)), block(alice, person(2))])
             try await storage.commit([block(alice, person(3), at: now - .seconds(3600))])
             #expect(try await storage.person(alice, at: now).blocked == [person(2), person(3)])
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `blocking twice keeps the position of the first block`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `blocking twice keeps the position of the first block`() async throws {
+        try await withStorage { storage in
             try await storage.commit([block(alice, bob), block(alice, carol)])
             try await storage.commit([block(alice, bob, at: now + .seconds(9))])
             #expect(try await storage.person(alice, at: now).blocked == [bob, carol])
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `unblocking removes the block, or does nothing if there is none`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `unblocking removes the block, or does nothing if there is none`() async throws {
+        try await withStorage { storage in
             try await storage.commit([block(alice, bob), block(alice, carol)])
             try await storage.commit([.unblock(owner: alice, blocked: bob), .unblock(owner: carol, blocked: bob)])
             #expect(try await storage.person(alice, at: now).blocked == [carol])
@@ -52,9 +47,8 @@ struct StorageTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `the 1001st block drops only its owner's oldest`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `the 1001st block drops only its owner's oldest`() async throws {
+        try await withStorage { storage in
             #expect(StorageLimits.blocksPerOwner == 1000)
             try await storage.commit([block(bob, carol)] + (0..<1000).map { block(alice, person($0)) })
             #expect(try await storage.person(alice, at: now).blocked == (0..<1000).map(person))
@@ -64,14 +58,12 @@ struct StorageTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `committing nothing is allowed`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in try await storage.commit([]) }
+    @Test func `committing nothing is allowed`() async throws {
+        try await withStorage { storage in try await storage.commit([]) }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `a ban is active until it expires`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `a ban is active until it expires`() async throws {
+        try await withStorage { storage in
             let end = now + .seconds(60)
             let short = Ban(subject: .identity(bob), reason: "spam", createdAt: now, expiresAt: end)
             let long = Ban(subject: .address("2001:db8::/48"), reason: "", createdAt: now)
@@ -85,9 +77,8 @@ struct StorageTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `a second ban of the same subject replaces the first`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `a second ban of the same subject replaces the first`() async throws {
+        try await withStorage { storage in
             let other = Ban(subject: .address("203.0.113.7"), reason: "flood", createdAt: now)
             let second = Ban(subject: .identity(bob), reason: "again", createdAt: now + .seconds(1))
             try await storage.addBan(Ban(subject: .identity(bob), reason: "once", createdAt: now))
@@ -97,9 +88,8 @@ struct StorageTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `removing a ban returns whether there was one`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `removing a ban returns whether there was one`() async throws {
+        try await withStorage { storage in
             try await storage.addBan(Ban(subject: .address("203.0.113.7"), reason: "", createdAt: now))
             #expect(try await storage.removeBan(.identity(bob)) == false)
             #expect(try await storage.removeBan(.address("203.0.113.7")) == true)
@@ -108,11 +98,10 @@ struct StorageTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `bans that have ended are deleted by time only, whatever the clock of a new ban shows`(_ kind: StorageKind)
+    @Test func `bans that have ended are deleted by time only, whatever the clock of a new ban shows`()
         async throws
     {
-        try await kind.withStorage { storage in
+        try await withStorage { storage in
             let end = now + .seconds(1)
             let ended = Ban(subject: .identity(bob), reason: "", createdAt: now, expiresAt: end)
             let lasting = Ban(subject: .identity(carol), reason: "", createdAt: now + .seconds(366 * 86400))
@@ -125,9 +114,8 @@ struct StorageTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `a report is stored completely, with its lines in order`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `a report is stored completely, with its lines in order`() async throws {
+        try await withStorage { storage in
             let written = report(lines: ["z", "", "a 👋🏽 ' \"; --", "line\nbreak"])
             try await storage.commit([.report(written)])
             let stored = try #require(try await storage.reports(includingClosed: false, limit: 10).first)
@@ -137,18 +125,16 @@ struct StorageTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `a NUL in a chat line does not hide the rest`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `a NUL in a chat line does not hide the rest`() async throws {
+        try await withStorage { storage in
             try await storage.commit([.report(report(lines: ["before\0after"]))])
             let stored = try #require(try await storage.reports(includingClosed: false, limit: 1).first)
             #expect(stored.report.lines.map(\.text) == ["before\u{FFFD}after"])
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `reports are listed newest first, up to the limit`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `reports are listed newest first, up to the limit`() async throws {
+        try await withStorage { storage in
             for second in [2, 3, 1, 3] { try await storage.commit([.report(report(at: now + .seconds(second)))]) }
             let all = try await storage.reports(includingClosed: false, limit: 10)
             #expect(all.map { $0.report.createdAt - now } == [.seconds(3), .seconds(3), .seconds(2), .seconds(1)])
@@ -159,9 +145,8 @@ struct StorageTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `a report can be closed once`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `a report can be closed once`() async throws {
+        try await withStorage { storage in
             try await storage.commit([.report(report(lines: ["hello"])), .report(report())])
             let ids = try await storage.reports(includingClosed: false, limit: 10).map(\.id)
             #expect(try await storage.closeReport(id: ids[0], at: now) == true)
@@ -173,9 +158,8 @@ struct StorageTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `old reports are deleted, and their numbers are not reused`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `old reports are deleted, and their numbers are not reused`() async throws {
+        try await withStorage { storage in
             let limit = now - ConfabConfiguration().retention.reports
             let old = report(lines: ["x"], at: limit - .seconds(1))
             try await storage.commit([.report(report(at: limit)), .report(old)])
@@ -190,9 +174,8 @@ struct StorageTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `the change counter is stable while no ban changes`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `the change counter is stable while no ban changes`() async throws {
+        try await withStorage { storage in
             let before = try await storage.changeCounter()
             try await storage.commit([block(alice, bob), .report(report())])
             _ = try await storage.bans(at: now)
@@ -200,9 +183,8 @@ struct StorageTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `many concurrent commits are all stored`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `many concurrent commits are all stored`() async throws {
+        try await withStorage { storage in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<200 { group.addTask { try await storage.commit([block(alice, person(number))]) } }
                 try await group.waitForAll()
@@ -211,9 +193,8 @@ struct StorageTests: StorageFixtures {
         }
     }
 
-    @Test(arguments: StorageKind.allCases)
-    func `closed storage throws, and can be closed again`(_ kind: StorageKind) async throws {
-        try await kind.withStorage { storage in
+    @Test func `closed storage throws, and can be closed again`() async throws {
+        try await withStorage { storage in
             try await storage.close()
             await expect(.closed) { try await storage.commit([block(alice, bob)]) }
             await expect(.closed) { _ = try await storage.person(alice, at: now) }

@@ -56,7 +56,7 @@ struct StoredBytesChargeTests: StorageFixtures {
         async throws
     {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
-        let (storage, alice, bob, target) = (MemoryStorage(), alice, bob, PersonID(high: 7, low: 2))
+        let (storage, alice, bob, target) = (try SQLiteStorage.inMemory(), alice, bob, PersonID(high: 7, low: 2))
         try await storage.commit([.profile(bob, target, Profile(name: "Bob"), at: now)])
         let project = try #require(
             Project(apiKey: "45000001", secret: "00112233445566778899aabbccddeeff0011223344556677"))

@@ -2,322 +2,124 @@ import TestSupport
 import Testing
 import Wire
 
-/// Tests hello, numbering, acknowledgments, requests and liveness on an open socket.
+/// What the scripts of `protocol/scripts/connection.json` cannot say, because only Swift's client has it.
 @Suite struct SignalClientTests {
-    // MARK: Hello and welcome
+    private typealias Effect = SignalClient.Effect
 
-    @Test func theHelloIdentifiesTheClientAndTheWelcomeConnects() throws {
-        var hello = Hello()
-        (hello.identity, hello.name, hello.client) = ("a_secret", "Ada", "tests 1")
-        hello.resume = Hello.Resume(secret: "somebody else's", received: 7)
-        var script = SignalScript(hello: hello)
-        #expect(script.handle(.connect).hasOpen)
-        hello.resume = nil
-        #expect(script.open() == hello)
-        #expect(!script.line.isConnected)
-        let welcome = SignalScript.welcome()
-        #expect(script.hear(.welcome(welcome)) == [.connected(welcome, .first)])
-        #expect(script.line.isConnected)
-        #expect(script.line.welcome == welcome)
+    private var line: SignalClient
+    private var now = Timestamp(milliseconds: 1_000_000)
+
+    init() { line = Self.line() }
+
+    private static func line(
+        seed: UInt64 = 1, _ change: (inout SignalClient.Options) -> Void = { _ in }
+    ) -> SignalClient {
+        var options = SignalClient.Options()
+        change(&options)
+        return SignalClient(hello: Hello(), options: options, random: SeededGenerator(seed: seed))
     }
 
-    @Test func connectHasAnEffectOnce() {
-        var script = SignalScript()
-        script.connect()
-        #expect(script.handle(.connect) == [])
+    private mutating func handle(_ event: SignalClient.Event) -> [Effect] { line.handle(event, now: now) }
+
+    private mutating func next() -> [Effect] {
+        now = line.nextTimeout ?? now
+        return line.handleTimeout(now: now)
     }
 
-    @Test func aRefusedHelloEndsTheConnectionWithTheServersError() {
-        var script = SignalScript()
-        script.handle(.connect)
-        script.open()
-        let id = script.ask()
-        let error = WireError(.tokenExpired, "Get a new token.")
-        #expect(script.hear(.error(ServerMessage.Failure(error))) == [])
-        let ending = SignalClient.Ending(code: .token, error: error)
-        #expect(script.close(.token) == [.failed(id, error), .ended(ending)])
-        #expect(script.line.ending == ending)
-        #expect(script.line.nextTimeout == nil)
+    /// Opens the socket that these effects ask for, and handles the welcome.
+    private mutating func welcome(_ effects: [Effect], resumed: Bool = false) throws -> SignalClient.Socket {
+        let socket = try #require(effects.opened)
+        _ = handle(.opened(socket))
+        var welcome = Welcome()
+        (welcome.resumed, welcome.ping, welcome.resume.grace) = (resumed, .seconds(10), .seconds(30))
+        _ = handle(.received(ServerMessage.welcome(welcome).encode(), on: socket))
+        return socket
     }
 
-    @Test func aSecondWelcomeOnASocketIsIgnored() {
-        var script = SignalScript()
-        script.connect()
-        #expect(script.hear(.welcome(SignalScript.welcome { $0.resume.secret = "other" })) == [])
-        #expect(script.reconnect()?.resume?.secret == "first")
+    @Test mutating func aFrameWithoutAMessageEndsTheSilence() throws {
+        let socket = try welcome(handle(.connect))
+        now = now + .seconds(9)
+        _ = handle(.heard(socket))
+        #expect(line.nextTimeout == now + .seconds(10))
     }
 
-    @Test func theIdentityOfAWelcomeIsUsedForTheNextHello() {
-        var script = SignalScript()
-        script.connect { $0.identity = "a_new" }
-        #expect(script.reconnect()?.identity == "a_new")
-        var hello = Hello()
-        hello.token = "a.b.c"
-        script = SignalScript(hello: hello)
-        script.connect { $0.identity = "a_new" }
-        let next = script.reconnect()
-        #expect(next?.identity == nil)
-        #expect(next?.token == "a.b.c")
-    }
-
-    // MARK: Requests
-
-    @Test func requestsAreNumberedAndEachGetsItsAnswer() {
-        var script = SignalScript()
-        script.connect()
-        let (first, sent) = script.request(.roulette(.count))
-        #expect(sent.said == [Envelope(seq: 1, ack: 0, message: .roulette(.count))])
-        let (second, next) = script.request(.roulette(.stop))
-        #expect(next.numbers == [2])
-        #expect(script.hearNext(ok(2), ack: 2) == [.answered(second, ok(2))])
-        let refusal = ServerMessage.error(ServerMessage.Failure(WireError(.notMatched, "No."), re: 1))
-        #expect(script.hearNext(refusal) == [.answered(first, refusal)])
-        #expect(script.line.unansweredCount == 0)
-        #expect(script.hearNext(ok(2)) == [.event(ok(2))], "no request is waiting for an answer")
-        #expect(script.hearNext(someEvent) == [.event(someEvent)])
-    }
-
-    @Test func requestsBeforeTheWelcomeAreSentAfterIt() {
-        var script = SignalScript()
-        script.handle(.connect)
-        #expect(script.request(.roulette(.count)).effects == [])
-        script.open()
-        #expect(script.request(.roulette(.stop)).effects == [])
-        let effects = script.hear(.welcome(SignalScript.welcome()))
-        #expect(effects.said.map(\.message) == [.roulette(.count), .roulette(.stop)])
-        #expect(effects.numbers == [1, 2])
-        #expect(effects.start == .first)
-    }
-
-    @Test func unsendableRequestsFailImmediately() {
-        var script = SignalScript { $0.maxRequests = 3 }
-        let (early, notYet) = script.request(.roulette(.count))
-        #expect(notYet.failures == [early: .notConnected])
-        script.connect { $0.limits.message = 1000 }
+    @Test mutating func requestsWithoutANumberFailImmediately() throws {
+        _ = try welcome(handle(.connect))
         for message in [ClientMessage.hello(Hello()), .ack, .ping, .bye] {
-            #expect(script.request(message).effects.failures.values.first == .malformed)
+            let effects = handle(.request(.init(rawValue: 1), message))
+            #expect(effects.failure == .malformed)
         }
-        let long = String(repeating: "x", count: 1000)
-        #expect(script.request(.roulette(.start(.init(name: long)))).effects.failures.values.first == .messageTooLarge)
-        let offer = script.request(.media(.offer(.init(side: .send, sdp: long))))
-        #expect(offer.effects.numbers == [1], "a failed request uses no number, and descriptions have their own limit")
-        script.ask()
-        script.ask()
-        #expect(script.request(.roulette(.count)).effects.failures.values.first == .tooManyRequests)
-        script.hearNext(ok(1))
-        #expect(script.request(.roulette(.count)).effects.numbers == [4])
     }
 
-    @Test func requestsWaitingForAConnectionAreLimited() {
-        var script = SignalScript { $0.replay = Link.Bounds(messages: 2, bytes: 1000) }
-        script.connect()
-        script.close()
-        script.ask()
-        script.ask()
-        #expect(script.request(.roulette(.count)).effects.failures.values.first == .offlineQueueFull)
-        #expect(script.line.unansweredCount == 2)
+    @Test mutating func requestsAfterLeavingFail() throws {
+        _ = try welcome(handle(.connect))
+        _ = handle(.leave)
+        #expect(handle(.request(.init(rawValue: 1), .roulette(.count))).failure == .left)
+        #expect(handle(.connect) == [])
     }
 
-    @Test func offersOfTheGreatestSizeWaitForAConnectionBesideOtherRequests() {
-        var script = SignalScript()
-        script.connect()
-        script.close()
-        script.ask()
-        let offer = ClientMessage.media(.offer(.init(side: .send, sdp: String(repeating: "v", count: 200_000))))
-        for _ in 0..<2 { #expect(script.request(offer).effects == []) }
-        script.ask()
-        #expect(script.request(offer).effects.failures.values.first == .offlineQueueFull)
-        script.wait(SignalScript.longestBackoff)
-        script.open()
-        #expect(script.hear(SignalScript.resumed(received: 0)).numbers == [1, 2, 3, 4], "none was dropped")
-    }
-
-    // MARK: Receiving
-
-    @Test func duplicatesAreIgnored() {
-        var script = SignalScript()
-        script.connect()
-        #expect(script.hearNext(someEvent) == [.event(someEvent)])
-        #expect(script.hear(someEvent, seq: 1) == [])
-    }
-
-    @Test func anUnreadableAnswerFailsItsRequest() throws {
-        var script = SignalScript()
-        script.connect()
-        let id = script.ask()
-        let effects = script.hear(Array(#"{"type":"from.the.future","seq":1,"re":1}"#.utf8))
-        #expect(effects.failures == [id: .unknownType])
-        #expect(effects.count == 2)
-        #expect(script.hear(Array("nonsense".utf8)).count == 1)
-        #expect(script.hear(Array(#"{"type":"ok"}"#.utf8)).count == 1, "an answer without re")
-        #expect(script.hear(someEvent, seq: 2) == [.event(someEvent)])
-    }
-
-    @Test func acknowledgmentsAreSentAfter32Messages() {
-        var script = SignalScript()
-        script.connect()
-        for _ in 1...31 { #expect(script.hearNext(someEvent).said == []) }
-        #expect(script.hearNext(someEvent).said == [Envelope(ack: 32, message: .ack)])
-        #expect(script.wait(.seconds(5)) == [])
-    }
-
-    @Test func aPageOfARosterIsAcknowledgedAtOnceIfAnotherFollows() {
-        var script = SignalScript()
-        script.connect()
-        let session = SessionID("1_room") ?? .unset
-        var page = SessionNotice.Roster()
-        (page.session, page.more) = (session, true)
-        #expect(script.hearNext(.session(.roster(page))).said.map(\.ack) == [1])
-        page.more = nil
-        #expect(script.hearNext(.session(.roster(page))).said.isEmpty)
-        var joined = SessionNotice.Joined()
-        (joined.session, joined.more) = (session, true)
-        #expect(script.hearNext(.session(.joined(joined))).said.map(\.ack) == [3])
-    }
-
-    @Test func acknowledgmentsAreSentAfterTwoSeconds() {
-        var script = SignalScript()
-        script.connect()
-        script.hearNext(someEvent)
-        #expect(script.wait(.milliseconds(1999)) == [])
-        script.hearNext(someEvent)
-        #expect(script.wait(.milliseconds(1)).said == [Envelope(ack: 2, message: .ack)])
-    }
-
-    @Test func aRequestAlsoAcknowledges() {
-        var script = SignalScript()
-        script.connect()
-        script.hearNext(someEvent)
-        #expect(
-            script.request(.roulette(.count)).effects.said == [Envelope(seq: 1, ack: 1, message: .roulette(.count))])
-        #expect(script.wait(.seconds(5)) == [])
-    }
-
-    // MARK: Liveness
-
-    @Test func aPingFollowsASilenceAndThenADrop() {
-        var script = SignalScript()
-        script.connect { $0.ping = .seconds(4) }
-        #expect(script.wait(.milliseconds(3999)) == [])
-        #expect(script.wait(.milliseconds(1)).said == [Envelope(message: .ping)])
-        #expect(script.wait(.milliseconds(3999)) == [])
-        let effects = script.wait(.milliseconds(1))
-        #expect(effects.closes(.dropped))
-        #expect(effects.contains(.reconnecting))
-    }
-
-    @Test func anyFrameEndsTheSilence() throws {
-        var script = SignalScript()
-        script.connect()
-        script.wait(.seconds(15))
-        #expect(script.hear(.pong) == [])
-        #expect(script.wait(.seconds(9)) == [])
-        script.handle(.heard(try #require(script.socket)))
-        #expect(script.wait(.seconds(9)) == [])
-        #expect(script.wait(.seconds(1)).said == [Envelope(message: .ping)])
-    }
-
-    @Test func aTimeoutThatComesLatePingsFirst() {
-        var script = SignalScript()
-        script.connect()
-        script.now = script.now + .seconds(3600)
-        #expect(script.line.handleTimeout(now: script.now).said == [Envelope(message: .ping)])
-    }
-
-    @Test func aDeviceThatSleptBetweenPingAndPongPingsAgain() {
-        var script = SignalScript()
-        script.connect()
-        #expect(script.wait(.seconds(10)).said == [Envelope(message: .ping)])
-        // While the device sleeps, no timer fires and nothing is read.
-        script.now = script.now + .seconds(3600)
-        let woken = script.line.handleTimeout(now: script.now)
-        #expect(woken.said == [Envelope(message: .ping)])
-        #expect(!woken.closes(.dropped))
-        #expect(script.wait(.milliseconds(9999)) == [])
-        #expect(script.hear(.pong) == [])
-        #expect(script.wait(.milliseconds(9999)) == [])
-        #expect(script.wait(.milliseconds(1)).said == [Envelope(message: .ping)], "the connection lives")
-        #expect(script.wait(.seconds(10)).closes(.dropped), "without a sleep one silence is enough")
-    }
-
-    @Test func aConnectionThatIsDeadAfterASleepIsGivenUp() {
-        var script = SignalScript()
-        script.connect()
-        script.wait(.seconds(10))
-        script.now = script.now + .seconds(3600)
-        #expect(script.line.handleTimeout(now: script.now).said == [Envelope(message: .ping)])
-        #expect(script.wait(.seconds(10)).closes(.dropped))
-    }
-
-    @Test func timersThatAlwaysComeLateDoNotKeepADeadConnection() {
-        var script = SignalScript()
-        script.connect()
-        var checks = 0
-        while !script.line.handleTimeout(now: script.now).closes(.dropped), checks < 100 {
-            script.now = script.now + .seconds(60)
-            checks += 1
+    @Test mutating func attemptsBackOffWithJitter() throws {
+        var delays: [[Int64]] = []
+        for seed in UInt64(1)...50 {
+            line = Self.line(seed: seed) { $0.connectTimeout = nil }
+            var socket = try #require(handle(.connect).opened)
+            delays.append(
+                try (0..<6).map { _ in
+                    _ = handle(.closed(socket, .abnormal))
+                    let before = now
+                    socket = try #require(next().opened)
+                    return (now - before).wholeMilliseconds
+                })
         }
-        #expect(checks <= 5)
+        for (index, ceiling) in [250, 500, 1000, 2000, 3000, 3000].enumerated() {
+            let all = delays.map { $0[index] }
+            #expect(all.allSatisfy { (Int64(ceiling) / 2...Int64(ceiling)).contains($0) })
+            #expect(Set(all).count > 20, "the delays must be spread over time")
+        }
     }
 
-    @Test func aNetworkChangeReconnectsImmediately() {
-        var script = SignalScript()
-        script.connect()
-        #expect(script.handle(.networkChanged).said == [Envelope(message: .ping)])
-        #expect(script.handle(.networkChanged) == [], "the first ping has no answer yet")
-        script.close()
-        #expect(script.handle(.networkChanged).hasOpen)
-        script.hear(.error(ServerMessage.Failure(WireError(.rateLimited, "Wait."))))
-        script.close(.tooMany)
-        #expect(script.handle(.networkChanged) == [], "the server asked for a pause")
+    @Test mutating func withoutReconnectingTheConnectionEndsWithItsSocket() throws {
+        line = Self.line { $0.reconnects = false }
+        let socket = try welcome(handle(.connect))
+        _ = handle(.request(.init(rawValue: 1), .roulette(.count)))
+        #expect(handle(.closed(socket, .abnormal)).failure == .connectionLost)
+        #expect(line.ending?.code == .abnormal)
+        line = Self.line { $0.reconnects = false }
+        let silent = try welcome(handle(.connect))
+        _ = next()
+        #expect(next().contains(.close(silent, .dropped)))
+        #expect(line.ending?.error?.code == .connectionLost)
     }
 
-    // MARK: The end
-
-    @Test func leavingSendsByeClosesAndFailsOpenRequests() {
-        var script = SignalScript()
-        script.connect()
-        let id = script.ask()
-        let effects = script.handle(.leave)
-        #expect(effects.said == [Envelope(message: .bye)])
-        #expect(effects.closes(.normal))
-        #expect(effects.failures == [id: .left])
-        #expect(effects.ending == SignalClient.Ending(code: .normal, error: nil))
-        #expect(script.request(.roulette(.count)).effects.failures.values.first == .left)
-        #expect(script.handle(.leave) == [])
-        #expect(script.handle(.connect) == [])
+    @Test mutating func eventsOfOlderSocketsAreIgnored() throws {
+        let old = try welcome(handle(.connect))
+        _ = handle(.closed(old, .abnormal))
+        _ = try welcome(next(), resumed: true)
+        #expect(handle(.closed(old, .abnormal)) == [])
+        #expect(handle(.received(ServerMessage.presence(.unlinked).encode(seq: 1), on: old)) == [])
+        #expect(handle(.opened(old)) == [])
     }
 
-    @Test func aClosingErrorAnswersTheLastRequest() {
-        var script = SignalScript()
-        script.connect()
-        let (first, second) = (script.ask(), script.ask())
-        let error = ServerMessage.Failure(WireError(.rateLimited, "Too many."), re: 2)
-        #expect(script.hear(.error(error)) == [.answered(second, .error(error))])
-        #expect(script.close(.forbidden).failures == [first: .rateLimited])
+    @Test(arguments: [false, true])
+    mutating func leavingOnASocketThatOpensUsesThatSocket(_ isOpen: Bool) throws {
+        _ = handle(.closed(try welcome(handle(.connect)), .abnormal))
+        let socket = try #require(next().opened)
+        if isOpen { _ = handle(.opened(socket)) }
+        #expect(!handle(.leave).contains(.close(socket, .normal)))
+        if !isOpen { _ = handle(.opened(socket)) }
+        let last = handle(.received(ServerMessage.welcome(Welcome()).encode(), on: socket))
+        #expect(last == [.send(ClientMessage.bye.encode(), on: socket), .close(socket, .normal)])
+    }
+}
+
+extension [SignalClient.Effect] {
+    fileprivate var opened: SignalClient.Socket? {
+        for case .open(let socket) in self { return socket }
+        return nil
     }
 
-    @Test func withoutReconnectingTheConnectionEndsWithItsSocket() {
-        var script = SignalScript { $0.reconnects = false }
-        script.connect()
-        let id = script.ask()
-        let effects = script.close()
-        #expect(effects.failures == [id: .connectionLost])
-        #expect(effects.ending?.code == .abnormal)
-        script = SignalScript { $0.reconnects = false }
-        script.connect()
-        let silent = script.wait(.seconds(20))
-        #expect(silent.closes(.dropped))
-        #expect(silent.ending?.error?.code == .connectionLost)
-    }
-
-    @Test func eventsOfOlderSocketsAreIgnored() throws {
-        var script = SignalScript()
-        script.connect()
-        let old = try #require(script.socket)
-        script.reconnect()
-        #expect(script.handle(.closed(old, .abnormal)) == [])
-        #expect(script.handle(.received(someEvent.encode(seq: 1), on: old)) == [])
-        #expect(script.handle(.opened(old)) == [])
+    fileprivate var failure: WireError.Code? {
+        for case .failed(_, let error) in self { return error.code }
+        return nil
     }
 }

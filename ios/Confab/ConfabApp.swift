@@ -6,6 +6,7 @@ import SwiftUI
 import UIKit
 import VisionKit
 
+/// The app, with one window that shows the current screen of the model.
 @main struct ConfabApp: App {
     @UIApplicationDelegateAdaptor(AppDelegate.self) private var delegate
 

@@ -7,7 +7,7 @@
  * @property {(handle: unknown) => void} clearTimeout
  */
 
-/** The longest delay of a browser's timer, about 25 days. A longer one would run at once. */
+/** The longest delay of a browser's timer, about 25 days. A longer delay would end immediately. */
 const longestMs = 2 ** 31 - 1;
 
 /** @type {Clock} */
@@ -17,7 +17,9 @@ export const systemClock = {
   clearTimeout: (handle) => clearTimeout(/** @type {any} */ (handle)),
 };
 
-/** Named timers. Setting a timer replaces the timer with the same name. The owner clears all of its timers at its end. */
+/**
+ * Named timers. Setting a timer replaces the timer with the same name. Their owner clears all of them when it ends.
+ */
 export class Timers {
   #clock;
   /** @type {Map<string, unknown>} */

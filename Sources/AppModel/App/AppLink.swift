@@ -1,8 +1,10 @@
+import Confab
 import Foundation
+import enum Wire.Limits
 
 /// A link that opens the app.
 enum AppLink: Equatable {
-    case server(URL), person(String), room(String)
+    case server(URL), person(PersonID), room(String)
 
     init?(_ url: URL) {
         guard url.absoluteString.utf8.count <= 2048, url.scheme == "confab" else { return nil }
@@ -12,10 +14,10 @@ enum AppLink: Equatable {
             guard let server = ServerAddress.link(url.absoluteString) else { return nil }
             self = .server(server)
         case "person":
-            guard let last, UUID(callID: last) != nil else { return nil }
-            self = .person(last)
+            guard let id = last.flatMap({ PersonID(text: $0) }) else { return nil }
+            self = .person(id)
         case "room":
-            guard let last, last.count <= RoomModel.maxName else { return nil }
+            guard let last, last.count <= Limits.roomName else { return nil }
             self = .room(last)
         default: return nil
         }

@@ -1,3 +1,4 @@
+import Confab
 import Foundation
 
 /// A request from the app to the SDK. One adapter carries out these requests, so the screens' tests need no network.
@@ -16,25 +17,28 @@ public enum AppRequest: Equatable, Sendable {
     case people(PeopleRequest)
     case room(RoomRequest)
     case settings(SettingsRequest)
-    /// An effect of ``CallCoordinator`` that concerns the server or the media.
-    case call(CallEffect)
+    case call(CallRequest)
     case callMedia(CallMediaRequest)
 }
 
 /// An event from the SDK.
 public enum AppEvent: Sendable {
-    case checked(URL, ServerHealth)
-    case line(ConnectionState)
+    /// The result of a check: nil if the server can be used.
+    case checked(URL, ConfabError?)
+    /// The state of the connection. `isNew` is false if the connection resumed.
+    case line(ConfabClient.State, isNew: Bool = false)
     case nameRefused
     case roulette(RouletteEvent)
-    case nearby(NearbyEvent)
+    case nearby(Result<Nearby.Page, ConfabError>)
     case people(PeopleEvent)
     case room(RoomEvent)
     case settings(SettingsEvent)
     case call(CallServerEvent)
     case media(CallMediaEvent)
     case capture(CaptureEvent)
-    case keep(KeepEvent)
+    case contacts(Contacts.Event)
+    /// A request to keep in touch with the other person of a call failed.
+    case keepFailed(CallID, ConfabError)
 }
 
 /// An event of this device's camera or screen share.
@@ -42,27 +46,13 @@ public enum CaptureEvent: Equatable, Sendable {
     /// The system took the camera away, or returned it.
     case cameraInterrupted(Bool)
     case cameraFaces(CameraFacing)
-    /// Others can now see the screen.
+    /// The screen share has started, so others can see the screen.
     case shareStarted
     /// The screen share failed to start, or ended without a request of the user.
-    case shareEnded(CallTrouble)
+    case shareEnded(ConfabError)
 }
 
-/// The state of the connection to the server, as the app shows it.
-public enum ConnectionState: Equatable, Sendable {
-    case idle, connecting
-    /// `isNew` is false if the connection resumed its session.
-    case online(isNew: Bool)
-    case reconnecting
-    case offline(OfflineCause)
-    case closed(CallTrouble?)
-}
-
-public enum OfflineCause: Equatable, Sendable {
-    case noNetwork, unreachable, tooOld
-    case refused(CallTrouble)
-}
-
+/// Carries out the requests of the app and reports events of the SDK. Tests replace it.
 @MainActor public protocol AppServer: AnyObject {
     var onEvent: (@MainActor (AppEvent) -> Void)? { get set }
     func perform(_ request: AppRequest)

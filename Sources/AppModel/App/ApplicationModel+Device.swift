@@ -1,7 +1,8 @@
+import Confab
 import Foundation
 
 extension ApplicationModel {
-    /// The data stored on the device.
+    /// The data that the app stores on this device.
     struct Kept: Codable, Equatable {
         var server: URL?
         var recent: [URL] = []
@@ -9,11 +10,12 @@ extension ApplicationModel {
         var settings = DeviceSettings()
     }
 
-    /// How long the connection stays open in the background without a call.
+    /// How long the connection stays open after the app leaves the foreground, if there is no call and no room.
     static let backgroundTime = Duration.seconds(10)
-    /// How long the app keeps running after it goes offline, so that the server is notified.
+    /// How long the app keeps running after it goes offline, so that the request to leave reaches the server.
     static let leaveTime = Duration.seconds(3)
-    /// How soon to retry a refused audio session. The system does not report when a phone call ends.
+    /// How long to wait before activating a refused audio session again. The system refuses during a phone call, and
+    /// does not report when that call ends.
     static let soundTime = Duration.seconds(5)
 
     /// Handles a change between foreground and background.
@@ -25,7 +27,8 @@ extension ApplicationModel {
         }
     }
 
-    /// Starts ending everything except a call or a room, because the app left the foreground.
+    /// Handles the app leaving the foreground: saves the data, and prepares to go offline unless something needs the
+    /// connection.
     func enteredBackground() {
         isActive = false
         kept.recent = welcome.recent
@@ -57,14 +60,15 @@ extension ApplicationModel {
         if stage == .home, line == .idle { enter() }
     }
 
-    /// Goes offline 10 seconds after the app leaves the foreground, unless a chat is in the small window, a call
-    /// exists, or a room is open. The system has to grant that time.
+    /// Schedules going offline 10 seconds after the app leaves the foreground. Cancels it if the app is active, a chat
+    /// is in the small window, a call exists, or a room is open. The system has to grant the time in the background.
     func leaveSoonIfUnseen() {
         guard !isLeaving else { return }
         let isSeen = isActive || roulette.isInSmallWindow && roulette.smallWindow != nil
         guard !isSeen, !calls.hasCall, !room.showsRoom, line != .idle else {
             guard let cancel = cancelBackground else {
-                // In the background, the request to leave may not have reached the server yet.
+                // Keep the background time while the app is in the background: the request to leave may not have
+                // reached the server yet.
                 if isActive { background.end() }
                 return
             }
@@ -76,13 +80,13 @@ extension ApplicationModel {
         background.begin()
         cancelBackground = platform.clock.schedule(after: Self.backgroundTime) { [weak self] in
             guard let self else { return }
-            // The calls below re-enter this method; `isLeaving` stops that.
+            // The calls below call this method again; `isLeaving` makes it return immediately.
             isLeaving = true
             roulette.stopUnseen()
             leaveServer()
             (isLeaving, cancelBackground) = (false, nil)
             _ = platform.clock.schedule(after: Self.leaveTime) { [weak self] in
-                // Skip this if the app went online in the meantime.
+                // Keep the background time if a new countdown has started in the meantime.
                 if self?.cancelBackground == nil { self?.background.end() }
             }
         }
@@ -90,7 +94,7 @@ extension ApplicationModel {
 
     // MARK: Sound
 
-    /// Performs effects on the audio session of chats and rooms. The system reports the result of each activation.
+    /// Performs effects on the audio session of chats and rooms. Then handles the result of each activation.
     func follow(_ effects: [AudioEffect]) {
         platform.audio.perform(effects) { [weak self] answer in
             guard let self else { return [] }

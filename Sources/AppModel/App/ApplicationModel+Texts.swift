@@ -1,3 +1,4 @@
+import Confab
 import Foundation
 
 /// The texts that concern the whole app.
@@ -9,7 +10,7 @@ extension ApplicationModel {
         case .connecting: "Connecting…"
         case .reconnecting: "Connection lost. Reconnecting…"
         case .offline(.noNetwork): "No network. Connect to Wi-Fi or mobile data."
-        case .offline(.unreachable): "The server is not responding. Try again in a moment."
+        case .offline(.serverUnreachable): "The server is not responding. Try again in a moment."
         case .offline(.tooOld): WelcomeModel.appTooOldText
         case .offline(.refused(let trouble)): trouble.message
         case .closed(let trouble): trouble?.message ?? "Not connected."
@@ -75,10 +76,10 @@ extension ApplicationModel {
         case .online: "connected"
         case .reconnecting: "reconnecting"
         case .offline(.noNetwork): "no network"
-        case .offline(.unreachable): "server not responding"
+        case .offline(.serverUnreachable): "server not responding"
         case .offline(.tooOld): "app too old"
-        case .offline(.refused(let trouble)): "refused, \(trouble.code)"
-        case .closed(let trouble): "closed, \(trouble?.code ?? "no error")"
+        case .offline(.refused(let trouble)): "refused, \(trouble.code.rawValue)"
+        case .closed(let trouble): "closed, \(trouble?.code.rawValue ?? "no error")"
         }
     }
 }

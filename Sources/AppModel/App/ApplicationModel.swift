@@ -1,9 +1,12 @@
+import Confab
 import Foundation
 import Observation
 
 /// The whole app: the screen being shown, the connection, and the models of all screens.
 @MainActor @Observable public final class ApplicationModel: Screen {
+    /// The progress of the setup: choosing a server, entering the name, or ready.
     public enum Stage: Equatable, Sendable { case welcome, aboutYou, home }
+    /// A tab of the home screen.
     public enum Tab: String, CaseIterable, Sendable { case roulette, nearby, people, room, settings }
     /// The screen that fills the display.
     public enum Shown { case welcome, aboutYou(AboutYouModel), home, call }
@@ -12,7 +15,7 @@ import Observation
 
     public private(set) var stage = Stage.welcome
     public var tab: Tab
-    public private(set) var line = ConnectionState.idle
+    public private(set) var line = ConfabClient.State.idle
     public private(set) var aboutYou: AboutYouModel?
     public let welcome: WelcomeModel
     public let permissions: PermissionsModel
@@ -34,7 +37,7 @@ import Observation
     var cancelSound: (@MainActor () -> Void)?
     private var waitingLink: AppLink?
     /// A call chosen in the system's list of recent calls, kept until the server can place it.
-    private var waitingCall: (person: CallPerson, video: Bool)?
+    private var waitingCall: (person: Person, video: Bool)?
     /// False until the app first becomes active: a push may have launched it in the background.
     var isActive = false
     var cancelBackground: (@MainActor () -> Void)?
@@ -42,7 +45,7 @@ import Observation
     var isLeaving = false
     let background: BackgroundTime
 
-    /// Forwards requests from the screens to the app, which does not exist yet when they are created.
+    /// Forwards requests from the screens to the app, which does not exist yet when the screens are created.
     @MainActor private final class Relay {
         weak var app: ApplicationModel?
     }
@@ -58,7 +61,7 @@ import Observation
         self.relay = relay
         let announce: @MainActor (String) -> Void = {
             if !$0.isEmpty { platform.announcer.announce($0) }
-            // Screens announce their changes, so update the app here.
+            // Screens announce each of their changes, so this is the place to update the app.
             relay.app?.update()
         }
         welcome = WelcomeModel(
@@ -109,7 +112,7 @@ import Observation
 
     // MARK: Stages
 
-    /// Checks a server. The check replaces the connection, so everything that uses it ends.
+    /// Checks a server. Ends everything that uses the current connection first, because the check replaces it.
     private func check(_ url: URL) {
         if line != .idle { leaveServer() }
         server.perform(.check(url))
@@ -132,7 +135,7 @@ import Observation
     private func endAll() {
         roulette.stop()
         room.leave()
-        calls.end()
+        calls.endAll()
     }
 
     /// Closes the connection and ends everything that needs it.
@@ -143,7 +146,7 @@ import Observation
         changedLine(to: .idle)
     }
 
-    /// Shows the next required screen, or connects.
+    /// Shows the screen for the server or for the name and the rules if one of them is missing. Otherwise connects.
     func enter() {
         guard let url = kept.server else { return stage = .welcome }
         settings.server = url.absoluteString
@@ -165,7 +168,7 @@ import Observation
             kept.about = answers
             save()
             enter()
-            // The open connection sends the new name to the server.
+            // Send the new name to the server over the open connection.
             if case .online = line { server.perform(.call(.appear)) }
         }
         stage = .aboutYou
@@ -191,8 +194,8 @@ import Observation
         stage = .welcome
     }
 
-    /// Performs a screen's request. Only one conversation can be open at a time: otherwise its participants could hear
-    /// another one.
+    /// Performs a screen's request. Starting a chat leaves the room, and joining a room ends the chat: otherwise the
+    /// participants of one could hear the other.
     private func perform(_ request: AppRequest) {
         switch request {
         case .roulette(.start): room.leaveForOther()
@@ -203,13 +206,13 @@ import Observation
         update()
     }
 
-    private func perform(_ effect: CallEffect) {
+    private func perform(_ request: CallRequest) {
         // A push may arrive after the app goes offline in the background.
-        if effect == .openSocket, line == .idle { return enter() }
-        server.perform(.call(effect))
+        if request == .openSocket, line == .idle { return enter() }
+        server.perform(.call(request))
     }
 
-    private func call(_ person: CallPerson, video: Bool) {
+    private func call(_ person: Person, video: Bool) {
         // The server refuses calls during a chat.
         roulette.stop()
         calls.call(person, video: video)
@@ -218,7 +221,7 @@ import Observation
     private func permitted(_ outcome: PermissionsModel.Outcome) {
         switch outcome {
         case .video: roulette.mode = .video
-        // Text chat needs no camera.
+        // Text chat needs no camera, so open no preview.
         case .text: return roulette.mode = .text
         case .voice:
             roulette.mode = .video
@@ -231,15 +234,15 @@ import Observation
 
     func handle(_ event: AppEvent) {
         switch event {
-        case .checked(let url, let health): welcome.checked(url, health)
-        case .line(let state): changedLine(to: state)
+        case .checked(let url, let failure): welcome.checked(url, failure)
+        case .line(let state, let isNew): changedLine(to: state, isNew: isNew)
         case .nameRefused:
             editAboutYou()
             aboutYou?.refusedName()
         case .roulette(let event): if hasRoulette { roulette.handle(event) }
-        case .nearby(let event):
-            nearby.handle(event)
-            if case .page(let all, _) = event { people.nearby(all) }
+        case .nearby(let result):
+            nearby.handle(result)
+            if case .success(let page) = result { people.nearby(page.people) }
         case .people(let event): people.handle(event)
         case .room(let event): room.handle(event)
         case .settings(let event):
@@ -247,7 +250,11 @@ import Observation
             follow(event)
         case .call(let event): calls.handle(.server(event))
         case .media(let event): calls.handle(event)
-        case .keep(let event): calls.handle(event)
+        case .contacts(let event):
+            people.handle(event)
+            roulette.handle(event)
+            calls.handle(event)
+        case .keepFailed(let call, let error): calls.keepFailed(call, error)
         case .capture(let event):
             calls.handle(event)
             roulette.handle(event)
@@ -256,17 +263,17 @@ import Observation
         update()
     }
 
-    private func changedLine(to state: ConnectionState) {
+    private func changedLine(to state: ConfabClient.State, isNew: Bool = false) {
         line = state
         let isUp: Bool
         switch state {
-        case .online(let isNew):
+        case .online:
             isUp = true
             calls.handle(.online(isNew: isNew))
             if isNew { loadPeople() }
             callBack()
         case .reconnecting:
-            // The screens stay usable, and requests are queued.
+            // Requests are queued until the connection is back, so the screens stay usable.
             isUp = true
             calls.handle(.offline)
         case .idle, .connecting, .offline, .closed:
@@ -274,7 +281,7 @@ import Observation
             calls.handle(.offline)
         }
         roulette.connection(isUp: isUp)
-        nearby.connection(isUp: isUp && state != .reconnecting)
+        nearby.connection(isUp: state == .online)
         room.connection(isUp: isUp)
         if !connectionText.isEmpty { platform.announcer.announce(connectionText) }
     }
@@ -293,7 +300,8 @@ import Observation
         case .linked:
             forgetAccount()
             loadPeople()
-        // Calls now ring while the phone is locked, where only a notification can explain why one cannot be answered.
+        // Calls now ring even while the phone is locked. Only a notification can then explain why a call cannot be
+        // answered.
         case .push(.on): platform.announcer.prepareToNotify()
         case .devices, .code, .push, .exported, .failed: break
         }
@@ -328,26 +336,28 @@ import Observation
 
     /// Checks the connection immediately after the network changes.
     public func networkChanged(to state: NetworkState) {
-        // Connecting is what brings up an on-demand network such as a VPN.
+        // An on-demand network such as a VPN comes up only when something connects, so treat it as available.
         server.perform(.networkChanged(isAvailable: state != .unavailable))
     }
 
-    /// Places a call that the user chose in the system's list of recent calls. It may have launched the app, so it
-    /// waits for the server.
+    /// Places a call that the user chose in the system's list of recent calls. This may have launched the app, so the
+    /// call waits until the app is connected to the server.
     ///
     /// - Parameters:
-    ///   - contacts: the participants of that call; the first with a valid id is called. A call that ended before the
-    ///     server reported the caller has no id.
-    ///   - video: nil if the system does not know the kind of call. Then the call is voice only, which keeps the camera
-    ///     off.
+    ///   - contacts: the participants of the earlier call. The first one with a valid id is called. A participant has
+    ///     no id if the earlier call ended before the server reported the caller.
+    ///   - video: nil if the system does not know whether the earlier call had video. Then this is a voice call, so
+    ///     that the camera stays off.
     public func callBack(_ contacts: [(id: String?, name: String)], video: Bool?) {
-        let known = contacts.lazy.compactMap { contact in contact.id.map { ($0, contact.name) } }
-        guard let (id, name) = known.first(where: { UUID(callID: $0.0) != nil }) else {
+        let known = contacts.lazy.compactMap { contact in
+            contact.id.flatMap { PersonID(text: $0) }.map { ($0, contact.name) }
+        }
+        guard let (id, name) = known.first else {
             // The app's call history may show who it was.
             (tab, people.page) = (.people, .log)
             return
         }
-        waitingCall = (CallPerson(id: id, name: people.name(of: id) ?? name), video ?? false)
+        waitingCall = (Person(id: id, name: people.name(of: id) ?? name), video ?? false)
         if case .online = line { callBack() }
     }
 

@@ -6,16 +6,16 @@ public enum AppPhase: Equatable, Sendable {
     case background
 }
 
-/// Requests background time from the system, which the app uses to end a chat.
+/// Requests background time from the system, which the app uses to end a chat before the system suspends it.
 @MainActor public protocol BackgroundControl: AnyObject {
-    /// Called when the time has expired; the app must then end the background task.
+    /// Called when the time has expired. The app must then call ``end()``.
     var onExpired: (@MainActor () -> Void)? { get set }
     func begin()
     func end()
 }
 
-/// The background time granted by the system. It is requested once and ended exactly once: the system terminates apps
-/// that do not end it.
+/// The background time granted by the system. Each request is ended exactly once, because the system terminates apps
+/// that do not end their background time.
 @MainActor final class BackgroundTime {
     private let control: any BackgroundControl
     private var isRunning = false

@@ -1,4 +1,5 @@
-/// A command to the system's location service, or a report to its callers.
+/// An effect of ``LocationMachine``: a command to the system's location service, or an answer to the machine's
+/// callers.
 public enum LocationEffect: Equatable, Sendable {
     /// Shows the system's permission prompt.
     case requestPermission
@@ -12,7 +13,7 @@ public enum LocationEffect: Equatable, Sendable {
 /// A position of the device, or the reason there is none.
 public enum LocationReport: Equatable, Sendable {
     case position(DevicePosition)
-    /// The position cannot be determined now. One may still follow.
+    /// The position cannot be determined now. A position may still follow.
     case unavailable
     /// The permission was withdrawn. No position follows.
     case forbidden(PermissionStatus)
@@ -39,6 +40,7 @@ public enum LocationFailure: Equatable, Sendable {
 ///
 /// Invariant: updates run only while they are requested and allowed.
 public struct LocationMachine: Equatable, Sendable {
+    /// Whether updates run, and what the system has reported since they started.
     private enum State: Equatable {
         case stopped
         /// Updates run. Next: `waiting`, `measured`, or `stopped`.
@@ -57,7 +59,8 @@ public struct LocationMachine: Equatable, Sendable {
 
     // MARK: Requests from callers
 
-    /// Requests the permission, whose current status is given. All pending requests are answered together.
+    /// Requests the permission. `permission` is its current status. All callers that ask while a request is pending
+    /// are answered together.
     public mutating func ask(_ permission: PermissionStatus) -> [LocationEffect] {
         guard permission == .notAsked else { return [.answer(permission)] }
         guard !isAsking else { return [] }
@@ -65,7 +68,7 @@ public struct LocationMachine: Equatable, Sendable {
         return [.requestPermission]
     }
 
-    /// Starts or restarts updates: the system searches again only after a stop.
+    /// Starts updates. Stops them first if they run already, because the system searches again only after a stop.
     public mutating func start(_ permission: PermissionStatus) -> [LocationEffect] {
         let stopping = stop()
         guard permission == .allowed else { return stopping + [.report(.forbidden(permission))] }
@@ -81,7 +84,7 @@ public struct LocationMachine: Equatable, Sendable {
 
     // MARK: Events from the system
 
-    /// Handles a change of the permission. The system also sends one at launch, before the user has decided.
+    /// Handles a change of the permission. The system also calls this at launch, before the user has decided.
     public mutating func permissionChanged(to permission: PermissionStatus) -> [LocationEffect] {
         var effects: [LocationEffect] = []
         if isAsking, permission != .notAsked {
@@ -103,9 +106,10 @@ public struct LocationMachine: Equatable, Sendable {
     /// - Parameter permission: the current status.
     public mutating func failed(_ failure: LocationFailure, _ permission: PermissionStatus) -> [LocationEffect] {
         switch failure {
-        // The error may arrive before the new status.
+        // The error may arrive before the new status, so `permission` may still be `allowed`.
         case .forbidden: forbid(permission == .allowed ? .refused : permission)
-        // The first one only means that the search takes time. Indoors it may never end.
+        // The first `notYet` only means that the search takes time, so report nothing yet. Indoors, the search may
+        // never end.
         case .notYet where state == .searching: wait()
         // The last position is still good enough: the server rounds positions to about 2 km.
         case .notYet, .other: state == .searching || state == .waiting ? [.report(.unavailable)] : []

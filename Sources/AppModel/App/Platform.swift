@@ -3,11 +3,12 @@ import Foundation
 /// A device feature that needs the user's permission.
 public enum Permission: CaseIterable, Sendable { case camera, microphone, location }
 
+/// Whether the app may use a device feature, or why not.
 public enum PermissionStatus: Equatable, Sendable {
     case notAsked, allowed, refused
     /// Parental controls or device management forbid it.
     case restricted
-    /// The device has none.
+    /// The device does not have the hardware.
     case missing
 
     /// Returns the status, or `missing` if the device lacks the hardware. The system hides hardware that restrictions
@@ -15,6 +16,7 @@ public enum PermissionStatus: Equatable, Sendable {
     public func onDevice(_ exists: Bool) -> PermissionStatus { exists || self == .restricted ? self : .missing }
 }
 
+/// Reads and requests the user's permissions.
 @MainActor public protocol Permissions: AnyObject {
     func status(of permission: Permission) -> PermissionStatus
     func request(_ permission: Permission, completion: @escaping @MainActor (PermissionStatus) -> Void)
@@ -65,11 +67,12 @@ public struct DevicePosition: Equatable, Sendable {
         self.init(latitude: latitude, longitude: longitude, accuracy: accuracy)
     }
 
-    /// How far the device moves before a new position is reported, in meters. The server rounds positions to about 2
-    /// km.
+    /// How far the device must move before a new position is reported, in meters. Smaller moves do not matter, because
+    /// the server rounds positions to about 2 km.
     public static let reportedDistance = 50.0
 }
 
+/// Measures the position of the device.
 @MainActor public protocol Locating: AnyObject {
     /// Calls `changed` with each report until the next call of `start` or `stop`. ``LocationReport/forbidden(_:)`` is
     /// the last report.
@@ -90,21 +93,22 @@ public enum NetworkState: CaseIterable, Sendable {
     var isAllowed: Bool { get }
     /// Called with events of CallKit and PushKit. A push must be passed on synchronously.
     var onEvent: (@MainActor (CallEvent) -> Void)? { get set }
-    /// Performs the effects from `report` to `fail`, and ignores all others.
+    /// Performs the effects for CallKit, which are the cases from `report` to `fail` of ``CallEffect``. Ignores all
+    /// others.
     func perform(_ effect: CallEffect)
 }
 
 /// Controls the audio session.
 @MainActor public protocol AudioControl: AnyObject {
-    /// Performs an effect after those before it. An activation can take seconds, so it must not block the main thread:
-    /// ``AudioLane`` decides where each effect runs.
+    /// Performs an effect once all earlier ones are done. An activation can take seconds, so it must not block the
+    /// main thread: ``AudioLane`` decides where each effect runs.
     ///
-    /// - Parameter done: called once, at once or later, with false if the system refused the effect.
+    /// - Parameter done: called once, immediately or later, with false if the system refused the effect.
     func perform(_ effect: AudioEffect, _ done: @escaping @MainActor (Bool) -> Void)
 }
 
 extension AudioControl {
-    /// Performs effects in order, followed by the effects that the system's answers cause.
+    /// Performs effects in order, followed by the effects that `answer` returns for the result of an activation.
     func perform(_ effects: [AudioEffect], _ answer: @escaping @MainActor (SystemAudioEvent) -> [AudioEffect]) {
         for effect in effects {
             perform(effect) { [weak self] isDone in
@@ -124,6 +128,7 @@ extension AudioControl {
     func notify(_ text: String)
 }
 
+/// Controls whether the device's screen turns off.
 @MainActor public protocol ScreenControl: AnyObject {
     /// Whether the screen stays on without touches.
     var isScreenKeptAwake: Bool { get set }

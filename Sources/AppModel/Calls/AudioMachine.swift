@@ -33,6 +33,7 @@ public struct AudioMachine: Equatable, Sendable {
     public static let isEnabledAtLaunch = false
     public static let usesSpeakerAtLaunch = true
 
+    /// Whether the audio session is active, as far as the app knows.
     private enum Activation: Equatable {
         case inactive
         /// The app requested activation. Next: `active` or `refused`.

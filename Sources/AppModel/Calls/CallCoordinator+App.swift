@@ -22,7 +22,7 @@ extension CallCoordinator {
         case .sharing(let isOn):
             change(.current) { $0.isSharing = isOn }
             tellVideo()
-        case .shown(let callID): out.append(.send(.seen(callID: callID)))
+        case .shown(let callID): out.append(.send(.seen(callID)))
         }
     }
 

@@ -1,14 +1,13 @@
+import Confab
 import Foundation
 
 /// Handles incoming calls, from a push or from the socket, and the system's answers to their reports.
 extension CallCoordinator {
-    /// Replaces call ids that cannot be parsed.
-    private static let unreadable = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
-
-    mutating func pushed(_ callID: String, _ push: PushID?) {
+    mutating func pushed(_ text: String, _ push: PushID?) {
         // The system terminates apps that do not report a push. So a push with an unreadable id is reported as a
         // separate call, which ends immediately.
-        let id = UUID(callID: callID) ?? Self.unreadable
+        let callID = CallID(text: text)
+        let id = callID.map { SystemCallID($0) } ?? .unreadable
         if let slot = slot(of: id), let call = self[slot] {
             // The system will answer that it already has the call.
             if usesSystem { report(call, push: push) } else if let push { out.append(.completePush(push)) }
@@ -17,13 +16,13 @@ extension CallCoordinator {
         var call = CoordinatedCall(id: id, direction: .incoming, person: nil, video: true)
         call.callID = callID
         // Without the server's message about this call, the device needs a connection.
-        guard UUID(callID: callID) != nil, reports[id] == nil, insert(call), let slot = slot(of: id) else {
+        guard callID != nil, reports[id] == nil, insert(call), let slot = slot(of: id) else {
             report(call, push: push)
             reportEnded(call, .failed)
             return stopRinging(call)
         }
         report(call, push: push)
-        out.append(.openSocket)
+        out.append(.send(.openSocket))
         startTimer(slot)
     }
 
@@ -47,7 +46,7 @@ extension CallCoordinator {
         case .ok, .known:
             change(slot) {
                 $0.isKnownToSystem = true
-                if $0.phase == .reported, $0.isConfirmed { $0.phase = .ringing }
+                if $0.phase == .reported, $0.call != nil { $0.phase = .ringing }
             }
         case .filtered, .refused: if !call.isKnownToSystem { decline(slot) }
         }
@@ -60,57 +59,31 @@ extension CallCoordinator {
         remove(slot)
     }
 
-    mutating func incoming(_ info: IncomingCallInfo) {
-        if let slot = slot(callID: info.callID) { return confirm(slot, info) }
+    mutating func incoming(_ news: Call) {
+        if let slot = slot(callID: news.id) { return changed(slot, news) }
         // A merged call keeps the system id it started with.
-        guard let id = UUID(callID: info.callID), reports[id] == nil, slot(of: id) == nil else {
-            return out.append(.send(.decline(callID: info.callID)))
-        }
-        var call = CoordinatedCall(id: id, direction: .incoming, person: info.person, video: info.video)
-        (call.callID, call.isConfirmed) = (info.callID, true)
+        let id = SystemCallID(news.id)
+        var call = CoordinatedCall(id: id, direction: .incoming, person: news.person, video: news.isVideo)
+        (call.callID, call.call) = (news.id, news)
         if !usesSystem { call.phase = .ringing }
-        guard insert(call) else { return out.append(.send(.decline(callID: info.callID))) }
+        guard reports[id] == nil, slot(of: id) == nil, insert(call) else { return out.append(.send(.end(news.id))) }
         report(call)
-    }
-
-    /// Handles the server's message about a call already known from a push, or a repeated message about a ringing call.
-    private mutating func confirm(_ slot: Slot, _ info: IncomingCallInfo) {
-        guard let call = self[slot], call.direction == .incoming else { return }
-        let isNews = call.person != info.person || call.video != info.video
-        let isShown = call.isKnownToSystem || !usesSystem
-        change(slot) {
-            ($0.person, $0.video, $0.isConfirmed) = (info.person, info.video, true)
-            if !$0.isConnected, $0.phase == .reported || $0.phase == .ringing { $0.sendsVideo = info.video }
-            if $0.phase == .reported, isShown { $0.phase = .ringing }
-        }
-        if isNews, usesSystem {
-            out.append(.update(call.id, info.person, video: info.video))
-        } else if isNews, call.phase == .reported || call.phase == .ringing {
-            out.append(.ring(call.id, name: info.person.name, video: info.video))
-        }
-        stopTimer(slot)
-        sendAccept(slot)
     }
 
     /// Sends a pending answer once the server can accept it.
     mutating func sendAccept(_ slot: Slot) {
-        guard let call = self[slot], call.phase == .answering, call.isConfirmed, !call.isSent, isOnline,
+        guard let call = self[slot], call.phase == .answering, call.call != nil, !call.isSent, isOnline,
             let callID = call.callID
         else { return }
         let video = usesCamera(call)
         change(slot) { ($0.isSent, $0.runsCamera, $0.toldVideo) = (true, video, video) }
-        out.append(.send(.accept(callID: callID, video: video)))
+        out.append(.send(.accept(callID, video: video)))
     }
 
-    /// Notifies the server that this side has ended a call.
+    /// Ends a call on the server: declines or cancels it if that applies.
     mutating func sendEnd(_ slot: Slot) {
         guard let call = self[slot], let callID = call.callID, !call.isEndSent else { return }
         change(slot) { $0.isEndSent = true }
-        switch call.endedIn ?? call.phase {
-        case .reported, .ringing: out.append(.send(.decline(callID: callID)))
-        case .placing: out.append(.send(.cancel(callID: callID)))
-        // Ends, declines or cancels the call, whichever applies on the server.
-        case .answering, .connecting, .active, .held, .rejoining, .ending: out.append(.send(.end(callID: callID)))
-        }
+        out.append(.send(.end(callID)))
     }
 }

@@ -1,3 +1,4 @@
+import Confab
 import Foundation
 
 /// Handles the actions of the system's call screen.
@@ -36,7 +37,7 @@ extension CallCoordinator {
         guard let slot = slot(of: id), let call = self[slot], call.direction == .incoming else { return fail(action) }
         switch call.phase {
         case .reported, .ringing: break
-        case .connecting, .active, .held, .rejoining: return fulfil(action)
+        case .connecting, .active, .held: return fulfil(action)
         case .answering, .placing, .ending: return fail(action)
         }
         guard environment.canRecord else {
@@ -54,21 +55,19 @@ extension CallCoordinator {
         if !usesSystem { out.append(.stopRinging(id)) }
         if let call = current { out += audio.use(speaker: call.usesSpeaker).map(CallEffect.audio) }
         out += audio.configure().map(CallEffect.audio)
-        if !isOnline { out.append(.openSocket) }
+        if !isOnline { out.append(.send(.openSocket)) }
         sendAccept(.current)
     }
 
     /// Ends the current call before the waiting one is answered. The server also does this when it accepts the answer,
     /// but if it refused, the first call would continue.
     private mutating func endFirst() {
-        leave(.current)
         sendEnd(.current)
         remove(.current, .remoteEnded)
     }
 
     private mutating func end(_ id: SystemCallID, _ action: ActionID?) {
         if let slot = slot(of: id) {
-            leave(slot)
             sendEnd(slot)
             remove(slot, usesSystem ? nil : .remoteEnded)
         }
@@ -81,7 +80,7 @@ extension CallCoordinator {
     private mutating func mute(_ id: SystemCallID, _ isMuted: Bool, _ action: ActionID?) {
         guard let slot = slot(of: id), let call = self[slot] else { return fail(action) }
         change(slot) { $0.isMuted = isMuted }
-        out.append(.setMuted(id, isMuted || call.phase == .held))
+        out.append(.send(.setMuted(call.callID, isMuted || call.phase == .held)))
         fulfil(action)
     }
 
@@ -89,16 +88,15 @@ extension CallCoordinator {
         guard slot(of: id) == .current, let call = current, let callID = call.callID else { return fail(action) }
         switch (call.phase, isHeld) {
         case (.connecting, true), (.active, true):
-            change(.current) { ($0.phase, $0.runsCamera, $0.toldVideo) = (.held, false, false) }
-            out += [.setMuted(id, true), .setVideo(id, false), .send(.update(callID: callID, video: false))]
+            change(.current) { $0.phase = .held }
+            out.append(.send(.setMuted(callID, true)))
+            tellVideo()
             updateAudio()
             fulfil(action)
         case (.held, false):
-            change(.current) { $0.phase = call.isConnected ? .active : .connecting }
-            guard let call = current else { return }
-            let (uses, shows) = (usesCamera(call), shows(call))
-            change(.current) { ($0.runsCamera, $0.toldVideo) = (uses, shows) }
-            out += [.setMuted(id, call.isMuted), .setVideo(id, uses), .send(.update(callID: callID, video: shows))]
+            change(.current) { $0.phase = call.call?.state == .active ? .active : .connecting }
+            out.append(.send(.setMuted(callID, call.isMuted)))
+            tellVideo()
             fulfil(action)
             out += audio.resume().map(CallEffect.audio)
         case (.held, true), (.connecting, false), (.active, false): fulfil(action)

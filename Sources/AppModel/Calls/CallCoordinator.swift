@@ -1,7 +1,8 @@
+import Confab
 import Foundation
 
-/// Connects the system's call screen, the server's calls, pushes and audio: a pure state machine from events to
-/// effects.
+/// Connects the system's call screen, the SDK's calls, pushes and audio: a pure state machine from events to effects. The
+/// SDK decides what becomes of a call, and this decides how the system shows it.
 ///
 /// There is one current call, and one more may ring (`waiting`). A call's state changes only on an action from the
 /// system: the app's buttons send requests to the system, which answers with actions. Each action is fulfilled or
@@ -11,7 +12,7 @@ public struct CallCoordinator: Equatable, Sendable {
     /// A call that waits for the previous call's audio to stop. If it started earlier, it would have no sound.
     struct QueuedCall: Equatable, Sendable {
         var id: SystemCallID
-        var person: CallPerson
+        var person: Person
         var video: Bool
     }
 
@@ -53,7 +54,7 @@ public struct CallCoordinator: Equatable, Sendable {
     public mutating func handle(_ event: CallEvent) -> [CallEffect] {
         out = []
         switch event {
-        case .push(let callID, let push): pushed(callID, push)
+        case .push(let text, let push): pushed(text, push)
         case .reportResult(let id, let push, let result): reported(id, push, result)
         case .server(let event): handle(event)
         case .system(let event): handle(event)
@@ -72,6 +73,7 @@ public struct CallCoordinator: Equatable, Sendable {
 
     // MARK: Slots
 
+    /// Selects one of the two calls: the current call, or the one that rings during it.
     enum Slot { case current, waiting }
 
     subscript(slot: Slot) -> CoordinatedCall? {
@@ -83,7 +85,7 @@ public struct CallCoordinator: Equatable, Sendable {
         current?.id == id ? .current : waiting?.id == id ? .waiting : nil
     }
 
-    func slot(callID: String) -> Slot? {
+    func slot(callID: CallID) -> Slot? {
         current?.callID == callID ? .current : waiting?.callID == callID ? .waiting : nil
     }
 
@@ -99,7 +101,7 @@ public struct CallCoordinator: Equatable, Sendable {
         return true
     }
 
-    /// Removes a call: stops its timer, fails its open action, leaves its session, stops its ringtone. A waiting call
+    /// Removes a call: stops its timer, fails its open action, stops its ringtone. A waiting call
     /// becomes the current one.
     /// - Parameter reason: the reason to report to the system; nil if the system already knows that the call ended.
     mutating func remove(_ slot: Slot, _ reason: SystemEndReason? = nil) {
@@ -110,18 +112,11 @@ public struct CallCoordinator: Equatable, Sendable {
         let isStarting = call.direction == .outgoing && call.pending != nil
         if let reason, !isStarting { reportEnded(call, reason) }
         stopRinging(call)
-        leave(slot)
         // The server's answer to the start is still to come.
         if call.callID == nil, call.isSent { abandoned.insert(call.id) }
         self[slot] = nil
         if slot == .current { (current, waiting) = (waiting, nil) }
         updateAudio()
-    }
-
-    mutating func leave(_ slot: Slot) {
-        guard let call = self[slot], call.hasJoined else { return }
-        change(slot) { ($0.hasJoined, $0.isConnected) = (false, false) }
-        out.append(.leave(call.id))
     }
 
     // MARK: Video
@@ -132,15 +127,15 @@ public struct CallCoordinator: Equatable, Sendable {
     /// Whether the other person receives video: the camera or the screen.
     func shows(_ call: CoordinatedCall) -> Bool { usesCamera(call) || call.isSharing && call.phase != .held }
 
-    /// Sends changes of the current call's video to the camera and the server. A held call sends its video state when
-    /// it resumes, a call that is not accepted yet when it is accepted.
+    /// Sends changes of the current call's video to the camera and the server. A call that is not accepted yet sends
+    /// them when it is accepted.
     mutating func tellVideo() {
-        guard let call = current, call.phase == .connecting || call.phase == .active, let callID = call.callID else {
+        guard let call = current, let callID = call.callID, [.connecting, .active, .held].contains(call.phase) else {
             return
         }
         let (uses, shows) = (usesCamera(call), shows(call))
-        if uses != call.runsCamera { out.append(.setVideo(call.id, uses)) }
-        if shows != call.toldVideo { out.append(.send(.update(callID: callID, video: shows))) }
+        if uses != call.runsCamera { out.append(.send(.setVideo(uses))) }
+        if shows != call.toldVideo { out.append(.send(.update(callID, video: shows))) }
         change(.current) { ($0.runsCamera, $0.toldVideo) = (uses, shows) }
     }
 
@@ -148,7 +143,7 @@ public struct CallCoordinator: Equatable, Sendable {
 
     mutating func report(_ call: CoordinatedCall, push: PushID? = nil) {
         guard usesSystem else {
-            out.append(.ring(call.id, name: call.person?.name, video: call.video))
+            out.append(.ring(call.id))
             if let push { out.append(.completePush(push)) }
             return
         }
@@ -206,41 +201,20 @@ public struct CallCoordinator: Equatable, Sendable {
         }
     }
 
-    /// Restores the calls. After a new connection, the server no longer knows which calls this device is in.
     private mutating func cameOnline(isNew: Bool) {
         isOnline = true
-        if isNew { out.append(.appear) }
+        if isNew { out.append(.send(.appear)) }
         // The server registers devices only for people who are online.
-        if let pushToken { out.append(.registerPush(pushToken)) }
-        if isNew {
-            for slot in [Slot.current, .waiting] { returnAfterRestart(slot) }
-        }
+        if let pushToken { out.append(.send(.registerPush(pushToken))) }
         for slot in [Slot.current, .waiting] { sendAccept(slot) }
-    }
-
-    private mutating func returnAfterRestart(_ slot: Slot) {
-        guard let call = self[slot] else { return }
-        switch call.phase {
-        case .connecting, .active, .held, .rejoining:
-            guard let callID = call.callID else { return }
-            // The media session ended with the old connection.
-            leave(slot)
-            change(slot) { $0.phase = .rejoining }
-            out.append(.send(.rejoin(callID: callID)))
-        case .placing:
-            if let callID = call.callID { out.append(.send(.rejoin(callID: callID))) }
-        case .reported, .ringing, .answering:
-            // The server sends a call that only rang here again, unless it has ended.
-            change(slot) { ($0.isConfirmed, $0.isSent) = (false, false) }
-            startTimer(slot)
-        case .ending: break
-        }
     }
 
     private mutating func changedToken(to token: String?) {
         let old = pushToken
         pushToken = token
-        guard isOnline else { return }
-        if let token { out.append(.registerPush(token)) } else if let old { out.append(.unregisterPush(old)) }
+        guard isOnline, let changed = token.map(CallRequest.registerPush) ?? old.map(CallRequest.unregisterPush) else {
+            return
+        }
+        out.append(.send(changed))
     }
 }

@@ -1,3 +1,4 @@
+import Confab
 import Foundation
 
 /// An input of ``CallCoordinator``: events of CallKit, PushKit, the SDK and the screens, in one type.
@@ -30,49 +31,24 @@ public enum SystemReportResult: Equatable, Sendable {
     case refused
 }
 
-/// A message from the server about a call.
+/// What the SDK reports about a call.
 public enum CallServerEvent: Equatable, Sendable {
-    case incoming(IncomingCallInfo)
-    /// The answer to a start, or to a rejoin of a call that still rings.
-    case placed(SystemCallID, callID: String)
-    case startRefused(SystemCallID, CallTrouble)
-    case ringing(callID: String, devices: Int)
-    case accepted(callID: String, personID: String)
-    case acceptRefused(callID: String, CallTrouble)
-    case rejoinRefused(callID: String)
-    /// Media is connected in the session of the call.
-    case mediaConnected(callID: String)
-    case partner(callID: String, isAway: Bool)
-    case ended(EndedCall)
+    /// A call rings here.
+    case incoming(Call)
+    /// The answer to a start.
+    case placed(SystemCallID, Call)
+    case startRefused(SystemCallID, ConfabError)
+    case acceptRefused(CallID, ConfabError)
+    /// A call changed: also its id, if the two people called each other.
+    case changed(Call)
+    case ended(CallEnding)
 }
 
-/// The end of a call.
-public struct EndedCall: Equatable, Sendable {
-    public var callID: String
-    public var reason: CallEndReason
-    public var person: CallPerson?
-    /// The call that continues, if two calls were merged.
-    public var into: String?
-
-    public init(callID: String, reason: CallEndReason, person: CallPerson? = nil, into: String? = nil) {
-        (self.callID, self.reason, self.person, self.into) = (callID, reason, person, into)
-    }
-}
-
-/// An error to show to the user: the server's code, and a message that says what to do.
-public struct CallTrouble: Equatable, Sendable {
-    public var code: String
-    public var message: String
-
-    public init(code: String, message: String) { (self.code, self.message) = (code, message) }
-}
-
-extension CallTrouble {
-    static let cameraNeeded = CallTrouble(
-        code: "camera_needed", message: "Confab is not allowed to use the camera. Allow it in Settings to be seen.")
-    static let microphoneNeeded = CallTrouble(
-        code: "microphone_needed",
-        message: "Confab is not allowed to use the microphone. Allow it in Settings to be heard.")
+extension ConfabError {
+    static let cameraNeeded = ConfabError(
+        "camera_needed", "Confab is not allowed to use the camera. Allow it in Settings to be seen.")
+    static let microphoneNeeded = ConfabError(
+        "microphone_needed", "Confab is not allowed to use the microphone. Allow it in Settings to be heard.")
 }
 
 /// An action from the system's call screen. Without CallKit, the app's own buttons send the same events without an
@@ -93,7 +69,7 @@ public enum CallSystemEvent: Equatable, Sendable {
 
 /// A request to the system. The state changes only when the system answers with the action.
 public enum CallSystemRequest: Equatable, Sendable {
-    case start(SystemCallID, CallPerson, video: Bool)
+    case start(SystemCallID, Person, video: Bool)
     case answer(SystemCallID)
     case end(SystemCallID)
     case mute(SystemCallID, Bool)
@@ -103,7 +79,7 @@ public enum CallSystemRequest: Equatable, Sendable {
 /// An action of the user on the app's own screens.
 public enum CallAppEvent: Equatable, Sendable {
     /// Starts a call with a new random id.
-    case call(SystemCallID, CallPerson, video: Bool)
+    case call(SystemCallID, Person, video: Bool)
     case answer(SystemCallID)
     case end(SystemCallID)
     case mute(Bool)
@@ -114,7 +90,7 @@ public enum CallAppEvent: Equatable, Sendable {
     /// The screen replaced the camera, or stopped replacing it.
     case sharing(Bool)
     /// The end of a call was shown.
-    case shown(callID: String)
+    case shown(CallID)
 }
 
 /// An event of the audio session. Where the app activates it, `activated` and `refused` are the answers.
@@ -143,6 +119,7 @@ public enum CallTimer: Equatable, Hashable, Sendable {
 
 /// The current permissions and lock state of the device.
 public struct CallEnvironment: Equatable, Sendable {
+    /// The permission to use the microphone.
     public enum Microphone: Sendable { case undetermined, allowed, refused }
 
     public var microphone: Microphone
@@ -168,8 +145,8 @@ public struct CallEnvironment: Equatable, Sendable {
 public enum CallEffect: Equatable, Sendable {
     // Effects on the system.
     /// Reports an incoming call at once. The person is nil while the call is known only from a push.
-    case report(SystemCallID, CallPerson?, video: Bool, push: PushID?)
-    case update(SystemCallID, CallPerson, video: Bool)
+    case report(SystemCallID, Person?, video: Bool, push: PushID?)
+    case update(SystemCallID, Person, video: Bool)
     case reportConnecting(SystemCallID)
     case reportConnected(SystemCallID)
     case reportEnded(SystemCallID, SystemEndReason)
@@ -177,47 +154,40 @@ public enum CallEffect: Equatable, Sendable {
     case request(CallSystemRequest)
     case fulfil(ActionID)
     case fail(ActionID)
-    /// Rings in the app, where CallKit may not be used. Repeated for a ringing call once its caller or kind is known.
-    case ring(SystemCallID, name: String?, video: Bool)
+    /// Rings in the app, where CallKit may not be used.
+    case ring(SystemCallID)
     case stopRinging(SystemCallID)
-    // Effects on the server.
-    case openSocket
-    case appear
+    // Effects on the server and the media.
     case send(CallRequest)
-    case registerPush(String)
-    case unregisterPush(String)
-    // Effects on the media.
-    /// Joins the session of the call, with the token stored by the SDK.
-    case join(SystemCallID)
-    case publish(SystemCallID, video: Bool)
-    case leave(SystemCallID)
-    case setMuted(SystemCallID, Bool)
-    case setVideo(SystemCallID, Bool)
     case audio(AudioEffect)
     // Effects on the screen.
     case startTimer(CallTimer)
     case stopTimer(CallTimer)
-    case show(EndedCall)
+    case show(CallEnding)
     case tell(CallAdvice)
 }
 
-/// A request to the server.
+/// A request to the SDK and to this device's media.
 public enum CallRequest: Equatable, Sendable {
+    case openSocket
+    case appear
+    case registerPush(String), unregisterPush(String)
     /// Starts a call. Answered by `placed` or `startRefused` with the same id, exactly once.
-    case start(SystemCallID, CallPerson, video: Bool)
-    case accept(callID: String, video: Bool)
-    case decline(callID: String)
-    case cancel(callID: String)
-    case end(callID: String)
-    case update(callID: String, video: Bool)
-    case rejoin(callID: String)
-    case seen(callID: String)
+    case start(SystemCallID, Person, video: Bool)
+    case accept(CallID, video: Bool)
+    case end(CallID)
+    case update(CallID, video: Bool)
+    case seen(CallID)
+    /// Turns the microphone off or on; in no call if the server has not created it yet.
+    case setMuted(CallID?, Bool)
+    /// Turns the camera on or off.
+    case setVideo(Bool)
 }
 
 /// A message to the user.
 public enum CallAdvice: Equatable, Sendable {
     /// The user answered a call without permission to use the microphone.
-    case allowMicrophone(CallPerson?)
+    case allowMicrophone(Person?)
     /// No call was placed, because the microphone permission is missing.
     case microphoneNeeded
     /// The camera was not turned on, because its permission is missing.
@@ -226,5 +196,5 @@ public enum CallAdvice: Equatable, Sendable {
     case alreadyInCall
     /// The system's call screen refused a request.
     case systemRefused
-    case trouble(CallTrouble)
+    case trouble(ConfabError)
 }

@@ -1,3 +1,4 @@
+import Confab
 import Foundation
 
 // Converts the system's values to types without a dependency on its frameworks.
@@ -61,7 +62,7 @@ public struct ShownCall: Equatable, Sendable {
     public let hasTones = false
 
     /// - Parameter person: nil while the call is known only from a push.
-    public init(_ person: CallPerson?, hasVideo: Bool) {
-        (name, personID, self.hasVideo) = (person?.name ?? CallPerson.unknownName, person?.id, hasVideo)
+    public init(_ person: Person?, hasVideo: Bool) {
+        (name, personID, self.hasVideo) = (person?.name ?? Person.unknownName, person.map { "\($0.id)" }, hasVideo)
     }
 }

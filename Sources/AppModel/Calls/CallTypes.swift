@@ -1,20 +1,18 @@
+import Confab
 import Foundation
 
 /// The id of a call in CallKit. For an incoming call it is the server's call id, so that a push and the server's
 /// message refer to the same call.
 public typealias SystemCallID = UUID
 
-extension UUID {
-    /// Converts the server's call id, 32 lowercase hexadecimal digits.
-    public init?(callID: String) {
-        let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
-        let letters = UInt8(ascii: "a")...UInt8(ascii: "f")
-        guard callID.utf8.count == 32, callID.utf8.allSatisfy({ digits.contains($0) || letters.contains($0) }) else {
-            return nil
-        }
-        var text = callID
+extension SystemCallID {
+    /// The id of a call whose push cannot be parsed.
+    static let unreadable = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+
+    public init(_ id: CallID) {
+        var text = "\(id)"
         for place in [8, 13, 18, 23] { text.insert("-", at: text.index(text.startIndex, offsetBy: place)) }
-        self.init(uuidString: text)
+        self = UUID(uuidString: text) ?? .unreadable
     }
 }
 
@@ -24,56 +22,36 @@ public typealias ActionID = UInt64
 /// The id of a push. Its completion must be called exactly once, after the call was reported to the system.
 public typealias PushID = UInt64
 
-/// The other person in a call.
-public struct CallPerson: Equatable, Sendable {
-    public var id: String
-    public var name: String
-
-    public init(id: String, name: String) { (self.id, self.name) = (id, name) }
-
+extension Person {
     /// Shown instead of a caller's name while the call is known only from a push.
     public static let unknownName = "Confab"
-}
-
-/// The server's description of an incoming call.
-public struct IncomingCallInfo: Equatable, Sendable {
-    public var callID: String
-    public var person: CallPerson
-    public var video: Bool
-
-    public init(callID: String, person: CallPerson, video: Bool) {
-        (self.callID, self.person, self.video) = (callID, person, video)
-    }
-}
-
-/// How a call ended: the server's reasons (`protocol/people.md` §12).
-public enum CallEndReason: String, CaseIterable, Sendable {
-    case hungUp, ended, declined, cancelled, missed, unanswered, busy, unreachable, failed, connectionLost
-    case answeredElsewhere, declinedElsewhere, merged
 }
 
 /// The reason shown by the system for the end of a call. The raw values are CallKit's.
 public enum SystemEndReason: Int, Equatable, Sendable {
     case failed = 1
     case remoteEnded, unanswered, answeredElsewhere, declinedElsewhere
-}
 
-extension CallEndReason {
-    var forSystem: SystemEndReason {
-        switch self {
-        case .hungUp, .ended, .declined, .cancelled, .merged: .remoteEnded
-        case .missed, .unanswered, .busy: .unanswered
-        case .unreachable, .failed, .connectionLost: .failed
-        case .answeredElsewhere: .answeredElsewhere
-        case .declinedElsewhere: .declinedElsewhere
-        }
+    init(_ outcome: CallEnding.Outcome) {
+        self =
+            switch outcome {
+            case .hungUp, .ended, .declined, .cancelled: .remoteEnded
+            case .missed, .unanswered, .busy: .unanswered
+            // A call that rang here and was merged continues as the outgoing call.
+            case .answeredElsewhere, .merged: .answeredElsewhere
+            case .declinedElsewhere: .declinedElsewhere
+            // A newer server may send reasons that are unknown to this app.
+            default: .failed
+            }
     }
 }
 
-/// A call in the coordinator.
+/// A call on the system's call screen.
 public struct CoordinatedCall: Equatable, Sendable {
+    /// Whether this user receives or places the call.
     public enum Direction: Sendable { case incoming, outgoing }
 
+    /// The progress of the call on this device, from the first report to its end.
     public enum Phase: Equatable, Sendable {
         /// Incoming: known from a push, or not yet accepted by the system.
         case reported
@@ -88,8 +66,6 @@ public struct CoordinatedCall: Equatable, Sendable {
         case active
         /// Put on hold by the system.
         case held
-        /// Requested again from the server after the server restarted.
-        case rejoining
         /// Ended by the user, and not yet confirmed by the system.
         case ending
     }
@@ -97,12 +73,14 @@ public struct CoordinatedCall: Equatable, Sendable {
     /// The system's id.
     public let id: SystemCallID
     /// The server's id; nil until the server has created the outgoing call.
-    public internal(set) var callID: String?
+    public internal(set) var callID: CallID?
     public let direction: Direction
     /// The other person; nil while the call is known only from a push.
-    public internal(set) var person: CallPerson?
+    public internal(set) var person: Person?
     /// Whether the call was placed with video.
     public internal(set) var video: Bool
+    /// The call as the SDK last reported it; nil while it is known only from a push, or from the user who placed it.
+    public internal(set) var call: Call?
     public internal(set) var phase: Phase
     public internal(set) var isMuted = false
     /// Whether this side sends video while the call is not held.
@@ -112,24 +90,13 @@ public struct CoordinatedCall: Equatable, Sendable {
     /// The video states last sent: whether the camera runs, and whether the server was notified of video.
     var runsCamera: Bool
     var toldVideo: Bool
-    /// Whether the other person is temporarily disconnected.
-    public internal(set) var isPartnerAway = false
-    /// The number of devices that ring; nil until the server reports it.
-    public internal(set) var ringingDevices: Int?
 
     /// The answer or start action that waits for the server.
     var pending: ActionID?
-    /// Whether the answer or the start was sent to the server. For an answer, since the server's last restart.
+    /// Whether the answer or the start was sent to the server.
     var isSent = false
-    /// Whether the server has confirmed the call since its last restart.
-    var isConfirmed = false
-    /// Whether the media connection is up. A hold does not change it.
-    var isConnected = false
     var isReportedConnected = false
-    var hasJoined = false
     var hasTimer = false
-    /// Whether both people called each other, so that the call needs no answer.
-    var isMutual = false
     /// The phase in which the user ended the call.
     var endedIn: Phase?
     /// Whether the system has accepted a report of the call.
@@ -137,12 +104,15 @@ public struct CoordinatedCall: Equatable, Sendable {
     /// Whether the server was notified that this side has ended the call.
     var isEndSent = false
 
-    init(id: SystemCallID, direction: Direction, person: CallPerson?, video: Bool) {
+    init(id: SystemCallID, direction: Direction, person: Person?, video: Bool) {
         (self.id, self.direction, self.person, self.video) = (id, direction, person, video)
         phase = direction == .incoming ? .reported : .placing
         (sendsVideo, runsCamera, toldVideo) = (video, video, video)
     }
 
+    /// Whether the session of the call is joined again after the connection was replaced.
+    var isRejoining: Bool { call?.isRejoining ?? false }
+    var isAccepted: Bool { call?.state == .joining || call?.state == .active }
     /// Whether to use the loudspeaker: with video, the phone is not at the ear.
     var usesSpeaker: Bool { video || sendsVideo }
 

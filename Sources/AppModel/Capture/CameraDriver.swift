@@ -23,7 +23,8 @@ public actor CameraDriver {
     private let captured: @Sendable (VideoSize) -> Void
     private var isDriving = false
     private var failure: ConfabError?
-    /// Callers waiting until the camera has reached the requested state, resumed with the reason if it fails.
+    /// Callers waiting until the camera has reached the requested state. They are resumed with nil, or with the reason
+    /// if the camera failed.
     private var waiting: [CheckedContinuation<ConfabError?, Never>] = []
     var waitingCount: Int { waiting.count }
 
@@ -33,8 +34,8 @@ public actor CameraDriver {
         (changes, change) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(EngineRules.maxUnreadChanges))
     }
 
-    /// Starts the camera, and follows the system's interruptions until ``stop()``. A camera that cannot be started is
-    /// stopped, because it must not be released before that.
+    /// Starts the camera, and follows the system's interruptions until ``stop()``. If the camera cannot be started,
+    /// stops it, because it must not be released before it is stopped.
     ///
     /// - Parameter interruptions: true when the system takes the camera away, false when it returns it.
     public func start(
@@ -73,7 +74,8 @@ public actor CameraDriver {
     private func follow(_ isInterrupted: Bool) async {
         machine.interrupted(isInterrupted)
         try? await drive()
-        // Report it only now: turning the camera off works differently during an interruption.
+        // Report the interruption only after the machine has handled it, because the machine turns the camera off
+        // differently during an interruption.
         change.yield(.interrupted(isInterrupted))
     }
 
@@ -88,7 +90,7 @@ public actor CameraDriver {
 
     /// Performs operations until none is left, or waits for the call that is already doing so.
     ///
-    /// - Throws: why the last operation failed.
+    /// - Throws: the error of the last operation, if it failed.
     private func drive() async throws(ConfabError) {
         guard !isDriving else {
             // Take the reason from the continuation: by the time this resumes, another operation may have started and

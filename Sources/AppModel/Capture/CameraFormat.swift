@@ -22,17 +22,18 @@ public struct CameraFormat: Equatable, Sendable {
     }
 }
 
-/// The format chosen for a camera.
+/// The format to use, and the frame rate to capture with it.
 struct CameraChoice: Equatable, Sendable {
-    /// Its index in the list of formats.
+    /// The index of the format in the list.
     var index: Int
     var frameRate: Int
 }
 
 extension CameraRequest {
-    /// Chooses the smallest format that is at least as large as the request and supports its rate; among equals, one in
-    /// NV12. If there is none, chooses the largest that supports the rate, then the one with the closest rate. Returns
-    /// nil only for an empty list, which means there is no camera.
+    /// Chooses the smallest format that is at least as large as the request and supports its rate; among equals, one
+    /// in NV12. If there is none, chooses the largest format that supports the rate. If no format supports the rate,
+    /// chooses the one with the closest rate. Returns nil if the list is empty, or if no format has a rate from 1 to
+    /// 1000.
     func choose(from formats: [CameraFormat]) -> CameraChoice? {
         let rate = Double(frameRate)
         let allowing = formats.indices.filter { formats[$0].allows(rate) }
@@ -67,7 +68,7 @@ extension CameraFormat {
 
 /// A camera of this device, independent of the system's types.
 public struct CameraDescription: Equatable, Sendable {
-    /// The direction it faces; nil for a camera that is not built into the device.
+    /// The direction the camera faces; nil for a camera that is not built into the device.
     public var facing: CameraFacing?
     public var formats: [CameraFormat]
 
@@ -76,7 +77,7 @@ public struct CameraDescription: Equatable, Sendable {
 
 /// The camera and the format to capture with.
 public struct CameraSelection: Equatable, Sendable {
-    /// The index of the camera, and the index of its format.
+    /// The index of the camera in the list, and the index of the format in the camera's formats.
     public var camera: Int
     public var format: Int
     public var frameRate: Int

@@ -3,6 +3,7 @@
 /// Cameras start and stop slowly, and requests change meanwhile. So operations run one at a time, and each is chosen
 /// from the newest requests: a camera that is turned off while it starts is stopped afterwards.
 public struct CameraMachine: Equatable, Sendable {
+    /// An operation on the camera. Also describes the state of the camera after the operation.
     public enum Operation: Equatable, Sendable {
         case run(CameraRequest, CameraFacing)
         case pause
@@ -11,7 +12,7 @@ public struct CameraMachine: Equatable, Sendable {
     /// The direction the camera faces, or will face when it is turned on.
     public private(set) var facing = CameraFacing.usual
     private var request: CameraRequest?
-    /// Whether the user wants the camera on. The camera follows as soon as it can.
+    /// Whether the user wants the camera on. The camera is turned on or off as soon as it can be.
     private var isOn = false
     private var isInterrupted = false
     private var isUnderway = false
@@ -61,9 +62,9 @@ public struct CameraMachine: Equatable, Sendable {
 
     private var wanted: Operation? {
         if let request, isOn { return .run(request, facing) }
-        // An interrupted session produces no video, and would not report the end of the interruption if it were
-        // stopped. When the camera is no longer needed it is stopped in any case, because the capturer must not be
-        // released while it runs.
+        // Do not pause an interrupted camera: it produces no video anyway, and a paused one would not report the end
+        // of the interruption. If the camera is no longer needed, pause it in any case, because the capturer must not
+        // be released while it runs.
         return isInterrupted && request != nil ? nil : .pause
     }
 
@@ -76,7 +77,7 @@ public struct CameraMachine: Equatable, Sendable {
 
     /// Records that the camera started.
     ///
-    /// - Parameter used: the camera in use, which may be another one: a device may have only one.
+    /// - Parameter used: the camera in use. It can differ from `asked`, because a device may have only one camera.
     public mutating func ran(_ request: CameraRequest, _ asked: CameraFacing, used: CameraFacing) {
         isUnderway = false
         // Keep the direction if the user has switched again in the meantime.
@@ -86,7 +87,7 @@ public struct CameraMachine: Equatable, Sendable {
 
     public mutating func paused() { (isUnderway, state) = (false, .pause) }
 
-    /// Records that the camera could not be started. The one that worked stays selected.
+    /// Records that the camera could not be started. Selects the camera that worked before.
     public mutating func failedToRun(_ request: CameraRequest, _ asked: CameraFacing) {
         (isUnderway, state, failed) = (false, nil, .run(request, asked))
         if let working, working != asked, facing == asked { facing = working }

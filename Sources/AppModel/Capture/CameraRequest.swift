@@ -1,4 +1,5 @@
-/// A video size that the camera can capture, in the order of the settings. The web's `settings.js` has the same sizes.
+/// A video size that the camera can capture. The settings list the sizes in this order. The web's `settings.js` has
+/// the same sizes and also 1920x1080.
 public enum PictureSize: String, Codable, CaseIterable, Sendable {
     case size352x288 = "352x288"
     case size480x360 = "480x360"

@@ -2,7 +2,7 @@
 public struct CameraState: Equatable, Sendable {
     /// Whether the system has taken the camera away, for example for another app.
     public internal(set) var isInterrupted = false
-    /// Whether the system has stopped it because the app is off screen.
+    /// Whether the system has stopped the camera because the app is off screen.
     var isStopped = false
     public internal(set) var facing = CameraFacing.usual
 

@@ -1,12 +1,12 @@
 /// Drops frames of a source that delivers more than the target rate.
 public struct FramePacer: Sendable {
-    /// Text on a screen needs resolution more than motion.
+    /// The target frame rate of a screen share. It is low, because text on a screen needs resolution more than motion.
     public static let screenRate = 15
 
     private let interval: Int64
     private var last: Int64?
 
-    /// Accepts frames up to a tenth of the interval early, because sources are not exact.
+    /// Creates a pacer. It accepts frames up to a tenth of the interval early, because sources are not exact.
     public init(framesPerSecond: Int) { interval = 900_000_000 / Int64(max(1, framesPerSecond)) }
 
     /// Returns whether to use a frame with this timestamp, in nanoseconds.

@@ -3,11 +3,12 @@ public struct ScreenRecording: Sendable {
     /// A sample from the system.
     public enum Sample: Equatable, Sendable {
         case picture(seconds: Double)
-        /// The app's audio. The microphone has a separate track.
+        /// The audio of apps, which is not sent. The microphone has a separate track.
         case sound
         case failure
     }
 
+    /// What to do with a sample.
     public enum Answer: Equatable, Sendable {
         /// Sends the frame with this timestamp, in nanoseconds.
         case send(Int64)

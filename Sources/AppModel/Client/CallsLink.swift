@@ -1,12 +1,10 @@
 import Confab
 import Foundation
 
-/// Connects the SDK's calls with the call coordinator. The SDK joins the sessions of calls and publishes in them
-/// automatically.
+/// Connects the SDK's calls with the call coordinator. The SDK joins the sessions of calls, publishes in them and rejoins
+/// them.
 @MainActor final class CallsLink {
     private unowned let server: ClientServer
-    /// The calls as last reported to the coordinator.
-    private var known: [CallID: Call] = [:]
     /// The system ids of outgoing calls whose start the server has not answered.
     private var starting: [SystemCallID] = []
     /// The push token of this device; nil without pushes.
@@ -18,13 +16,12 @@ import Foundation
 
     private func tell(_ event: CallServerEvent) { server.send(.call(event)) }
 
-    // MARK: Effects
+    // MARK: Requests
 
-    func perform(_ effect: CallEffect) {
-        switch effect {
+    func perform(_ request: CallRequest) {
+        switch request {
         case .openSocket: server.perform(.retry)
         case .appear: server.appear()
-        case .send(let request): send(request)
         case .registerPush(let token):
             pushToken = token
             setPush()
@@ -32,18 +29,17 @@ import Foundation
             pushToken = nil
             server.queue { client throws(ConfabError) in try await client.push.unregister(token: token) }
             setPush()
-        case .leave: if known.isEmpty { server.media.release(.call) }
-        case .setMuted(_, let isMuted):
+        case .start(let id, let person, let video): start(id, person.id, video)
+        case .accept(let id, let video): accept(id, video)
+        case .end(let id): server.queue { client throws(ConfabError) in try await client.calls.end(id) }
+        case .update(let id, let video):
+            server.queue { client throws(ConfabError) in try await client.calls.update(id, video: video) }
+        case .seen(let id): server.queue { client throws(ConfabError) in try await client.calls.seen(id) }
+        case .setMuted(let id, let isMuted):
             server.media.setEnabled(.call, audio: !isMuted)
-            sendAudio()
-        case .setVideo(_, let isOn): setVideo(isOn)
-        // The SDK joins and publishes automatically.
-        case .join, .publish: break
-        // Not addressed to the server.
-        case .report, .update, .reportConnecting, .reportConnected, .reportEnded, .completePush, .request, .fulfil,
-            .fail,
-            .ring, .stopRinging, .audio, .startTimer, .stopTimer, .show, .tell:
-            break
+            // Notifies the other person too.
+            if let id { server.queue { client throws(ConfabError) in await client.calls.setAudio(!isMuted, in: id) } }
+        case .setVideo(let isOn): setVideo(isOn)
         }
     }
 
@@ -64,58 +60,39 @@ import Foundation
         }
     }
 
-    private func send(_ request: CallRequest) {
-        switch request {
-        case .start(let id, let person, let video): start(id, person, video)
-        case .accept(let text, let video): accept(text, video)
-        case .decline(let text): with(text) { client, id throws(ConfabError) in try await client.calls.decline(id) }
-        case .cancel(let text), .end(let text):
-            with(text) { client, id throws(ConfabError) in try await client.calls.end(id) }
-        case .update(let text, let video):
-            with(text) { client, id throws(ConfabError) in try await client.calls.update(id, video: video) }
-        // The SDK rejoins calls automatically, and reports the result.
-        case .rejoin: break
-        case .seen(let text): with(text) { client, id throws(ConfabError) in try await client.calls.seen(id) }
-        }
-    }
-
-    private func with(
-        _ text: String, _ work: @escaping @MainActor (ConfabClient, CallID) async throws(ConfabError) -> Void,
-        failed: @escaping @MainActor (ConfabError) -> Void = { _ in }
-    ) {
-        guard let id = CallID(text: text) else { return failed(.noPerson) }
-        server.queue({ client throws(ConfabError) in try await work(client, id) }, failed: failed)
-    }
-
-    private func start(_ id: SystemCallID, _ person: CallPerson, _ video: Bool) {
-        guard let personID = PersonID(text: person.id) else {
-            return tell(.startRefused(id, CallTrouble(.noPerson)))
-        }
+    private func start(_ id: SystemCallID, _ person: PersonID, _ video: Bool) {
         starting.append(id)
         server.queue { [weak self] client throws(ConfabError) in
             try await self?.prepare(client, video)
-            let call = try await client.calls.start(personID, video: video)
-            self?.placed(id, call)
+            let call = try await client.calls.start(person, video: video)
+            guard self?.answered(id) == true else { return }
+            // It may have changed since.
+            self?.tell(.placed(id, client.calls.all.first { $0.id == call.id } ?? call))
         } failed: { [weak self] error in
-            guard let self, let index = starting.firstIndex(of: id) else { return }
-            starting.remove(at: index)
-            tell(.startRefused(id, CallTrouble(error)))
+            guard let self, answered(id) else { return }
+            tell(.startRefused(id, error))
+            releaseIfUnused()
         }
     }
 
-    private func placed(_ id: SystemCallID, _ call: Call) {
-        guard let index = starting.firstIndex(of: id) else { return }
+    private func answered(_ id: SystemCallID) -> Bool {
+        guard let index = starting.firstIndex(of: id) else { return false }
         starting.remove(at: index)
-        tell(.placed(id, callID: "\(call.id)"))
-        changed(call)
+        return true
     }
 
-    private func accept(_ text: String, _ video: Bool) {
-        with(text) { [weak self] client, id throws(ConfabError) in
+    private func accept(_ id: CallID, _ video: Bool) {
+        server.queue { [weak self] client throws(ConfabError) in
             try await self?.prepare(client, video)
             try await client.calls.accept(id, video: video)
-        } failed: { [weak self] in
-            self?.tell(.acceptRefused(callID: text, CallTrouble($0)))
+        } failed: { [weak self] error in
+            guard let self else { return }
+            tell(.acceptRefused(id, error))
+            // Without devices, the answer was not sent, and the call still rings.
+            if server.client?.calls.all.contains(where: { $0.id == id && $0.state == .incoming }) == true {
+                perform(.end(id))
+            }
+            releaseIfUnused()
         }
     }
 
@@ -140,7 +117,7 @@ import Foundation
         server.queue { [weak self] client throws(ConfabError) in
             try await self?.open(client, true)
         } failed: { [weak self] error in
-            self?.server.send(.media(.cameraFailed(CallTrouble(error))))
+            self?.server.send(.media(.cameraFailed(error)))
         }
     }
 
@@ -158,38 +135,29 @@ import Foundation
         }
     }
 
-    /// Sends audio in the current call, or notifies the other person that this side is muted.
-    private func sendAudio() {
-        let isOn = server.media.wish(.call).audio
-        for call in known.values where call.state != .incoming {
-            server.queue { client throws(ConfabError) in await client.calls.setAudio(isOn, in: call.id) }
-        }
+    private func releaseIfUnused() {
+        if starting.isEmpty, server.client?.calls.all.isEmpty ?? true { server.media.release(.call) }
     }
 
     // MARK: Events
 
     func forget() {
-        known = [:]
         watching?.cancel()
-        for id in starting { tell(.startRefused(id, CallTrouble(.offline))) }
+        for id in starting { tell(.startRefused(id, .offline)) }
         starting = []
     }
 
-    /// Clears the known states, because the coordinator expects the state of each call again.
-    func restarted() { known = known.filter { $0.value.state == .ringing } }
-
     func happened(_ event: Calls.Event) {
         switch event {
-        case .incoming(let call):
-            known[call.id] = call
-            let person = CallPerson(id: "\(call.person.id)", name: call.person.name)
-            tell(.incoming(IncomingCallInfo(callID: "\(call.id)", person: person, video: call.isVideo)))
-        case .changed(let call): changed(call)
+        case .incoming(let call): tell(.incoming(call))
+        case .changed(let call): tell(.changed(call))
         case .receiving(_, let subscriber): watch(subscriber)
         case .video(_, let source): server.send(.media(.partnerVideo(source)))
         // `Call.receivesVideo` reports it too.
         case .audioOnly: break
-        case .ended(let ending): ended(ending)
+        case .ended(let ending):
+            releaseIfUnused()
+            tell(.ended(ending))
         // The call continues without the failed media.
         case .failed: break
         }
@@ -207,40 +175,5 @@ import Foundation
                 }
             }
         }
-    }
-
-    private func changed(_ call: Call) {
-        // The answer to a start must come before any event of its call.
-        guard known[call.id] != nil || !call.isOutgoing || starting.isEmpty else { return }
-        var before = known[call.id]
-        if let former = call.formerID, known[former] != nil {
-            before = known.removeValue(forKey: former)
-            tell(.ended(EndedCall(callID: "\(former)", reason: .merged, into: "\(call.id)")))
-        }
-        known[call.id] = call
-        let callID = "\(call.id)"
-        if let devices = call.devices, devices != before?.devices { tell(.ringing(callID: callID, devices: devices)) }
-        let isAccepted = call.state == .joining || call.state == .active
-        let wasAccepted = before?.state == .joining || before?.state == .active
-        if isAccepted, !wasAccepted {
-            sendAudio()
-            tell(.accepted(callID: callID, personID: "\(call.person.id)"))
-        }
-        if call.state == .active, before?.state != .active { tell(.mediaConnected(callID: callID)) }
-        if call.isPartnerConnected != before?.isPartnerConnected ?? true {
-            tell(.partner(callID: callID, isAway: !call.isPartnerConnected))
-        }
-        if isAccepted, !wasAccepted || call.receivesVideo != before?.receivesVideo {
-            server.send(.media(.partnerSendsVideo(call.receivesVideo)))
-        }
-    }
-
-    private func ended(_ ending: CallEnding) {
-        known[ending.id] = nil
-        if known.isEmpty { server.media.release(.call) }
-        // A newer server may send reasons that are unknown to this app.
-        let reason = CallEndReason(rawValue: ending.outcome.rawValue) ?? .failed
-        let person = CallPerson(id: "\(ending.person.id)", name: ending.person.name)
-        tell(.ended(EndedCall(callID: "\(ending.id)", reason: reason, person: person)))
     }
 }

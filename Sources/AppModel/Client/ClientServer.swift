@@ -66,7 +66,7 @@ import Foundation
         case .people(let request): perform(request)
         case .room(let request): room.perform(request)
         case .settings(let request): perform(request)
-        case .call(let effect): calls.perform(effect)
+        case .call(let request): calls.perform(request)
         case .callMedia(let request): media.perform(request)
         }
     }
@@ -80,18 +80,11 @@ import Foundation
         let client = ConfabClient(server: url, media: engine)
         (self.client, address) = (client, url)
         Task {
-            var health = ServerHealth.ok
-            do throws(ConfabError) { try await client.connect() } catch {
-                health =
-                    switch error.code {
-                    case .versionUnsupported: .appTooOld
-                    case .serverURLInvalid: .other
-                    default: .unreachable
-                    }
-            }
+            var failure: ConfabError?
+            do throws(ConfabError) { try await client.connect() } catch { failure = error }
             guard self.client === client else { return }
-            if health != .ok { close() }
-            send(.checked(url, health))
+            if failure != nil { close() }
+            send(.checked(url, failure))
         }
     }
 
@@ -130,7 +123,7 @@ import Foundation
         listen(to: client.notices) { [weak self] in self?.noticed($0) }
         listen(to: client.roulette.events) { [weak self] in self?.happened($0) }
         listen(to: client.calls.events) { [weak self] in self?.calls.happened($0) }
-        listen(to: client.contacts.events) { [weak self] in self?.happened($0) }
+        listen(to: client.contacts.events) { [weak self] in self?.send(.contacts($0)) }
         listen(to: client.presence.events) { [weak self] in self?.happened($0) }
     }
 
@@ -141,25 +134,17 @@ import Foundation
     }
 
     private func changed(_ state: ConfabClient.State) {
+        // A connection that was only interrupted is not new, unless a notice reports that it was replaced.
+        send(.line(state, isNew: state == .online && !wasOnline))
         switch state {
-        case .idle: send(.line(.idle))
-        case .connecting: send(.line(.connecting))
-        case .online:
-            // A connection that was only interrupted is not new, unless a notice reports that it was replaced.
-            send(.line(.online(isNew: !wasOnline)))
-            wasOnline = true
-            return
-        case .reconnecting: return send(.line(.reconnecting))
-        case .offline(let reason): send(.line(.offline(OfflineCause(reason))))
-        case .closed(let error): send(.line(.closed(error.map(CallTrouble.init))))
+        case .online: wasOnline = true
+        case .reconnecting: break
+        case .idle, .connecting, .offline, .closed: wasOnline = false
         }
-        wasOnline = false
     }
 
     private func noticed(_ notice: ConfabClient.Notice) {
-        guard case .restarted = notice else { return }
-        calls.restarted()
-        if wasOnline { send(.line(.online(isNew: true))) }
+        if case .restarted = notice, wasOnline { send(.line(.online, isNew: true)) }
     }
 
     /// Goes online as a person who can be called.
@@ -186,32 +171,11 @@ import Foundation
         watching?.cancel()
         guard let pages else { return watching = nil }
         watching = Task { [weak self] in
-            for await page in pages {
-                let people = page.people.map {
-                    NearbyPerson(id: "\($0.id)", name: $0.name, distance: $0.distance, isBusy: $0.isBusy)
-                }
-                self?.send(.nearby(.page(people, next: page.next)))
-            }
+            for await page in pages { self?.send(.nearby(.success(page))) }
         }
     }
 }
 
 extension ConfabError {
     static let offline = ConfabError(.notConnected, "Not connected to the server.", isRetryable: true)
-}
-
-extension CallTrouble {
-    init(_ error: ConfabError) { self.init(code: error.code.rawValue, message: error.message) }
-}
-
-extension OfflineCause {
-    init(_ reason: ConfabClient.OfflineReason) {
-        self =
-            switch reason {
-            case .noNetwork: .noNetwork
-            case .serverUnreachable: .unreachable
-            case .tooOld: .tooOld
-            case .refused(let error): .refused(CallTrouble(error))
-            }
-    }
 }

@@ -3,6 +3,7 @@ import Confab
 /// The camera, the microphone and the screen of this device, shared by the roulette, calls and rooms. The devices are
 /// open while at least one of these uses them.
 @MainActor final class OwnMedia {
+    /// The parts of the app that use the devices.
     struct Uses: OptionSet, Sendable {
         let rawValue: Int
         static let roulette = Uses(rawValue: 1)
@@ -184,7 +185,7 @@ import Confab
     func share(_ isOn: Bool) {
         stopSharing()
         guard isOn else { return }
-        guard let engine else { return onEvent?(.shareEnded(CallTrouble(.noEngine))) ?? () }
+        guard let engine else { return onEvent?(.shareEnded(.noEngine)) ?? () }
         let turn = shareTurn
         record(within: Self.longestStart) { [weak self] in
             guard let self, turn == shareTurn else { return }
@@ -205,13 +206,13 @@ import Confab
                 onShare?(media)
                 onEvent?(.shareStarted)
             } catch {
-                if turn == shareTurn { onEvent?(.shareEnded(CallTrouble(error))) }
+                if turn == shareTurn { onEvent?(.shareEnded(error)) }
             }
         }
     }
 
     /// Ends a share, and reports the reason to the user.
-    func endShare(_ trouble: CallTrouble) {
+    func endShare(_ trouble: ConfabError) {
         guard screen != nil else { return }
         onEvent?(.shareEnded(trouble))
         stopSharing()
@@ -284,12 +285,12 @@ extension CapturePreset {
     }
 }
 
-extension CallTrouble {
-    static let screenEnded = CallTrouble(
-        code: "screen_ended", message: "Your screen is no longer shared. Press Share screen to share it again.")
-    static let screenSilent = CallTrouble(
-        code: "screen_silent", message: "Your screen could not be captured. Press Share screen to try again.")
-    static let shareStopped = CallTrouble(code: "share_stopped", message: "A host stopped your screen share.")
+extension ConfabError {
+    static let screenEnded = ConfabError(
+        "screen_ended", "Your screen is no longer shared. Press Share screen to share it again.")
+    static let screenSilent = ConfabError(
+        "screen_silent", "Your screen could not be recorded. Press Share screen to try again.")
+    static let shareStopped = ConfabError("share_stopped", "A host stopped your screen share.")
 }
 
 extension ConfabError {

@@ -3,15 +3,16 @@ import Foundation
 
 /// Files downloaded from a room's chat. They stay on this device until the user leaves the room.
 @MainActor final class RoomDownloads {
-    private let tell: @MainActor (_ file: String, ChatFile.State) -> Void
+    private let tell: @MainActor (_ file: RoomFileID, ChatFile.State) -> Void
     private var running: [Task<Void, Never>] = []
     /// A separate folder, because the temporary directory may contain other files with these names.
     private let folder = FileManager.default.temporaryDirectory.appending(path: "confab-room-\(UUID().uuidString)")
 
-    init(_ tell: @escaping @MainActor (_ file: String, ChatFile.State) -> Void) { self.tell = tell }
+    init(_ tell: @escaping @MainActor (_ file: RoomFileID, ChatFile.State) -> Void) { self.tell = tell }
 
-    func download(_ id: String, from room: Room?) {
-        guard let room, let file = room.files.first(where: { "\($0.id)" == id }) else {
+    func download(_ file: SharedFile, from room: Room?) {
+        let id = file.id
+        guard let room, room.files.contains(where: { $0.id == id }) else {
             return tell(id, .failed("This file is no longer available."))
         }
         running.append(
@@ -34,7 +35,7 @@ import Foundation
         try? FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
         let (percents, percent) = AsyncStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1))
         let reading = Task { [weak self] in
-            for await percent in percents { self?.tell("\(file.id)", .downloading(percent: percent)) }
+            for await percent in percents { self?.tell(file.id, .downloading(percent: percent)) }
         }
         defer {
             percent.finish()

@@ -25,14 +25,14 @@ import Foundation
     /// The last publish or unpublish of a screen. They run one at a time.
     private var sharing: Task<Void, Never>?
 
-    private lazy var files = RoomDownloads { [weak self] in self?.tell(.file(id: $0, $1)) }
+    private lazy var files = RoomDownloads { [weak self] in self?.tell(.file($0, $1)) }
 
     init(_ server: ClientServer) { self.server = server }
 
     private func tell(_ event: RoomEvent) { server.send(.room(event)) }
 
     func perform(_ request: RoomRequest) {
-        let failed: @MainActor (ConfabError) -> Void = { [weak self] in self?.tell(.trouble(CallTrouble($0))) }
+        let failed: @MainActor (ConfabError) -> Void = { [weak self] in self?.tell(.trouble($0)) }
         switch request {
         case .join(let name, let displayName, let password, let video, let routedOnly):
             join(withVideo: video) { [weak self] client throws(ConfabError) in
@@ -52,14 +52,18 @@ import Foundation
         case .hand(let isUp): inRoom({ room throws(ConfabError) in try await room.raiseHand(isUp) }, failed: failed)
         case .react(let text): inRoom({ room throws(ConfabError) in try await room.react(text) }, failed: failed)
         case .say(let text, let id): say(text, id)
-        case .download(let id): files.download(id, from: room)
+        case .download(let file): files.download(file, from: room)
         case .moderate(let action, let id): moderate(action, id, failed)
         case .preview(let video): preview(video)
         case .closePreview:
             server.media.release(.room)
             tell(.ownVideo(nil))
-        case .admit(let id): answer(id, failed) { room, id throws(ConfabError) in try await room.admit(id) }
-        case .deny(let id): answer(id, failed) { room, id throws(ConfabError) in try await room.deny(id) }
+        // Unless they have left.
+        case .admit(let id) where room?.knocks.contains { $0.id == id } == true:
+            inRoom({ room throws(ConfabError) in try await room.admit(id) }, failed: failed)
+        case .deny(let id) where room?.knocks.contains { $0.id == id } == true:
+            inRoom({ room throws(ConfabError) in try await room.deny(id) }, failed: failed)
+        case .admit, .deny: break
         }
     }
 
@@ -80,22 +84,11 @@ import Foundation
         }
     }
 
-    /// Admits or denies a waiting person, unless they have left.
-    private func answer(
-        _ text: String, _ failed: @escaping @MainActor (ConfabError) -> Void,
-        _ work: @escaping @MainActor (Room, ConnectionID) async throws(ConfabError) -> Void
-    ) {
-        guard let id = room?.knocks.first(where: { "\($0.id)" == text })?.id else { return }
-        inRoom({ room throws(ConfabError) in try await work(room, id) }, failed: failed)
-    }
-
-    /// Performs a host's action on the person or the screen of a tile, unless they have left.
+    /// Performs a host's action on a person or their screen, unless they have left.
     private func moderate(
-        _ action: RoomAction, _ tile: String, _ failed: @escaping @MainActor (ConfabError) -> Void
+        _ action: RoomAction, _ id: ConnectionID, _ failed: @escaping @MainActor (ConfabError) -> Void
     ) {
-        let streams = videos.values.map(\.stream)
-        let owner = streams.first { Self.tile(of: $0) == tile }?.connection
-        guard let id = owner ?? room?.people.first(where: { "\($0.id)" == tile })?.id else { return }
+        guard room?.people.contains(where: { $0.id == id }) == true else { return }
         inRoom(
             { room throws(ConfabError) in
                 switch action {
@@ -118,7 +111,7 @@ import Foundation
                 let own = try await self?.server.media.open(for: .room, video: video)
                 self?.tell(.ownVideo(own?.video))
             } catch {
-                self?.tell(.cameraFailed(CallTrouble(error)))
+                self?.tell(.cameraFailed(error))
             }
         }
     }
@@ -145,7 +138,7 @@ import Foundation
 
     private func refused(_ error: ConfabError) {
         server.media.release(.room)
-        tell(.refused(RoomRefusal(error)))
+        tell(.refused(error))
     }
 
     private func entered(_ room: Room, _ events: Events<Room.Event>.Iterator) {
@@ -166,10 +159,7 @@ import Foundation
     }
 
     private func said(_ message: RoomMessage, in room: Room, isNew: Bool) {
-        tell(
-            .message(
-                sender: message.name, text: message.text, isOwn: message.sender == room.connection,
-                file: message.file.map { ChatFile(id: "\($0.id)", size: $0.size) }, isNew: isNew))
+        tell(.said(message, isOwn: message.sender == room.connection, isNew: isNew))
     }
 
     private func leave() {
@@ -207,7 +197,7 @@ import Foundation
             }
             await room.setSending(video: isOn)
         } failed: { [weak self] error in
-            if isOn, self?.room != nil { self?.tell(.cameraFailed(CallTrouble(error))) }
+            if isOn, self?.room != nil { self?.tell(.cameraFailed(error)) }
         }
     }
 
@@ -223,7 +213,7 @@ import Foundation
                 let screen = try await session.publish(media, as: options)
                 self?.published(screen, media)
             } catch {
-                self?.server.media.endShare(CallTrouble(error))
+                self?.server.media.endShare(error)
             }
         }
     }
@@ -255,7 +245,7 @@ import Foundation
             tellMembers()
         case .reacted(let id, let text): tell(.reacted(id: id == room.connection ? nil : "\(id)", text))
         case .knock: tellWaiting()
-        case .fileRemoved(let id): tell(.fileRemoved(id: "\(id)"))
+        case .fileRemoved(let id): tell(.fileRemoved(id))
         case .reconnecting: tell(.reconnecting(true))
         case .waiting: break
         case .reconnected:
@@ -268,7 +258,9 @@ import Foundation
             if let screen = server.media.screen { share(screen) }
         // The SDK retries if that can help.
         case .failed: break
-        case .ended(let ending, let error): ended(ending, error)
+        case .ended(let ending, let error):
+            forget()
+            tell(.ended(ending, error))
         }
     }
 
@@ -321,18 +313,6 @@ import Foundation
         }
     }
 
-    private func ended(_ ending: RoomEnding, _ error: ConfabError?) {
-        forget()
-        switch ending {
-        case .left: break
-        case .removed, .banned: tell(.removed)
-        case .otherRoom: tell(.otherRoom)
-        default: tell(.failed(error.map(CallTrouble.init) ?? CallTrouble(code: ending.rawValue, message: Self.over)))
-        }
-    }
-
-    private static let over = "You are no longer in this room. Join again to return."
-
     // MARK: Reports to the screen
 
     /// Reports the name of a person whose media has not arrived yet.
@@ -342,7 +322,7 @@ import Foundation
     }
 
     private func tellWaiting() {
-        tell(.waitingPeople(room?.knocks.map { WaitingPerson(id: "\($0.id)", name: $0.name) } ?? []))
+        tell(.waitingPeople(room?.knocks ?? []))
     }
 
     /// Returns the tile of a stream: the person's tile, or a separate one for a screen.
@@ -356,10 +336,7 @@ import Foundation
         let own = room.connection
         var members: [RoomPerson] = []
         for person in room.people where person.id != own && person.presence != .left {
-            var member = RoomPerson(id: "\(person.id)", name: person.name)
-            member.role = person.role
-            member.isAway = person.presence == .reconnecting
-            member.hasHandUp = person.hasRaisedHand
+            var member = RoomPerson(id: "\(person.id)", member: person)
             let theirs = videos.values.filter { $0.stream.connection == person.id }
             if let camera = theirs.first(where: { $0.stream.videoKind != .screen }) {
                 show(camera, in: &member)
@@ -368,7 +345,7 @@ import Foundation
             }
             members.append(member)
             for screen in theirs where screen.stream.videoKind == .screen {
-                var tile = RoomPerson(id: "\(screen.stream.id)", name: person.name)
+                var tile = RoomPerson(id: "\(screen.stream.id)", member: person)
                 (tile.isScreen, tile.quality) = (true, screen.quality)
                 show(screen, in: &tile)
                 members.append(tile)

@@ -8,23 +8,23 @@ private enum Measure {
     /// The maximum number of strips. With a fourth, only a third of a typical video would be visible.
     static let maxStrips = 3
     static let gap = 8.0
-    /// The share of the viewport for the video whose orientation matches it, if the other one's does not.
+    /// If only one of two videos has the same orientation as the viewport, the share of the viewport for that video.
     static let matchingShare = 0.55
-    /// The range of shapes in which a tile shows a face well, from portrait to landscape.
+    /// The range of aspect ratios in which a tile shows a face well, from portrait to landscape.
     static let narrowest = 3.0 / 4
     static let widest = 16.0 / 9
     /// The aspect ratio assumed for a video of unknown size. Most cameras have it, so most tiles do not move once the
     /// size is known.
     static let usualAspect = 16.0 / 9
-    /// If cropping would leave less than this share of a video, all of it is shown. A wide video in a portrait tile is
-    /// still cropped.
+    /// A video is cropped only if at least this share of it stays visible. This is chosen so that a 16:9 video is
+    /// still cropped in a 3:4 tile.
     static let leastVisible = narrowest / widest
     /// The largest share of a grid tile that the self-view may cover.
     static let maxCovered = 0.2
     /// The strip beside the large tiles: its share of the viewport, and its maximum thickness.
     static let stripShare = 0.2
     static let maxStrip = (width: 240, height: 180)
-    /// Larger than any device's viewport. Keeps sums far from overflow.
+    /// The maximum side of a viewport, larger than any device's. It keeps sums far from overflow.
     static let maxSide = 100_000.0
 }
 
@@ -62,7 +62,8 @@ extension LayoutInput {
         return space.ownedGrid(tiles, own, placedOwn)
     }
 
-    /// Returns the indices of the large tiles, which have a strip of the others beside them.
+    /// Returns the indices of the tiles to show large, with the others in a strip beside them; empty if all tiles have
+    /// the same size.
     private func largeTiles() -> [Int] {
         var chosen: [Int] = []
         for id in focus {
@@ -78,6 +79,7 @@ extension LayoutInput {
     }
 }
 
+/// The tiles of one page with their rectangles, and the number of pages.
 private struct Placed {
     var tiles: [PlacedTile]
     var page = 0
@@ -165,8 +167,8 @@ private struct Space {
         }
     }
 
-    /// The size of a strip and its tiles: the width of a strip on the right, or the height of one below, and the tiles'
-    /// size in the other direction.
+    /// The size of the strip and its tiles. `thickness` is the width of a strip on the right, or the height of one
+    /// below. `side` is the size of its tiles in the other direction.
     private var strip: (thickness: Int, side: Int) {
         let (least, most) = (Measure.least, Measure.maxStrip)
         let (along, across) = isWide ? (least.height, least.width) : (least.width, least.height)
@@ -174,7 +176,7 @@ private struct Space {
             isWide
             ? between(across, Double(viewport.width) * Measure.stripShare, most.width)
             : between(across, Double(viewport.height) * Measure.stripShare, most.height)
-        // Make it thinner if otherwise not even two tiles would fit.
+        // Make the strip thinner if two tiles would not fit otherwise.
         let half = max(along, ((isWide ? viewport.height : viewport.width) - gap) / 2)
         let side = min(half, wanted * along / across)
         return (side < half ? wanted : min(wanted, half * across / along), side)
@@ -307,7 +309,7 @@ private struct OwnPictureSize {
 
     init(aspect: Double?, width viewportWidth: Int, height viewportHeight: Int) {
         let shorter = min(viewportWidth, viewportHeight)
-        // For a phone, a large phone, and a tablet.
+        // The shorter side of the self-view, for a phone, a large phone, and a tablet.
         let small = shorter < 400 ? 90.0 : shorter < 700 ? 105 : 168
         let shape = limited(aspect, narrowest: 9.0 / 16)
         let (width, height) = shape >= 1 ? (small * shape, small) : (small, small / shape)
@@ -340,7 +342,8 @@ private func split(_ length: Int, _ gap: Int, _ shares: [Double]) -> [(start: In
     let free = Double(length - gap * (shares.count - 1))
     var before = 0.0
     return shares.enumerated().map { index, share in
-        // Floating-point sums of shares can be slightly below the exact value.
+        // Add a little before rounding down, because floating-point sums of shares can be slightly below the exact
+        // value.
         let start = Int((free * before + 1e-6).rounded(.down))
         before += share
         return (start + gap * index, Int((free * before + 1e-6).rounded(.down)) - start)
@@ -353,7 +356,7 @@ private func between(_ low: Int, _ value: Double, _ high: Int) -> Int {
     Int(min(Double(high), max(Double(low), value)))
 }
 
-/// Limits an aspect ratio to the supported range. Returns the default for an unknown one.
+/// Limits an aspect ratio to the supported range. Returns the default for an unknown aspect ratio.
 private func limited(_ aspect: Double?, narrowest: Double) -> Double {
     guard let aspect, aspect > 0, aspect.isFinite else { return Measure.usualAspect }
     return min(Measure.widest, max(narrowest, aspect))

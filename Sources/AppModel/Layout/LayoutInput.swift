@@ -87,13 +87,13 @@ public struct LayoutInput: Equatable, Sendable {
     /// The tiles of all others, in display order.
     public var tiles: [Tile]
     public var layout = RoomLayout.auto
-    /// The ids of the active speaker or of the pinned tiles.
+    /// The ids of the tiles to show large: of the active speaker, or of the pinned tiles.
     public var focus: [String] = []
     /// The self-view; nil if it is not shown.
     public var own: OwnPicture?
     /// The space between tiles; nil for the default.
     public var gap: Double?
-    /// The page, from 0. Larger numbers mean the last page.
+    /// The page to show, from 0. A number that is too large means the last page.
     public var page = 0
 
     public init(width: Double, height: Double, tiles: [Tile]) {
@@ -113,7 +113,8 @@ public struct LayoutOutput: Equatable, Sendable {
     public var hasPages: Bool { pages > 1 }
     public var hasPreviousPage: Bool { page > 0 }
     public var hasNextPage: Bool { page < pages - 1 }
-    /// The neighboring pages, or the same page at an end.
+    /// The page before and the page after this one. At the first or the last page, there is none, so the number stays
+    /// the same.
     public var previousPage: Int { hasPreviousPage ? page - 1 : page }
     public var nextPage: Int { hasNextPage ? page + 1 : page }
 }

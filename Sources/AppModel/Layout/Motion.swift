@@ -2,12 +2,12 @@
 public enum Motion {
     /// An animation of a change on the screen. Durations are in seconds.
     public enum Change: Equatable, Sendable {
-        /// With a bounce of 0 it does not overshoot.
+        /// A spring. With a bounce of 0, it does not overshoot.
         case spring(duration: Double, bounce: Double, velocity: Double)
         case crossFade(duration: Double)
     }
 
-    /// A short growth of the self-view that confirms a tap.
+    /// A short growth of the self-view that confirms a tap. `growing` and `shrinking` are durations in seconds.
     public struct Pop: Equatable, Sendable {
         public var scale: Double
         public var growing: Double
@@ -44,7 +44,8 @@ public struct TileStates: Equatable, Sendable {
         if toggled.remove(id) == nil { toggled.insert(id) }
     }
 
-    /// Drops the state of removed streams, so that it does not grow, and of videos that were turned off.
+    /// Drops the state of tiles that were removed, so that the state does not grow. Hides tiles whose video was turned
+    /// off, until their next first frame.
     public mutating func keep(only ids: some Sequence<String>, shown seen: some Sequence<String>) {
         shown.formIntersection(seen)
         toggled.formIntersection(ids)

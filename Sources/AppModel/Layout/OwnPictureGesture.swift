@@ -2,11 +2,13 @@
 ///
 /// Distances are in points, from where the finger touched the screen.
 public struct OwnPictureGesture: Equatable, Sendable {
+    /// The result of a touch.
     public enum Outcome: Equatable, Sendable {
         case tap
         case corner(Corner)
     }
 
+    /// A distance from the home position, in points.
     public struct Offset: Equatable, Sendable {
         public var x: Double
         public var y: Double

@@ -29,7 +29,7 @@ public enum EngineRules {
     ///
     /// - Parameters:
     ///   - rid: its RID; nil if the video has no layers.
-    ///   - wanted: the RIDs of the layers to send; nil for all.
+    ///   - wanted: the RIDs of the layers to send, where an empty string means a video without layers; nil for all.
     public static func sends(rid: String?, of wanted: [String]?) -> Bool { wanted?.contains(rid ?? "") ?? true }
 }
 
@@ -49,7 +49,7 @@ public struct RemoteCandidate: Equatable, Sendable {
 }
 
 extension EngineRules {
-    /// Returns the media in the engine's own type; nil if there is none.
+    /// Casts media to the engine's own type; nil for no media.
     ///
     /// - Throws: `media_failed` for media of another engine.
     public static func ownMedia<Media>(_ source: (any LocalMedia)?) throws(ConfabError) -> Media? {

@@ -11,6 +11,7 @@
 ///
 /// Invariant: a `mid` belongs to one track, the newest that has it.
 public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
+    /// An event of a received track.
     public enum Event {
         /// A track arrived. `isNew` is false if the same transceiver received before and already has a watcher.
         case track(mid: String, Transceiver, streamID: String?, isNew: Bool)
@@ -45,6 +46,7 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
         }
     }
 
+    /// A track that is being received, or whose arrival is not complete yet.
     private struct Track {
         var transceivers: [Transceiver] = []
         /// Contains at least one wrapper.
@@ -146,8 +148,8 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
         return tracks.count - 1
     }
 
-    /// Sets the `mid` of a track. If another track has the same one, its media section was reused, so that track is
-    /// removed.
+    /// Sets the `mid` of a track. If another track has the same `mid`, removes that track, because its media section
+    /// was reused.
     ///
     /// - Returns: the index of the track afterwards.
     private mutating func name(_ index: Int, _ mid: String) -> Int {
@@ -173,8 +175,8 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
         return news
     }
 
-    /// Drops all wrappers but the newest, now that none of them has anything to report. Does so only once there are
-    /// many, because a new negotiation may be under way, whose report would be lost.
+    /// Drops all wrappers except the newest, because they have nothing left to report. Does so only if there are many:
+    /// an older wrapper may belong to a negotiation in progress, whose report would be lost.
     private mutating func forgetWrappers(of index: Int) {
         guard tracks[index].receivers.count > Self.maxWrappers / 2 else { return }
         tracks[index].receivers.removeFirst(tracks[index].receivers.count - 1)

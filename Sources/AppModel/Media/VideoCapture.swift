@@ -44,11 +44,11 @@ public struct CapturedMedia<Track: SentTrack>: Sendable {
     }
 
     public var size: VideoSize? { capture?.size }
-    /// Changes caused by the system. A microphone alone is not interrupted, so its stream ends at once.
+    /// Changes caused by the system. A microphone alone is not interrupted, so its stream ends immediately.
     public var changes: AsyncStream<CaptureChange> { capture?.changes ?? AsyncStream { $0.finish() } }
 
     /// Turns the tracks on or off; nil leaves a track unchanged. A muted microphone stays open, so that unmuting is
-    /// instant. The light of a camera that is off does not shine.
+    /// instant. A camera that is off does not have its light on.
     public func setEnabled(audio isAudioOn: Bool?, video isVideoOn: Bool?) async {
         if let isAudioOn { audio?.isEnabled = isAudioOn }
         guard let isVideoOn else { return }
@@ -63,7 +63,8 @@ public struct CapturedMedia<Track: SentTrack>: Sendable {
         await capture?.stop()
     }
 
-    /// Switches to the next camera, and returns the one in use afterwards: the front camera for media without a camera.
+    /// Switches to the next camera, and returns the one in use afterwards. For media without a camera, returns the
+    /// front camera.
     public func flip() async throws(ConfabError) -> CameraFacing { try await capture?.flip() ?? .usual }
     public func change(to request: CameraRequest) async throws(ConfabError) { try await capture?.change(to: request) }
 }
@@ -74,11 +75,12 @@ extension CameraFacing {
 }
 
 extension SwitchableCamera {
-    /// Switches to this camera, and to no other one if the device does not have it.
+    /// Switches to this camera. If the device does not have it, the camera in use does not change.
     ///
     /// - Throws: `media_failed` if the device has no such camera. The other one stays in use.
     public func use(_ wanted: CameraFacing) async throws(ConfabError) {
-        // Switching selects the other side, or keeps the only camera.
+        // `switchCamera` selects the camera on the other side, or keeps the only one. If the wanted camera was already
+        // in use, it selects another one, so switch back.
         guard try await switchCamera() != wanted else { return }
         guard try await switchCamera() == wanted else {
             throw ConfabError(.mediaFailed, "This device does not have that camera. The other one stays on.")

@@ -1,9 +1,11 @@
-/// The small window that shows a video outside of the app. There is one for each source.
+/// Decides when to open, change and close the small window that shows a video outside of the app. At most one window
+/// is open.
 public struct PictureWindow: Equatable, Sendable {
+    /// A command to the window, or a report to the app.
     public enum Effect: Equatable, Sendable {
         /// Resizes the open window, in pixels.
         case resize(PixelSize)
-        /// Shows another source in the open window, in this size. A new window would not be shown while the app is in
+        /// Shows another source in the open window, at this size. A new window would not be shown while the app is in
         /// the background.
         case exchange(PixelSize)
         /// Closes the open window for good.
@@ -22,7 +24,8 @@ public struct PictureWindow: Equatable, Sendable {
 
     public init() {}
 
-    /// Shows a source in this size; nil for none.
+    /// Shows a source at this size, resizes the window if it already shows this source, or closes it if `source` is
+    /// nil.
     ///
     /// - Parameter isSupported: whether the device has small windows.
     public mutating func show(_ source: ObjectIdentifier?, _ size: PixelSize, isSupported: Bool) -> [Effect] {

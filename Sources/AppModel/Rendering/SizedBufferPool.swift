@@ -1,4 +1,4 @@
-/// A pool of buffers of one size. A change of the size releases the old pool before it creates the new one.
+/// A pool of buffers of one size. When the size changes, the old pool is released before the new one is created.
 public struct SizedBufferPool<Pool> {
     private var pool: Pool?
     private var size: PixelSize?

@@ -1,7 +1,9 @@
 import Observation
+import enum Wire.Limits
 
 /// The screen with the name, the age confirmation and the rules. It is shown once, and can be opened again later.
 @MainActor @Observable public final class AboutYouModel: Screen {
+    /// What the user entered on this screen, stored on the device.
     public struct Answers: Codable, Equatable, Sendable {
         public var name = ""
         public var agreed = false
@@ -44,7 +46,7 @@ import Observation
     public func submit() {
         guard canContinue else { return }
         var answers = Answers()
-        (answers.name, answers.agreed) = (String(name.prefix(40)), true)
+        (answers.name, answers.agreed) = (String(name.prefix(Limits.personName)), true)
         nameTrouble = nil
         done(answers)
     }

@@ -1,21 +1,22 @@
+import Confab
+
 /// The texts of calls, equal to those of the web page.
 extension CallsModel {
-    private var name: String { isolated(coordinator.current?.person?.name ?? CallPerson.unknownName) }
+    private var name: String { isolated(coordinator.current?.person?.name ?? Person.unknownName) }
 
     public var statusText: String {
         guard let call = coordinator.current, call.id != incoming?.id else { return over.map(overText) ?? "" }
-        if !coordinator.isOnline, call.phase == .active || call.phase == .held {
+        if call.isRejoining || !coordinator.isOnline && (call.phase == .active || call.phase == .held) {
             return "Connection lost. Reconnecting…"
         }
         switch call.phase {
         case .reported, .ringing: return ""
         case .placing: return placingText(call)
         case .answering, .connecting: return "Connecting with \(name)…"
-        case .rejoining: return "Connection lost. Reconnecting…"
         case .held: return "On hold. \(name) cannot hear or see you."
         case .ending: return "Ending the call…"
         case .active:
-            if call.isPartnerAway { return "\(name) lost connection and may be back in a moment." }
+            if call.call?.isPartnerConnected == false { return "\(name) lost the connection and may reconnect." }
             if isPartnerPaused {
                 return "\(name)’s video is paused because the network is slow. You can still hear them."
             }
@@ -24,7 +25,7 @@ extension CallsModel {
     }
 
     private func placingText(_ call: CoordinatedCall) -> String {
-        switch call.ringingDevices {
+        switch call.call?.devices {
         case nil: "Calling \(name)…"
         case 0: "Calling \(name)… Connecting to their device."
         case 1: "Ringing… Waiting for \(name) to answer."
@@ -37,7 +38,7 @@ extension CallsModel {
         guard let person = call.person else { return "Incoming call" }
         let name = isolated(person.name)
         if isInCall { return "\(name) is calling. Accepting ends the current call." }
-        return call.video ? "\(name) is calling" : "\(name) is calling without video"
+        return call.video ? "\(name) is calling" : "Voice call from \(name)"
     }
 
     public var adviceText: String {
@@ -49,7 +50,7 @@ extension CallsModel {
         case .allowMicrophone(nil):
             "The call ended, because Confab is not allowed to use the microphone. Allow it in Settings."
         case .microphoneNeeded: "Confab is not allowed to use the microphone. Allow it in Settings to call people."
-        case .cameraNeeded: CallTrouble.cameraNeeded.message
+        case .cameraNeeded: ConfabError.cameraNeeded.message
         case .alreadyInCall: "You are already in a call. End it first."
         case .systemRefused: "The system did not allow this. Try again."
         case .trouble(let trouble): trouble.message
@@ -63,33 +64,34 @@ extension CallsModel {
         }
     }
     public var offersCallAgain: Bool {
-        guard !isInCall, let over, over.ending.person != nil else { return false }
-        switch over.ending.reason {
+        guard !isInCall, let over else { return false }
+        switch over.ending.outcome {
         case .hungUp, .ended, .answeredElsewhere, .declinedElsewhere, .merged: return false
-        case .declined, .cancelled, .missed, .unanswered, .busy, .unreachable, .failed, .connectionLost: return true
+        default: return true
         }
     }
-    public var callAgainText: String { over?.direction == .incoming ? "Call back" : "Call again" }
+    public var callAgainText: String { over?.ending.isOutgoing == false ? "Call back" : "Call again" }
 
     private func overText(_ over: Over) -> String {
-        let name = isolated(over.ending.person?.name ?? CallPerson.unknownName)
+        let name = isolated(over.ending.person.name)
         let lasted = over.duration.map { " It lasted \($0.clockText)." } ?? ""
-        let isOutgoing = over.direction == .outgoing
-        switch over.ending.reason {
+        let isOutgoing = over.ending.isOutgoing
+        switch over.ending.outcome {
         case .hungUp: return "\(name) ended the call.\(lasted)"
         case .ended: return "The call ended.\(lasted)"
         case .declined: return isOutgoing ? "\(name) declined the call." : "You declined the call from \(name)."
-        case .cancelled: return isOutgoing ? "You canceled the call to \(name)." : "\(name) stopped calling."
+        case .cancelled: return isOutgoing ? "You canceled the call to \(name)." : "\(name) hung up before you answered."
         case .missed, .unanswered: return isOutgoing ? "\(name) did not answer." : "You missed a call from \(name)."
         case .busy: return isOutgoing ? "\(name) is busy. Try again later." : "\(name) called while you were busy."
         case .unreachable:
             return isOutgoing ? "\(name) cannot be reached right now." : "\(name) called but could not reach you."
-        case .failed: return "The call with \(name) could not be connected. Check your network and try again."
         case .connectionLost: return "The connection with \(name) was lost and the call ended."
         case .answeredElsewhere:
             return isOutgoing ? "The call continues on your other device." : "You answered on another device."
         case .declinedElsewhere: return isOutgoing ? "\(name) declined the call." : "You declined on another device."
         case .merged: return ""
+        // A newer server may send outcomes that are unknown to this app.
+        default: return "The call with \(name) could not be connected. Check your network and try again."
         }
     }
 
@@ -97,7 +99,7 @@ extension CallsModel {
     public var lacksPicture: Bool { partnerVideo == nil }
 
     public var partnerPicture: String {
-        let name = coordinator.current?.person?.name ?? CallPerson.unknownName
+        let name = coordinator.current?.person?.name ?? Person.unknownName
         return hasPicture && partnerSendsVideo && !isPartnerPaused ? "video of \(name)" : "\(name), no video"
     }
 

@@ -7,12 +7,10 @@ public enum CallMediaEvent: Sendable {
     case partnerVideo((any VideoSource)?)
     case ownVideo((any VideoSource)?)
     case firstFrame
-    /// The other person turned their video on or off.
-    case partnerSendsVideo(Bool)
     /// The server paused the other person's video for lack of bandwidth.
     case partnerPaused(Bool)
     /// The camera could not be opened during the call.
-    case cameraFailed(CallTrouble)
+    case cameraFailed(ConfabError)
 }
 
 /// A request of the user about this device's media during a call.
@@ -25,8 +23,7 @@ public enum CallMediaRequest: Equatable, Sendable {
 @MainActor @Observable public final class CallsModel: Screen {
     /// An ended call that is still shown.
     public struct Over: Equatable, Sendable {
-        public var ending: EndedCall
-        public var direction: CoordinatedCall.Direction
+        public var ending: CallEnding
         public var video: Bool
         public var duration: Duration?
     }
@@ -38,7 +35,10 @@ public enum CallMediaRequest: Equatable, Sendable {
     public private(set) var partner: (any VideoSource)?
     public private(set) var own: (any VideoSource)?
     public private(set) var hasPicture = false
-    public private(set) var partnerSendsVideo = true
+    /// Whether the other person sends video. Until the call is accepted, it is expected.
+    public var partnerSendsVideo: Bool {
+        coordinator.current.flatMap { $0.isAccepted ? $0.call?.receivesVideo : nil } ?? true
+    }
     public private(set) var isPartnerPaused = false
     public private(set) var over: Over?
     public private(set) var advice: CallAdvice?
@@ -48,13 +48,13 @@ public enum CallMediaRequest: Equatable, Sendable {
     public private(set) var isSharingScreen = false
     public private(set) var camera = CameraState()
     /// The state of keeping in touch for each of the last calls.
-    private var keepings: [(call: String, keeping: ContactOffer)] = []
+    private var keepings: [(call: CallID, keeping: ContactOffer)] = []
     static let maxKeepings = 4
     private let platform: Platform
     private let ringer: Ringer
-    private let isContact: @MainActor (_ person: String) -> Bool
-    private let keep: @MainActor (_ call: String) -> Void
-    private let perform: @MainActor (CallEffect) -> Void
+    private let isContact: @MainActor (_ person: PersonID) -> Bool
+    private let keep: @MainActor (_ call: CallID) -> Void
+    private let perform: @MainActor (CallRequest) -> Void
     private let request: @MainActor (CallMediaRequest) -> Void
     /// Called after the calls have changed, before the effects are performed.
     var onChange: (@MainActor () -> Void)?
@@ -65,13 +65,13 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     /// - Parameters:
     ///   - isTalking: whether a chat or a room is under way.
-    ///   - perform: performs effects on the server and the media. The system's effects are performed by `platform`.
+    ///   - perform: performs requests to the SDK and the media. The system's effects are performed by `platform`.
     init(
         platform: Platform, isTalking: @escaping @MainActor () -> Bool = { false },
-        isContact: @escaping @MainActor (_ person: String) -> Bool = { _ in false },
-        keep: @escaping @MainActor (_ call: String) -> Void = { _ in },
+        isContact: @escaping @MainActor (_ person: PersonID) -> Bool = { _ in false },
+        keep: @escaping @MainActor (_ call: CallID) -> Void = { _ in },
         request: @escaping @MainActor (CallMediaRequest) -> Void = { _ in },
-        perform: @escaping @MainActor (CallEffect) -> Void
+        perform: @escaping @MainActor (CallRequest) -> Void
     ) {
         (self.platform, self.isContact, self.keep) = (platform, isContact, keep)
         (self.request, self.perform) = (request, perform)
@@ -105,7 +105,6 @@ public enum CallMediaRequest: Equatable, Sendable {
             own = source
             applyToMedia()
         case .firstFrame: hasPicture = true
-        case .partnerSendsVideo(let sends): partnerSendsVideo = sends
         case .partnerPaused(let isPaused): isPartnerPaused = isPaused
         case .cameraFailed(let trouble):
             handle(.app(.video(false)))
@@ -130,32 +129,37 @@ public enum CallMediaRequest: Equatable, Sendable {
         }
     }
 
-    func handle(_ event: KeepEvent) {
+    func handle(_ event: Contacts.Event) {
         switch event {
-        case .asked(let call): if keeping(of: call) == .none { setKeeping(.asked, of: call) }
-        case .agreed(let call): setKeeping(.agreed, of: call)
-        case .failed(let call, let trouble):
-            guard keeping(of: call) == .wanted else { return }
-            setKeeping(.none, of: call)
-            tell(.trouble(trouble))
-            return
+        case .asked(.call(let call)):
+            if keeping(of: call) == .none { setKeeping(.asked, of: call) }
+            if call == metIn?.call { announce(keepText) }
+        case .added(_, .call(let call)):
+            setKeeping(.agreed, of: call)
+            if call == metIn?.call { announce(keepText) }
+        case .asked, .added, .changed, .removed: break
         }
-        if event.call == metIn?.call { announce(keepText) }
     }
 
-    private func setKeeping(_ keeping: ContactOffer, of call: String) {
+    func keepFailed(_ call: CallID, _ error: ConfabError) {
+        guard keeping(of: call) == .wanted else { return }
+        setKeeping(.none, of: call)
+        tell(.trouble(error))
+    }
+
+    private func setKeeping(_ keeping: ContactOffer, of call: CallID) {
         keepings.removeAll { $0.call == call }
         keepings.append((call, keeping))
         if keepings.count > Self.maxKeepings { keepings.removeFirst() }
     }
 
-    private func keeping(of call: String) -> ContactOffer { keepings.first { $0.call == call }?.keeping ?? .none }
+    private func keeping(of call: CallID) -> ContactOffer { keepings.first { $0.call == call }?.keeping ?? .none }
 
     /// Applies the state of the buttons to media opened for a call, which may still have the state of its previous use.
     private func applyToMedia() {
         guard let call = coordinator.current else { return }
-        perform(.setMuted(call.id, call.isMuted || call.phase == .held))
-        perform(.setVideo(call.id, coordinator.usesCamera(call)))
+        perform(.setMuted(call.callID, call.isMuted || call.phase == .held))
+        perform(.setVideo(coordinator.usesCamera(call)))
     }
 
     /// Whether the device is locked.
@@ -180,7 +184,7 @@ public enum CallMediaRequest: Equatable, Sendable {
         let current = coordinator.current
         if current?.id != before?.id {
             former = before ?? former
-            (partner, own, hasPicture, partnerSendsVideo, isPartnerPaused) = (nil, nil, false, true, false)
+            (partner, own, hasPicture, isPartnerPaused) = (nil, nil, false, false)
             partnerSize = nil
             (activeSince, isSharingScreen) = (nil, false)
             if current != nil { (over, advice) = (nil, nil) }
@@ -203,7 +207,7 @@ public enum CallMediaRequest: Equatable, Sendable {
         case .report, .update, .reportConnecting, .reportConnected, .reportEnded, .completePush, .request, .fulfil,
             .fail:
             platform.calls.perform(effect)
-        case .ring(let id, _, _): ringer.ring(id)
+        case .ring(let id): ringer.ring(id)
         case .stopRinging(let id): ringer.stop(id)
         case .audio(let effect):
             platform.audio.perform(effect) { [weak self] isDone in
@@ -218,8 +222,7 @@ public enum CallMediaRequest: Equatable, Sendable {
         case .stopTimer(let timer): timers.removeValue(forKey: timer)?()
         case .show(let ending): show(ending, before)
         case .tell(let advice): tell(advice)
-        case .openSocket, .appear, .send, .registerPush, .unregisterPush, .join, .publish, .leave, .setMuted, .setVideo:
-            perform(effect)
+        case .send(let request): perform(request)
         }
     }
 
@@ -239,17 +242,13 @@ public enum CallMediaRequest: Equatable, Sendable {
         }
     }
 
-    private func show(_ ending: EndedCall, _ before: CoordinatedCall?) {
-        defer { handle(.app(.shown(callID: ending.callID))) }
+    private func show(_ ending: CallEnding, _ before: CoordinatedCall?) {
+        defer { handle(.app(.shown(ending.id))) }
         // Do not cover a call that continues. The call history contains the ended one.
         guard coordinator.current == nil else { return }
         // A call that this user ended was removed before the server confirms its end.
-        let call = [before, former].compactMap(\.self).first { $0.callID == ending.callID }
-        var shown = ending
-        shown.person = ending.person ?? call?.person
-        over = Over(
-            ending: shown, direction: call?.direction ?? .incoming, video: call?.video ?? true,
-            duration: lastDuration(call))
+        let call = [before, former].compactMap(\.self).first { $0.callID == ending.id }
+        over = Over(ending: ending, video: call?.video ?? true, duration: lastDuration(call))
         showForAWhile()
         announce(statusText)
     }
@@ -275,7 +274,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     // MARK: User actions
 
     /// Calls a person. Requires the microphone; without the camera, it is a voice call.
-    public func call(_ person: CallPerson, video: Bool) {
+    public func call(_ person: Person, video: Bool) {
         platform.permissions.settle(video ? [.microphone, .camera] : [.microphone]) { [weak self] in
             guard let self else { return }
             guard platform.permissions.mayTalk else { return tell(.microphoneNeeded) }
@@ -291,6 +290,10 @@ public enum CallMediaRequest: Equatable, Sendable {
     public func end() {
         if let id = coordinator.current?.id { handle(.app(.end(id))) }
     }
+    /// Ends all calls, because the app leaves the server.
+    func endAll() {
+        for call in [coordinator.waiting, coordinator.current].compactMap(\.self) { handle(.app(.end(call.id))) }
+    }
     public func toggleMute() { handle(.app(.mute(!isMuted))) }
     public func toggleHold() { handle(.app(.hold(!isHeld))) }
     public func toggleCamera() {
@@ -301,8 +304,7 @@ public enum CallMediaRequest: Equatable, Sendable {
         }
     }
     public func callAgain() {
-        guard let over, let person = over.ending.person else { return }
-        call(person, video: over.video)
+        if let over { call(over.ending.person, video: over.video) }
     }
     /// Asks to keep in touch. Both become contacts if the other person asks too.
     public func keepInTouch() {
@@ -333,25 +335,27 @@ public enum CallMediaRequest: Equatable, Sendable {
     // MARK: Display state
 
     /// The call that connects, or connected, the two people, and the other person.
-    private var metIn: (call: String, person: CallPerson)? {
+    private var metIn: (call: CallID, person: Person)? {
         if let call = coordinator.current {
-            guard call.phase == .active || call.phase == .held, let id = call.callID else { return nil }
+            guard !call.isRejoining, call.phase == .active || call.phase == .held, let id = call.callID else {
+                return nil
+            }
             return call.person.map { (id, $0) }
         }
         guard let over, over.duration != nil else { return nil }
-        return over.ending.person.map { (over.ending.callID, $0) }
+        return (over.ending.id, over.ending.person)
     }
     private var met: ContactOffer { metIn.map { keeping(of: $0.call) } ?? .none }
     public var canKeep: Bool { metIn.map { met.isOpen && !isContact($0.person.id) } ?? false }
     public var keepText: String {
-        let name = isolated(metIn?.person.name ?? CallPerson.unknownName)
+        let name = isolated(metIn?.person.name ?? Person.unknownName)
         return met.text(name, name)
     }
     /// The ringing call, shown on its own screen or as a banner during another call.
     public var incoming: CoordinatedCall? {
         [coordinator.waiting, coordinator.current].compactMap(\.self).first(where: rings)
     }
-    /// Whether the app has to show the ringing call itself.
+    /// Whether to show a ringing call.
     public var showsIncoming: Bool { incoming != nil }
     /// Whether a call fills the screen. A call that rings here or is being declined does not.
     public var isInCall: Bool {
@@ -366,7 +370,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     /// Whether to show more controls than the button that ends the call.
     public var showsControls: Bool {
         switch coordinator.current?.phase {
-        case .connecting, .active, .held, .rejoining, .ending: true
+        case .connecting, .active, .held, .ending: true
         case nil, .reported, .ringing, .answering, .placing: false
         }
     }
@@ -376,13 +380,13 @@ public enum CallMediaRequest: Equatable, Sendable {
     public var ownPicture: (any VideoSource)? { isCameraOff || camera.isInterrupted ? nil : own }
     /// The other person's video; nil while it is off, because the last frame would stay.
     public var partnerVideo: (any VideoSource)? { partnerSendsVideo ? partner : nil }
-    /// Whether the end of a call or an advice is shown above the other screens.
+    /// Whether the end of a call or advice is shown above the other screens.
     public var showsEnd: Bool { !isInCall && (over != nil || advice != nil) }
     public var isMuted: Bool { coordinator.current?.isMuted ?? false }
     public var isHeld: Bool { coordinator.current?.phase == .held }
     public var isCameraOff: Bool { !(coordinator.current?.sendsVideo ?? true) }
     public var isScreenAwake: Bool { isInCall && (coordinator.current?.sendsVideo == true || partnerSendsVideo) }
-    /// Whether the phone may be at the ear, which is so in calls without video.
+    /// Whether the phone may be at the ear, because the call uses the earpiece and the other person sends no video.
     var isAtEar: Bool { isInCall && !coordinator.audio.usesSpeaker && !partnerSendsVideo }
     public var duration: Duration? {
         activeSince.map { .seconds(max(0, now.timeIntervalSince($0).rounded(.down))) }

@@ -1,3 +1,4 @@
+import Confab
 import Foundation
 
 /// An entry of a chat: a message or a file.
@@ -34,6 +35,7 @@ public struct ChatEntry: Equatable, Identifiable, Sendable {
 
 /// A file in the chat of a room.
 public struct ChatFile: Equatable, Identifiable, Sendable {
+    /// Whether the file is on the server, being downloaded, or stored on this device.
     public enum State: Equatable, Sendable {
         /// Available on the server.
         case offered
@@ -43,16 +45,16 @@ public struct ChatFile: Equatable, Identifiable, Sendable {
         case failed(String)
     }
 
-    public var id: String
-    /// The size in bytes.
-    public var size: Int
+    public let file: SharedFile
     public var state = State.offered
 
-    public init(id: String, size: Int) { (self.id, self.size) = (id, size) }
+    init(_ file: SharedFile) { self.file = file }
+
+    public var id: RoomFileID { file.id }
 
     /// The size as text, equal to that of the web page.
     var sizeText: String {
-        let size = max(0, size)
+        let size = max(0, file.size)
         guard size >= 1_000_000 else { return "\(size / 1000 + (size % 1000 == 0 ? 0 : 1)) kB" }
         let tenths = size / 100_000 + (size % 100_000 >= 50_000 ? 1 : 0)
         return "\(tenths / 10).\(tenths % 10) MB"

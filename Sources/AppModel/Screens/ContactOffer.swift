@@ -1,35 +1,22 @@
 /// The state of keeping in touch after two people met. They become contacts if both ask for it.
 public enum ContactOffer: Equatable, Sendable {
     case none
-    /// The other person has asked.
+    /// The other person asked to keep in touch.
     case asked
-    /// This user has asked.
+    /// This user asked to keep in touch.
     case wanted
     case agreed
 
     var isOpen: Bool { self == .none || self == .asked }
 
-    /// Returns the text for a state, with the other person's name in the forms for the beginning and the middle of a
-    /// sentence.
+    /// Returns the text for this state. `who` names the other person at the beginning of a sentence, and `whom` in the
+    /// middle.
     func text(_ who: String, _ whom: String) -> String {
         switch self {
         case .none: ""
         case .asked: "\(who) would like to keep in touch. If you agree too, you can call each other later."
         case .wanted: "\(who) was notified. If they agree too, you can call each other later."
         case .agreed: "You and \(whom) are now contacts."
-        }
-    }
-}
-
-/// A change of the request to keep in touch with the other person of a call.
-public enum KeepEvent: Equatable, Sendable {
-    case asked(call: String)
-    case agreed(call: String)
-    case failed(call: String, CallTrouble)
-
-    var call: String {
-        switch self {
-        case .asked(let call), .agreed(let call), .failed(let call, _): call
         }
     }
 }

@@ -1,10 +1,8 @@
+import Confab
 import Foundation
 import Observation
 
-public enum LengthUnit: String, CaseIterable, Codable, Sendable {
-    case miles = "mi"
-    case kilometers = "km"
-
+extension Nearby.Unit: Codable {
     /// The upper bounds of the distance ranges (`protocol/people.md` §11), which are also the selectable radii.
     public var edges: [Int] {
         switch self {
@@ -16,34 +14,18 @@ public enum LengthUnit: String, CaseIterable, Codable, Sendable {
     public func text(_ edge: Int) -> String { self == .miles ? counted(edge, "mile", "miles") : "\(edge) km" }
 }
 
-/// A person in the list of people nearby.
-public struct NearbyPerson: Equatable, Sendable {
-    public var id: String
-    public var name: String
-    public var distance: Int
-    public var isBusy: Bool
-
-    public init(id: String, name: String, distance: Int, isBusy: Bool) {
-        (self.id, self.name, self.distance, self.isBusy) = (id, name, distance, isBusy)
-    }
-}
-
 public enum NearbyRequest: Equatable, Sendable {
     case appear(visible: Bool, doNotDisturb: Bool)
     case move(DevicePosition)
     case forgetPosition
-    case watch(LengthUnit, radius: Int, after: String?)
+    case watch(Nearby.Unit, radius: Int, after: String?)
     case unwatch
-    case call(CallPerson, video: Bool)
-}
-
-public enum NearbyEvent: Sendable {
-    case page([NearbyPerson], next: String?)
-    case failed(CallTrouble)
+    case call(Person, video: Bool)
 }
 
 /// The list of people nearby, with a call button in each row.
 @MainActor @Observable public final class NearbyModel: Screen {
+    /// What the screen shows: the list of people, or why there is none.
     public enum Status: Equatable, Sendable {
         /// The location is not shared: either never requested, or turned off.
         case off
@@ -55,25 +37,25 @@ public enum NearbyEvent: Sendable {
         case list
         /// The list was loaded before the connection was lost.
         case stale
-        case failed(CallTrouble)
+        case failed(ConfabError)
     }
 
     /// A row of the list.
     public struct Row: Equatable, Identifiable, Sendable {
-        public var id: String
+        public var id: PersonID
         public var title: String
         public var detail: String
         public var canCall: Bool
         public var accessibilityText: String { "\(title), \(detail)" }
     }
 
-    /// The radius used by LiveSessions.
+    /// The radius if a unit has no list of radii.
     static let usualRadius = 200
     public private(set) var status = Status.off
-    public private(set) var people: [NearbyPerson] = []
+    public private(set) var people: [Nearby.Neighbor] = []
     public private(set) var hasMore = false
     public private(set) var isLaterPage = false
-    public var unit: LengthUnit { didSet { if unit != oldValue { changedUnit() } } }
+    public var unit: Nearby.Unit { didSet { if unit != oldValue { changedUnit() } } }
     public var radius: Int { didSet { if radius != oldValue { watch() } } }
     public var isVisible = true { didSet { if isVisible != oldValue { appear() } } }
     public var doNotDisturb = false { didSet { if doNotDisturb != oldValue { appear() } } }
@@ -84,7 +66,7 @@ public enum NearbyEvent: Sendable {
     private let request: @MainActor (NearbyRequest) -> Void
 
     init(
-        unit: LengthUnit, permissions: any Permissions, location: any Locating,
+        unit: Nearby.Unit, permissions: any Permissions, location: any Locating,
         request: @escaping @MainActor (NearbyRequest) -> Void
     ) {
         (self.unit, self.permissions, self.location, self.request) = (unit, permissions, location, request)
@@ -112,7 +94,7 @@ public enum NearbyEvent: Sendable {
         reset()
     }
 
-    /// Clears the data of the account on one server.
+    /// Stops locating and clears the list, because both belong to an account on one server.
     func reset() {
         location.stop()
         (status, people, next, hasMore, isLaterPage) = (.off, [], nil, false, false)
@@ -135,9 +117,9 @@ public enum NearbyEvent: Sendable {
         request(.watch(unit, radius: radius, after: next))
     }
 
-    public func call(_ id: String, video: Bool) {
+    public func call(_ id: PersonID, video: Bool) {
         guard let person = people.first(where: { $0.id == id }), !person.isBusy else { return }
-        request(.call(CallPerson(id: person.id, name: person.name), video: video))
+        request(.call(Person(id: person.id, name: person.name), video: video))
     }
 
     // MARK: Events
@@ -172,7 +154,7 @@ public enum NearbyEvent: Sendable {
 
     private func changedUnit() {
         // Keep the same step in the other unit.
-        let old = unit == .miles ? LengthUnit.kilometers : .miles
+        let old = unit == .miles ? Nearby.Unit.kilometers : .miles
         let index = old.edges.firstIndex(of: radius) ?? unit.edges.count - 1
         people = []
         radius = unit.edges[index]
@@ -180,23 +162,23 @@ public enum NearbyEvent: Sendable {
 
     private func appear() { request(.appear(visible: isVisible, doNotDisturb: doNotDisturb)) }
 
-    func handle(_ event: NearbyEvent) {
+    func handle(_ result: Result<Nearby.Page, ConfabError>) {
         switch status {
         case .off, .refused: return
         default: break
         }
-        switch event {
-        case .page(let people, let next):
-            (self.people, self.next, hasMore) = (people, next, next != nil)
+        switch result {
+        case .success(let page):
+            (people, next, hasMore) = (page.people, page.next, page.next != nil)
             status = .list
-        case .failed(let trouble): status = .failed(trouble)
+        case .failure(let trouble): status = .failed(trouble)
         }
     }
 
     func connection(isUp: Bool) {
         switch status {
         case .list where !isUp: status = .stale
-        // A request sent over the previous connection gets no answer.
+        // Request the list again, because a request sent over the previous connection gets no answer.
         case .stale where isUp, .loading where isUp, .failed where isUp: watch()
         case .off, .refused, .locating, .noPosition, .loading, .list, .stale, .failed: break
         }
@@ -221,7 +203,7 @@ public enum NearbyEvent: Sendable {
     }
 
     public let privacyText =
-        "Others see only a rough distance. The server keeps only which area, about 2 km wide, you are in."
+        "Others see only a rough distance. The server stores only your approximate area, about 2 km wide."
     public var offersSettings: Bool { if case .refused(.refused) = status { true } else { false } }
     public var offersShare: Bool { status == .off }
     public var offersRetry: Bool { status == .noPosition }

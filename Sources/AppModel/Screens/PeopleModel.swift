@@ -1,84 +1,50 @@
+import Confab
 import Foundation
 import Observation
-
-/// A contact: a person whom this user has agreed to keep in touch with.
-public struct Contact: Equatable, Identifiable, Sendable {
-    public var id: String
-    public var name: String
-    public var isOnline: Bool
-
-    public init(id: String, name: String, isOnline: Bool) { (self.id, self.name, self.isOnline) = (id, name, isOnline) }
-}
-
-/// An entry of the call log.
-public struct PastCall: Equatable, Identifiable, Sendable {
-    public var id: String
-    public var direction: CoordinatedCall.Direction
-    public var outcome: CallEndReason
-    /// Nil if the person's account was deleted.
-    public var person: CallPerson?
-    public var video: Bool
-    public var at: Date
-    public var duration: Duration?
-    public var isSeen: Bool
-
-    public init(
-        id: String, direction: CoordinatedCall.Direction, outcome: CallEndReason, person: CallPerson?, at: Date
-    ) {
-        (self.id, self.direction, self.outcome, self.person, self.at) = (id, direction, outcome, person, at)
-        (video, duration, isSeen) = (true, nil, true)
-    }
-}
 
 public enum PeopleRequest: Equatable, Sendable {
     case contacts
     case log(before: String?)
-    case find(String)
-    case call(CallPerson, video: Bool)
-    case removeContact(String)
-    case block(String), unblock(String)
-    case forget(String?)
-    case seen(String)
+    case find(PersonID)
+    case call(Person, video: Bool)
+    case removeContact(PersonID)
+    case block(PersonID), unblock(PersonID)
+    case forget(CallID?)
+    case seen(CallID)
     /// Requests to keep in touch with the other person of a call.
-    case keep(call: String)
+    case keep(call: CallID)
 }
 
+/// An event about contacts, calls and other people from the SDK.
 public enum PeopleEvent: Sendable {
-    case contacts([Contact])
-    case contactChanged(Contact)
-    case contactRemoved(String)
-    case log([PastCall], next: String?, isFirstPage: Bool)
-    case found(Contact?)
-    case blocked(String), unblocked(String)
-    case failed(CallTrouble)
+    case contacts([Person])
+    case log([Calls.Logged], next: String?, isFirstPage: Bool)
+    case found(Person?)
+    case blocked(PersonID), unblocked(PersonID)
+    case failed(ConfabError)
 }
 
 /// The people screen: contacts, past calls, and the page of one person.
 @MainActor @Observable public final class PeopleModel: Screen {
+    /// The page that the screen shows.
     public enum Page: Equatable, Sendable { case contacts, log, person }
+    /// The state of the search for a person.
     public enum Search: Equatable, Sendable { case none, searching, nobody, bad }
-
-    /// A row of a list.
-    public struct Row: Equatable, Identifiable, Sendable {
-        public var id: String
-        public var title: String
-        public var detail: String
-        public var isMissed = false
-        public var accessibilityText: String { detail.isEmpty ? title : "\(title), \(detail)" }
-    }
 
     /// The maximum that the server stores.
     static let maxContacts = 500
     static let maxLogged = 500
     public var page = Page.contacts { didSet { if page == .log { seeMissed() } } }
-    public private(set) var contacts: [Contact]?
-    public private(set) var log: [PastCall]?
+    public private(set) var contacts: [Person]?
+    public private(set) var log: [Calls.Logged]?
+    /// The missed calls that this screen has shown since the log was loaded.
+    private var seen: Set<CallID> = []
     public private(set) var hasMoreLog = false
-    public private(set) var person: Contact?
-    public private(set) var busyPeople: Set<String> = []
-    public private(set) var blocked: Set<String> = []
+    public private(set) var person: Person?
+    public private(set) var busyPeople: Set<PersonID> = []
+    public private(set) var blocked: Set<PersonID> = []
     public private(set) var search = Search.none
-    public private(set) var trouble: CallTrouble?
+    public private(set) var trouble: ConfabError?
     /// The confirmation shown before an action that cannot be undone.
     public internal(set) var question: PeopleQuestion?
     public var findText = "" { didSet { search = .none } }
@@ -91,7 +57,7 @@ public enum PeopleEvent: Sendable {
     }
 
     /// The number of missed calls, shown on the tab.
-    public var missedCount: Int { log?.count { $0.isMissed && !$0.isSeen } ?? 0 }
+    public var missedCount: Int { log?.count { $0.isMissed && !$0.isSeen && !seen.contains($0.id) } ?? 0 }
 
     // MARK: User actions
 
@@ -100,11 +66,9 @@ public enum PeopleEvent: Sendable {
         request(.log(before: nil))
     }
 
-    public func open(_ id: String) {
+    public func open(_ id: PersonID) {
         let known = contacts?.first { $0.id == id }
-        let logged = log?.first { $0.person?.id == id }?.person.map {
-            Contact(id: $0.id, name: $0.name, isOnline: false)
-        }
+        let logged = log?.first { $0.person.id == id }.map { Person(id: id, name: $0.person.name) }
         guard let found = known ?? logged else { return find(id) }
         (person, page, trouble) = (found, .person, nil)
     }
@@ -116,19 +80,19 @@ public enum PeopleEvent: Sendable {
     }
     public var canFind: Bool { search != .searching }
 
-    func find(_ id: String) {
+    func find(_ id: PersonID) {
         (search, trouble) = (.searching, nil)
         request(.find(id))
     }
 
     public func call(video: Bool) {
         guard let person, canCall else { return }
-        request(.call(CallPerson(id: person.id, name: person.name), video: video))
+        request(.call(person, video: video))
     }
 
-    public func callBack(_ id: String) {
-        guard let call = log?.first(where: { $0.id == id }), let person = call.person else { return }
-        request(.call(person, video: call.video))
+    public func callBack(_ id: CallID) {
+        guard let call = log?.first(where: { $0.id == id }) else { return }
+        request(.call(call.person, video: call.isVideo))
     }
 
     public func toggleBlock() {
@@ -136,7 +100,7 @@ public enum PeopleEvent: Sendable {
         request(blocked.contains(person.id) ? .unblock(person.id) : .block(person.id))
     }
 
-    public func forget(_ id: String) {
+    public func forget(_ id: CallID) {
         log?.removeAll { $0.id == id }
         request(.forget(id))
     }
@@ -147,10 +111,7 @@ public enum PeopleEvent: Sendable {
     public func showEarlier() { if let nextLog { request(.log(before: nextLog)) } }
 
     private func seeMissed() {
-        for index in (log ?? []).indices where log?[index].isSeen == false {
-            if let id = log?[index].id { request(.seen(id)) }
-            log?[index].isSeen = true
-        }
+        for call in log ?? [] where !call.isSeen && seen.insert(call.id).inserted { request(.seen(call.id)) }
     }
 
     // MARK: Events
@@ -162,27 +123,20 @@ public enum PeopleEvent: Sendable {
     }
 
     /// Returns the name of a person in the lists.
-    func name(of id: String) -> String? {
-        contacts?.first { $0.id == id }?.name ?? log?.first { $0.person?.id == id }?.person?.name
+    func name(of id: PersonID) -> String? {
+        contacts?.first { $0.id == id }?.name ?? log?.first { $0.person.id == id }?.person.name
     }
 
-    func knows(contact id: String) -> Bool { contacts?.contains { $0.id == id } ?? false }
+    func knows(contact id: PersonID) -> Bool { contacts?.contains { $0.id == id } ?? false }
 
-    func knows(blocked ids: [String]) { blocked = Set(ids) }
+    func knows(blocked ids: [PersonID]) { blocked = Set(ids) }
 
     func handle(_ event: PeopleEvent) {
         if case .failed = event {} else { trouble = nil }
         switch event {
         case .contacts(let all): contacts = Array(all.prefix(Self.maxContacts))
-        case .contactChanged(let contact):
-            if let index = contacts?.firstIndex(where: { $0.id == contact.id }) {
-                contacts?[index] = contact
-            } else if (contacts?.count ?? 0) < Self.maxContacts {
-                contacts = (contacts ?? []) + [contact]
-            }
-            if person?.id == contact.id { person = contact }
-        case .contactRemoved(let id): forget(contact: id)
         case .log(let calls, let next, let isFirstPage):
+            if isFirstPage { seen = [] }
             log = Array(((isFirstPage ? nil : log) ?? []) + calls).prefix(Self.maxLogged).map(\.self)
             (nextLog, hasMoreLog) = (next, next != nil && (log?.count ?? 0) < Self.maxLogged)
             if page == .log { seeMissed() }
@@ -199,13 +153,27 @@ public enum PeopleEvent: Sendable {
         }
     }
 
-    private func forget(contact id: String) {
+    func handle(_ event: Contacts.Event) {
+        switch event {
+        case .asked: break
+        case .added(let contact, _), .changed(let contact):
+            if let index = contacts?.firstIndex(where: { $0.id == contact.id }) {
+                contacts?[index] = contact
+            } else if (contacts?.count ?? 0) < Self.maxContacts {
+                contacts = (contacts ?? []) + [contact]
+            }
+            if person?.id == contact.id { person = contact }
+        case .removed(let id): forget(contact: id)
+        }
+    }
+
+    private func forget(contact id: PersonID) {
         contacts?.removeAll { $0.id == id }
         if question == .removeContact(id) { question = nil }
     }
 
     /// Updates the people in a call, from the current page of the nearby list.
-    func nearby(_ people: [NearbyPerson]) { busyPeople = Set(people.filter(\.isBusy).map(\.id)) }
+    func nearby(_ people: [Nearby.Neighbor]) { busyPeople = Set(people.filter(\.isBusy).map(\.id)) }
 
     // MARK: Texts
 
@@ -257,15 +225,15 @@ public enum PeopleEvent: Sendable {
         }
     }
 
-    public var contactRows: [Row] {
-        (contacts ?? []).map { Row(id: $0.id, title: $0.name, detail: $0.isOnline ? "Online" : "Offline") }
+    public var contactRows: [ListRow<PersonID>] {
+        (contacts ?? []).map { ListRow(id: $0.id, title: $0.name, detail: $0.isOnline ? "Online" : "Offline") }
     }
 
-    public var logRows: [Row] {
+    public var logRows: [ListRow<CallID>] {
         (log ?? []).map {
-            let parts = [$0.outcomeText, $0.video ? "video" : "voice", $0.duration?.clockText].compactMap(\.self)
-            return Row(
-                id: $0.id, title: $0.person?.name ?? "Deleted account", detail: parts.joined(separator: " · "),
+            let parts = [$0.outcomeText, $0.isVideo ? "video" : "voice", $0.duration?.clockText].compactMap(\.self)
+            return ListRow(
+                id: $0.id, title: $0.person.name, detail: parts.joined(separator: " · "),
                 isMissed: $0.isMissed)
         }
     }
@@ -314,29 +282,30 @@ public enum PeopleEvent: Sendable {
     }
 }
 
-extension PastCall {
-    var isMissed: Bool { direction == .incoming && (outcome == .missed || outcome == .busy) }
+extension Calls.Logged {
+    var isMissed: Bool { !isOutgoing && (outcome == .missed || outcome == .busy) }
 
     /// The outcome of the call, as in the web's call history.
     public var outcomeText: String {
-        switch (direction, outcome) {
-        case (.outgoing, .hungUp), (.outgoing, .ended), (.outgoing, .answeredElsewhere): "You called"
-        case (.outgoing, .declined), (.outgoing, .declinedElsewhere): "Declined"
-        case (.outgoing, .cancelled): "You canceled"
-        case (.outgoing, .missed), (.outgoing, .unanswered): "No answer"
-        case (.outgoing, .busy): "Busy"
-        case (.outgoing, .unreachable): "Unreachable"
-        case (.incoming, .hungUp), (.incoming, .ended): "Called you"
-        case (.incoming, .declined): "You declined"
-        case (.incoming, .cancelled): "Caller hung up"
-        case (.incoming, .missed), (.incoming, .unanswered): "Missed"
-        case (.incoming, .busy): "You were busy"
-        case (.incoming, .unreachable): "Could not reach you"
-        case (.incoming, .answeredElsewhere): "Answered on another device"
-        case (.incoming, .declinedElsewhere): "Declined on another device"
-        case (_, .failed): "Could not connect"
+        switch (isOutgoing, outcome) {
+        case (true, .hungUp), (true, .ended), (true, .answeredElsewhere): "You called"
+        case (true, .declined), (true, .declinedElsewhere): "Declined"
+        case (true, .cancelled): "You canceled"
+        case (true, .missed), (true, .unanswered): "No answer"
+        case (true, .busy): "Busy"
+        case (true, .unreachable): "Unreachable"
+        case (false, .hungUp), (false, .ended): "Called you"
+        case (false, .declined): "You declined"
+        case (false, .cancelled): "Caller hung up"
+        case (false, .missed), (false, .unanswered): "Missed"
+        case (false, .busy): "You were busy"
+        case (false, .unreachable): "Could not reach you"
+        case (false, .answeredElsewhere): "Answered on another device"
+        case (false, .declinedElsewhere): "Declined on another device"
         case (_, .connectionLost): "Connection lost"
         case (_, .merged): "You called each other"
+        // A newer server may send outcomes that are unknown to this app.
+        default: "Could not connect"
         }
     }
 }
@@ -344,12 +313,11 @@ extension PastCall {
 /// Links to people: `…/nearby#person=<id>` and `confab://person/<id>`.
 public enum PersonLink {
     /// Returns the id in a link, or the id itself.
-    public static func id(in text: String) -> String? {
+    public static func id(in text: String) -> PersonID? {
         let text = text.trimmingCharacters(in: .whitespacesAndNewlines)
         guard text.utf8.count <= 2048 else { return nil }
-        let id = String(text.suffix(32))
-        guard UUID(callID: id) != nil else { return nil }
-        if text == id { return id }
+        guard let id = PersonID(text: String(text.suffix(32))) else { return nil }
+        if text.utf8.count == 32 { return id }
         let before = text.dropLast(32)
         return before.hasSuffix("#person=") || before == "confab://person/" ? id : nil
     }

@@ -1,7 +1,9 @@
+import Confab
+
 /// A confirmation before an action that cannot be undone.
 public enum PeopleQuestion: Equatable, Sendable {
     case deleteAllCalls
-    case removeContact(String)
+    case removeContact(PersonID)
 
     public var text: String {
         switch self {

@@ -2,7 +2,7 @@ import Observation
 
 /// Requests the camera and the microphone when they are first needed. The user can always continue without them.
 @MainActor @Observable public final class PermissionsModel: Screen {
-    /// The kind of chat with which the user continues.
+    /// The kind of chat in which the user continues.
     public enum Outcome: Equatable, Sendable { case video, voice, text }
 
     public private(set) var camera: PermissionStatus

@@ -1,3 +1,4 @@
+import Confab
 import Observation
 
 /// The reason of a report. The raw values are those of the protocol.
@@ -19,9 +20,10 @@ public enum ReportReason: String, CaseIterable, Identifiable, Sendable {
 
 /// The sheet for reporting a stranger.
 @MainActor @Observable public final class ReportModel: Screen {
+    /// The progress of the report.
     public enum Status: Equatable, Sendable { case choosing, sending, sent, failed(String) }
 
-    /// The number of chat messages that the server accepts.
+    /// The maximum number of chat messages that the server accepts in a report.
     static let maxLines = 20
     public let partnerName: String
     /// The last messages of the chat, which are sent with the report.
@@ -58,7 +60,7 @@ public enum ReportReason: String, CaseIterable, Identifiable, Sendable {
         send(reason, alsoBlocks)
     }
 
-    func finished(_ trouble: CallTrouble?) {
+    func finished(_ trouble: ConfabError?) {
         guard status == .sending else { return }
         status = trouble.map { .failed($0.message) } ?? .sent
     }

@@ -1,5 +1,6 @@
 import Confab
 import Foundation
+import enum Wire.Limits
 
 /// The texts and the display state of the room screen.
 extension RoomModel {
@@ -17,7 +18,7 @@ extension RoomModel {
         }
     }
     var wantedRoom: String {
-        String(roomName.trimmingCharacters(in: .whitespacesAndNewlines).prefix(Self.maxName))
+        String(roomName.trimmingCharacters(in: .whitespacesAndNewlines).prefix(Limits.roomName))
     }
     public var canPreview: Bool { !isBusy && !isPreviewing }
     public var isInRoom: Bool { status == .inRoom }
@@ -27,7 +28,7 @@ extension RoomModel {
     public var offersCancel: Bool { isJoining || joinsAnyway || joinsWithoutPassword }
     /// Whether the user was warned that members of this room can see each other's addresses.
     var joinsAnyway: Bool { status == .addressesAreSeen(wantedRoom) }
-    /// Whether the person has read that this room has no password.
+    /// Whether the user has read that this room has no password.
     var joinsWithoutPassword: Bool { status == .noPassword(wantedRoom) }
     public var isScreenAwake: Bool { showsRoom || status == .lobby }
     /// Whether the user is in a room or joining one.
@@ -42,15 +43,15 @@ extension RoomModel {
     public var link: URL? {
         roomName.isEmpty ? nil : server?.appending(component: "room").appending(component: roomName)
     }
-    /// Whether to hide the bars, which is so while a member's video is shown.
+    /// Whether to hide the system's bars, because a member's video is shown.
     public var hidesBars: Bool { showsRoom && members.contains { tiles.isShown($0.id) } }
     /// Whether opening the system's settings can help.
     public var offersSettings: Bool { trouble == .cameraNeeded || trouble == .microphoneNeeded }
 
     public func video(of id: String) -> (any VideoSource)? { members.first { $0.id == id }?.video }
     /// Returns the texts of a tile; empty if the person has just left.
-    public func row(of id: String) -> PeopleModel.Row {
-        rows.first { $0.id == id } ?? PeopleModel.Row(id: id, title: "", detail: "")
+    public func row(of id: String) -> ListRow<String> {
+        rows.first { $0.id == id } ?? ListRow(id: id, title: "", detail: "")
     }
     public func isSpeaking(_ id: String) -> Bool { speaker == id }
     /// Returns the reactions shown on a tile, or this user's own for nil.
@@ -113,7 +114,7 @@ extension RoomModel {
         }
     }
 
-    public static func text(of person: WaitingPerson) -> String { "\(isolated(person.name)) would like to join." }
+    public static func text(of person: RoomKnock) -> String { "\(isolated(person.name)) would like to join." }
 
     /// The text for the self-view before joining.
     public var previewText: String { camera.text(isOff: isCameraOff) }
@@ -127,7 +128,7 @@ extension RoomModel {
         return (["You"] + marks.compactMap(\.self)).joined(separator: ", ")
     }
 
-    public var rows: [PeopleModel.Row] {
+    public var rows: [ListRow<String>] {
         members.map { member in
             let hasPicture = member.video != nil && tiles.isShown(member.id)
             let marks = [
@@ -137,8 +138,8 @@ extension RoomModel {
                 member.quality == .good ? nil : "Connection: \(member.quality.rawValue)",
                 member.isPaused ? "Video paused: the network is slow" : nil,
             ]
-            return PeopleModel.Row(
-                id: member.id, title: member.isScreen ? "\(member.name)’s screen" : member.name,
+            return ListRow(
+                id: member.id, title: member.isScreen ? "Screen of \(member.name)" : member.name,
                 detail: marks.compactMap(\.self).joined(separator: " · "))
         }
     }

@@ -1,31 +1,32 @@
 import Confab
 import Foundation
 import Observation
+import enum Wire.Limits
 
 /// The room screen: before joining, inside, and afterwards.
 @MainActor @Observable public final class RoomModel: Screen {
+    /// Whether the user is in a room, or why not.
     public enum Status: Equatable, Sendable {
         case ready, joining, lobby
         /// Members of the room with this name can see each other's addresses. The user may join anyway.
         case addressesAreSeen(String)
-        /// A password was given, and the room with this name has none, so it may be another room. The person may join anyway.
+        /// A password was given, and the room with this name has none, so it may be another room. The user may join
+        /// anyway.
         case noPassword(String)
         case full
         /// The connection was lost. The SDK rejoins the room once it is restored.
         case notConnected
         case inRoom
         case removed
-        /// The room ended while the connection was lost, and another room has its name now. The person may join that one.
+        /// The room ended while the connection was lost, and another room has its name now. The user may join that
+        /// one.
         case otherRoom
         /// The user left the room for a call or a chat. Only one conversation can be open at a time.
         case leftForOther
-        case failed(CallTrouble)
+        case failed(ConfabError)
     }
 
     static let maxChat = 200
-    /// The maximum size of a message in bytes (`protocol/rooms.md`).
-    static let maxMessage = 4096
-    nonisolated static let maxName = 64
     public var roomName = ""
     public var yourName = ""
     public var password = ""
@@ -35,12 +36,12 @@ import Observation
     public internal(set) var status = Status.ready
     public private(set) var needsPassword = false
     public internal(set) var members: [RoomPerson] = []
-    /// The measured aspect ratios of videos. They can differ from the declared sizes, for example when a phone is
-    /// rotated.
+    /// The measured aspect ratios of videos, by the ids of their tiles. They can differ from the declared sizes, for
+    /// example when a phone is rotated.
     var measured: [String: Double] = [:]
     /// The current touch on the self-view.
     public internal(set) var drag: OwnPictureGesture?
-    public private(set) var waitingPeople: [WaitingPerson] = []
+    public private(set) var waitingPeople: [RoomKnock] = []
     /// This user's role, which determines the allowed actions.
     public internal(set) var role = RoomMember.Role.guest
     /// The confirmation shown before an action that cannot be undone.
@@ -49,7 +50,7 @@ import Observation
     public internal(set) var isPreviewing = false
     public private(set) var connectingTo: String?
     public private(set) var speaker: String?
-    /// The last speaker, so that the small window does not change with each silence.
+    /// The last speaker. The small window shows them until another person speaks.
     private(set) var lastSpeaker: String?
     public internal(set) var own: (any VideoSource)?
     public internal(set) var ownAspect: Double?
@@ -61,7 +62,7 @@ import Observation
     public private(set) var hasHandUp = false
     public private(set) var isSharingScreen = false
     /// The last error, shown for a while or until the user reacts to it.
-    public private(set) var trouble: CallTrouble?
+    public private(set) var trouble: ConfabError?
     public internal(set) var tiles = TileStates()
     public internal(set) var page = 0
     public internal(set) var corner = Corner.bottomRight
@@ -77,7 +78,7 @@ import Observation
     private var acceptedRoom: String?
     private var nextLine = 1
     private var nextReaction = 1
-    /// Messages that the server has not confirmed.
+    /// Messages that the server has not confirmed yet.
     private var sending: [ChatEntry] = []
     /// The name that was filled in automatically.
     private var suggestedName = ""
@@ -153,7 +154,7 @@ import Observation
     private func setCamera(isOff: Bool) {
         isCameraOff = isOff
         if trouble == .cameraNeeded { trouble = nil }
-        // Without the camera, only the microphone has been opened.
+        // The preview has opened only the microphone, so open it again with the camera.
         if isPreviewing, !isBusy, !isOff, own == nil { return request(.preview(video: true)) }
         request(.camera(!isOff && camera.works))
     }
@@ -171,7 +172,7 @@ import Observation
 
     public func send() {
         guard canSend else { return }
-        let text = draft.trimmingCharacters(in: .whitespacesAndNewlines).prefix(bytes: Self.maxMessage)
+        let text = draft.trimmingCharacters(in: .whitespacesAndNewlines).prefix(bytes: Limits.roomText)
         draft = ""
         say(ChatEntry(id: nextLine, isOwn: true, text: text))
         nextLine += 1
@@ -189,12 +190,12 @@ import Observation
     }
 
     /// Downloads a file of the chat, so that it can be shared or saved.
-    public func download(_ id: String) {
-        guard isInRoom, let index = chat.firstIndex(where: { $0.file?.id == id && $0.file?.canDownload == true }) else {
-            return
-        }
+    public func download(_ id: RoomFileID) {
+        guard isInRoom, let index = chat.firstIndex(where: { $0.file?.id == id && $0.file?.canDownload == true }),
+            let file = chat[index].file?.file
+        else { return }
         chat[index].file?.state = .downloading(percent: 0)
-        request(.download(id))
+        request(.download(file))
     }
 
     /// Fills in the name, unless the user has typed another one.
@@ -214,16 +215,17 @@ import Observation
             guard isJoining else { return }
             change(to: .inRoom)
             if !permissions.mayTalk { tell(.microphoneNeeded) }
-        case .refused(let refusal): if isJoining { refused(refusal) }
+        case .refused(let error): if isJoining { refused(error) }
         case .connecting(let name): if isInRoom { connectingTo = name }
         case .members(let all): if showsRoom { replace(all) }
         case .waitingPeople(let all): if showsRoom { replace(waiting: all) }
         case .role(let role): if showsRoom { changeRole(to: role) }
         case .speaker(let id): if showsRoom { (speaker, lastSpeaker) = (id, id ?? lastSpeaker) }
         case .firstFrame(let id): tiles.firstFrame(of: id)
-        case .message(let sender, let text, let isOwn, let file, let isNew):
+        case .said(let message, let isOwn, let isNew):
             guard isInRoom else { return }
-            received(ChatEntry(id: nextLine, isOwn: isOwn, text: text, name: sender, file: file), isNew)
+            let file = message.file.map { ChatFile($0) }
+            received(ChatEntry(id: nextLine, isOwn: isOwn, text: message.text, name: message.name, file: file), isNew)
         case .file(let id, let state): fileChanged(id, state)
         case .fileRemoved(let id): chat.removeAll { $0.file?.id == id }
         case .sent(let id, let isSent): sent(id, isSent)
@@ -241,26 +243,35 @@ import Observation
             request(.camera(false))
             tell(trouble)
         case .trouble(let trouble): if showsRoom { tell(trouble) }
-        case .removed: if status != .ready { reset(to: .removed) }
-        case .otherRoom:
+        case .ended(let ending, let error):
             // What this person accepted and knew concerned the earlier room.
-            (acceptedRoom, password) = (nil, "")
-            if status != .ready { reset(to: .otherRoom) }
-        // Errors no longer matter once the user has left.
-        case .failed(let trouble): if status != .ready { reset(to: .failed(trouble)) }
+            if ending == .otherRoom { (acceptedRoom, password) = (nil, "") }
+            // Errors no longer matter once the user has left.
+            if status != .ready { ended(ending, error) }
         }
     }
 
-    private func refused(_ refusal: RoomRefusal) {
-        switch refusal {
-        case .full: reset(to: .full)
-        case .noPassword: reset(to: .noPassword(joinedRoom))
-        case .addressesAreSeen: reset(to: .addressesAreSeen(joinedRoom))
-        case .password(let trouble):
-            needsPassword = true
-            reset(to: .failed(trouble))
-        case .other(let trouble): reset(to: .failed(trouble))
+    private func ended(_ ending: RoomEnding, _ error: ConfabError?) {
+        switch ending {
+        case .left: break
+        case .removed, .banned: reset(to: .removed)
+        case .otherRoom: reset(to: .otherRoom)
+        default:
+            let code = ConfabError.Code(rawValue: ending.rawValue)
+            reset(to: .failed(error ?? ConfabError(code, "You are no longer in this room. Join again to return.")))
         }
+    }
+
+    private func refused(_ error: ConfabError) {
+        if error.code == .roomPassword { needsPassword = true }
+        let status: Status =
+            switch error.code {
+            case .roomFull: .full
+            case .roomNoPassword: .noPassword(joinedRoom)
+            case .roomMesh: .addressesAreSeen(joinedRoom)
+            default: .failed(error)
+            }
+        reset(to: status)
     }
 
     /// Handles events of the camera and the screen. Others see that the camera is off, instead of a frozen image.
@@ -297,12 +308,12 @@ import Observation
     private func muteForHost() {
         guard !isMuted || !isMutedByHost else { return }
         (isMuted, isMutedByHost) = (true, true)
-        // Keep it muted when the media is published again.
+        // Mute the local media too, so that it is still muted when it is published again.
         request(.mute(true))
         announce(noticeText)
     }
 
-    private func tell(_ trouble: CallTrouble) {
+    private func tell(_ trouble: ConfabError) {
         self.trouble = trouble
         announce(trouble.message)
         cancelTrouble?()
@@ -311,7 +322,7 @@ import Observation
 
     private func replace(_ all: [RoomPerson]) {
         let former = Dictionary(members.map { ($0.id, $0) }) { first, _ in first }
-        // Measure a new source again. One that was only turned off keeps its aspect ratio.
+        // A new source is measured again. A video that was only turned off keeps its aspect ratio.
         measured = measured.filter { id, _ in
             guard let member = all.first(where: { $0.id == id }) else { return false }
             guard let new = member.video, let old = former[id]?.video else { return true }
@@ -329,7 +340,7 @@ import Observation
         reactions.removeAll { reaction in reaction.member.map { id in !all.contains { $0.id == id } } ?? false }
     }
 
-    private func replace(waiting all: [WaitingPerson]) {
+    private func replace(waiting all: [RoomKnock]) {
         let new = all.first { person in !waitingPeople.contains { $0.id == person.id } }
         waitingPeople = all
         if let new { announce(Self.text(of: new)) }
@@ -341,9 +352,9 @@ import Observation
         if isNew, !line.isOwn { announce(line.arrivedText) }
     }
 
-    private func fileChanged(_ id: String, _ state: ChatFile.State) {
+    private func fileChanged(_ id: RoomFileID, _ state: ChatFile.State) {
         guard let index = chat.firstIndex(where: { $0.file?.id == id }), let file = chat[index].file,
-            // A progress report may arrive late.
+            // A progress report may arrive after the download has ended.
             case .downloading = file.state
         else { return }
         chat[index].file?.state = state

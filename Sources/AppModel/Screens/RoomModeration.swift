@@ -32,6 +32,7 @@ public enum RoomAction: Hashable, Sendable {
 public struct RoomQuestion: Equatable, Sendable {
     public let action: RoomAction
     let person: String
+    let connection: ConnectionID
     public let text: String
 
     /// Creates the confirmation; nil for an action that can be undone.
@@ -44,13 +45,13 @@ public struct RoomQuestion: Equatable, Sendable {
                 "Make \(isolated(person.name)) a host? Hosts can change everyone’s role, including yours, so you cannot "
                 + "undo this."
         }
-        (self.action, self.person) = (action, person.id)
+        (self.action, self.person, connection) = (action, person.id, person.member.id)
     }
 }
 
 extension RoomModel {
-    public func admit(_ id: String) { request(.admit(id)) }
-    public func deny(_ id: String) { request(.deny(id)) }
+    public func admit(_ id: ConnectionID) { request(.admit(id)) }
+    public func deny(_ id: ConnectionID) { request(.deny(id)) }
 
     /// Returns the actions that this user may perform on the person or the screen of a tile.
     public func actions(on id: String) -> [RoomAction] {
@@ -61,14 +62,14 @@ extension RoomModel {
     public func perform(_ action: RoomAction, on id: String) {
         guard actions(on: id).contains(action), let member = members.first(where: { $0.id == id }) else { return }
         question = RoomQuestion(action, about: member)
-        if question == nil { request(.moderate(action, id)) }
+        if question == nil { request(.moderate(action, member.member.id)) }
     }
 
     public func confirm(_ question: RoomQuestion) {
         self.question = nil
         // The other person may have left, or this user may have lost the host role.
         if actions(on: question.person).contains(question.action) {
-            request(.moderate(question.action, question.person))
+            request(.moderate(question.action, question.connection))
         }
     }
 
@@ -83,7 +84,8 @@ extension RoomModel {
     func changeRole(to new: RoomMember.Role) {
         guard new != role else { return }
         role = new
-        // The room's owner may have come, and this person is no longer host.
+        // When the room's owner joins, this user may lose the host role and with it the right to the action in
+        // question.
         if let question, !actions(on: question.person).contains(question.action) { self.question = nil }
         switch new {
         case .host: announce("You are now a host of this room.")

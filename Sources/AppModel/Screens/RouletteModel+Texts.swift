@@ -1,3 +1,4 @@
+import Confab
 import Foundation
 
 /// The texts of the roulette, equal to those of the web page.
@@ -18,7 +19,7 @@ extension RouletteModel {
         case .matched: "You are connected with \(whom). Waiting for video…"
         case .talking:
             mode == .text ? "You are chatting with \(whom). Have fun!" : "You are talking with \(whom). Have fun!"
-        case .partnerAway: "\(who) lost connection and may be back in a moment. Wait, or press Next."
+        case .partnerAway: "\(who) lost their connection and may be back in a moment. Wait, or press Next."
         case .noStream: "No audio or video from \(whom) yet. Wait a moment, or press Next."
         }
     }
@@ -26,10 +27,10 @@ extension RouletteModel {
     private var idleText: String {
         if let trouble { return trouble.message }
         if !isConnected { return "Not connected to the server." }
+        if hasLeftApp { return "The \(canReport ? "chat" : "search") ended because you left the app." }
         switch lastEnding {
-        case .operators: return "The operators of this server ended this chat."
+        case .banned: return "The operators of this server ended this chat."
         case .stopped: return "The chat ended because you continued elsewhere."
-        case .leftApp: return "The \(canReport ? "chat" : "search") ended because you left the app."
         case nil, .partnerLeft, .partnerNext, .next, .blocked, .connectionLost: break
         }
         return asksForDevices
@@ -47,7 +48,7 @@ extension RouletteModel {
         case .partnerNext: "\(who) moved on. Looking for someone else…"
         case .blocked: "You blocked \(whom). Looking for someone else…"
         case .connectionLost: "The connection was lost and the chat ended. Looking for someone else…"
-        case .next, .operators, .stopped, .leftApp: "Looking for someone else…"
+        case .next, .banned, .stopped: "Looking for someone else…"
         case nil: "Looking for someone to talk to…"
         }
     }

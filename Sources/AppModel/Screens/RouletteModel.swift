@@ -1,9 +1,11 @@
 import Confab
 import Foundation
 import Observation
+import enum Wire.Limits
 
 /// The screen for chats with strangers: the partner on top, the self-view below, and the Next button.
 @MainActor @Observable public final class RouletteModel: Screen {
+    /// The state of the search and the chat.
     public enum Status: Equatable, Sendable {
         case idle
         case waiting(until: Date?)
@@ -31,21 +33,23 @@ import Observation
     public private(set) var camera = CameraState()
     /// Whether the devices are open.
     public private(set) var isPrepared = false
-    public private(set) var lastEnding: RouletteEnding?
+    public private(set) var lastEnding: MatchEnding?
+    /// Whether the chat or the search ended because the user left the app.
+    var hasLeftApp = false
     /// The current chat, or the last one since the search began.
-    private var match: String?
+    private var match: MatchID?
     /// Whether the partner's audio or video has arrived.
     private var hasArrived = false
     /// Whether there has been a partner since the search began.
     private var hadPartner = false
-    public private(set) var trouble: CallTrouble?
+    public private(set) var trouble: ConfabError?
     public private(set) var peopleOnline: Int?
     public private(set) var keeping = ContactOffer.none
     public private(set) var report: ReportModel?
     public private(set) var hasChat = true
     public private(set) var isConnected = true
     public private(set) var now: Date
-    public var mode = RouletteMode.video { didSet { if mode != oldValue { changedMode() } } }
+    public var mode = Roulette.Mode.video { didSet { if mode != oldValue { changedMode() } } }
     public private(set) var interests: [String] = []
     public var interestDraft = ""
     public var draft = "" { didSet { draftChanged(from: oldValue) } }
@@ -114,7 +118,7 @@ import Observation
     }
     public func disappear() { isShown = false }
 
-    /// Closes the camera for a text chat, which does not need it. Its light would suggest otherwise.
+    /// Closes the camera for a text chat. Otherwise, the camera's light would suggest that a text chat uses it.
     private func changedMode() { if mode == .text, isPrepared { request(.closePreview) } }
 
     public func addInterest() {
@@ -130,7 +134,7 @@ import Observation
 
     public func start() {
         guard canStart else { return }
-        (trouble, lastEnding, match, hadPartner) = (nil, nil, nil, false)
+        (trouble, lastEnding, match, hadPartner, hasLeftApp) = (nil, nil, nil, false, false)
         status = .waiting(until: nil)
         permissions.settle(neededPermissions) { [weak self] in self?.sendStart() }
     }
@@ -162,7 +166,7 @@ import Observation
     func stopUnseen() {
         guard canStop else { return }
         stop()
-        lastEnding = .leftApp
+        hasLeftApp = true
     }
 
     public func block() {
@@ -181,7 +185,8 @@ import Observation
         let text = draft.trimmingCharacters(in: .whitespacesAndNewlines)
         guard canSend else { return }
         draft = ""
-        let line = ChatEntry(id: nextLine, isOwn: true, text: String(text.prefix(Self.maxMessage)).prefix(bytes: 8192))
+        let line = ChatEntry(
+            id: nextLine, isOwn: true, text: String(text.prefix(Self.maxMessage)).prefix(bytes: Limits.signalData))
         append(line)
         request(.say(line.text, id: line.id))
     }
@@ -212,7 +217,7 @@ import Observation
         request(.camera(!isOff && camera.works))
     }
 
-    private func tell(_ trouble: CallTrouble) {
+    private func tell(_ trouble: ConfabError) {
         self.trouble = trouble
         announce(trouble.message)
     }
@@ -228,7 +233,7 @@ import Observation
         }
     }
 
-    private func block(_ reported: String?) {
+    private func block(_ reported: MatchID?) {
         if reported == match { block() } else { request(.block(match: reported)) }
     }
 
@@ -292,52 +297,61 @@ import Observation
             isCameraOff = true
             request(.camera(false))
             tell(trouble)
-        case .waiting(let pause): wait(pause)
-        case .matched(let name, let interests, let hasChat, let match):
-            // A match may arrive after Stop, and then ends at once.
-            guard !isIdle else { return }
-            (self.match, hadPartner) = (match, true)
-            (partnerName, sharedInterests, self.hasChat) = (name, interests, hasChat)
-            (chat, keeping, lastEnding, trouble) = ([], .none, nil, nil)
-            change(to: .matched)
-        case .video(let source): if isInChat { partner = source }
+        case .happened(let event): handle(event)
         case .firstFrame: arrived()
-        case .audioOnly:
-            // Otherwise, the last frame would stay.
-            partner = nil
-            arrived()
-        case .noStream: if status == .matched { change(to: .noStream) }
-        case .partner(let isAway):
-            guard isInChat else { return }
-            change(to: isAway ? .partnerAway : hasArrived || mode == .text ? .talking : .matched)
-        case .message(let text):
-            guard isInChat else { return }
-            isPartnerTyping = false
-            append(ChatEntry(id: nextLine, isOwn: false, text: String(text.prefix(Self.maxMessage))))
-            announce("\(name): \(text)")
         case .sent(let id, let isSent):
             guard let index = chat.firstIndex(where: { $0.id == id }) else { return }
             chat[index].isSent = isSent
             if !isSent { announce(chat[index].notSentText) }
-        case .typing(let isTyping): isPartnerTyping = isTyping && isInChat
-        case .ended(let ending): ended(ending)
-        case .keepAsked: if keeping == .none { keeping = .asked }
-        case .keepAgreed: keeping = .agreed
         case .keepFailed(let trouble):
             guard keeping == .wanted else { return }
             keeping = .none
             tell(trouble)
         case .reported(let trouble): report?.finished(trouble)
         case .online(let count): peopleOnline = count
-        case .stopped(nil):
-            // This confirms a stop. If the user has started again in the meantime, ignore it.
-            break
         case .stopped(let trouble):
             leavePartner(nil)
             self.trouble = trouble
             change(to: .idle)
         }
     }
+
+    private func handle(_ event: Roulette.Event) {
+        switch event {
+        case .waiting(let pause): wait(pause)
+        case .matched(let match):
+            // A match may arrive after Stop, and then ends at once.
+            guard !isIdle else { return }
+            (self.match, hadPartner) = (match.id, true)
+            (partnerName, sharedInterests, hasChat) = (match.partnerName, match.sharedInterests, match.hasTextChat)
+            (chat, keeping, lastEnding, trouble) = ([], .none, nil, nil)
+            change(to: .matched)
+        case .video(let source): if isInChat { partner = source }
+        case .audioOnly:
+            // Otherwise, the last frame would stay.
+            partner = nil
+            arrived()
+        case .noStream: if status == .matched { change(to: .noStream) }
+        case .partner(let isConnected):
+            guard isInChat else { return }
+            change(to: !isConnected ? .partnerAway : hasArrived || mode == .text ? .talking : .matched)
+        case .message(let line):
+            guard isInChat, !line.isMine else { return }
+            isPartnerTyping = false
+            append(ChatEntry(id: nextLine, isOwn: false, text: String(line.text.prefix(Self.maxMessage))))
+            announce("\(name): \(line.text)")
+        case .typing(let isTyping): isPartnerTyping = isTyping && isInChat
+        case .contactAsked: if keeping == .none { keeping = .asked }
+        case .ended(let ending):
+            guard isInChat else { return }
+            leavePartner(ending)
+            // The server continues the search automatically, unless it ended too.
+            change(to: ending.isFinal ? .idle : .waiting(until: nil))
+        case .entered, .receiving, .recovered, .failed: break
+        }
+    }
+
+    func handle(_ event: Contacts.Event) { if case .added(_, .match) = event { keeping = .agreed } }
 
     private func arrived() {
         guard isInChat else { return }
@@ -361,14 +375,7 @@ import Observation
         cancelTick = clock.schedule(after: .seconds(1)) { [weak self] in self?.tick() }
     }
 
-    private func ended(_ ending: RouletteEnding) {
-        guard isInChat else { return }
-        leavePartner(ending)
-        // The server continues the search automatically, unless it ended too.
-        change(to: ending == .operators || ending == .stopped ? .idle : .waiting(until: nil))
-    }
-
-    private func leavePartner(_ ending: RouletteEnding?) {
+    private func leavePartner(_ ending: MatchEnding?) {
         if isInChat { status = .waiting(until: nil) }
         (partner, partnerSize, isPartnerTyping, draft, hasArrived) = (nil, nil, false, "", false)
         if let ending { lastEnding = ending }

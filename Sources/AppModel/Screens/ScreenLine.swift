@@ -1,4 +1,4 @@
-/// One element of a screen, in the order in which it is read or spoken by VoiceOver.
+/// One element of a screen. A screen lists its elements in the order in which people and VoiceOver read them.
 public enum ScreenLine: Equatable, Sendable {
     case title(String)
     case text(String)
@@ -10,7 +10,7 @@ public enum ScreenLine: Equatable, Sendable {
     case row(String, detail: String = "")
     case button(String, isEnabled: Bool = true)
 
-    /// The line in the reviewed text file of a screen.
+    /// The element as a line of text, for the file with which tests compare the screen.
     public var description: String {
         switch self {
         case .title(let text): "# \(text)"
@@ -23,6 +23,15 @@ public enum ScreenLine: Equatable, Sendable {
         case .button(let label, let isEnabled): isEnabled ? "(\(label))" : "(\(label), off)"
         }
     }
+}
+
+/// A person, a call or a device in a list, as text.
+public struct ListRow<ID: Hashable & Sendable>: Equatable, Identifiable, Sendable {
+    public var id: ID
+    public var title: String
+    public var detail: String
+    public var isMissed = false
+    public var accessibilityText: String { detail.isEmpty ? title : "\(title), \(detail)" }
 }
 
 /// A screen that can be rendered as text.

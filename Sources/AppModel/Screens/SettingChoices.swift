@@ -1,3 +1,5 @@
+import Confab
+
 /// The renderer of videos.
 public enum RendererChoice: String, Codable, CaseIterable, Sendable {
     case sampleBuffer, metal
@@ -8,6 +10,7 @@ public enum RendererChoice: String, Codable, CaseIterable, Sendable {
     public func forSurface(inBackground: Bool) -> RendererChoice { inBackground ? .sampleBuffer : self }
 }
 
+/// The video codec to prefer.
 public enum VideoCodecChoice: String, Codable, CaseIterable, Sendable {
     case any, vp8, h264
 
@@ -20,6 +23,7 @@ public enum VideoCodecChoice: String, Codable, CaseIterable, Sendable {
     }
 }
 
+/// The audio codec to prefer.
 public enum AudioCodecChoice: String, Codable, CaseIterable, Sendable {
     case any, opus, opusRed
 
@@ -46,6 +50,7 @@ public enum CandidateChoice: String, Codable, CaseIterable, Sendable {
     }
 }
 
+/// The transport protocol that ICE may use.
 public enum ProtocolChoice: String, Codable, CaseIterable, Sendable {
     case udp, tcp, any
 
@@ -62,6 +67,6 @@ extension PictureSize {
     public var text: String { "\(width) × \(height)" }
 }
 
-extension LengthUnit {
+extension Nearby.Unit {
     public var text: String { self == .miles ? "miles" : "kilometers" }
 }

@@ -1,3 +1,4 @@
+import Confab
 import Foundation
 import Observation
 
@@ -9,62 +10,55 @@ public struct DeviceSettings: Codable, Equatable, Sendable {
     public var candidates = CandidateChoice.any
     public var transport = ProtocolChoice.any
     public var size = PictureSize.usual
-    public var unit = LengthUnit.kilometers
+    public var unit = Nearby.Unit.kilometers
     /// Whether calls ring while the app is closed, where that is possible.
     public var isNotified = true
 
     public init() {}
 }
 
-/// A device linked to this account.
-public struct LinkedDevice: Equatable, Identifiable, Sendable {
-    public var id: String
-    public var name: String
-    public var isCurrent: Bool
-
-    public init(id: String, name: String, isCurrent: Bool) {
-        (self.id, self.name, self.isCurrent) = (id, name, isCurrent)
-    }
-}
-
 public enum SettingsRequest: Equatable, Sendable {
     case changed(DeviceSettings)
     case changeServer, editAboutYou
-    case devices, makeCode, useCode(String), unlink(String)
-    case blocked, unblock(String)
+    case devices, makeCode, useCode(String), unlink(PersonID)
+    case blocked, unblock(PersonID)
     case export, deleteAccount
     case push(Bool)
 }
 
+/// An event about the account and its devices from the SDK.
 public enum SettingsEvent: Sendable {
-    case devices([LinkedDevice])
-    case code(String, validFor: Duration)
+    case devices([Presence.Device])
+    case code(Presence.LinkCode)
     /// This device now belongs to the other device's account.
     case linked
-    case blocked([CallPerson])
+    case blocked([Person])
     case push(SettingsModel.Push)
     case exported(Data)
     case deleted
-    case failed(CallTrouble)
+    case failed(ConfabError)
 }
 
 /// The settings, the account and its data.
 @MainActor @Observable public final class SettingsModel: Screen {
+    /// Whether notifications of calls are on, or why not.
     public enum Push: Equatable, Sendable { case unavailable, off, busy, on, refused }
+    /// The progress of linking this device to another account.
     public enum Linking: Equatable, Sendable { case none, asking, busy, done }
+    /// The progress of exporting or deleting the account's data.
     public enum Account: Equatable, Sendable { case none, exporting, exported(URL), askingToDelete, deleting, deleted }
 
     public var settings: DeviceSettings { didSet { if settings != oldValue { request(.changed(settings)) } } }
     public internal(set) var server: String
-    public private(set) var devices: [LinkedDevice] = []
+    public private(set) var devices: [Presence.Device] = []
     public private(set) var code: String?
     private var codeMinutes = 0
     private var cancelCode: (@MainActor () -> Void)?
     public private(set) var linking = Linking.none
-    public private(set) var blocked: [CallPerson]?
+    public private(set) var blocked: [Person]?
     public private(set) var push = Push.unavailable
     public private(set) var account = Account.none
-    public private(set) var trouble: CallTrouble?
+    public private(set) var trouble: ConfabError?
     public var codeDraft = ""
     /// The state of the app, for people who debug it.
     public var diagnostics: [String] { diagnose() }
@@ -101,8 +95,8 @@ public enum SettingsEvent: Sendable {
         linking = .busy
         request(.useCode(codeDraft))
     }
-    public func unlink(_ id: String) { request(.unlink(id)) }
-    public func unblock(_ id: String) {
+    public func unlink(_ id: PersonID) { request(.unlink(id)) }
+    public func unblock(_ id: PersonID) {
         blocked?.removeAll { $0.id == id }
         request(.unblock(id))
     }
@@ -130,11 +124,11 @@ public enum SettingsEvent: Sendable {
         trouble = nil
         switch event {
         case .devices(let all): devices = all
-        case .code(let code, let interval):
-            self.code = code
-            codeMinutes = max(1, interval.wholeSeconds / 60)
+        case .code(let link):
+            code = link.code
+            codeMinutes = max(1, link.validFor.wholeSeconds / 60)
             cancelCode?()
-            cancelCode = clock.schedule(after: interval) { [weak self] in self?.code = nil }
+            cancelCode = clock.schedule(after: link.validFor) { [weak self] in self?.code = nil }
         case .linked: (linking, codeDraft) = (.done, "")
         case .blocked(let people): blocked = people
         case .push(let push): self.push = push
@@ -156,8 +150,7 @@ public enum SettingsEvent: Sendable {
             account = .exported(file)
         } catch {
             account = .none
-            trouble = CallTrouble(
-                code: "export_failed", message: "Your data could not be saved. Free some space and try again.")
+            trouble = ConfabError("export_failed", "Your data could not be saved. Free some space and try again.")
         }
     }
 
@@ -175,10 +168,11 @@ public enum SettingsEvent: Sendable {
 
     public let choicesText = "Changes to the renderer, codecs and connection type apply to the next call or room."
     /// The people who can be unblocked; empty until they are loaded.
-    public var blockedPeople: [CallPerson] { blocked ?? [] }
+    public var blockedPeople: [Person] { blocked ?? [] }
     public var codeText: String {
         guard let code else { return "" }
-        return "Code for your other device: \(code). It works once, for \(counted(codeMinutes, "minute", "minutes"))."
+        let minutes = counted(codeMinutes, "minute", "minutes")
+        return "Code for your other device: \(code). It can be used once and expires in \(minutes)."
     }
     public var offersLink: Bool { linking == .asking }
     public var linkText: String {
@@ -192,10 +186,10 @@ public enum SettingsEvent: Sendable {
         }
     }
     public var blockedText: String { blocked?.isEmpty == true ? "No one is blocked." : "" }
-    public var deviceRows: [PeopleModel.Row] {
+    public var deviceRows: [ListRow<PersonID>] {
         devices.map {
-            let name = $0.name.isEmpty ? "Unnamed device" : $0.name
-            return PeopleModel.Row(id: $0.id, title: name, detail: $0.isCurrent ? "this device" : "")
+            let name = $0.label.isEmpty ? "Unnamed device" : $0.label
+            return ListRow(id: $0.id, title: name, detail: $0.isCurrent ? "this device" : "")
         }
     }
 

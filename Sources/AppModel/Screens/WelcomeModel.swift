@@ -1,26 +1,16 @@
+import Confab
 import Foundation
 import Observation
 
-/// The result of checking a server.
-public enum ServerHealth: Equatable, Sendable {
-    case ok
-    /// The server answered, but it is not a Confab server.
-    case other
-    case unreachable
-    /// The server requires a newer app.
-    case appTooOld
-    /// The server is older than the app supports.
-    case serverTooOld
-}
-
 /// The first screen, for choosing a server.
 @MainActor @Observable public final class WelcomeModel: Screen {
+    /// The state of the typed or scanned address.
     public enum Status: Equatable, Sendable {
         case empty
         case checking(URL)
         case wrong(String)
-        /// A server on the local network did not answer. Without permission, connections there time out without an
-        /// error.
+        /// A server on the local network did not answer. Without permission to use the local network, connections to
+        /// it time out without an error.
         case localNetwork
         /// The permission to use the camera for QR codes is missing.
         case noCamera
@@ -150,18 +140,19 @@ public enum ServerHealth: Equatable, Sendable {
     public func forget(_ url: URL) { recent.removeAll { $0 == url } }
 
     /// Handles the result of a check. A late result for another address is ignored.
-    func checked(_ url: URL, _ health: ServerHealth) {
+    func checked(_ url: URL, _ failure: ConfabError?) {
         guard status == .checking(url) else { return }
-        switch health {
-        case .ok:
+        switch failure?.code {
+        case nil:
             recent = [url] + recent.filter { $0 != url }.prefix(Self.maxRecent - 1)
             status = .ready(url)
             use(url)
-        case .other: status = .wrong("This is not a Confab server. Check the address.")
-        case .unreachable where ServerAddress.isLocal(url): status = .localNetwork
-        case .unreachable: status = .wrong("The server is not responding. Check the address and your network.")
-        case .appTooOld: status = .tooOld(Self.appTooOldText)
-        case .serverTooOld: status = .tooOld("The server is too old for this app. Ask its operator to update it.")
+        case .serverURLInvalid: status = .wrong("This is not a Confab server. Check the address.")
+        case .versionUnsupported: status = .tooOld(Self.appTooOldText)
+        default:
+            status =
+                ServerAddress.isLocal(url)
+                ? .localNetwork : .wrong("The server is not responding. Check the address and your network.")
         }
     }
 
@@ -213,7 +204,8 @@ public enum ServerAddress {
         return scheme == "https" || isLocal(url) ? url : nil
     }
 
-    /// The server's part of the path of one of its pages, whose addresses people scan and paste. Servers can be below a path.
+    /// Removes the page from a path, so that the server's path remains. People scan and paste the addresses of pages,
+    /// and a server can be below a path.
     private static func serverPath(_ path: String) -> String {
         var segments = path.split(separator: "/")
         if segments.dropLast().last == "room" {

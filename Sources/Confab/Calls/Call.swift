@@ -38,10 +38,15 @@ public struct Call: Hashable, Sendable, Identifiable {
     public internal(set) var receivesVideo = false
     /// Whether the other person's connection works.
     public internal(set) var isPartnerConnected = true
+    /// Whether the connection was replaced, and this device is joining the session of the call again. Reported together with
+    /// ``isPartnerConnected``.
+    public internal(set) var isRejoining = false
     var acceptedAt: Timestamp?
     var ringDeadline: Timestamp?
     /// When to stop waiting for the server to report how the call ended.
     var endDeadline: Timestamp?
+    /// How the call ends at that time.
+    var lateOutcome = CallEnding.Outcome.failed
     var session: SessionID?
     /// The value of ``sendsVideo`` that was last reported to the other person.
     var toldVideo: Bool?

@@ -93,7 +93,7 @@ public actor Calls {
         guard case .call(.placed(let placed)) = try await feature.ask(.start(person, video: video)) else {
             throw .noAnswer
         }
-        guard let call = feature.read({ $0.call(placed.call) }) else {
+        guard let call = feature.read({ $0.started(placed.call, with: person) }) else {
             throw ConfabError(.callState, "The call ended while it was being placed. The event `ended` says why.")
         }
         return call

@@ -94,7 +94,7 @@ extension CallsMachine {
             (call.person, call.isVideo, call.receivesVideo) =
                 (Person(accepted.person), accepted.video, accepted.withVideo)
             if call.state != .active { call.state = .joining }
-            (call.isWaiting, call.ringDeadline, call.endDeadline) = (false, nil, nil)
+            (call.isWaiting, call.isRejoining, call.ringDeadline, call.endDeadline) = (false, false, nil, nil)
             call.acceptedAt = call.acceptedAt ?? now
         }
         return effects + endOthers(id, now) + join(id, accepted.admission)
@@ -175,9 +175,8 @@ extension CallsMachine {
     /// Handles that this device could not join the call's session.
     mutating func mediaFailed(_ id: CallID, _ error: ConfabError, now: Timestamp) -> [Effect] {
         guard call(id)?.session != nil else { return [] }
-        // The request was lost with the connection. Reconnecting follows, and its outcome decides whether the call
-        // continues.
-        if Self.lostWithConnection.contains(error.code) {
+        // The end of the call, or the outcome of reconnecting, follows and decides about the call.
+        if Self.explainedLater.contains(error.code) {
             return change(id) { $0.endDeadline = now + Self.endingGrace }
         }
         return send(.end(.init(call: id))) + end(id, .failed, error: error, now: now)

@@ -56,12 +56,12 @@ struct CallsMachine: FeatureMachine, Equatable {
 
     /// How long to wait for the server to report how a call ended, beyond the time for which the call rings.
     static let endingGrace = Duration.seconds(5)
-    /// Errors of requests that were lost with their connection.
-    static let lostWithConnection: Set<ConfabError.Code> = [
-        .connectionRestarted, .connectionLost, .connectFailed, .left, .notConnected,
+    /// Errors of a session that arrive with the end of the call or of the connection, which is reported separately.
+    static let explainedLater: Set<ConfabError.Code> = [
+        .connectionRestarted, .connectionLost, .connectFailed, .left, .notConnected, .notJoined, .tokenMatchEnded,
     ]
     /// The maximum number of ended calls to remember. The server repeats only ends of the last few minutes.
-    private static let maxRemembered = 500
+    static let maxRemembered = 500
     /// The maximum number of calls that ring at a time. The server allows far fewer.
     static let maxRinging = 50
 
@@ -76,6 +76,10 @@ struct CallsMachine: FeatureMachine, Equatable {
     private var generation = 0
 
     func call(_ id: CallID) -> Call? { calls.first { $0.id == id } }
+    /// The call that this person placed. If the two people called each other, it may already continue as the other one.
+    func started(_ id: CallID, with person: PersonID) -> Call? {
+        call(id) ?? calls.first { $0.isOutgoing && $0.person.id == person }
+    }
     func isOver(_ id: CallID) -> Bool { over.contains(id) }
 
     // MARK: Commands
@@ -126,7 +130,12 @@ struct CallsMachine: FeatureMachine, Equatable {
 
     /// Ends a call on this device immediately, whatever the server answers.
     private mutating func finish(_ id: CallID, _ caller: FeatureCaller, _ now: Timestamp) -> [Effect] {
-        guard let call = call(id) else { return [.finish(caller, isOver(id) ? .success(nil) : .failure(.noSuchCall))] }
+        guard let call = call(id) else {
+            if isOver(id) { return [.finish(caller, .success(nil))] }
+            // A call that is known only from a push may still ring.
+            remember(id)
+            return [.finish(caller, .failure(.noSuchCall))]
+        }
         let reference = CallVerb.CallReference(call: id)
         let (request, outcome): (CallVerb, CallOutcome) =
             switch call.state {
@@ -175,6 +184,7 @@ struct CallsMachine: FeatureMachine, Equatable {
             return left
                 + change(call.id) { call in
                     (call.session, call.isPartnerConnected, call.endDeadline) = (nil, false, nil)
+                    call.isRejoining = true
                 }
         }
     }
@@ -278,7 +288,8 @@ struct CallsMachine: FeatureMachine, Equatable {
             // Do nothing after another restart, because the request is sent again.
             if error.code == .connectionRestarted { return finish }
             if error.code == .callState {
-                return change(id) { $0.endDeadline = now + Self.endingGrace } + finish
+                let told = change(id) { ($0.endDeadline, $0.lateOutcome) = (now + Self.endingGrace, .connectionLost) }
+                return told + finish
             }
             let isElsewhere = error.code == .elsewhere
             return end(id, isElsewhere ? .answeredElsewhere : .connectionLost, error: error, now: now) + finish
@@ -323,7 +334,11 @@ struct CallsMachine: FeatureMachine, Equatable {
 
     mutating func handleTimeout(now: Timestamp) -> [Effect] {
         calls.flatMap { call -> [Effect] in
-            if let deadline = call.endDeadline, deadline <= now { return end(call.id, .failed, now: now) }
+            if let deadline = call.endDeadline, deadline <= now {
+                // Unless the server has said that it no longer has the call, the other person would stay in it.
+                let told = call.lateOutcome == .failed ? send(.end(.init(call: call.id))) : []
+                return told + end(call.id, call.lateOutcome, now: now)
+            }
             guard let deadline = call.ringDeadline, deadline <= now else { return [] }
             return end(call.id, call.isOutgoing ? .unanswered : .missed, now: now)
         }
@@ -338,6 +353,8 @@ extension Call {
             (one[keyPath: path], two[keyPath: path]) = (nil, nil)
         }
         (one.session, two.session, one.toldVideo, two.toldVideo) = (nil, nil, nil, nil)
+        // Reported with the other person's connection.
+        (one.isRejoining, two.isRejoining) = (false, false)
         return one == two
     }
 }

@@ -91,7 +91,7 @@ final class SessionMembership: Sendable {
     }
 
     /// The longest pause between two attempts.
-    private static let longestPause = Duration.seconds(30)
+    static let longestPause = Duration.seconds(30)
     /// How long a signal waits for another person.
     private static let longestWait = Duration.seconds(10)
     /// Errors that the same request would cause again.

@@ -9,5 +9,10 @@ public struct Person: Hashable, Sendable, Identifiable {
     /// Whether the person is online on some device and visible.
     public let isOnline: Bool
 
+    /// Creates a person from an id and a name that the application has stored, for example to call back.
+    public init(id: PersonID, name: String, isOnline: Bool = false) {
+        (self.id, self.name, self.isOnline) = (id, name, isOnline)
+    }
+
     init(_ info: PersonInfo) { (id, name, isOnline) = (info.id, info.name, info.online) }
 }

@@ -3,8 +3,8 @@ import Wire
 /// The last messages of a room's chat, with the same limits as on the server (protocol §15), because an application may
 /// stay in a room all day.
 struct RoomChat: Equatable, Sendable {
-    private static let maxLines = 100
-    private static let maxBytes = 16 * 1024
+    static let maxLines = 100
+    static let maxBytes = 16 * 1024
 
     /// Oldest first.
     private(set) var lines: [RoomLine] = []

@@ -32,8 +32,8 @@ public actor Rooms {
     /// - Parameters:
     ///   - name: the room's name, 1 to 64 characters; nil for a new room with a random name.
     ///   - displayName: the name that others see; empty for a generated one.
-    ///   - password: the room's password; nil if there is none. If a password is given, a room that has none is not
-    ///     joined (`room_no_password`), because it may be another one than the person means.
+    ///   - password: the room's password; nil if there is none. If a password is given but the room has none,
+    ///     joining fails with `room_no_password`, because it may not be the room the person meant.
     ///   - settings: the settings of the room if this call creates it.
     ///   - routedOnly: whether to fail for a mesh room, whose members see each other's IP addresses. Ask the person
     ///     before you pass false.

@@ -91,7 +91,7 @@ extension CongestionControl {
     @inline(__always)
     public func budget(now: MediaTime) -> Bitrate? {
         guard let estimate, isDraining(now: now), isTrying || !competition.isPresent else { return estimate }
-        // Packets in a long queue delay the audio. Send almost only audio until the queue is shorter.
+        // Stay below the estimate so that the queue drains. Cut deeper for a very long queue, because it delays the audio.
         return max(estimate * (queue.latest > Self.veryLong ? 0.3 : isTrying ? 0.5 : 0.6), Self.smallest)
     }
 

@@ -44,8 +44,8 @@ struct AddressPlaces {
     /// Takes a place.
     ///
     /// - Parameter address: nil if only the total limits it.
-    /// - Returns: the place, and the place that was taken away for it, if any, which its holder must give up. That
-    ///   place no longer counts.
+    /// - Returns: the new place, and the place taken away to make room, if any. The latter no longer counts, and the
+    ///   caller must make its holder give it up.
     mutating func take(_ address: IPAddress?) throws(Refusal) -> (place: Place, dropped: Place?) {
         if let address, !hasRoom(for: address) { throw .address }
         var dropped: Place?

@@ -101,7 +101,7 @@ struct CommitQueue {
                     own = firstNumber + UInt64(count) - 1
                 }
                 // Add the person of the origin, because some changes name only a call and no person.
-                store(change, people: change.people.union(origin.person.map { [$0] } ?? []), in: own!)
+                store(change, by: origin.person, in: own!)
             case .media, .deleteFile: ready.append(effect)
             case .transmit, .close, .reply, .answer, .query, .push:
                 if let number = own ?? holder(of: effect, person) {
@@ -160,12 +160,14 @@ struct CommitQueue {
 
     // MARK: Holding
 
-    private mutating func store(_ change: Change, people: Set<IdentityID>, in number: UInt64) {
+    private mutating func store(_ change: Change, by origin: IdentityID?, in number: UInt64) {
+        let facts = change.facts
+        let people = facts.people.union([origin].compactMap(\.self))
         for person in people { holders[.person(person)] = number }
         let index = waiting.count - 1
         waiting[index].changes.append(change)
         waiting[index].people.formUnion(people)
-        if let room = change.room { waiting[index].rooms.insert(room) }
+        if let room = facts.room { waiting[index].rooms.insert(room) }
     }
 
     /// Returns the transaction that the effect has to wait for; nil if it need not wait.
@@ -218,35 +220,4 @@ extension Effect {
     }
 
     func isFor(_ sockets: Set<SocketID>) -> Bool { socket.map(sockets.contains) ?? false }
-}
-
-extension Change {
-    /// The people whose state in memory no longer agrees with storage if this change is not committed.
-    var people: Set<IdentityID> {
-        switch self {
-        case .block(let owner, _, _), .unblock(let owner, _): [owner]
-        case .report(let report): [report.by]
-        case .profile(let person, _, _, at: _): [person]
-        case .linked(let device, let person): [device.identity, person]
-        case .unlinked(let person), .retired(let person): [person]
-        case .deleted(let person, let contacts): Set(contacts).union([person])
-        case .keptInTouch(let one, let other, _, _), .lostTouch(let one, let other): [one, other]
-        case .revoked(let revocation): [revocation.by]
-        case .muted(_, _, let moderator, _): moderator.map { [$0] } ?? []
-        // These changes concern only a room, which `room` returns.
-        case .roomStored, .roomForgotten: []
-        case .callPlaced(let call): [call.caller, call.callee]
-        case .callAccepted(_, _, let people), .callOver(_, let people): Set(people)
-        case .callLogged(_, let person), .callSeen(_, let person), .callsForgotten(_, let person): [person]
-        }
-    }
-
-    /// The persistent room whose state in memory no longer agrees with storage if this change is not committed.
-    var room: RoomID? {
-        switch self {
-        case .roomStored(let room): room.id
-        case .roomForgotten(let id): id
-        default: nil
-        }
-    }
 }

@@ -64,7 +64,7 @@ struct NewConnectionBudgets: Equatable, Sendable {
     /// The number of addresses in memory.
     var count: Int { current.count + earlier.count }
 
-    /// Takes one from the budget of the address. Returns false if the budget is used up.
+    /// Charges one new connection to the address's budget. Returns false if the budget is used up.
     mutating func take(_ address: IPAddress, now: Timestamp) -> Bool {
         let start = startedAt ?? now
         let refillTime = Duration.milliseconds(Int64(rate.burst / max(rate.perSecond, 0.001) * 1000))

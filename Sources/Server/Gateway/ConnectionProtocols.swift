@@ -107,29 +107,39 @@ final class ConnectionProtocols {
     /// Creates the handler for the native protocol, Socket.IO or PerchRTC's protocol, depending on the URL.
     private func webSocketHandler(_ channel: any Channel, _ head: HTTPRequestHead) -> WebSocketHandler {
         let rules = gateway.configuration.rules
-        if let id = SocketIORequest.webSocketID(uri: head.uri) {
-            // `SocketIOEndpoint` has already admitted the client.
-            let user: any WebSocketUser = gateway.socketIO.session(id) ?? UnknownSocketIOConnection()
-            return WebSocketHandler(gateway: gateway, user: user, messageSize: rules.messageSize)
-        }
         let address = gateway.configuration.clientAddress(head.headers, from: channel.remoteAddress)
-        if let (token, envelope) = PerchHTTPRequest.socket(uri: head.uri) {
-            // `PerchEndpoint` has already admitted the client.
-            let user: any WebSocketUser =
-                gateway.perch.open(token, envelope, from: address) ?? RefusedPerchSocket()
-            return WebSocketHandler(gateway: gateway, user: user, messageSize: rules.descriptionSize)
+        let (user, messageSize): (any WebSocketUser, Int)
+        // The endpoints have already admitted the client.
+        switch EndpointRequest(handshake: head) {
+        case .socketIO(.webSocket(let id)):
+            // A client with an unknown ID starts with a new handshake.
+            let unknown = RefusedWebSocket(SocketIOPacket.notHandshaken.encode(), .normal, "")
+            (user, messageSize) = (gateway.socketIO.session(id) ?? unknown, rules.messageSize)
+        case .perch(.webSocket(let token, let envelope)):
+            // Another connection may have used the token since the handshake.
+            let used = RefusedWebSocket(nil, .token, WireError.perchToken.message)
+            user = gateway.perch.open(token, envelope, from: address) ?? used
+            messageSize = rules.descriptionSize
+        default:
+            user = NativeSocket(gateway: gateway, address: address, origin: head.headers.onlyOrigin)
+            messageSize = rules.descriptionSize
         }
-        let socket = NativeSocket(gateway: gateway, address: address, origin: head.headers.onlyOrigin)
-        return WebSocketHandler(gateway: gateway, user: socket, messageSize: rules.descriptionSize)
+        return WebSocketHandler(gateway: gateway, user: user, messageSize: messageSize)
     }
 }
 
-/// A WebSocket with an unknown Socket.IO id. It sends "not handshaken" and closes, so the client starts with a new handshake.
-private final class UnknownSocketIOConnection: WebSocketUser {
+/// A WebSocket that closes as soon as it is open.
+private final class RefusedWebSocket: WebSocketUser {
+    private let (message, code, reason): ([UInt8]?, CloseCode, String)
+
+    init(_ message: [UInt8]?, _ code: CloseCode, _ reason: String) {
+        (self.message, self.code, self.reason) = (message, code, reason)
+    }
+
     func opened(_ webSocket: WebSocketHandler) {
-        webSocket.send(SocketIOPacket.notHandshaken.encode())
+        if let message { webSocket.send(message) }
         webSocket.flush()
-        webSocket.close(.normal, "")
+        webSocket.close(code, reason)
     }
 
     func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) {}

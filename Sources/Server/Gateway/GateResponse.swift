@@ -1,19 +1,91 @@
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import NIOCore
 import NIOHTTP1
+import NIOHTTPTypesHTTP1
+import Signaling
+import Wire
 
-/// A complete HTTP response that bypasses the router.
+/// A complete response of an endpoint. No cache keeps it, and no browser guesses its type.
 struct GateResponse: Equatable {
     var status: Int
-    var headers = HTTPHeaders()
-    var body: [UInt8] = []
+    var headers: HTTPHeaders
+    var body: [UInt8]
 
-    /// Returns a plain-text error response.
-    static func refusal(_ status: Int, _ text: String) -> GateResponse {
-        let headers = HTTPHeaders([
-            ("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "no-store"),
-            ("X-Content-Type-Options", "nosniff"),
-        ])
-        return GateResponse(status: status, headers: headers, body: Array((text + "\n").utf8))
+    init(status: Int, headers: HTTPHeaders = [:], type: String? = nil, body: some Sequence<UInt8> = []) {
+        (self.status, self.headers, self.body) = (status, headers, Array(body))
+        if let type { self.headers.add(name: "Content-Type", value: type) }
+        self.headers.add(name: "Cache-Control", value: "no-store")
+        self.headers.add(name: "X-Content-Type-Options", value: "nosniff")
     }
+
+    /// Creates a plain-text response for people.
+    init(status: Int, text: String, retryAfter: Duration? = nil) {
+        self.init(status: status, type: "text/plain; charset=utf-8", body: text.utf8)
+        retry(after: retryAfter)
+    }
+
+    /// Creates an error response in JSON.
+    init(_ error: WireError) {
+        self.init(
+            status: error.httpStatus, type: "application/json",
+            body: ServerMessage.Failure(error).json + [UInt8(ascii: "\n")])
+        // A 503 may mean that this server does not route media. The configuration may change, so let clients retry.
+        retry(after: error.retryAfter ?? (status == 503 ? .seconds(60) : nil))
+        // RFC 6750 §3.
+        if status == 401 { headers.add(name: "WWW-Authenticate", value: error.challenge) }
+    }
+
+    /// Adds `Retry-After`, rounded up to seconds. Does nothing if the wait is unknown.
+    mutating func retry(after wait: Duration?) {
+        guard let wait else { return }
+        headers.add(name: "Retry-After", value: "\(max(1, (wait.wholeMilliseconds + 999) / 1000))")
+    }
+
+    /// Returns the response for Hummingbird's router.
+    ///
+    /// - Parameter body: sent instead of the response's own body.
+    func routed(_ body: ResponseBody? = nil) -> Response {
+        Response(
+            status: HTTPResponse.Status(code: status), headers: HTTPFields(headers, splitCookie: false),
+            body: body ?? ResponseBody(byteBuffer: ByteBuffer(bytes: self.body)))
+    }
+}
+
+extension WireError {
+    /// The request has no bearer token, or a malformed one.
+    static let tokenMissing = WireError(
+        .tokenMalformed, "Send a token for this session in a header: Authorization: Bearer <token>.")
+
+    fileprivate var challenge: String {
+        self == .tokenMissing ? "Bearer realm=\"confab\"" : "Bearer realm=\"confab\", error=\"invalid_token\""
+    }
+
+    /// The HTTP status for an error code (RFC 9110 §15, RFC 9725 §4).
+    fileprivate var httpStatus: Int {
+        switch code {
+        case _ where code.isToken: 401
+        case .malformed, .invalidName: 400
+        case .notPermitted, .banned, .forbiddenOrigin: 403
+        case .notFound, .sessionInvalid, .notJoined, .roomNotFound: 404
+        case .methodNotAllowed: 405
+        case .sessionRelayed, .restartPending, .roomExists: 409
+        case .preconditionFailed: 412
+        case .messageTooLarge: 413
+        case .contentType: 415
+        case .descriptionInvalid, .dtlsFailed, .fingerprintMismatch: 422
+        case .preconditionRequired: 428
+        case .rateLimited, .tooManyConnections: 429
+        case .internalError: 500
+        default: 503
+        }
+    }
+}
+
+extension WireError.Code {
+    static let methodNotAllowed: WireError.Code = "method_not_allowed"
+    static let contentType: WireError.Code = "content_type"
 }
 
 extension HTTPConnection {
@@ -36,21 +108,27 @@ extension GateResponse {
     /// Returns the response to input that the connection does not accept.
     init(_ refusal: HTTPConnection.Refusal, _ configuration: ConfabConfiguration) {
         switch refusal {
-        case .headersTooLarge: self = .refusal(431, "The request headers are too large. Send fewer or shorter ones.")
-        case .notHTTP: self = .refusal(400, "This is not a valid HTTP/1.1 request.")
-        case .hostMissing: self = .refusal(400, "Send exactly one Host header.")
+        case .headersTooLarge:
+            self.init(status: 431, text: "The request headers are too large. Send fewer or shorter ones.\n")
+        case .notHTTP: self.init(status: 400, text: "This is not a valid HTTP/1.1 request.\n")
+        case .hostMissing: self.init(status: 400, text: "Send exactly one Host header.\n")
         case .transferEncodingUnknown:
-            self = .refusal(400, "HTTP/1.0 does not support Transfer-Encoding. Use HTTP/1.1 or Content-Length.")
+            self.init(
+                status: 400,
+                text: "HTTP/1.0 does not support Transfer-Encoding. Use HTTP/1.1 or Content-Length.\n")
         case .forwardingContradictory:
-            self = .refusal(
-                400,
-                "The headers Forwarded and X-Forwarded-For name different clients. If you sent one of them, omit it. "
-                    + "If you operate this server, let its proxy remove the one that it does not set.")
+            self.init(
+                status: 400,
+                text:
+                    "The headers Forwarded and X-Forwarded-For name different clients. If you sent one of them, omit it. "
+                    + "If you operate this server, let its proxy remove the one that it does not set.\n")
         case .bodyTooLarge(let limit):
-            self = .refusal(
-                413, "message_too_large: The request body is too large. Send at most \(limit) bytes.")
+            self.init(
+                status: 413,
+                text: "message_too_large: The request body is too large. Send at most \(limit) bytes.\n")
         case .descriptionTooLarge(let head, let request, let limit):
-            self = WHIPEndpoint.tooLarge(head, request, limit: limit, configuration)
+            self.init(WireError(.messageTooLarge, "The request body is too large. Send at most \(limit) bytes."))
+            EndpointLayers.whip(request).share(&self, with: head.headers, head.method, configuration)
         }
     }
 }

@@ -60,34 +60,6 @@ extension Gateway {
     }
 }
 
-extension NIOLoopBound where Value == Gateway {
-    /// Admits the address of a request that is handled outside the gateway's event loop.
-    ///
-    /// - Returns: what `body` reads from the gateway for an admitted request.
-    func admit<Result: Sendable>(
-        _ address: IPAddress, at point: Gateway.AdmissionPoint, _ body: @escaping @Sendable (Gateway) -> Result
-    ) async throws(WireError) -> Result {
-        try await call { gateway throws(WireError) in
-            try gateway.admit(address, at: point)
-            return body(gateway)
-        }
-    }
-
-    /// Calls `body` on the gateway's event loop.
-    func call<Result: Sendable>(
-        _ body: @escaping @Sendable (Gateway) throws(WireError) -> Result
-    ) async throws(WireError) -> Result {
-        let gateway = self
-        do {
-            return try await gateway.eventLoop.submit { try body(gateway.value) }.get()
-        } catch let error as WireError {
-            throw error
-        } catch {
-            throw WireError(.internalError, "The server is stopping. Try again in a moment.", retryable: true)
-        }
-    }
-}
-
 extension Gateway.AdmissionPoint {
     var checks: [Gateway.Check] {
         switch self {
@@ -101,37 +73,31 @@ extension Gateway.AdmissionPoint {
 
     // MARK: Errors. Browsers and programs get different advice.
 
+    /// Whether it is a request over HTTP, and not a step of a WebSocket or of Socket.IO.
+    private var isRequest: Bool {
+        switch self {
+        case .resource, .export, .drawing, .operation, .file: true
+        case .upgrade, .hello, .welcome, .handshake, .transport: false
+        }
+    }
+
     var tooManyConnections: WireError {
-        let sentence =
-            switch self {
-            case .handshake: "Too many connections. Close some tabs or apps and try again."
-            case .transport, .resource, .export, .drawing, .operation, .file:
-                "Too many connections from your network. Try again later."
-            case .upgrade, .hello, .welcome:
-                "Too many connections from your network. Close some tabs or apps and try again."
-            }
+        let source = self == .handshake ? "" : " from your network"
+        let advice = isRequest || self == .transport ? "Try again later." : "Close some tabs and try again."
         return WireError(
-            .tooManyConnections, sentence, retryable: true, retryAfter: self == .handshake ? nil : .seconds(10))
+            .tooManyConnections, "Too many connections\(source). \(advice)", retryable: true,
+            retryAfter: self == .handshake ? nil : .seconds(10))
     }
 
     /// The error while the server drains. Native sockets send it as the reason of close code 1001.
     var draining: WireError {
-        switch self {
-        case .upgrade, .hello, .welcome, .handshake, .transport:
-            WireError(.draining, "The server is restarting. Try again in a moment.", retryable: true)
-        case .resource, .export, .drawing, .operation, .file:
-            WireError(
-                .draining, "The server is restarting. Try again in a moment.", retryable: true,
-                retryAfter: .seconds(5))
-        }
+        WireError(
+            .draining, "The server is restarting. Try again in a moment.", retryable: true,
+            retryAfter: isRequest ? .seconds(5) : nil)
     }
 
     func tooOften(retryAfter wait: Duration) -> WireError {
-        let what =
-            switch self {
-            case .upgrade, .hello, .welcome, .handshake: "connection attempts"
-            case .transport, .resource, .export, .drawing, .operation, .file: "requests"
-            }
+        let what = isRequest || self == .transport ? "requests" : "connection attempts"
         return WireError(
             .rateLimited, "Too many \(what) from your network. Try again in a moment.", retryable: true,
             retryAfter: wait)

@@ -89,6 +89,7 @@ final class Gateway {
     }
 
     var eventLoop: any EventLoop { runner.eventLoop }
+    private(set) lazy var executor = EventLoopExecutor(eventLoop)
 
     /// Created on demand, because the keys can change.
     var reception: HelloValidator { HelloValidator(project: runner.hubSettings.project) }

@@ -16,14 +16,14 @@ struct GatewayChannel: HTTPChannelHandler {
         let first: EventLoopFuture<ConnectionProtocols.First>
     }
 
-    static let socketPath = "/v1/socket"
-    static let subprotocol = "confab.v1"
     private static let bytesPerTurn = 8 * 1024
 
     let responder: HTTPChannelHandler.Responder
     let gateway: NIOLoopBound<Gateway>
     /// The certificate for new connections; nil if the server does not handle HTTPS.
     let certificates: TLSCertificates?
+    /// Runs the router, so that its handlers use the gateway without changing threads.
+    let executor: EventLoopExecutor
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         guard gateway.value.admitConnection(channel) else {
@@ -51,7 +51,8 @@ struct GatewayChannel: HTTPChannelHandler {
 
     func handle(value: Value, logger: Logger) async {
         switch try? await value.first.get() {
-        case .http(let channel)?: await handleHTTP(asyncChannel: channel, logger: logger)
+        case .http(let channel)?:
+            await withTaskExecutorPreference(executor) { await handleHTTP(asyncChannel: channel, logger: logger) }
         case .socket(let channel)?: await untilClosed(channel)
         case nil: value.channel.close(promise: nil)
         }

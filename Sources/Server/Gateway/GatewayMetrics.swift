@@ -103,12 +103,10 @@ struct GatewayMetrics {
         rooms.record(hub)
     }
 
-    /// Counts calls from the changes sent to storage, the one place that sees every outcome.
-    func count(_ change: Change) {
-        switch change {
+    func count(_ counted: Change.Counted) {
+        switch counted {
         case .callPlaced: rings.increment()
-        case .callLogged(let record, of: _) where record.direction == .outgoing: endings[record.outcome]?.increment()
-        default: break
+        case .callEnded(let outcome): endings[outcome]?.increment()
         }
     }
 }

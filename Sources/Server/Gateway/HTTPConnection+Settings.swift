@@ -61,7 +61,7 @@ extension HTTPConnection {
 
         func maxBodyBytes(_ request: EndpointRequest) -> Int {
             switch request {
-            case .whip(let request): request.action == .post ? descriptionSize : messageSize
+            case .whip(let request): request.method == .POST ? descriptionSize : messageSize
             case .socketIO: messageSize
             case .perch: PerchHTTPRequest.maxBodyBytes
             }

@@ -2,6 +2,7 @@ import DequeModule
 import NIOCore
 import NIOHTTP1
 import Signaling
+import Wire
 
 /// The channel handler closest to the client: it sees every request first and every response last.
 ///
@@ -27,7 +28,8 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     /// The promises of the router's writes that `outputs` contains or `connection` is about to output.
     private var writes: Deque<EventLoopPromise<Void>?> = []
     private var endpoint: SocketIOEndpoint?
-    private var whip: WHIPEndpoint?
+    /// The handler of the current request. Cancelled if the client is gone.
+    private var task: Task<Void, Never>?
     private var context: ChannelHandlerContext?
     private var idleCheck: Scheduled<Void>?
 
@@ -59,7 +61,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         outputs = []
         while let promise = writes.popFirst() { promise?.fail(ChannelError.ioOnClosedChannel) }
         endpoint?.ended()
-        whip?.ended()
+        task?.cancel()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -67,7 +69,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
             return handle(.unparsable(error == .headerOverflow ? .headersTooLarge : .notHTTP))
         }
         endpoint?.connectionFailed()
-        whip?.ended()
+        task?.cancel()
         context.fireErrorCaught(error)
     }
 
@@ -75,7 +77,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         switch event {
         case ChannelEvent.inputClosed:
             endpoint?.inputClosed(context.channel)
-            whip?.ended()
+            task?.cancel()
             handle(.inputClosed)
         case is ChannelShouldQuiesceEvent: handle(.quiesce)
         default: break
@@ -169,17 +171,30 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     private func perform(
         _ request: EndpointRequest, _ head: HTTPRequestHead, _ body: [UInt8], _ context: ChannelHandlerContext
     ) {
+        let call = GateRequest(
+            method: head.method, headers: head.headers,
+            address: gateway.configuration.clientAddress(head.headers, from: context.remoteAddress), body: body)
         switch request {
         case .socketIO(let request):
-            let endpoint = endpoint ?? SocketIOEndpoint(gateway: gateway, gate: self, peer: context.remoteAddress)
+            let endpoint = endpoint ?? SocketIOEndpoint(gateway: gateway, gate: self)
             self.endpoint = endpoint
-            endpoint.perform(request, head, body)
+            endpoint.perform(request, call)
         case .whip(let request):
-            let endpoint = whip ?? WHIPEndpoint(gateway: gateway, gate: self, peer: context.remoteAddress)
-            whip = endpoint
-            endpoint.perform(request, head, body)
+            respond(to: call, .whip(request)) { gateway, call async throws(WireError) in
+                try await gateway.whip.respond(to: request, call)
+            }
         case .perch(let request):
-            PerchEndpoint(gateway: gateway, gate: self, peer: context.remoteAddress).perform(request, head, body)
+            respond(to: call, PerchDirectory.layers) { gateway, call throws(WireError) in
+                try gateway.perch.respond(to: request, call)
+            }
+        }
+    }
+
+    private func respond(to request: GateRequest, _ layers: EndpointLayers, _ handler: @escaping Gateway.Handler) {
+        let gate = NIOLoopBound(self, eventLoop: gateway.eventLoop)
+        task = Task(executorPreference: gateway.executor) {
+            let response = await gate.value.gateway.respond(to: request, layers, handler)
+            if let response { gate.value.answer(response) } else { gate.value.accept() }
         }
     }
 

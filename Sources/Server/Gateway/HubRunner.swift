@@ -39,14 +39,13 @@ final class HubRunner {
     private static let maxHeldBytesOfAll = 64 << 20
     /// Maximum size of the messages that wait for one socket, in bytes. The same limit applies to a client that reads slowly.
     private let maxHeldBytes: Int
-    /// Recent changes of which person a secret belongs to, for detecting outdated lookups.
-    private(set) var identityChanges = RecentChanges<IdentityID> { $0.provenIdentity.map { [$0] } ?? [] }
+    /// Recent changes of the person to whom a secret belongs, for detecting outdated lookups.
+    private(set) var identityChanges = RecentChanges<IdentityID> { $0.facts.provenIdentity.map { [$0] } ?? [] }
     /// Recent changes to people's stored data, for detecting outdated lookups.
-    private(set) var recordChanges = RecentChanges<IdentityID> { $0.people }
+    private(set) var recordChanges = RecentChanges<IdentityID> { $0.facts.people }
     /// Recent changes to persistent rooms, for detecting outdated reads.
-    private(set) var roomChanges = RecentChanges<RoomID> { $0.room.map { [$0] } ?? [] }
-    /// For each queued arrival, the identities that were looked up, and the numbers of the last changes before the
-    /// lookup.
+    private(set) var roomChanges = RecentChanges<RoomID> { $0.facts.room.map { [$0] } ?? [] }
+    /// For each queued arrival, the identities that were looked up and the number of the last change before the lookup.
     private var lookups: [SocketID: (identities: [IdentityID], start: LookupStart)] = [:]
     var queries = QueryCounts()
     private var timer: Scheduled<Void>?
@@ -206,8 +205,9 @@ final class HubRunner {
                 identityChanges.begin(change)
                 recordChanges.begin(change)
                 roomChanges.begin(change)
-                metrics.count(change)
-                storedBytes += change.storedBytes
+                let facts = change.facts
+                if let counted = facts.counted { metrics.count(counted) }
+                storedBytes += facts.storedBytes
             case .query(let question):
                 if case .register(let registration) = question.query { storedBytes += StoredSize.of(registration) }
             default: break

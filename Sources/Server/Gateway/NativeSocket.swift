@@ -7,7 +7,7 @@ import Wire
 /// One WebSocket of the native protocol. It turns messages into inputs for the hub and sends the hub's messages.
 ///
 /// It enforces admission and the deadline for `hello`. The hub handles everything after that.
-final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
+final class NativeSocket: ClientSocket {
     /// Legal next states: `awaitingHello` → `admitting`, `closed`; `admitting` → `open`, `closed`; `open` → `expelled`, `closed`;
     /// `expelled` → `closed`.
     private enum State {
@@ -31,10 +31,9 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     var slot: AddressBudgets.Slot?
     var excess: Budget?
     private let origin: String?
-    private let gateway: Gateway
+    let gateway: Gateway
     private var state = State.closed
-    /// The WebSocket that carries the messages; nil after it is closed.
-    private var webSocket: WebSocketHandler?
+    var webSocket: WebSocketHandler?
 
     init(gateway: Gateway, address: IPAddress, origin: String?) {
         self.gateway = gateway
@@ -42,8 +41,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         self.origin = origin
     }
 
-    /// The socket's id in the hub, if the client was admitted.
-    private var socketID: SocketID? {
+    var socketID: SocketID? {
         switch state {
         case .open(let id), .expelled(let id): id
         case .awaitingHello, .admitting, .closed: nil
@@ -76,12 +74,6 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
 
     func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) { receive(bytes) }
 
-    func receivedFrame(_ length: Int, on webSocket: WebSocketHandler) {
-        if !gateway.countMessage(of: self, bytes: length) {
-            expel(.addressOverBudget(retryAfter: .seconds(1)), .tooMany)
-        }
-    }
-
     /// Removes the client immediately, without the grace period for resuming.
     func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {
         let errorCode: WireError.Code =
@@ -97,15 +89,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         }
     }
 
-    func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) { end(leaving: code.isLeaving) }
-
-    func disconnected(_ webSocket: WebSocketHandler) {
-        end(leaving: false)
-        self.webSocket = nil
-        gateway.release(self)
-    }
-
-    private func end(leaving: Bool) {
+    func end(leaving: Bool) {
         switch state {
         case .awaitingHello(let timeout): timeout.cancel()
         case .open(let id), .expelled(let id): gateway.runner.unregister(id, leaving: leaving)
@@ -274,24 +258,6 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         }
     }
 
-    func tick() { webSocket?.tick(dropAfter: gateway.configuration.connection.missedPings) }
-
-    func goAway() { close(.goingAway, "The server is restarting. Try again in a moment.") }
-
-    // MARK: The runner (RunnerSocket)
-
-    func drop() {
-        if let socketID { gateway.runner.discardHeld(for: socketID) }
-        webSocket?.drop()
-    }
-
-    var queuedBytes: Int {
-        let held = socketID.map { gateway.runner.heldBytes(for: $0) } ?? 0
-        return held + (webSocket?.bufferedBytes ?? 0)
-    }
-
-    func queueChanged() { gateway.queueChanged(self) }
-
     private var isStorageCongested: Bool {
         socketID.map { gateway.runner.isCongested($0) } ?? false
     }
@@ -300,18 +266,6 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
 
     func pause(_ reader: any PausedReader) {
         if isStorageCongested { gateway.runner.pause(reader) } else { gateway.pause(reader, of: self) }
-    }
-
-    func write(_ bytes: [UInt8]) { webSocket?.send(bytes) }
-
-    func flush() {
-        webSocket?.flush()
-        queueChanged()
-    }
-
-    func close(_ code: CloseCode, _ reason: String) {
-        webSocket?.close(code, reason)
-        end(leaving: false)
     }
 
     /// Sends the error, then closes.

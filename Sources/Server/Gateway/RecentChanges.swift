@@ -56,14 +56,3 @@ struct LookupStart {
     var identities: UInt64 = .max
     var records: UInt64 = .max
 }
-
-extension Change {
-    /// The identity whose secret belongs to another person, or to no one, after this change.
-    var provenIdentity: IdentityID? {
-        switch self {
-        case .linked(let device, to: _): device.identity
-        case .unlinked(let id), .retired(let id), .deleted(let id, _): id
-        default: nil
-        }
-    }
-}

@@ -1,39 +1,60 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import NIOHTTP1
+import NIOHTTPTypesHTTP1
 import Wire
 
-/// The HTTP routes of the public port.
+/// The HTTP routes of the public port. Handlers run on the gateway's event loop.
 struct Routes: Sendable {
     let gateway: NIOLoopBound<Gateway>
     let live: LiveConfiguration
     let lan: LocalNetwork?
     let readiness: ReadinessCheck
 
-    func router() -> Router<PersonExport.Context> {
-        let router = Router(context: PersonExport.Context.self, options: .autoGenerateHeadEndpoints)
-        let export = PersonExport(gateway: gateway, live: live)
+    /// A request context with the connection.
+    struct Context: RequestContext {
+        var coreContext: CoreRequestContextStorage
+        let channel: any Channel
+
+        init(source: ApplicationRequestContextSource) {
+            (coreContext, channel) = (CoreRequestContextStorage(source: source), source.channel)
+        }
+    }
+
+    func router() -> Router<Context> {
+        let router = Router(context: Context.self, options: .autoGenerateHeadEndpoints)
         let files = WebFiles(directory: live.current.webDirectory, features: live.current.web.features)
-        router.get("/health") { _, _ in try await health() }
+        router.get("/health") { _, _ in health() }
         router.get("/ready") { _, _ in try await ready() }
-        router.get("/v1/socket") { request, _ in upgradeRequired(request) }
-        router.get(PersonExport.path) { request, context in try await export.get(request, context) }
-        let drawing = QRCodeDrawing(gateway: gateway, live: live)
-        router.post(QRCodeDrawing.path) { request, context in try await drawing.post(request, context) }
-        RoomsEndpoint(gateway: gateway, live: live).addRoutes(to: router)
-        RoomFilesEndpoint(gateway: gateway, live: live).addRoutes(to: router)
-        router.on(PersonExport.path, method: .options) { request, _ in export.options(request) }
+        router.get("/v1/socket") { _, _ in Self.upgradeRequired.routed() }
+        add(to: router, .get, PersonExport.path, PersonExport.layers, PersonExport.get)
+        add(
+            to: router, .post, QRCodeDrawing.path, QRCodeDrawing.layers, maxBody: QRCodeDrawing.maxTextSize,
+            QRCodeDrawing.post)
+        for (method, path, endpoint) in RoomsEndpoint.routes {
+            add(to: router, method, path, RoomsEndpoint.layers, maxBody: RoomsEndpoint.maxBodySize, endpoint.respond)
+        }
+        for method in [HTTPRequest.Method.get, .put] {
+            router.on(RouterPath(RoomFilesEndpoint.path), method: method) { await file($0, $1) }
+        }
+        for (path, layers) in [
+            (PersonExport.path, PersonExport.layers), (RoomFilesEndpoint.path, RoomFilesEndpoint.layers),
+        ] {
+            // Browsers ask before they send a secret to another origin.
+            router.on(RouterPath(path), method: .options) { request, context in
+                var response = GateResponse(status: 204)
+                let request = gateRequest(request, context)
+                layers.share(&response, with: request.headers, .OPTIONS, live.current)
+                return response.routed()
+            }
+        }
         if let lan {
             router.get("/ca.crt") { _, _ in
-                Response(
-                    status: .ok,
-                    headers: [
-                        .contentType: "application/x-x509-ca-cert",
-                        .contentDisposition: "attachment; filename=\"confab-ca.crt\"",
-                        .xContentTypeOptions: "nosniff",
-                    ],
-                    body: .init(byteBuffer: ByteBuffer(string: lan.material.authorityPEM))
-                )
+                GateResponse(
+                    status: 200, headers: ["Content-Disposition": "attachment; filename=\"confab-ca.crt\""],
+                    type: "application/x-x509-ca-cert", body: lan.material.authorityPEM.utf8
+                ).routed()
             }
             router.get("/lan") { request, _ in
                 // The router ignores a slash at the end of the path. Redirect, because the page's relative references
@@ -49,30 +70,79 @@ struct Routes: Sendable {
                 return Response(status: .permanentRedirect, headers: [.location: location + query])
             }
         }
-        router.get("/") { request, _ in files.response(to: request, framedBy: live.current.allowedOrigins) }
-        router.get("**") { request, _ in files.response(to: request, framedBy: live.current.allowedOrigins) }
+        for path in ["/", "**"] as [RouterPath] {
+            router.get(path) { request, _ in files.response(to: request, framedBy: live.current.allowedOrigins) }
+        }
         return router
     }
 
-    private func health() async throws -> Response {
-        let gateway = gateway
-        let isDraining = try await gateway.eventLoop.submit { gateway.value.isDraining }.get()
-        let status = isDraining ? "draining" : "ok"
+    // MARK: Endpoints
+
+    private func add(
+        to router: Router<Context>, _ method: HTTPRequest.Method, _ path: String, _ layers: EndpointLayers,
+        maxBody: Int = 0, _ handler: @escaping Gateway.Handler
+    ) {
+        router.on(RouterPath(path), method: method) { request, context in
+            let response = await gateway.value.respond(to: gateRequest(request, context), layers) {
+                gateway, call async throws(WireError) in
+                var call = call
+                if maxBody > 0 { call.body = try await Self.body(of: request, limit: maxBody) }
+                return try await handler(gateway, call)
+            }
+            return (response ?? GateResponse(.internalError)).routed()
+        }
+    }
+
+    private func file(_ request: Request, _ context: Context) async -> Response {
+        let (gateway, channel) = (gateway.value, context.channel)
+        var body: ResponseBody?
+        let response = await gateway.respond(to: gateRequest(request, context), RoomFilesEndpoint.layers) {
+            gateway, call async throws(WireError) in
+            let files = try RoomFilesEndpoint(gateway, call, over: channel)
+            if request.method == .put {
+                return try await files.put(request.body, length: request.headers[.contentLength].map { Int($0) ?? 0 })
+            }
+            let response: GateResponse
+            (response, body) = try await files.get()
+            return response
+        }
+        return (response ?? GateResponse(.internalError)).routed(body)
+    }
+
+    private func gateRequest(_ request: Request, _ context: Context) -> GateRequest {
+        let headers = HTTPHeaders(request.headers)
+        return GateRequest(
+            method: HTTPMethod(request.method), headers: headers,
+            address: live.current.clientAddress(headers, from: context.channel.remoteAddress),
+            path: context.parameters, query: request.uri.queryParameters)
+    }
+
+    private static func body(of request: Request, limit: Int) async throws(WireError) -> [UInt8] {
+        do {
+            return Array(try await request.body.collect(upTo: limit).readableBytesView)
+        } catch is NIOTooManyBytesError {
+            throw WireError(.messageTooLarge, "The request body must not exceed \(limit) bytes.")
+        } catch {
+            throw WireError(.malformed, "The request body is incomplete. Send the request again.")
+        }
+    }
+
+    // MARK: The server's state
+
+    private func health() -> Response {
+        let isDraining = gateway.value.isDraining
         let versions =
             #""version":"\#(ConfabServer.version)","openssl":"\#(MediaPlane.openSSLVersion)""#
-        return answer(isDraining ? .serviceUnavailable : .ok, #"{"status":"\#(status)",\#(versions)}"#)
+        return answer(!isDraining, #"{"status":"\#(isDraining ? "draining" : "ok")",\#(versions)}"#)
     }
 
     private func ready() async throws -> Response {
         let readiness = try await readiness.readiness()
-        return answer(readiness.isReady ? .ok : .serviceUnavailable, readiness.json)
+        return answer(readiness.isReady, readiness.json)
     }
 
-    private func answer(_ status: HTTPResponse.Status, _ json: String) -> Response {
-        Response(
-            status: status,
-            headers: [.contentType: "application/json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff"],
-            body: .init(byteBuffer: ByteBuffer(string: json + "\n")))
+    private func answer(_ isGood: Bool, _ json: String) -> Response {
+        GateResponse(status: isGood ? 200 : 503, type: "application/json", body: (json + "\n").utf8).routed()
     }
 
     /// Answers a plain request or an unsupported upgrade at the WebSocket's path.
@@ -86,7 +156,7 @@ struct Routes: Sendable {
             body: .init(
                 byteBuffer: ByteBuffer(
                     string:
-                        "Connect with a WebSocket (RFC 6455, version 13, subprotocol \(GatewayChannel.subprotocol)).\n"
+                        "Connect with a WebSocket (RFC 6455, version 13, subprotocol \(WebSocketUpgrade.subprotocol)).\n"
                 )
             )
         )

@@ -16,13 +16,13 @@ protocol RunnerSocket: AnyObject {
     /// Delivers the reply to a request. Only WHIP and WHEP resources make requests.
     func reply(_ reply: ResourceReply)
     /// Delivers the answer to a request from an operator or application.
-    func answer(_ reply: RoomReply)
+    func answer(_ reply: OperatorReply)
 }
 
 extension RunnerSocket {
     func reply(_ reply: ResourceReply) {}
-    func answer(_ reply: RoomReply) {}
-    // Sockets without a send queue, such as WHIP and WHEP resources, need neither function.
+    func answer(_ reply: OperatorReply) {}
+    // WHIP and WHEP resources have no queue.
     func drop() {}
     func queueChanged() {}
 }

@@ -11,6 +11,9 @@ import Foundation
 
 /// The opening handshake of a WebSocket (RFC 6455 §4.2).
 enum WebSocketUpgrade {
+    static let path = "/v1/socket"
+    static let subprotocol = "confab.v1"
+
     /// Returns the headers of the response 101 to a valid handshake.
     static func answer(to request: HTTPRequestHead) -> HTTPHeaders {
         let key = request.headers.first(name: "Sec-WebSocket-Key") ?? ""
@@ -18,15 +21,9 @@ enum WebSocketUpgrade {
             ("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Accept", accept(key)),
         ])
         if usesSubprotocol(request) {
-            headers.add(name: "Sec-WebSocket-Protocol", value: GatewayChannel.subprotocol)
+            headers.add(name: "Sec-WebSocket-Protocol", value: subprotocol)
         }
         return headers
-    }
-
-    /// Returns whether the protocol at the request's path uses a WebSocket subprotocol. Socket.IO and PerchRTC use
-    /// none.
-    private static func usesSubprotocol(_ request: HTTPRequestHead) -> Bool {
-        SocketIORequest.webSocketID(uri: request.uri) == nil && PerchHTTPRequest.socket(uri: request.uri) == nil
     }
 
     /// Computes `Sec-WebSocket-Accept` with the GUID from RFC 6455 §4.2.2.
@@ -40,7 +37,7 @@ enum WebSocketUpgrade {
         let path = head.uri.prefix { $0 != "?" }
         let isSocketIO = settings.allowsSocketIO && SocketIORequest.webSocketID(uri: head.uri) != nil
         let isOther = isSocketIO || settings.allowsPerch && PerchHTTPRequest.socket(uri: head.uri) != nil
-        guard head.method == .GET, head.version == .http1_1, path == GatewayChannel.socketPath || isOther else {
+        guard head.method == .GET, head.version == .http1_1, path == Self.path || isOther else {
             return false
         }
         return head.headers[canonicalForm: "upgrade"].contains { $0.lowercased() == "websocket" }
@@ -48,7 +45,7 @@ enum WebSocketUpgrade {
             && head.headers["Sec-WebSocket-Version"] == ["13"]
             && isKey(head.headers["Sec-WebSocket-Key"])
             && (isOther
-                || head.headers[canonicalForm: "sec-websocket-protocol"].contains { $0 == GatewayChannel.subprotocol })
+                || head.headers[canonicalForm: "sec-websocket-protocol"].contains { $0 == subprotocol })
     }
 
     /// True if there is exactly one key and it is 16 bytes in base64 (RFC 6455 §4.1).

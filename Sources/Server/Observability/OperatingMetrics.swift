@@ -31,11 +31,13 @@ final class OperatingMetrics: Sendable {
         "process_start_time_seconds": "Start time of the process in seconds since 1970.",
     ]
 
+    static let version = "0.1.0"
+
     init(disk: DiskSpace) {
         self.disk = disk
         Gauge(
             label: "confab_build_info",
-            dimensions: [("version", ConfabServer.version), ("openssl", MediaPlane.openSSLVersion)]
+            dimensions: [("version", Self.version), ("openssl", MediaPlane.openSSLVersion)]
         ).record(1)
     }
 

@@ -22,7 +22,7 @@ public final class SQLiteStorage: Storage {
     let writer: GroupCommitWriter<Write>
     /// What the operator should know about how the database was opened, as sentences.
     let notes: [String]
-    private let pool: DatabasePool
+    private let database: any DatabaseWriter
 
     /// Opens the storage in `directory` and migrates it to the current schema. Creates the directory (mode 0700) and the file
     /// (mode 0600) if they are missing. Blocks on the disk, so call it only at startup.
@@ -38,18 +38,35 @@ public final class SQLiteStorage: Storage {
 
     /// - Parameter beforeTransaction: for tests. `commit` calls it with the number of changes before each transaction, which
     ///   starts when the function returns.
-    init(
+    convenience init(
         directory: String, bounds: StorageBounds = StorageBounds(),
         lockTimeout: Duration = SQLiteStorage.defaultLockTimeout, safety: MigrationSafety = MigrationSafety(),
         beforeTransaction: @escaping @Sendable (Int) async -> Void
     ) throws {
         let (pool, copy) = try Self.open(in: directory, lockTimeout: lockTimeout, safety)
-        self.pool = pool
-        notes = copy.map { ["The database was upgraded. A copy from before the upgrade is in \($0)."] } ?? []
+        self.init(
+            pool, bounds: bounds,
+            notes: copy.map { ["The database was upgraded. A copy from before the upgrade is in \($0)."] } ?? [],
+            beforeTransaction: beforeTransaction)
+    }
+
+    /// Creates storage in memory, for tests. Do not use it after closing it: GRDB's queue then traps, where its pool
+    /// throws.
+    static func inMemory() throws -> SQLiteStorage {
+        let database = try DatabaseQueue(configuration: configuration(lockTimeout: defaultLockTimeout))
+        try Migrations.all.migrate(database)
+        return SQLiteStorage(database, bounds: StorageBounds(), notes: [], beforeTransaction: { _ in })
+    }
+
+    private init(
+        _ database: any DatabaseWriter, bounds: StorageBounds, notes: [String],
+        beforeTransaction: @escaping @Sendable (Int) async -> Void
+    ) {
+        (self.database, self.notes) = (database, notes)
         writer = GroupCommitWriter { changes in
             await beforeTransaction(changes.count)
             try await StorageError.translating {
-                try await pool.write { db in
+                try await database.write { db in
                     for change in changes { try db.apply(change, bounds) }
                 }
             }
@@ -164,7 +181,7 @@ public final class SQLiteStorage: Storage {
         // Use the writing connection: the counter of a connection ignores its own commits, so the commits of this process do
         // not look like those of another. https://www.sqlite.org/pragma.html#pragma_data_version
         try await StorageError.translating {
-            try await pool.writeWithoutTransaction { db in
+            try await database.writeWithoutTransaction { db in
                 try Int64.fetchOne(db, sql: "PRAGMA data_version") ?? 0
             }
         }
@@ -172,11 +189,11 @@ public final class SQLiteStorage: Storage {
 
     public func close() async throws {
         await writer.close()
-        let pool = pool
+        let database = database
         try await StorageError.translating {
             try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
                 // Closing waits for running reads and writes and must not block the cooperative thread pool.
-                DispatchQueue.global().async { done.resume(with: Result { try pool.close() }) }
+                DispatchQueue.global().async { done.resume(with: Result { try database.close() }) }
             }
         }
     }
@@ -189,7 +206,7 @@ public final class SQLiteStorage: Storage {
     /// Returns the value of a pragma of the writing connection, for tests.
     func pragma(_ name: String) async throws -> String? {
         try await StorageError.translating {
-            try await pool.writeWithoutTransaction { db in try String.fetchOne(db, sql: "PRAGMA \(name)") }
+            try await database.writeWithoutTransaction { db in try String.fetchOne(db, sql: "PRAGMA \(name)") }
         }
     }
 
@@ -202,11 +219,11 @@ public final class SQLiteStorage: Storage {
     }
 
     func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
-        try await StorageError.translating { try await pool.read(body) }
+        try await StorageError.translating { try await database.read(body) }
     }
 
     func write<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
-        try await StorageError.translating { try await pool.write(body) }
+        try await StorageError.translating { try await database.write(body) }
     }
 }
 

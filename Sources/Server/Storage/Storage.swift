@@ -7,9 +7,8 @@ public import Wire
 /// It stores data durably and limits its size. It makes no decisions: `Signaling` decides who may block or ban whom. Its
 /// invariant: when `commit` returns, all of its changes survive a power failure; when it throws, none of them is stored.
 ///
-/// Two implementations share a test suite: ``SQLiteStorage`` for servers and ``MemoryStorage`` for tests and trials. All
-/// methods throw ``StorageError``. Those that only read or serve an operator also throw `CancellationError` if their task is
-/// canceled.
+/// ``SQLiteStorage`` implements it. All methods throw ``StorageError``. Those that only read or serve an operator also throw
+/// `CancellationError` if their task is canceled.
 ///
 /// ```swift
 /// let storage: any Storage = try SQLiteStorage(directory: "confab-data")
@@ -216,7 +215,7 @@ public enum StorageLimits {
 
 extension Report {
     /// The report with U+0000 replaced by U+FFFD. SQLite ends text at the first NUL, and the reported person must not be able
-    /// to hide the rest of a message behind one. Both implementations store reports in this form.
+    /// to hide the rest of a message behind one. Reports are stored in this form.
     var withoutNUL: Report {
         var report = self
         report.reason = reason.withoutNUL

@@ -33,8 +33,6 @@ public struct StorageError: Error, CustomStringConvertible {
         public static let rejected = Code("rejected")
         /// The target of a backup already exists.
         public static let targetExists = Code("targetExists")
-        /// This implementation does not support the operation.
-        public static let unsupported = Code("unsupported")
         /// Any other error. The cause has details.
         public static let other = Code("other")
     }

@@ -326,3 +326,15 @@ extension Call.Side {
         hasVideo: false
     )
 }
+
+extension StoredCall {
+    /// Returns the call with `ringsUntil` and `acceptedAt` by the clock of the timers. Storage has them by the wall
+    /// clock, which may be wrong when the server starts. The result is limited, so that a call never rings longer than
+    /// a new one and was never accepted in the future.
+    func restored(at moment: Moment, rules: Rules) -> StoredCall {
+        var call = self
+        call.ringsUntil = min(moment.time(atWall: ringsUntil), moment.now + rules.ringTimeout)
+        call.acceptedAt = acceptedAt.map { min(moment.time(atWall: $0), moment.now) }
+        return call
+    }
+}

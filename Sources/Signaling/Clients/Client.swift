@@ -214,7 +214,7 @@ public struct Client: Machine, Equatable, Sendable {
                 if case .live(let old) = presence { replace(old, &context) }
                 depart(.networkDisconnected, &context)
             }
-            return context.tell(.reception(arrival.withoutResume(&context)))
+            return context.admitWithoutResume(arrival)
         }
         let wasDropped = if case .dropped = presence { true } else { false }
         if case .live(let old) = presence { replace(old, &context) }

@@ -1,16 +1,6 @@
 import DequeModule
 import Wire
 
-/// Events for the state machine of pairing codes.
-public enum DeviceCodesEvent: Equatable, Sendable {
-    /// Creates a code with which another device can be linked to this person.
-    case make(IdentityID, ConnectionID, re: UInt64)
-    /// A user entered a code on a device.
-    case use(PresenceVerb.UseLink, device: IdentityID, ConnectionID, address: String, re: UInt64)
-    /// Invalidates this person's code, if any.
-    case withdraw(IdentityID)
-}
-
 /// The one-time pairing codes with which a device is linked to a person.
 ///
 /// Owns the codes and the limit on guesses per address. The state machines of the two people check whether the link is allowed.

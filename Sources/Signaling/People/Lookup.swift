@@ -1,15 +1,5 @@
 import Wire
 
-/// A request to find a person, or the answer from storage.
-public indirect enum LookupEvent: Equatable, Sendable {
-    /// A client's request names this person.
-    case asked(Introduction)
-    /// The answer from storage.
-    case answered(Introduction, Finding)
-    /// The person was deleted or became another person's device.
-    case void
-}
-
 /// Finds the person with a public id.
 ///
 /// Storage answers asynchronously, so its answer may be older than a deletion. Storage is queried even for people in memory,

@@ -59,7 +59,7 @@ extension Person {
         )
     }
 
-    private var isSeenOnline: Bool { persona.isSeenOnline(with: devices) }
+    private var isSeenOnline: Bool { persona.isSeenOnline(isThere: devices.isThere) }
 
     /// The directory entry, if the person is online, visible and has a location.
     private var listing: Listing? {

@@ -144,7 +144,7 @@ public struct Person: Machine, Equatable, Sendable {
         case .roulette(.start(let start)): roulette.start(start, request, snapshot, &context)
         case .roulette(.next(let verb)): roulette.next(verb, request, snapshot, &context)
         case .roulette(.stop): roulette.stop(request, snapshot, &context)
-        case .roulette(.count): context.tell(.pool(.count(request.client, re: request.re)))
+        case .roulette(.count): context.tell(.countClients(request.client, re: request.re))
         case .roulette(.report(let report)): roulette.report(report, request, by: snapshot, &context)
         case .roulette(.block(let verb)):
             guard let chat = roulette.chat(verb.match, context) else { return roulette.notMatched(request, &context) }

@@ -19,7 +19,7 @@ struct PersonProfile: Equatable, Sendable {
     var shownName: String { profile.name.isEmpty ? PersonName.generated(id) : profile.name }
 
     /// Whether the person is online and visible to others.
-    func isSeenOnline(with devices: DeviceList) -> Bool { profile.isVisible && devices.isThere }
+    func isSeenOnline(isThere: Bool) -> Bool { profile.isVisible && isThere }
 
     /// Returns the profile with these settings applied. A name from a user token takes precedence over the name in the
     /// settings.

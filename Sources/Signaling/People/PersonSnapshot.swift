@@ -24,7 +24,7 @@ struct PersonSnapshot: Sendable {
     }
 
     /// Whether the person is online and visible to others.
-    var isSeenOnline: Bool { persona.isSeenOnline(with: devices) }
+    var isSeenOnline: Bool { persona.isSeenOnline(isThere: devices.isThere) }
 
     /// This person as other people see them.
     var counterpart: Counterpart {

@@ -1,29 +1,18 @@
 import Wire
 
-/// A cell of the globe, about 2 km by 2 km. The server does not keep locations more precisely than this.
-///
-/// The globe is divided into rows of equal height. Each row has as many columns as are needed to make its cells about square.
-/// All output is computed from cell centers. Locations within a cell therefore cannot be distinguished, no matter how many
-/// people query or how often.
-public struct Cell: Hashable, Sendable {
+extension Cell {
     /// Rows from the south pole to the north pole, 2.0015 km each.
     public static let rows: Int32 = 10_000
-
-    public var row: Int32
-    /// The column within the row, counted eastward from the antimeridian.
-    public var column: Int32
-
-    init(row: Int32, column: Int32) { (self.row, self.column) = (row, column) }
 
     /// Returns the cell of a point in decimal degrees, or `nil` if the point is not on the globe.
     ///
     ///     Cell(latitude: 52.52, longitude: 13.405)
     public init?(latitude: Double, longitude: Double) {
         guard latitude.isFinite, longitude.isFinite, abs(latitude) <= 90, abs(longitude) <= 180 else { return nil }
-        row = min(Self.rows - 1, Int32((latitude + 90) / 180 * Double(Self.rows)))
+        let row = min(Self.rows - 1, Int32((latitude + 90) / 180 * Double(Self.rows)))
         let columns = Self.columns(inRow: row)
         // The meridians of 180° and -180° are the same.
-        column = Int32((longitude + 180) / 360 * Double(columns)) % columns
+        self.init(row: row, column: Int32((longitude + 180) / 360 * Double(columns)) % columns)
     }
 
     /// Returns the number of columns in a row: 3 at the poles, 20,000 at the equator.
@@ -70,6 +59,10 @@ extension NearbyVerb.Move {
 /// squares fit in 64 bits.
 struct GlobePoint: Hashable, Sendable {
     private static let steps = Double(1 << 30)
+    /// The earth's mean radius (IUGG), in meters.
+    static let earthRadius = 6_371_008.8
+    /// The distance from pole to pole, the largest possible.
+    private static let halfway = earthRadius * .pi
 
     var x: Int32
     var y: Int32
@@ -93,13 +86,13 @@ struct GlobePoint: Hashable, Sendable {
     /// Returns the squared chord of two points that are this many meters apart along the ground.
     static func squaredChord(meters: Double) -> Int64 {
         guard meters > 0 else { return 0 }
-        let chord = 2 * Trigonometry.sin(min(meters, Distance.halfway) / (2 * Distance.earthRadius)) * steps
+        let chord = 2 * Trigonometry.sin(min(meters, halfway) / (2 * earthRadius)) * steps
         return Int64((chord * chord).rounded(.up))
     }
 
     /// Returns the distance along the ground, in meters.
     func distance(to other: GlobePoint) -> Double {
         let chord = Double(squaredChord(to: other)) / (Self.steps * Self.steps)
-        return Distance.earthRadius * Trigonometry.acos(1 - chord / 2)
+        return Self.earthRadius * Trigonometry.acos(1 - chord / 2)
     }
 }

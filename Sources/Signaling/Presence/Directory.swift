@@ -1,39 +1,5 @@
 import Wire
 
-/// What people report to the directory: that they can be found, and where they are.
-public enum DirectoryEvent: Equatable, Sendable {
-    /// Adds a person to the directory, or updates their listing.
-    case show(Listing)
-    /// Removes a person from the directory, because they went offline, lost their connection, became invisible, or deleted
-    /// their location.
-    case hide(IdentityID)
-    /// A client starts to watch a page of people nearby.
-    case watch(ConnectionID, re: UInt64, viewer: IdentityID, blocked: Set<IdentityID>, at: Cell, NearbyVerb.Watch)
-    case unwatch(ConnectionID)
-    /// The viewer moved, deleted their location, or blocked a person. Without a location, the viewer sees no one.
-    case viewerChanged(ConnectionID, blocked: Set<IdentityID>, at: Cell?)
-    /// The viewer lost their connection (true) or reconnected (false). Pending changes are sent after the viewer reconnects.
-    case viewerAway(ConnectionID, Bool)
-}
-
-/// A person's entry in the directory.
-public struct Listing: Equatable, Sendable {
-    public var identity: IdentityID
-    public var person: PersonID
-    public var name: String
-    public var isBusy: Bool
-    public var cell: Cell
-    /// People who must not see this person.
-    public var blocked: Set<IdentityID>
-
-    public init(
-        identity: IdentityID, person: PersonID, name: String, isBusy: Bool, cell: Cell, blocked: Set<IdentityID> = []
-    ) {
-        (self.identity, self.person, self.name) = (identity, person, name)
-        (self.isBusy, self.cell, self.blocked) = (isBusy, cell, blocked)
-    }
-}
-
 /// The directory of people nearby: which people are in which cell, and which clients watch which page.
 ///
 /// Owns the list of people and its order. It knows people only through their listings.

@@ -2,11 +2,6 @@ import Wire
 
 /// The distance between two people. It is reported only as one of seven buckets.
 public enum Distance {
-    /// The earth's mean radius (IUGG), in meters.
-    static let earthRadius = 6_371_008.8
-    /// The distance from pole to pole, the largest possible.
-    static let halfway = earthRadius * .pi
-
     /// The upper edges of the buckets in miles. Clients that use kilometers get the same buckets with rounded labels. A second
     /// set of edges would reveal more precise distances to a client that requests both.
     static let miles = [2, 5, 10, 25, 50, 100, 200]

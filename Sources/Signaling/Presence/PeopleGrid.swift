@@ -161,7 +161,7 @@ struct PeopleGrid: Sendable {
             insideHigh = outer > radius ? GlobePoint.squaredChord(meters: outer - radius) : -1
             outsideLow = inner > radius ? GlobePoint.squaredChord(meters: inner - radius) : -1
             outsideHigh = GlobePoint.squaredChord(meters: outer + radius)
-            reach = (outer + radius) / Distance.earthRadius
+            reach = (outer + radius) / GlobePoint.earthRadius
         }
 
         @inline(__always) func holds(_ chord: Int64) -> Bool { chord > low && chord <= high }

@@ -7,11 +7,6 @@ extension Room {
         let former: ConnectionID?
         let formerKnock: RoomApplicant?
         do throws(WireError) {
-            if applicant.isPerch {
-                try permitPerch(applicant, context.rules, now: context.now)
-                try chargeArrival(of: applicant, replacing: nil, context)
-                return enter(applicant, re: request.re, &context)
-            }
             try permit(application, &context)
             let waits = mustWait(applicant)
             former = try takePlace(
@@ -49,12 +44,13 @@ extension Room {
         isCreator(applicant) || applicant.grant?.role == .host
     }
 
-    private func permit(_ application: RoomApplication, _ context: inout Context) throws(WireError) {
+    func permit(_ application: RoomApplication, _ context: inout Context) throws(WireError) {
         let applicant = application.applicant
         // Check this first, because no other error is relevant to a person who wants a different room.
         try permitReturn(application.join)
         guard !isBanned(applicant) else { throw .roomBanned }
-        // Check this even for an existing room: the server's settings may have changed with a restart.
+        guard applicant.abilities.contains(.routing) || options.media == .mesh else { throw .roomRouted }
+        // The settings may have changed with a restart.
         guard context.rules.routesMedia || options.media == .mesh else { throw .roomWithoutMedia }
         if let grant = applicant.grant { try check(grant, of: applicant) }
         let isReturning = application.join.room != nil
@@ -65,7 +61,10 @@ extension Room {
                 .roomLocked, "This room is locked. Ask someone in the room to unlock it.", retryable: true)
         }
         guard applicant.grant == nil else { return }
-        // Do not check this for people who return: they may still have a password that a host has since removed.
+        guard applicant.abilities.contains(.prompts) else {
+            return try permitWithoutPrompts(applicant.identity, now: context.now)
+        }
+        // Members who return may still have a password that a host has since removed.
         guard isReturning || settings.password != nil || !application.join.expectsPassword else {
             throw .roomNoPassword
         }
@@ -75,6 +74,13 @@ extension Room {
         }
         context.tell(.roomRegistry(.wrongPassword(address: application.applicant.address)))
         throw WireError(.roomPassword, "Wrong password. Ask for the room's password and try again.", retryable: true)
+    }
+
+    /// Throws if the room must ask the person something, or if a host recently removed them.
+    private func permitWithoutPrompts(_ identity: IdentityID, now: Timestamp) throws(WireError) {
+        guard settings.password == nil else { throw .roomAsksPassword }
+        guard !options.lobby else { throw .roomAsksHost }
+        try lobby.permit(identity, now: now)
     }
 
     /// Returns whether this person may enter regardless of locks, passwords and decisions of stand-ins.
@@ -122,7 +128,7 @@ extension Room {
         guard options.lobby, !isCreator(applicant), applicant.grant == nil else { return false }
         // A room with a lobby, but without a creator or anyone who admits people, could never be opened. If tokens for
         // hosts exist, a host will arrive.
-        return hasPeople || creator != nil || hasHostTokens
+        return roster.canHost || creator != nil || hasHostTokens
     }
 
     // MARK: Coming in
@@ -132,7 +138,8 @@ extension Room {
         let isOwner = isOwner(applicant)
         if isOwner { (ownersAddress, isOwnersAddressLost) = (applicant.address, false) }
         var rights = RoomRights(isOwner ? .host : applicant.grant?.role ?? .guest, hasToken: applicant.grant != nil)
-        if needsHost(applicant) { rights.standIn() }
+        // While nobody in the room can moderate, one of them is host all the same.
+        if roster.isEmpty || applicant.abilities.contains(.hosting) && !roster.canHost { rights.standIn() }
         let role = rights.role
         // Do this before the person is one of the members, so that their own role stays.
         let former = isOwner ? roster.endStandIns() : []
@@ -164,7 +171,7 @@ extension Room {
         guard state != .over, !options.locked else { return }
         let rules = context.rules
         while let next = lobby.waiting.first(where: { hasPlace(for: $0) && isWithinShare($0, rules) }) {
-            guard !options.lobby || !hasPeople && creator == nil && !hasHostTokens else { return }
+            guard !options.lobby || !roster.canHost && creator == nil && !hasHostTokens else { return }
             admit(next, &context)
         }
     }
@@ -196,14 +203,20 @@ extension RoomVerb.Join {
 }
 
 extension WireError {
-    static let noRoom = WireError(.roomNotFound, "This room no longer exists. Join again to create it anew.")
+    static let noRoom = WireError(.roomNotFound, "This room no longer exists. Join again to create it.")
     static let notInRoom = WireError(.notJoined, "Join a room first (room.join).")
     static let waitsElsewhere = WireError(
         .alreadyJoined, "You are waiting for this room on another connection. Use that one.")
     static let roomEnded = WireError(
-        .roomNotFound, "The room ended while you were waiting. Join again to create it anew.")
+        .roomNotFound, "The room ended while you were waiting. Join again to create it.")
     static let roomWithoutMedia = WireError(
         .mediaUnavailable, "This room requires a server that routes media. This server does not. Use a mesh room.")
+    fileprivate static let roomRouted = WireError(
+        .mediaUnavailable, "This room sends media through the server. Join it with a browser.")
+    fileprivate static let roomAsksPassword = WireError(
+        .roomPassword, "This room has a password. Join it with a browser.")
+    fileprivate static let roomAsksHost = WireError(
+        .roomRefused, "A host must admit people to this room. Join it with a browser.")
     static let roomMesh = WireError(
         .roomMesh, "Members of this mesh room see each other's IP addresses. To accept that, join without routedOnly.")
     static let roomNoPassword = WireError(

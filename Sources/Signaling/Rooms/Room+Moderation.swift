@@ -65,9 +65,8 @@ extension Room {
     mutating func change(_ changes: RoomChanges, lasts: Bool, _ context: inout Context) throws(WireError) {
         let former = settings
         let before = former.options
-        try settings.apply(changes, lasts: lasts, &context)
-        // Compare the settings and not only the options: the password may have changed even if the room already had
-        // one.
+        try settings.apply(changes, password: context.password(in: changes), lasts: lasts)
+        // The password may have changed even if the room already had one.
         guard settings != former else { return }
         if lasts { optionsChanged(from: before, &context) }
         guard options != before else { return }

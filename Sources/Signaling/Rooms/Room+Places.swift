@@ -82,7 +82,9 @@ extension Room {
             // People who are already waiting for a place come first. If the room has more people than its capacity,
             // because the capacity was lowered, nobody returns until there are fewer. Hosts with places of their own
             // do not count.
-            let owners = roster.members.count(where: hasOwnPlace)
+            // The connection that gives way frees its own kind of place: a holder of a host's token may return without it.
+            let others = roster.members.count { hasOwnPlace($0) && $0.client != previous.client }
+            let owners = others + (hasOwnPlace(applicant) ? 1 : 0)
             guard options.lobby || lobby.waiting.isEmpty, roster.count <= options.capacity + owners else { throw full }
         }
         guard !isOverShare || previous.address == applicant.address else { throw .addressFull }

@@ -72,7 +72,7 @@ public struct Room: Machine, Equatable, Sendable {
 
     static func make(_ id: RoomName, for event: RoomEvent, _ context: inout Context) -> Room? {
         switch event {
-        case .open(let settings, _, _): Room(id, settings)
+        case .open(let settings, _, _, _): Room(id, settings)
         case .restore(let stored): Room(id, RoomSettings(stored))
         default: nil
         }
@@ -83,6 +83,7 @@ public struct Room: Machine, Equatable, Sendable {
         case .join(let application): context.refuse(application, .noRoom)
         case .verb(let client, let re, _): context.fail(.notInRoom, Request(client, re))
         case .operate(let request): context.answer(request.socket, .refused(.noRoom))
+        case .list(let tour): context.pass(tour)
         case .notStored(let stored): if let stored { context.tell(.roomRegistry(.restore(stored))) }
         case .open, .restore, .away, .gone, .leftSession, .close: return
         }
@@ -171,11 +172,15 @@ public struct Room: Machine, Equatable, Sendable {
 
     private mutating func perform(_ event: RoomEvent, _ context: inout Context) {
         switch event {
-        case .open(_, let creator, let formerID):
-            self.formerID = formerID
-            open(creator, &context)
+        case .open(_, let id, let creator, let formerID):
+            guard state == .new else { return }
+            (self.id, self.creator, self.formerID) = (id, creator, formerID)
+            open(&context)
         case .restore(let stored): restore(stored, &context)
         case .operate(let request): perform(request, &context)
+        case .list(var tour):
+            tour.list.rooms.append(summary)
+            context.pass(tour)
         case .join(let application): join(application, &context)
         case .verb(let client, let re, let verb): perform(verb, Request(client, re), &context)
         case .away(let client, let isAway):
@@ -194,10 +199,8 @@ public struct Room: Machine, Equatable, Sendable {
         }
     }
 
-    private mutating func open(_ creator: IdentityID?, _ context: inout Context) {
-        guard state == .new else { return }
-        self.creator = creator
-        (id, createdAt) = (RoomID.random(using: &context.random), context.wallNow)
+    private mutating func open(_ context: inout Context) {
+        createdAt = context.wallNow
         makeSession(&context)
         updateState(&context)
         store(&context)
@@ -299,9 +302,8 @@ public struct Room: Machine, Equatable, Sendable {
         _ context: inout Context
     ) {
         guard let member = roster.remove(client) else { return }
-        // Keep a removed client of PerchRTC's protocol out for a while, because these clients rejoin automatically
-        // when they lose their connection.
-        if member.isPerch, reason == .removed { lobby.sendAway(member.identity, context) }
+        // Other clients ask their user before they join again.
+        if !member.abilities.contains(.prompts), reason == .removed { lobby.sendAway(member.identity, context) }
         if let moderator { withdraw(member, by: moderator, &context) }
         context.send(.room(.ended(.init(name: name, reason: reason))), to: client)
         gone(member, reason == .replaced ? .networkDisconnected : .forceDisconnected, &context)
@@ -391,10 +393,8 @@ public struct Room: Machine, Equatable, Sendable {
     }
 
     func broadcast(_ notice: RoomNotice, except excluded: ConnectionID? = nil, _ context: inout Context) {
-        let message = BroadcastMessage(.room(notice))
-        for member in roster.members where member.client != excluded {
-            context.tell(.client(member.client, .deliverBroadcast(message)))
-        }
+        let clients = roster.members.map(\.client).filter { $0 != excluded }
+        context.tell(.clients(clients, BroadcastMessage(.room(notice))))
     }
 
     /// Sends a person's new role to everyone, the resulting rights to the session, and the people waiting in the lobby to a new

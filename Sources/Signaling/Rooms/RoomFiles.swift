@@ -55,7 +55,8 @@ struct RoomFiles: Equatable, Sendable {
         }
         guard verb.size <= rules.roomFileSize else {
             throw WireError(
-                .messageTooLarge, "A file must not exceed \(rules.roomFileSize.sizeText). Send a smaller one, or a link.")
+                .messageTooLarge,
+                "A file must not exceed \(rules.roomFileSize.sizeText). Send a smaller one, or a link.")
         }
         guard Self.isAllowed(verb.name) else { throw .invalidFileName }
         if let error = context.permit.refusal(of: .optional) { throw error }
@@ -139,24 +140,18 @@ struct RoomFiles: Equatable, Sendable {
         guard let index = index(id) else { return }
         let entry = entries.remove(at: index)
         context.fileSpace.release(entry.claim, isFinished: entry.state == .stored)
-        context.freeDisk.remove(entry.claim.space, entry.state)
-        // Delete the file even if its upload has not begun: the upload may be about to create the file.
+        switch entry.state {
+        case .promised: context.freeDisk.withdraw(entry.claim.space)
+        // The disk may not have freed the space yet.
+        case .receiving: context.freeDisk.finish(entry.claim.space)
+        case .stored: break
+        }
+        // Delete the file even if it is only promised: the upload may be about to start.
         context.deleteFile(entry.id)
     }
 }
 
-/// The purpose of an HTTP request for a file.
-public enum RoomFileAction: Equatable, Sendable {
-    /// Begins the upload with this secret.
-    case begin(RoomFileKey)
-    /// Checks whether the upload is still wanted. The shell does this after it created the file, because an earlier
-    /// deletion had no effect on the file.
-    case check(RoomFileKey)
-    /// Ends the upload: all bytes are stored, or the upload failed.
-    case end(RoomFileKey, isComplete: Bool)
-    /// A member with this key downloads the file.
-    case download(RoomFileKey)
-
+extension RoomFileAction {
     /// The error if there is no such upload or file. It does not reveal whether the room exists.
     var missing: WireError {
         switch self {
@@ -166,20 +161,12 @@ public enum RoomFileAction: Equatable, Sendable {
     }
 }
 
-/// A file, with the properties that the shell needs.
-public struct RoomFileInfo: Equatable, Sendable {
-    public var name: String
-    public var size: Int
-
-    public init(name: String, size: Int) { (self.name, self.size) = (name, size) }
-}
-
 extension Room {
     /// The path of the room's files.
     private var filesPath: String { "/v1/rooms/\(name.pathComponent)/files" }
 
     func fileAccess(of member: RoomRoster.Member, _ rules: Rules) -> RoomFileAccess? {
-        guard rules.takesRoomFiles, !member.isPerch else { return nil }
+        guard rules.takesRoomFiles, member.abilities.contains(.files) else { return nil }
         return RoomFileAccess(path: filesPath, key: member.fileKey, maxSize: rules.roomFileSize)
     }
 
@@ -228,7 +215,7 @@ extension Room {
     /// Answers an HTTP request. Without a valid key, the answer does not reveal whether the file exists.
     mutating func perform(
         _ action: RoomFileAction, _ id: RoomFileID, _ context: inout Context
-    ) throws(WireError) -> RoomReply {
+    ) throws(WireError) -> OperatorReply {
         let entry: RoomFiles.Entry
         switch action {
         case .begin(let secret): entry = try files.begin(id, secret, &context)
@@ -238,8 +225,7 @@ extension Room {
             if files[id]?.secret == secret, files[id]?.state == .receiving { files.remove(id, &context) }
             return .closed
         case .download(let key):
-            guard roster.members.contains(where: { $0.fileKey == key && !$0.isPerch }), let found = files[id],
-                found.state == .stored
+            guard roster.members.contains(where: { $0.fileKey == key }), let found = files[id], found.state == .stored
             else { throw .noFile }
             entry = found
         }

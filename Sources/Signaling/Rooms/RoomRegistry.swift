@@ -4,9 +4,10 @@ import Wire
 ///
 /// Owns the names and the limits. The rooms own everything else.
 struct RoomRegistry: Machine {
-    /// The creator of a room, for the limits.
-    private struct Creator: Sendable {
-        /// The person who created the room; nil for a room of the operators.
+    /// A room, with what the limits and the list of rooms need.
+    private struct Entry: Sendable {
+        let cursor: RoomCursor
+        /// The person who created the room. Nil for a room of the operators.
         var identity: IdentityID?
         /// Nil for a room of the operators, and after a restart, because addresses are not stored.
         var address: String?
@@ -16,7 +17,7 @@ struct RoomRegistry: Machine {
     /// Maximum number of addresses with a separate budget for passwords. Further addresses share one budget.
     private static let maxAddresses = 10_000
 
-    private var rooms: [RoomName: Creator] = [:]
+    private var rooms: [RoomName: Entry] = [:]
     private var perPerson: [IdentityID: Int] = [:]
     private var perAddress: [String: Int] = [:]
     /// The number of persistent rooms created by people, in total and per address.
@@ -56,15 +57,7 @@ struct RoomRegistry: Machine {
             } catch {
                 context.answer(request.socket, .refused(error))
             }
-        case .restore(let stored):
-            // The room's deletion was not stored. If its name has been taken since, delete the room from storage
-            // later: otherwise the old room would have the name again after a restart.
-            guard rooms[stored.name] == nil else {
-                return leftovers[stored.id] = context.now + Self.deletionPause
-            }
-            add(stored.name, Creator(identity: stored.creator))
-            setPersistent(true, stored.name)
-            context.tell(.room(stored.name, .restore(stored)))
+        case .restore(let stored): restore(stored, &context)
         case .wrongPassword(let address):
             _ = guesses.take(address, context.rules.roomPasswordGuesses, now: context.now)
         case .keep(let client, let re, let name, let change):
@@ -78,6 +71,33 @@ struct RoomRegistry: Machine {
             context.tell(.room(name, .verb(client, re: re, .set(change))))
         case .persistence(let name, let isPersistent): setPersistent(isPersistent, name)
         case .ended(let name): forget(name)
+        case .notStored(let ids, let stored): reload(ids, stored, &context)
+        }
+    }
+
+    private mutating func restore(_ stored: StoredRoom, _ context: inout Context) {
+        // The room's deletion was not stored, and its name has been taken since. After a restart, the old room would
+        // have the name again.
+        guard rooms[stored.name] == nil else { return leftovers[stored.id] = context.now + Self.deletionPause }
+        let cursor = RoomCursor(createdAt: stored.createdAt, id: stored.id)
+        add(stored.name, Entry(cursor: cursor, identity: stored.creator))
+        setPersistent(true, stored.name)
+        context.tell(.room(stored.name, .restore(stored)))
+    }
+
+    /// Resets rooms in memory to their stored state, because their changes could not be stored.
+    private mutating func reload(_ ids: Set<RoomID>, _ stored: [StoredRoom], _ context: inout Context) {
+        let affected = rooms.filter { ids.contains($0.value.cursor.id) }
+        let names = Dictionary(uniqueKeysWithValues: affected.map { ($0.value.cursor.id, $0.key) })
+        for id in ids.sorted() {
+            let kept = stored.first { $0.id == id }
+            // A room that could not be deleted is no longer in memory. Its name is then free or belongs to another
+            // room.
+            if let name = names[id] {
+                context.tell(.room(name, .notStored(kept)))
+            } else if let kept {
+                restore(kept, &context)
+            }
         }
     }
 
@@ -97,25 +117,43 @@ struct RoomRegistry: Machine {
             if let error = context.permit.refusal(of: .optional) { throw error }
             try permitPersistent(applicant.address, context)
         }
-        let settings = try RoomSettings(application.join.options, &context)
+        let settings = try settings(application.join.options, &context)
         try application.permitMesh(settings.options)
         let name = application.join.name ?? unusedName(&context)
-        add(name, Creator(identity: applicant.identity, address: applicant.address))
-        // A client of PerchRTC's protocol does not become the room's creator, because its identity proves nothing.
-        let creator = applicant.isPerch ? nil : applicant.identity
-        context.tell(.room(name, .open(settings, creator: creator, formerID: application.join.room)))
+        let cursor = cursor(&context)
+        add(name, Entry(cursor: cursor, identity: applicant.identity, address: applicant.address))
+        let creator = applicant.abilities.contains(.hosting) ? applicant.identity : nil
+        context.tell(.room(name, .open(settings, cursor.id, creator: creator, formerID: application.join.room)))
         context.tell(.room(name, .join(application)))
     }
 
-    private mutating func add(_ name: RoomName, _ creator: Creator) {
-        rooms[name] = creator
-        if let identity = creator.identity { perPerson[identity, default: 0] += 1 }
-        if let address = creator.address { perAddress[address, default: 0] += 1 }
+    /// The position of a new room, with a new ID.
+    private func cursor(_ context: inout Context) -> RoomCursor {
+        RoomCursor(createdAt: context.wallNow, id: .random(using: &context.random))
+    }
+
+    /// Returns the settings of a new room.
+    private func settings(_ changes: RoomChanges?, _ context: inout Context) throws(WireError) -> RoomSettings {
+        let rules = context.rules
+        let media = changes?.media ?? (rules.routesMedia ? .routed : .mesh)
+        guard rules.routesMedia || media == .mesh else {
+            throw WireError(.mediaUnavailable, "This server does not route media. Create a mesh room.")
+        }
+        let capacity = media == .routed ? rules.roomCapacity : rules.meshRoomCapacity
+        var settings = RoomSettings(media: media, capacity: capacity)
+        if let changes { try settings.apply(changes, password: context.password(in: changes), lasts: true) }
+        return settings
+    }
+
+    private mutating func add(_ name: RoomName, _ entry: Entry) {
+        rooms[name] = entry
+        if let identity = entry.identity { perPerson[identity, default: 0] += 1 }
+        if let address = entry.address { perAddress[address, default: 0] += 1 }
     }
 
     // MARK: Operators and applications
 
-    private mutating func operate(_ request: RoomRequest, _ context: inout Context) throws(WireError) {
+    private mutating func operate(_ request: OperatorRequest, _ context: inout Context) throws(WireError) {
         let name: RoomName
         switch request.action {
         case .create(let wish): name = try create(wish, &context)
@@ -125,8 +163,16 @@ struct RoomRegistry: Machine {
         case .describe(let room), .change(let room, _), .close(let room), .token(let room, _):
             guard rooms[room] != nil else { throw WireError(.roomNotFound, "No room has this name. Check the name.") }
             name = room
-        // The hub answers this request.
-        case .list: return
+        case .check(let application):
+            guard let room = application.join.name else { throw .perchRoomName }
+            guard rooms[room] != nil else {
+                guard context.rules.roomCreation == .everyone else {
+                    throw WireError(.roomNotFound, "There is no room with this name. Check the name.")
+                }
+                return context.answer(request.socket, .admissible)
+            }
+            name = room
+        case .list(let cursor, let limit): return list(after: cursor, limit: limit, request.socket, &context)
         }
         context.tell(.room(name, .operate(request)))
     }
@@ -144,11 +190,21 @@ struct RoomRegistry: Machine {
         }
         var options = wish.options ?? RoomChanges()
         options.persistent = options.persistent ?? true
-        let settings = try RoomSettings(options, &context)
+        let settings = try settings(options, &context)
         let name = wish.name ?? unusedName(&context)
-        add(name, Creator())
-        context.tell(.room(name, .open(settings, creator: nil)))
+        let cursor = cursor(&context)
+        add(name, Entry(cursor: cursor))
+        context.tell(.room(name, .open(settings, cursor.id, creator: nil)))
         return name
+    }
+
+    private func list(after cursor: RoomCursor?, limit: Int, _ socket: SocketID, _ context: inout Context) {
+        let found = rooms.filter { room in cursor.map { $0 < room.value.cursor } ?? true }
+            .sorted { $0.value.cursor < $1.value.cursor }
+        let page = found.prefix(max(1, min(limit, Limits.roomsPage)))
+        var tour = RoomTour(socket: socket, rest: page.reversed().map(\.key))
+        tour.list.next = found.count > page.count ? page.last?.value.cursor.text : nil
+        context.pass(tour)
     }
 
     // MARK: Limits
@@ -212,9 +268,9 @@ struct RoomRegistry: Machine {
 
     private mutating func forget(_ name: RoomName) {
         setPersistent(false, name)
-        guard let creator = rooms.removeValue(forKey: name) else { return }
-        if let identity = creator.identity { Self.release(identity, in: &perPerson) }
-        if let address = creator.address { Self.release(address, in: &perAddress) }
+        guard let entry = rooms.removeValue(forKey: name) else { return }
+        if let identity = entry.identity { Self.release(identity, in: &perPerson) }
+        if let address = entry.address { Self.release(address, in: &perAddress) }
     }
 
     private static func release<Key: Hashable>(_ key: Key, in counts: inout [Key: Int]) {

@@ -1,48 +1,7 @@
 import Wire
 
-/// The rights of a person in a room. `docs/threat-model.md`, "Who may do what in a room", has the same rules as a
-/// table.
-///
-/// An *owner* is the room's creator, or a person with a token for `host`. Owners are hosts, and so are the people whom
-/// they make host. If none of them is present, someone else is host in their place: a *stand-in*. Actions of a stand-in
-/// affect only the people who are present, and nothing that lasts.
-///
-/// Invariant: a person whose lasting role is host is host.
-public struct RoomRights: Hashable, Sendable {
-    /// The role that everyone sees.
-    private(set) var role: RoomRole
-    /// The role given by a token, an owner, or a host chosen by an owner. It is the role that remains when an owner
-    /// enters.
-    private(set) var lasting: RoomRole
-    /// Whether the person entered with an application's token.
-    let hasToken: Bool
-
-    init(_ lasting: RoomRole, hasToken: Bool) {
-        (role, self.lasting, self.hasToken) = (lasting, lasting, hasToken)
-    }
-
-    /// Whether the person acts for the owners, so that their actions last.
-    var actsForOwners: Bool { lasting.moderates }
-    /// Whether the role ends when an owner enters.
-    var isTemporary: Bool { role != lasting }
-
-    // MARK: Changes
-
-    /// Makes the person host because there is no other host.
-    mutating func standIn() { role = .host }
-
-    /// Restores the lasting role, because an owner entered.
-    mutating func endStandIn() { role = lasting }
-
-    /// - Parameter giver: the host who gives the role. A role given by a stand-in ends when an owner enters.
-    mutating func give(_ role: RoomRole, by giver: RoomRights) {
-        self.role = role
-        if giver.lasting == .host { lasting = role }
-    }
-
-    // MARK: Permission
-
-    /// Something that a host or cohost wants to do.
+/// What the rights of a person in a room permit.
+extension RoomRights {
     enum Action: Equatable, Sendable {
         /// Admits or refuses people in the lobby, mutes people, or stops their screen sharing.
         case moderate

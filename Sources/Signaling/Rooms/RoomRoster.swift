@@ -20,8 +20,9 @@ struct RoomRoster: Equatable, Sendable {
         fileprivate(set) var rights: RoomRights { didSet { person.role = rights.role } }
         /// The person as others see them. The role is that of `rights`.
         fileprivate(set) var person: RoomPerson
-        /// Whether this is a client of PerchRTC's protocol, which cannot moderate.
-        var isPerch: Bool { client.isPerch }
+        let abilities: RoomAbilities
+
+        var canHost: Bool { abilities.contains(.hosting) }
 
         var role: RoomRole { rights.role }
         var isDropped: Bool { person.state == .reconnecting }
@@ -32,7 +33,9 @@ struct RoomRoster: Equatable, Sendable {
     var isEmpty: Bool { members.isEmpty }
     var count: Int { members.count }
     var people: [RoomPerson] { members.map(\.person) }
-    /// The people who can admit and moderate others.
+    /// Whether anyone could moderate the room.
+    var canHost: Bool { members.contains(where: \.canHost) }
+    /// The hosts and cohosts.
     var moderators: [ConnectionID] { members.filter(\.role.moderates).map(\.client) }
     subscript(client: ConnectionID) -> Member? { members.first { $0.client == client } }
 
@@ -50,7 +53,7 @@ struct RoomRoster: Equatable, Sendable {
         let member = Member(
             client: applicant.client, identity: applicant.identity, address: applicant.address, binding: binding,
             fileKey: .random(using: &context.random), token: applicant.grant?.fingerprint, rights: rights,
-            person: person)
+            person: person, abilities: applicant.abilities)
         members.append(member)
         return member
     }
@@ -62,10 +65,8 @@ struct RoomRoster: Equatable, Sendable {
     ///
     /// - Returns: the new host; nil if there already was one.
     mutating func appointHost() -> Member? {
-        // Ignore clients of PerchRTC's protocol if there are others: such a client is host only while no other client
-        // is present.
-        let canModerate = members.filter { !$0.isPerch }
-        guard !(canModerate.isEmpty ? members : canModerate).contains(where: { $0.role == .host }) else { return nil }
+        // A client that cannot moderate is host only while no other client is present.
+        guard !members.contains(where: { $0.role == .host && $0.canHost == canHost }) else { return nil }
         guard let index = members.indices.min(by: { rank($0) < rank($1) }) else { return nil }
         members[index].rights.standIn()
         return members[index]
@@ -73,14 +74,14 @@ struct RoomRoster: Equatable, Sendable {
 
     private func rank(_ index: Int) -> (Int, Int, Int, Int) {
         let member = members[index]
-        return (member.isPerch ? 1 : 0, member.role.rank, member.isDropped ? 1 : 0, index)
+        return (member.canHost ? 0 : 1, member.role.rank, member.isDropped ? 1 : 0, index)
     }
 
     // MARK: Changes
 
     func isLastHost(_ client: ConnectionID) -> Bool {
         self[client]?.role == .host
-            && !members.contains { $0.role == .host && !$0.isPerch && $0.client != client }
+            && !members.contains { $0.role == .host && $0.canHost && $0.client != client }
     }
 
     mutating func giveRole(_ role: RoomRole, to client: ConnectionID, by giver: RoomRights) {

@@ -1,17 +1,5 @@
 import Wire
 
-/// What the two people, their session and the operators report to their match.
-public enum MatchEvent: Equatable, Sendable {
-    /// Both people are reserved, so the match begins.
-    case begin(ChatMode, PoolEntry, PoolEntry)
-    /// This person leaves the match for the given reason.
-    case leave(IdentityID, EndReason)
-    /// This person's device lost its connection (true) or reconnected (false).
-    case away(IdentityID, Bool)
-    /// This person's device has a new address, which a report needs.
-    case moved(IdentityID, address: String)
-}
-
 /// A match between two strangers. The match creates a session for them (or uses the home sessions of legacy clients) and
 /// tokens, and ends both.
 ///

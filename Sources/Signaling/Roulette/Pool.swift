@@ -51,7 +51,7 @@ public struct Pool: Machine {
         var fallback: WaitQueue.Place?
     }
 
-    /// When something must happen for the person at a place.
+    /// A deadline for the person at a queue place: when to stop waiting for shared interests, or when to retry the search.
     private struct Due: Comparable, Sendable {
         var at: Timestamp
         var place: WaitQueue.Place
@@ -110,10 +110,8 @@ public struct Pool: Machine {
         case .refused(let match, let identity): refused(match, identity, &context)
         case .exclude(let identity, let other):
             if let slot = slot(of: identity) { slots[slot].entry.excluded.insert(other) }
-        case .count(let client, let re):
-            context.send(
-                .roulette(.count(.init(re: re, online: context.figures.online, waiting: waitingCount))),
-                to: client)
+        case .count(let client, let re, let online):
+            context.send(.roulette(.count(.init(re: re, online: online, waiting: waitingCount))), to: client)
         }
     }
 

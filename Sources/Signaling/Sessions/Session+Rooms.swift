@@ -1,32 +1,5 @@
 import Wire
 
-/// Events from a room for its session.
-public enum RoomSessionEvent: Equatable, Sendable {
-    /// A person is in the room with these rights, and may join the session with a token bound to this ID.
-    case place(MatchID, RoomRights)
-    /// The person is no longer in the room, so the token becomes invalid.
-    case placeClosed(MatchID, GoneReason)
-    /// Mutes all streams of these people, once.
-    case mute(RoomTarget)
-    /// Stops the screen sharing of these people.
-    case stopScreens(RoomTarget)
-    /// Whether only hosts and cohosts may share screens.
-    case screens(onlyOfHosts: Bool)
-}
-
-/// People in a room's session, identified by the IDs to which their tokens are bound.
-public enum RoomTarget: Equatable, Sendable {
-    case one(MatchID)
-    case everyone(except: MatchID)
-
-    fileprivate func includes(_ place: MatchID?) -> Bool {
-        switch self {
-        case .one(let one): place == one
-        case .everyone(let except): place != except
-        }
-    }
-}
-
 /// The session of a room, where roles can change and the room's rules apply to moderation.
 extension Session {
     mutating func handle(_ event: RoomSessionEvent, _ context: inout Context) {
@@ -79,6 +52,15 @@ extension Session {
             for stream in member.streams where streams[stream]?.stream.videoType == .screen {
                 forceEnd(stream, of: member.connection.id, &context)
             }
+        }
+    }
+}
+
+extension RoomTarget {
+    fileprivate func includes(_ place: MatchID?) -> Bool {
+        switch self {
+        case .one(let one): place == one
+        case .everyone(let except): place != except
         }
     }
 }

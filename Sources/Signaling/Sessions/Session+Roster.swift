@@ -86,14 +86,12 @@ extension Session {
         _ message: ServerMessage, about number: UInt64?, except excluded: ConnectionID? = nil, _ context: inout Context
     ) {
         guard let number else { return }
-        let shared = order.count > 2 ? BroadcastMessage(message) : nil
+        let isShared = order.count > 2
+        var clients: [ConnectionID] = []
         for client in order where client != excluded && knows(client, number) {
-            if let shared {
-                context.tell(.client(client, .deliverBroadcast(shared)))
-            } else {
-                context.send(message, to: client)
-            }
+            if isShared { clients.append(client) } else { context.send(message, to: client) }
         }
+        if isShared { context.tell(.clients(clients, BroadcastMessage(message))) }
     }
 
     /// The number of the member who publishes this stream.

@@ -1,42 +1,6 @@
 import DequeModule
 import Wire
 
-/// What clients, rooms, matches and operators request from a session.
-public enum SessionEvent: Equatable, Sendable {
-    case join(ConnectionID, IdentityID, SessionGrant, re: UInt64)
-    case verb(ConnectionID, re: UInt64, SessionVerb)
-    case dropped(ConnectionID)
-    case returned(ConnectionID)
-    case gone(ConnectionID, GoneReason)
-    /// The client has received the latest page of the roster.
-    case rosterAcknowledged(ConnectionID)
-    /// The first client did not get the message that the second has joined, because too many earlier messages are
-    /// unacknowledged.
-    case lagging(ConnectionID, behind: ConnectionID)
-    /// The session now serves a match or call. At most `places` members can join with its tokens. A call is notified of each
-    /// join.
-    case matchOpened(MatchID, places: Int, of: CallID? = nil)
-    /// The match or call is over. Members who joined with its tokens are removed, and the tokens become invalid.
-    case matchClosed(MatchID)
-    /// A legacy client publishes in this session as long as it is connected. The client's token is bound to this id, and only
-    /// one member can join with it.
-    case homeOpened(MatchID)
-    /// The legacy client has disconnected, so its token becomes invalid.
-    case homeClosed(MatchID)
-    /// Restores revoked tokens and a mute from storage, after a restart.
-    case moderated(SessionModeration)
-    /// A member reports the partner. The report is stored with the last lines of the text chat.
-    case report(Report, by: ConnectionID, re: UInt64)
-    /// An event from the room that this session belongs to.
-    case room(RoomSessionEvent)
-    // From the media plane.
-    case subscriptionChanged(SessionNotice.SubscriptionChanged, ConnectionID)
-    case streamQuality(SessionNotice.StreamQuality)
-    case layersWanted(SessionNotice.LayersWanted, ConnectionID)
-    case full(Bool)
-    case speaking(StreamID?)
-}
-
 /// A session, in which connections publish streams, subscribe to streams, and send each other signals.
 ///
 /// Owns the members and their streams. A session does not verify tokens (the client's state machine does), does not carry

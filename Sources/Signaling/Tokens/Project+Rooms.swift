@@ -1,17 +1,5 @@
 import Wire
 
-/// The permissions of a verified room token.
-public struct RoomGrant: Equatable, Sendable {
-    public var room: RoomName
-    /// The room for which the token was created. A later room with the same name has another ID.
-    public var id: RoomID
-    public var role: RoomRole
-    /// The name to show; empty if the holder may choose it.
-    public var displayName: String
-    /// Identifies the token, so that it can be rejected after its holder was removed from the room.
-    public var fingerprint: [UInt8]
-}
-
 /// The permissions and lifetime of a room token to create.
 struct RoomTokenClaims: Equatable, Sendable {
     var room: RoomName

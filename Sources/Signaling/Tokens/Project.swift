@@ -12,8 +12,8 @@ public struct Project: Sendable, Equatable {
     private let signingKey: SymmetricKey
     private let previous: Previous?
 
-    /// Minimum length of a secret in bytes: an HS256 key should be at least as long as the hash output (RFC 7518 §3.2).
-    public static let shortestSecret = 32
+    /// Minimum length of a secret in bytes, the same as that of a server key.
+    public static let shortestSecret = ServerKey.shortest
 
     /// The secret before the last rotation.
     public struct PreviousSecret: Sendable, Equatable {

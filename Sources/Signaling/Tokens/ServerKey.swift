@@ -7,8 +7,8 @@ import Crypto
 public struct ServerKey: Sendable, Equatable {
     private let key: SymmetricKey
 
-    /// Minimum length in bytes, the same as that of a secret.
-    public static let shortest = Project.shortestSecret
+    /// Minimum length in bytes: an HS256 key should be at least as long as the hash output (RFC 7518 §3.2).
+    public static let shortest = 32
 
     /// Creates a key, or returns `nil` if there are too few bytes.
     public init?(bytes: [UInt8]) {

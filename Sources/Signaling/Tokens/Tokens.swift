@@ -1,24 +1,6 @@
 import Wire
 import Crypto
 
-/// The permissions of a verified session token.
-public struct SessionGrant: Equatable, Sendable {
-    public var session: SessionID
-    public var mediaMode: MediaMode
-    /// True if media must never be routed, even if clients cannot connect in any other way.
-    public var isRelayedOnly = false
-    public var role: Role
-    /// Connection data, which the creator of the token chose and everyone in the session can see.
-    public var data: String
-    /// The match or call for which the token was created. The token becomes invalid when that match or call ends.
-    public var match: MatchID?
-    /// Identifies the only person who may use this token of a match or call (see `Project.holder(_:of:)`); nil if anyone may.
-    public var holder: String?
-    /// Identifies the token, so that it can be rejected after its holder was removed from the session.
-    public var fingerprint: [UInt8] = []
-    public var expiresAt = Timestamp(milliseconds: 0)
-}
-
 /// The permissions and lifetime of a session token to create.
 public struct SessionTokenClaims: Equatable, Sendable {
     public var session: SessionID
@@ -37,18 +19,6 @@ public struct SessionTokenClaims: Equatable, Sendable {
     ) {
         (self.session, self.role, self.data) = (session, role, data)
         (self.match, self.identity, self.lifetime) = (match, identity, lifetime)
-    }
-}
-
-/// A verified identity, from a secret or a user token.
-public struct Identity: Equatable, Sendable {
-    public var id: IdentityID
-    /// The name in the user token, if any.
-    public var name: String?
-
-    public init(id: IdentityID, name: String? = nil) {
-        self.id = id
-        self.name = name
     }
 }
 
@@ -220,5 +190,30 @@ extension JSONWriter {
     mutating func member(_ name: String, _ value: some BinaryInteger) {
         self.name(name)
         integer(value)
+    }
+}
+
+extension Project {
+    /// Checks that the token allows the client to create or change such a resource in this session.
+    public func verifyResourceToken(
+        _ token: String, for session: SessionID, _ purpose: ResourcePurpose, now: Timestamp
+    ) throws(WireError) -> SessionGrant {
+        guard mediaMode(of: session) != nil else {
+            throw WireError(.sessionInvalid, "Unknown session ID. Use one that this server created.")
+        }
+        let grant = try verifySessionToken(token, for: session, now: now)
+        guard purpose.isAllowed(grant.role) else {
+            let action = purpose == .publish ? "publishing" : "subscribing"
+            throw WireError(
+                .notPermitted, "The token's role does not permit \(action). Use a token with another role.")
+        }
+        // A match token belongs to one person in one chat. Accepting it here would let anyone stream through the server with a
+        // token from the roulette.
+        guard grant.match == nil else {
+            throw WireError(
+                .notPermitted,
+                "Roulette and call tokens cannot be used here. Use a session token from your application.")
+        }
+        return grant
     }
 }

@@ -360,8 +360,9 @@ public struct SignalClient: Sendable {
             if let welcome { placeDeadline = now + welcome.resume.grace + Self.silence(welcome) * Self.missedPings }
             effects.append(.reconnecting)
         }
-        let pause = code.requestsPause ? min(lastError?.retryAfter ?? Self.defaultPause, Self.longestPause) : .zero
-        state = .waiting(until: now + max(pause, backoff.next(using: &random)), isRequested: code.requestsPause)
+        let asked = lastError?.retryAfter ?? (code.requestsPause ? Self.defaultPause : .zero)
+        let pause = max(min(asked, Self.longestPause), backoff.next(using: &random))
+        state = .waiting(until: now + pause, isRequested: asked > .zero)
         if isMiscounted { expire(&effects) }
     }
 

@@ -1,4 +1,5 @@
 import AppModel
+import Confab
 import Foundation
 import Observation
 

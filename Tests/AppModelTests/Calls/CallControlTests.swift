@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import AppModel
+@testable import Confab
 
 /// Each row of the table about calls that are going on, their audio, the connection and the system.
 @Suite struct CallControlTests {
@@ -24,27 +25,27 @@ import Testing
 
     @Test func theSystemEndsARingingCall() {
         var script = Script.ringing()
-        #expect(script.on(.system(.end(firstID, 2))) == [.send(.decline(callID: first)), .fulfil(2)])
+        #expect(script.on(.system(.end(firstID, 2))) == [.send(.end(first)), .fulfil(2)])
         #expect(script.coordinator.current == nil)
     }
 
     @Test func decliningInTheAppDeclines() {
         var script = Script.ringing()
         #expect(
-            script.on(.app(.end(firstID)), .system(.end(firstID, 2))) == [.send(.decline(callID: first)), .fulfil(2)])
+            script.on(.app(.end(firstID)), .system(.end(firstID, 2))) == [.send(.end(first)), .fulfil(2)])
     }
 
     @Test func theSystemEndsAnAnsweredCall() {
         var script = Script.answering()
         #expect(
-            script.on(.system(.end(firstID, 2))) == [.send(.end(callID: first)), .fail(1), .fulfil(2)])
+            script.on(.system(.end(firstID, 2))) == [.send(.end(first)), .fail(1), .fulfil(2)])
     }
 
     @Test func theSystemEndsAnActiveCall() {
         var script = Script.active()
         #expect(
             script.on(.system(.end(firstID, 2))) == [
-                .leave(firstID), .send(.end(callID: first)), .audio(.setEnabled(false)), .fulfil(2),
+                .send(.end(first)), .audio(.setEnabled(false)), .fulfil(2),
             ])
     }
 
@@ -58,36 +59,20 @@ import Testing
         script.on(.app(.end(firstID)))
         #expect(
             script.on(.system(.requestFailed(.end(firstID)))) == [
-                .send(.end(callID: first)), .reportEnded(firstID, .remoteEnded), .leave(firstID),
-                .audio(.setEnabled(false)),
+                .send(.end(first)), .reportEnded(firstID, .remoteEnded), .audio(.setEnabled(false)),
             ])
     }
 
     @Test(arguments: [
-        (CallEndReason.hungUp, SystemEndReason.remoteEnded), (.connectionLost, .failed), (.failed, .failed),
+        (CallEnding.Outcome.hungUp, SystemEndReason.remoteEnded), (.connectionLost, .failed), (.failed, .failed),
         (.ended, .remoteEnded),
     ])
-    func anActiveCallEndsForTheReasonOfTheServer(reason: CallEndReason, system: SystemEndReason) {
+    func anActiveCallEndsForTheReasonOfTheServer(reason: CallEnding.Outcome, system: SystemEndReason) {
         var script = Script.active()
         #expect(
             script.on(Script.ended(reason)) == [
-                .reportEnded(firstID, system), .leave(firstID), .audio(.setEnabled(false)), Script.ending(reason),
+                .reportEnded(firstID, system), .audio(.setEnabled(false)), Script.ending(reason),
             ])
-    }
-
-    @Test func aMergedCallContinuesAsTheOther() {
-        var script = Script.active()
-        #expect(
-            script.on(Script.ended(.merged, into: Script.second)) == [.leave(firstID), .audio(.setEnabled(false))])
-        #expect(
-            script.on(Script.accepted(Script.second)) == [
-                .join(firstID), .publish(firstID, video: true), .audio(.setEnabled(true)),
-            ])
-    }
-
-    @Test func aMergedCallWithoutAnotherEnds() {
-        var script = Script.active()
-        #expect(script.on(Script.ended(.merged)).first == .reportEnded(firstID, .remoteEnded))
     }
 
     // MARK: Mute, hold, video
@@ -95,7 +80,7 @@ import Testing
     @Test func theSystemMutesAnyCall() {
         for script in [Script.ringing(), .answering(), .active()] {
             var script = script
-            #expect(script.on(.system(.mute(firstID, true, 5))) == [.setMuted(firstID, true), .fulfil(5)])
+            #expect(script.on(.system(.mute(firstID, true, 5))) == [.send(.setMuted(first, true)), .fulfil(5)])
             #expect(script.coordinator.current?.isMuted == true)
         }
         var script = Script.active()
@@ -114,7 +99,7 @@ import Testing
         var script = Script.active()
         #expect(
             script.on(.system(.hold(firstID, true, 5))) == [
-                .setMuted(firstID, true), .setVideo(firstID, false), .send(.update(callID: first, video: false)),
+                .send(.setMuted(first, true)), .send(.setVideo(false)), .send(.update(first, video: false)),
                 .audio(.setEnabled(false)), .fulfil(5),
             ])
         #expect(script.coordinator.current?.phase == .held)
@@ -124,7 +109,7 @@ import Testing
         var script = Script.held()
         #expect(
             script.on(.system(.hold(firstID, false, 6))) == [
-                .setMuted(firstID, false), .setVideo(firstID, true), .send(.update(callID: first, video: true)),
+                .send(.setMuted(first, false)), .send(.setVideo(true)), .send(.update(first, video: true)),
                 .fulfil(6), .audio(.configure(speaker: true)), .audio(.setEnabled(true)),
             ])
         #expect(script.coordinator.current?.phase == .active)
@@ -134,7 +119,7 @@ import Testing
         var script = Script.active()
         script.on(.system(.mute(firstID, true, 4)), .app(.video(false)), .system(.hold(firstID, true, 5)))
         let effects = script.on(.system(.hold(firstID, false, 6)))
-        #expect(Array(effects.prefix(2)) == [.setMuted(firstID, true), .setVideo(firstID, false)])
+        #expect(effects.prefix(2) == [.send(.setMuted(first, true)), .fulfil(6)])
     }
 
     @Test func unholdingWithoutAnActiveSessionHasNoSoundYet() {
@@ -156,7 +141,7 @@ import Testing
         var script = Script.active()
         #expect(
             script.on(.app(.video(false))) == [
-                .setVideo(firstID, false), .send(.update(callID: first, video: false)),
+                .send(.setVideo(false)), .send(.update(first, video: false)),
             ])
         #expect(script.on(.app(.video(false))) == [])
     }
@@ -188,7 +173,7 @@ import Testing
         #expect(script.on(.audio(.activated)) == [.audio(.setEnabled(true))])
         #expect(
             script.on(Script.ended(.hungUp)) == [
-                .stopRinging(firstID), .leave(firstID), .audio(.setEnabled(false)), .audio(.setActive(false)),
+                .stopRinging(firstID), .audio(.setEnabled(false)), .audio(.setActive(false)),
                 Script.ending(.hungUp),
             ])
     }
@@ -211,10 +196,10 @@ import Testing
         script.on(.online(isNew: true))
         #expect(
             script.on(.app(.call(ownID, Script.ada, video: true))) == [.send(.start(ownID, Script.ada, video: true))])
-        #expect(script.on(.server(.placed(ownID, callID: first))) == [])
+        #expect(script.on(CallScript.placed(ownID, first)) == [])
         script.on(Script.accepted())
-        #expect(script.on(.app(.mute(true))) == [.setMuted(ownID, true)])
-        #expect(script.on(.app(.end(ownID))).contains(.send(.end(callID: first))))
+        #expect(script.on(.app(.mute(true))) == [.send(.setMuted(first, true))])
+        #expect(script.on(.app(.end(ownID))).contains(.send(.end(first))))
         #expect(script.coordinator.current == nil)
     }
 
@@ -223,14 +208,14 @@ import Testing
     @Test func anAnswerThatTimedOutEndsTheCall() {
         var script = Script.answering()
         #expect(
-            script.on(.system(.timedOut(1))) == [.send(.end(callID: first)), .reportEnded(firstID, .failed)])
+            script.on(.system(.timedOut(1))) == [.send(.end(first)), .reportEnded(firstID, .failed)])
         #expect(script.coordinator.current == nil)
     }
 
     @Test func aStartThatTimedOutEndsTheCall() {
         var script = Script.starting()
         #expect(script.on(.system(.timedOut(1))) == [.reportEnded(ownID, .failed)])
-        #expect(script.on(.server(.placed(ownID, callID: first))) == [.send(.cancel(callID: first))])
+        #expect(script.on(CallScript.placed(ownID, first)) == [.send(.end(first))])
     }
 
     @Test func otherActionsThatTimedOutAreIgnored() {
@@ -243,8 +228,8 @@ import Testing
         var script = Script.activeAndWaiting()
         #expect(
             script.on(.system(.reset)) == [
-                .send(.decline(callID: Script.second)), .send(.end(callID: first)), .leave(firstID),
-                .audio(.setEnabled(false)), .audio(.sessionDidDeactivate),
+                .send(.end(Script.second)), .send(.end(first)), .audio(.setEnabled(false)),
+                .audio(.sessionDidDeactivate),
             ])
         #expect(script.coordinator.current == nil)
         #expect(script.coordinator.waiting == nil)
@@ -253,10 +238,10 @@ import Testing
 
     @Test func aResetCompletesPushesAndForgetsReports() {
         var script = Script()
-        script.on(.push(callID: first, push: 1))
+        script.on(.push(callID: "\(first)", push: 1))
         #expect(
             script.on(.system(.reset)) == [
-                .send(.decline(callID: first)), .stopTimer(.unconfirmed(firstID)), .completePush(1),
+                .send(.end(first)), .stopTimer(.unconfirmed(firstID)), .completePush(1),
             ])
         #expect(script.on(.reportResult(firstID, push: 1, .ok)) == [.reportEnded(firstID, .failed)], "a late answer")
         #expect(script.on(.reportResult(firstID, push: 1, .refused)) == [])
@@ -271,48 +256,36 @@ import Testing
         #expect(script.coordinator.current?.phase == .active)
     }
 
-    @Test func afterARestartTheCallIsJoinedAgain() {
+    @Test func afterARestartTheSDKJoinsTheCallAgain() {
         var script = Script.active()
-        #expect(
-            script.on(.online(isNew: true)) == [
-                .appear, .leave(firstID), .send(.rejoin(callID: first)), .audio(.setEnabled(false)),
-            ])
-        #expect(script.coordinator.current?.phase == .rejoining)
-        #expect(
-            script.on(Script.accepted()) == [
-                .join(firstID), .publish(firstID, video: true), .audio(.setEnabled(true)),
-            ])
+        #expect(script.on(.online(isNew: true)) == [.send(.appear)])
+        #expect(script.on(Script.changed { ($0.isRejoining, $0.isPartnerConnected) = (true, false) }) == [])
+        #expect(script.coordinator.current?.isRejoining == true)
+        #expect(script.on(Script.connected()) == [])
+        #expect(script.coordinator.current?.isRejoining == false)
+        #expect(script.on(Script.ended(.connectionLost)).first == .reportEnded(firstID, .failed), "or it is gone")
     }
 
-    @Test func afterARestartACallMayBeGone() {
-        var script = Script.active()
-        script.on(.online(isNew: true))
-        #expect(script.on(.server(.rejoinRefused(callID: first))) == [.reportEnded(firstID, .failed)])
-        #expect(script.coordinator.current == nil)
-    }
-
-    @Test func afterARestartACallThatRangArrivesAgainOrEnds() {
-        var script = Script.ringing()
-        #expect(script.on(.online(isNew: true)) == [.appear, .startTimer(.unconfirmed(firstID))])
-        #expect(script.on(Script.incoming()) == [.stopTimer(.unconfirmed(firstID))])
-        script.on(.online(isNew: true))
-        #expect(script.on(.timer(.unconfirmed(firstID))) == [.reportEnded(firstID, .failed)])
+    @Test func afterARestartAHeldCallStaysHeld() {
+        var script = Script.held()
+        #expect(script.on(.online(isNew: true), Script.accepted(), Script.connected()) == [])
+        #expect(script.coordinator.current?.phase == .held)
     }
 
     @Test func thePushTokenIsRegisteredAgainAfterEachWelcome() {
         var script = Script()
         #expect(script.on(.pushToken("aa")) == [])
-        #expect(script.on(.online(isNew: true)) == [.appear, .registerPush("aa")])
-        #expect(script.on(.pushToken("bb")) == [.registerPush("bb")])
-        #expect(script.on(.online(isNew: false)) == [.registerPush("bb")])
-        #expect(script.on(.pushToken(nil)) == [.unregisterPush("bb")])
+        #expect(script.on(.online(isNew: true)) == [.send(.appear), .send(.registerPush("aa"))])
+        #expect(script.on(.pushToken("bb")) == [.send(.registerPush("bb"))])
+        #expect(script.on(.online(isNew: false)) == [.send(.registerPush("bb"))])
+        #expect(script.on(.pushToken(nil)) == [.send(.unregisterPush("bb"))])
         #expect(script.on(.online(isNew: false)) == [])
     }
 
     @Test func thePartnersConnectionIsShown() {
         var script = Script.active()
-        #expect(script.on(.server(.partner(callID: first, isAway: true))) == [])
-        #expect(script.coordinator.current?.isPartnerAway == true)
+        #expect(script.on(CallScript.partnerAway()) == [])
+        #expect(script.coordinator.current?.call?.isPartnerConnected == false)
     }
 
     // MARK: Video
@@ -321,13 +294,13 @@ import Testing
         var script = Script.active()
         #expect(
             script.on(.app(.camera(works: false))) == [
-                .setVideo(firstID, false), .send(.update(callID: first, video: false)),
+                .send(.setVideo(false)), .send(.update(first, video: false)),
             ])
         #expect(script.on(.app(.camera(works: false))) == [], "once")
         #expect(script.on(.app(.video(false))) == [], "nothing was seen")
         #expect(script.on(.app(.camera(works: true))) == [], "the person has turned it off")
         #expect(
-            script.on(.app(.video(true))) == [.setVideo(firstID, true), .send(.update(callID: first, video: true))])
+            script.on(.app(.video(true))) == [.send(.setVideo(true)), .send(.update(first, video: true))])
     }
 
     @Test func aCameraThatStoppedWhileItRangIsToldWhenTheCallIsAccepted() {
@@ -335,43 +308,41 @@ import Testing
         #expect(script.on(.app(.camera(works: false))) == [])
         #expect(
             script.on(Script.accepted()).suffix(2) == [
-                .setVideo(ownID, false), .send(.update(callID: first, video: false)),
+                .send(.setVideo(false)), .send(.update(first, video: false)),
             ])
     }
 
     @Test func aCallIsAnsweredByVoiceWhileTheCameraIsTaken() {
         var script = Script.ringing()
         script.on(.app(.camera(works: false)))
-        #expect(script.on(.system(.answer(firstID, 1))).last == .send(.accept(callID: first, video: false)))
+        #expect(script.on(.system(.answer(firstID, 1))).last == .send(.accept(first, video: false)))
         script.on(Script.accepted())
         #expect(
             script.on(.app(.camera(works: true))) == [
-                .setVideo(firstID, true), .send(.update(callID: first, video: true)),
+                .send(.setVideo(true)), .send(.update(first, video: true)),
             ])
     }
 
     @Test func aScreenIsSeenWhileTheCameraIsOffAndNotWhileTheCallIsHeld() {
         var script = Script.active()
         script.on(.app(.video(false)))
-        #expect(script.on(.app(.sharing(true))) == [.send(.update(callID: first, video: true))])
+        #expect(script.on(.app(.sharing(true))) == [.send(.update(first, video: true))])
         #expect(
             script.on(.system(.hold(firstID, true, 5))).prefix(3) == [
-                .setMuted(firstID, true), .setVideo(firstID, false), .send(.update(callID: first, video: false)),
+                .send(.setMuted(first, true)), .send(.update(first, video: false)), .audio(.setEnabled(false)),
             ])
         #expect(
-            script.on(.system(.hold(firstID, false, 6))).prefix(3) == [
-                .setMuted(firstID, false), .setVideo(firstID, false), .send(.update(callID: first, video: true)),
+            script.on(.system(.hold(firstID, false, 6))).prefix(2) == [
+                .send(.setMuted(first, false)), .send(.update(first, video: true)),
             ])
-        #expect(script.on(.app(.sharing(false))) == [.send(.update(callID: first, video: false))])
+        #expect(script.on(.app(.sharing(false))) == [.send(.update(first, video: false))])
     }
 
     @Test func aCameraThatChangesWhileTheCallIsHeldIsToldWhenItGoesOn() {
         var script = Script.held()
         #expect(script.on(.app(.camera(works: false))) == [])
         #expect(
-            script.on(.system(.hold(firstID, false, 6))).prefix(3) == [
-                .setMuted(firstID, false), .setVideo(firstID, false), .send(.update(callID: first, video: false)),
-            ])
+            script.on(.system(.hold(firstID, false, 6))).prefix(2) == [.send(.setMuted(first, false)), .fulfil(6)])
     }
 
     // MARK: The loudspeaker
@@ -380,7 +351,7 @@ import Testing
         var script = Script()
         script.on(
             .online(isNew: true), .app(.call(ownID, Script.ada, video: false)), .system(.start(ownID, 1)),
-            .server(.placed(ownID, callID: first)), Script.accepted())
+            CallScript.placed(ownID, first), Script.accepted())
         #expect(script.on(.audio(.activated)).contains(.audio(.configure(speaker: false))))
         #expect(script.on(.app(.video(true))).contains(.audio(.configure(speaker: true))))
         #expect(script.on(.app(.video(false))).contains(.audio(.configure(speaker: false))))

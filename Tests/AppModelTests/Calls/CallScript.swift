@@ -2,17 +2,18 @@ import Foundation
 import Testing
 
 @testable import AppModel
+@testable import Confab
 
 /// A coordinator in a wanted state, and the names that the tests use.
 struct CallScript {
-    static let first = String(repeating: "a", count: 32)
-    static let second = String(repeating: "b", count: 32)
-    static let firstID = UUID(callID: first)!
-    static let secondID = UUID(callID: second)!
+    static let first = CallID(text: String(repeating: "a", count: 32))!
+    static let second = CallID(text: String(repeating: "b", count: 32))!
+    static let firstID = SystemCallID(first)
+    static let secondID = SystemCallID(second)
     /// The system's id of outgoing calls.
     static let ownID = UUID(uuidString: "00000000-0000-0000-0000-00000000000C")!
-    static let ada = CallPerson(id: "ada", name: "Ada")
-    static let bob = CallPerson(id: "bob", name: "Bob")
+    static let ada = Person(id: "ada", name: "Ada")
+    static let bob = Person(id: "bob", name: "Bob")
 
     var coordinator: CallCoordinator
 
@@ -32,20 +33,52 @@ struct CallScript {
         return effects
     }
 
-    static func incoming(_ callID: String = first, _ person: CallPerson = ada, video: Bool = true) -> CallEvent {
-        .server(.incoming(IncomingCallInfo(callID: callID, person: person, video: video)))
+    static func call(
+        _ id: CallID = first, _ person: Person = ada, video: Bool = true, state: Call.State = .incoming
+    ) -> Call {
+        var call = Call(id: id, isOutgoing: false, person: person, isVideo: video, state: state, sendsVideo: video)
+        call.receivesVideo = true
+        return call
     }
 
-    static func accepted(_ callID: String = first, _ person: CallPerson = ada) -> CallEvent {
-        .server(.accepted(callID: callID, personID: person.id))
+    /// A call that changed.
+    static func changed(
+        _ id: CallID = first, _ person: Person = ada, state: Call.State = .active,
+        _ change: (inout Call) -> Void = { _ in }
+    ) -> CallEvent {
+        var call = call(id, person, state: state)
+        change(&call)
+        return .server(.changed(call))
     }
 
-    static func ended(_ reason: CallEndReason, _ callID: String = first, into: String? = nil) -> CallEvent {
-        .server(.ended(EndedCall(callID: callID, reason: reason, person: ada, into: into)))
+    static func incoming(_ id: CallID = first, _ person: Person = ada, video: Bool = true) -> CallEvent {
+        .server(.incoming(call(id, person, video: video)))
     }
 
-    static func ending(_ reason: CallEndReason, _ callID: String = first) -> CallEffect {
-        .show(EndedCall(callID: callID, reason: reason, person: ada))
+    static func placed(_ own: SystemCallID = ownID, _ id: CallID = first) -> CallEvent {
+        .server(.placed(own, call(id, state: .ringing)))
+    }
+
+    static func rings(on devices: Int) -> CallEvent { changed(state: .ringing) { $0.devices = devices } }
+    static func accepted(_ id: CallID = first, _ person: Person = ada) -> CallEvent {
+        changed(id, person, state: .joining)
+    }
+    static func connected(_ id: CallID = first) -> CallEvent { changed(id) }
+    static func partnerAway() -> CallEvent { changed { $0.isPartnerConnected = false } }
+
+    /// The other person's call to this one continues as this person's own.
+    static func merged() -> CallEvent { changed(second, state: .joining) { $0.formerID = first } }
+
+    static func ended(_ outcome: CallEnding.Outcome, _ id: CallID = first) -> CallEvent {
+        .server(.ended(end(outcome, id)))
+    }
+
+    static func ending(_ outcome: CallEnding.Outcome, _ id: CallID = first) -> CallEffect { .show(end(outcome, id)) }
+
+    static func end(
+        _ outcome: CallEnding.Outcome, _ id: CallID = first, isOutgoing: Bool = false
+    ) -> CallEnding {
+        CallEnding(id: id, outcome: outcome, person: ada, isOutgoing: isOutgoing, duration: nil, error: nil)
     }
 
     // MARK: States
@@ -53,7 +86,7 @@ struct CallScript {
     /// A call that a push told about, and that the system shows.
     static func pushed() -> CallScript {
         var script = CallScript()
-        script.on(.push(callID: first, push: 1), .reportResult(firstID, push: 1, .ok))
+        script.on(.push(callID: "\(first)", push: 1), .reportResult(firstID, push: 1, .ok))
         return script
     }
 
@@ -78,7 +111,7 @@ struct CallScript {
 
     static func active() -> CallScript {
         var script = connecting()
-        script.on(.server(.mediaConnected(callID: first)), .audio(.activated))
+        script.on(CallScript.connected(first), .audio(.activated))
         return script
     }
 
@@ -106,7 +139,7 @@ struct CallScript {
     /// An outgoing call that rings at the other end.
     static func placing() -> CallScript {
         var script = starting()
-        script.on(.server(.placed(ownID, callID: first)))
+        script.on(CallScript.placed(ownID, first))
         return script
     }
 }

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import AppModel
+@testable import Confab
 
 /// What the system's call screen is told and asks, without its types.
 @Suite struct CallSystemTests {
@@ -31,8 +32,8 @@ import Testing
 
     @Test func aCallerOfWhomOnlyAPushToldHasTheNameOfTheApp() {
         #expect(ShownCall(nil, hasVideo: true).name == "Confab")
-        let call = ShownCall(CallPerson(id: "a", name: "Ada"), hasVideo: false)
-        #expect(call.name == "Ada" && call.personID == "a" && !call.hasVideo)
+        let call = ShownCall(Person(id: "a", name: "Ada"), hasVideo: false)
+        #expect(call.name == "Ada" && call.personID == "\(PersonID("a"))" && !call.hasVideo)
         #expect(call.canBeHeld && !call.canBeGrouped && !call.hasTones)
     }
 

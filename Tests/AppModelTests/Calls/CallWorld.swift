@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 
 @testable import AppModel
+@testable import Confab
 
 /// A coordinator among a system, a server, a media session and a person that do anything at random, also what makes no sense.
 /// The world knows what each of them may expect, and checks it after each event.
@@ -24,21 +25,20 @@ struct CallWorld {
     private var openStarts: [SystemCallID] = []
     private var requests: [CallSystemRequest] = []
     private var timers: Set<CallTimer> = []
-    private var joined: Set<SystemCallID> = []
     private var isSessionActive = false
     /// Whether the app asked for the session, where it does so itself.
     private var isSessionAsked = false
     private var isAudioEnabled = false
     /// Whether the other person of each call was told that there is video, and whether the camera runs.
-    private var toldVideo: [String: Bool] = [:]
+    private var toldVideo: [CallID: Bool] = [:]
     private var runsCamera: [SystemCallID: Bool] = [:]
 
     private var nextAction: ActionID = 1
     private var nextPush: PushID = 1
     private var nextOwn: UInt64 = 1
     /// Few ids, so that events meet.
-    private let callIDs = ["a", "b", "c", "d"].map { String(repeating: $0, count: 32) }
-    private let people = [CallPerson(id: "ada", name: "Ada"), CallPerson(id: "bob", name: "Bob")]
+    private let callIDs: [CallID] = ["a", "b", "c", "d"]
+    private let people = [Person(id: "ada", name: "Ada"), Person(id: "bob", name: "Bob")]
     private(set) var activeCalls = 0
     /// Calls for which the app itself rings.
     private var ringing: Set<SystemCallID> = []
@@ -73,13 +73,29 @@ struct CallWorld {
     private mutating func pick<Element>(_ all: [Element]) -> Element? { all.randomElement(using: &random) }
 
     private mutating func anyID() -> SystemCallID {
-        let incoming = callIDs.compactMap { UUID(callID: $0) }
+        let incoming = callIDs.map { SystemCallID($0) }
         return pick(incoming + [coordinator.current?.id, coordinator.waiting?.id].compactMap(\.self) + shown) ?? UUID()
     }
 
-    private mutating func anyCallID() -> String {
+    private mutating func anyCallID() -> CallID {
         pick(callIDs + [coordinator.current?.callID, coordinator.current?.callID].compactMap(\.self)) ?? ""
     }
+
+    private mutating func call(_ state: Call.State) -> Call {
+        CallScript.call(anyCallID(), pick(people) ?? people[0], video: Bool.random(using: &random), state: state)
+    }
+
+    /// A change of a call, which may continue as another one.
+    private mutating func changed(_ state: Call.State) -> CallEvent {
+        var call = call(state)
+        if Int.random(in: 0..<4, using: &random) == 0, slots.allSatisfy({ $0.callID != call.id }) {
+            call.formerID = coordinator.current?.direction == .outgoing ? coordinator.current?.callID : nil
+        }
+        (call.isPartnerConnected, call.isRejoining) = (Bool.random(using: &random), Bool.random(using: &random))
+        return .server(.changed(call))
+    }
+
+    private var slots: [CoordinatedCall] { [coordinator.current, coordinator.waiting].compactMap(\.self) }
 
     private mutating func action() -> ActionID {
         nextAction += 1
@@ -94,17 +110,17 @@ struct CallWorld {
     private mutating func randomEvent() -> CallEvent? {
         switch Int.random(in: 0..<30, using: &random) {
         case 0, 1:
-            guard coordinator.usesSystem else { return .push(callID: anyCallID(), push: nil) }
+            guard coordinator.usesSystem else { return .push(callID: "\(anyCallID())", push: nil) }
             nextPush += 1
-            return .push(callID: Int.random(in: 0..<30, using: &random) == 0 ? "?" : anyCallID(), push: nextPush)
+            return .push(callID: Int.random(in: 0..<30, using: &random) == 0 ? "?" : "\(anyCallID())", push: nextPush)
         case 2...5: return reportResult(likely: .ok)
-        case 6, 7: return .server(.incoming(info()))
+        case 6, 7: return .server(.incoming(call(.incoming)))
         case 8, 9: return startAnswer()
-        case 10, 11: return .server(.accepted(callID: anyCallID(), personID: people[0].id))
-        case 12: return .server(.acceptRefused(callID: anyCallID(), CallTrouble(code: "call_state", message: "")))
-        case 13: return .server(.rejoinRefused(callID: anyCallID()))
-        case 14, 15: return .server(.mediaConnected(callID: anyCallID()))
-        case 16: return .server(.ended(randomEnding()))
+        case 10, 11: return changed(.joining)
+        case 12: return .server(.acceptRefused(anyCallID(), ConfabError("call_state", "")))
+        case 13: return changed(.incoming)
+        case 14, 15: return changed(.active)
+        case 16: return CallScript.ended(pick(outcomes) ?? .hungUp, anyCallID())
         case 17, 18, 19, 20: return systemEvent()
         case 21: return .app(.call(ownID(), people[0], video: true))
         case 22: return .app(.end(anyID()))
@@ -122,14 +138,9 @@ struct CallWorld {
         }
     }
 
-    private mutating func info() -> IncomingCallInfo {
-        IncomingCallInfo(callID: anyCallID(), person: pick(people) ?? people[0], video: Bool.random(using: &random))
-    }
-
-    private mutating func randomEnding() -> EndedCall {
-        let reason = pick(CallEndReason.allCases) ?? .hungUp
-        return EndedCall(callID: anyCallID(), reason: reason, into: reason == .merged ? anyCallID() : nil)
-    }
+    private let outcomes: [CallEnding.Outcome] = [
+        .hungUp, .cancelled, .missed, .failed, .answeredElsewhere, .merged, "new",
+    ]
 
     private mutating func reportResult(likely: SystemReportResult) -> CallEvent? {
         guard let report = openReports.first else { return nil }
@@ -143,11 +154,11 @@ struct CallWorld {
     private mutating func startAnswer() -> CallEvent? {
         guard let id = openStarts.first else { return nil }
         if Int.random(in: 0..<5, using: &random) == 0 {
-            return .server(.startRefused(id, CallTrouble(code: "rate_limited", message: "")))
+            return .server(.startRefused(id, ConfabError("rate_limited", "")))
         }
         // A server gives no two calls one id.
         let used = [coordinator.current, coordinator.waiting].compactMap { $0?.callID }
-        return pick(callIDs.filter { !used.contains($0) }).map { .server(.placed(id, callID: $0)) }
+        return pick(callIDs.filter { !used.contains($0) }).map { CallScript.placed(id, $0) }
     }
 
     /// Actions without a request, as from the system's own screen.
@@ -189,13 +200,13 @@ struct CallWorld {
         case .reportResult(let id, _, let result):
             openReports.removeFirst()
             if result == .ok { shown.insert(id) }
-        case .server(.placed(let id, let callID)):
+        case .server(.placed(let id, let call)):
             openStarts.removeAll { $0 == id }
             // A new call: what was told in an earlier one with this id does not count.
-            toldVideo[callID] = nil
+            toldVideo[call.id] = nil
         case .server(.startRefused(let id, _)): openStarts.removeAll { $0 == id }
         case .server(.acceptRefused(let callID, _)): toldVideo[callID] = nil
-        case .server(.ended(let ended)): toldVideo[ended.callID] = nil
+        case .server(.ended(let ended)): toldVideo[ended.id] = nil
         case .timer(let timer): timers.remove(timer)
         case .audio(.activated):
             if coordinator.usesSystem || isSessionAsked { isSessionActive = true }
@@ -238,15 +249,14 @@ struct CallWorld {
     }
 
     private mutating func checkSlots() {
-        let phases: [CoordinatedCall.Phase] = [.answering, .placing, .connecting, .active, .held, .rejoining]
+        let phases: [CoordinatedCall.Phase] = [.answering, .placing, .connecting, .active, .held]
         if let waiting = coordinator.waiting {
             if phases.contains(waiting.phase) { fail("the waiting call is \(waiting.phase)") }
             if coordinator.current == nil { fail("a call waits for none") }
             if coordinator.current?.id == waiting.id { fail("a call waits for itself") }
         }
-        if joined.count > 1 { fail("two sessions are joined") }
         if let current = coordinator.current, [.connecting, .active, .held].contains(current.phase) {
-            if !joined.contains(current.id) { fail("\(current.phase) without a session") }
+            if current.call == nil { fail("\(current.phase) without the server") }
         }
         if coordinator.current?.phase == .active { activeCalls += 1 }
         checkVideo()
@@ -276,17 +286,16 @@ struct CallWorld {
     private mutating func forgetVideo(of effect: CallEffect) {
         guard let id = effect.begunOrEnded else { return }
         runsCamera[id] = nil
-        let digits = "\(id)".lowercased().filter { $0 != "-" }
-        toldVideo = toldVideo.filter { !digits.contains($0.key) }
+        toldVideo = toldVideo.filter { SystemCallID($0.key) != id }
     }
 
     private mutating func apply(_ effect: CallEffect) {
         forgetVideo(of: effect)
         switch effect {
-        case .setVideo(let id, let isOn): runsCamera[id] = isOn
+        case .send(.setVideo(let isOn)): if let id = coordinator.current?.id { runsCamera[id] = isOn }
         case .send(.update(let callID, let isOn)), .send(.accept(let callID, let isOn)): toldVideo[callID] = isOn
         // The same id may be used by a later call of this model.
-        case .send(.end(let callID)), .send(.decline(let callID)): toldVideo[callID] = nil
+        case .send(.end(let callID)): toldVideo[callID] = nil
         case .report(let id, _, _, let push):
             openReports.append((id, push))
             if let push, !reportedPushes.insert(push).inserted { fail("push \(push) was reported twice") }
@@ -312,12 +321,10 @@ struct CallWorld {
         case .send(.start(let id, _, _)):
             if openStarts.contains(id) { fail("a start was sent twice") }
             openStarts.append(id)
-        case .join(let id): if !joined.insert(id).inserted { fail("joined twice") }
-        case .leave(let id): if joined.remove(id) == nil { fail("left without joining") }
         case .startTimer(let timer): if !timers.insert(timer).inserted { fail("\(timer) was started twice") }
         case .stopTimer(let timer): if timers.remove(timer) == nil { fail("\(timer) was not running") }
         case .audio(let effect): apply(effect)
-        case .ring(let id, _, _): ringing.insert(id)
+        case .ring(let id): ringing.insert(id)
         case .stopRinging(let id): ringing.remove(id)
         default: break
         }
@@ -345,11 +352,11 @@ struct CallWorld {
             while fault == nil, let event = reportResult(likely: .ok) { step(event) }
             while fault == nil, !requests.isEmpty { step(.system(carriedOut(requests.removeFirst()))) }
             while fault == nil, let id = openStarts.first {
-                step(.server(.startRefused(id, CallTrouble(code: "failed", message: ""))))
+                step(.server(.startRefused(id, ConfabError("failed", ""))))
             }
             for timer in timers { step(.timer(timer)) }
             for callID in [coordinator.waiting?.callID, coordinator.current?.callID].compactMap(\.self) {
-                step(.server(.ended(EndedCall(callID: callID, reason: .failed))))
+                step(CallScript.ended(.failed, callID))
             }
             // A call that the server never knew.
             if let id = coordinator.current?.id { step(.app(.end(id))) }
@@ -360,7 +367,6 @@ struct CallWorld {
         if !shown.isEmpty { fail("the system still shows \(shown)") }
         if !openActions.isEmpty { fail("actions without an answer: \(openActions)") }
         if !openPushes.isEmpty { fail("pushes without completion: \(openPushes)") }
-        if !joined.isEmpty { fail("a session is still joined") }
         if !timers.isEmpty { fail("timers still run: \(timers)") }
         if isAudioEnabled { fail("audio is still enabled") }
         if !coordinator.abandoned.isEmpty || !coordinator.reports.isEmpty {
@@ -373,7 +379,7 @@ extension CallEffect {
     /// The call whose report or end this is.
     fileprivate var begunOrEnded: SystemCallID? {
         switch self {
-        case .report(let id, _, _, _), .reportEnded(let id, _), .leave(let id): id
+        case .report(let id, _, _, _), .reportEnded(let id, _): id
         default: nil
         }
     }

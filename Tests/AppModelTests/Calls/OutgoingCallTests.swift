@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import AppModel
+@testable import Confab
 
 /// Each row of the table about outgoing calls.
 @Suite struct OutgoingCallTests {
@@ -24,7 +25,7 @@ import Testing
         script.on(.online(isNew: true), .app(.call(ownID, Script.ada, video: false)))
         #expect(script.on(.system(.start(ownID, 1))) == [.send(.start(ownID, Script.ada, video: false))])
         #expect(
-            script.on(.server(.placed(ownID, callID: first))) == [
+            script.on(CallScript.placed(ownID, first)) == [
                 .fulfil(1), .update(ownID, Script.ada, video: false), .reportConnecting(ownID),
             ])
         #expect(script.coordinator.current?.callID == first)
@@ -32,7 +33,7 @@ import Testing
 
     @Test func theSystemsStartFailsIfTheServerRefuses() {
         var script = Script.starting()
-        let trouble = CallTrouble(code: "call_not_allowed", message: "They accept calls from contacts only.")
+        let trouble = ConfabError("call_not_allowed", "They accept calls from contacts only.")
         #expect(script.on(.server(.startRefused(ownID, trouble))) == [.fail(1), .tell(.trouble(trouble))])
         #expect(script.coordinator.current == nil)
     }
@@ -48,10 +49,10 @@ import Testing
     }
 
     @Test(arguments: [
-        (CallEndReason.busy, SystemEndReason.unanswered), (.declined, .remoteEnded), (.unanswered, .unanswered),
+        (CallEnding.Outcome.busy, SystemEndReason.unanswered), (.declined, .remoteEnded), (.unanswered, .unanswered),
         (.unreachable, .failed),
     ])
-    func aCallThatIsNotAnsweredShowsTheReason(reason: CallEndReason, system: SystemEndReason) {
+    func aCallThatIsNotAnsweredShowsTheReason(reason: CallEnding.Outcome, system: SystemEndReason) {
         var script = Script.placing()
         #expect(script.on(Script.ended(reason)) == [.reportEnded(ownID, system), Script.ending(reason)])
         #expect(script.coordinator.current == nil)
@@ -59,71 +60,52 @@ import Testing
 
     @Test func theNumberOfRingingDevicesIsKnown() {
         var script = Script.placing()
-        script.on(.server(.ringing(callID: first, devices: 2)))
-        #expect(script.coordinator.current?.ringingDevices == 2)
+        script.on(CallScript.rings(on: 2))
+        #expect(script.coordinator.current?.call?.devices == 2)
     }
 
     @Test func anAcceptedCallJoinsAndIsReportedWithItsMedia() {
         var script = Script.placing()
-        #expect(
-            script.on(Script.accepted()) == [.join(ownID), .publish(ownID, video: true)])
-        #expect(script.on(.server(.mediaConnected(callID: first))) == [.reportConnected(ownID)])
+        #expect(script.on(Script.accepted()) == [])
+        #expect(script.on(CallScript.connected(first)) == [.reportConnected(ownID)])
         #expect(script.coordinator.current?.phase == .active)
     }
 
     @Test func cancelingBeforeTheCallExistsCancelsItThen() {
         var script = Script.starting()
         #expect(script.on(.system(.end(ownID, 2))) == [.fail(1), .fulfil(2)])
-        #expect(script.on(.server(.placed(ownID, callID: first))) == [.send(.cancel(callID: first))])
+        #expect(script.on(CallScript.placed(ownID, first)) == [.send(.end(first))])
     }
 
     @Test func cancelingWhileItRingsCancels() {
         var script = Script.placing()
         #expect(script.on(.app(.end(ownID))) == [.request(.end(ownID))])
         #expect(script.coordinator.current?.phase == .ending)
-        #expect(script.on(.system(.end(ownID, 2))) == [.send(.cancel(callID: first)), .fulfil(2)])
+        #expect(script.on(.system(.end(ownID, 2))) == [.send(.end(first)), .fulfil(2)])
     }
 
     // MARK: Both called
 
     @Test func ifBothCalledTheOtherCallContinuesAsTheOwn() {
         var script = Script.placing()
-        script.on(Script.incoming(second, Script.ada), .reportResult(secondID, push: nil, .ok))
-        #expect(
-            script.on(Script.accepted(second)) == [
-                .reportEnded(secondID, .answeredElsewhere), .reportConnected(ownID), .join(ownID),
-                .publish(ownID, video: true),
-            ])
-        #expect(script.coordinator.current?.callID == second)
-        #expect(script.on(Script.ended(.merged, first, into: second)) == [])
-        #expect(script.on(.server(.mediaConnected(callID: second))) == [], "it is reported once")
+        script.on(Script.incoming(second), .reportResult(secondID, push: nil, .ok))
+        #expect(script.on(Script.ended(.merged, second)) == [.reportEnded(secondID, .answeredElsewhere)])
+        #expect(script.on(Script.merged()) == [.reportConnected(ownID)])
+        #expect(script.coordinator.current?.callID == second && script.coordinator.current?.phase == .connecting)
+        #expect(script.on(Script.connected(second)) == [], "it is reported once")
     }
 
     @Test func ifBothCalledAndNothingRangHereOnlyTheOwnIsReported() {
         var script = Script.placing()
-        #expect(script.on(Script.accepted(second)).first == .reportConnected(ownID))
+        #expect(script.on(Script.merged()).first == .reportConnected(ownID))
     }
 
-    @Test func theMergedCallMayEndBeforeTheOtherIsAccepted() {
-        var script = Script.placing()
-        script.on(Script.incoming(second, Script.ada), .reportResult(secondID, push: nil, .ok))
-        #expect(
-            script.on(Script.ended(.merged, first, into: second)) == [.reportEnded(secondID, .answeredElsewhere)])
-        #expect(script.on(Script.accepted(second)).first == .reportConnected(ownID))
-    }
-
-    @Test func theOtherCallMayBeMergedIntoTheOwn() {
-        var script = Script.placing()
-        script.on(Script.incoming(second, Script.ada), .reportResult(secondID, push: nil, .ok))
-        #expect(
-            script.on(Script.ended(.merged, second, into: first)) == [.reportEnded(secondID, .answeredElsewhere)])
-        #expect(script.on(Script.accepted(first)).first == .join(ownID))
-    }
-
-    @Test func acceptingACallOfAThirdPersonIsNotMutual() {
-        var script = Script.placing()
-        #expect(script.on(Script.accepted(second, Script.bob)) == [.send(.end(callID: second))])
-        #expect(script.coordinator.current?.callID == first)
+    @Test func aStartMayBeAnsweredWithTheCallOfTheOtherPerson() {
+        var script = Script.starting()
+        script.on(Script.incoming(second), .reportResult(secondID, push: nil, .ok), Script.ended(.merged, second))
+        #expect(script.on(Script.accepted(second)) == [], "the answer is still to come")
+        script.on(.server(.placed(ownID, Script.call(second, state: .joining))))
+        #expect(script.coordinator.current?.callID == second && script.coordinator.current?.phase == .connecting)
     }
 
     // MARK: Audio of the previous call

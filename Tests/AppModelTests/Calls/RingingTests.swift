@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import AppModel
+@testable import Confab
 
 /// Where the system's call screen must not be used, the app itself rings.
 @Suite @MainActor struct RingingTests {
@@ -28,8 +29,8 @@ import Testing
         #expect(device.ringing.played.count == 3)
     }
 
-    @Test(arguments: [CallEndReason.cancelled, .missed, .answeredElsewhere]) func itStopsWhenTheCallIsOver(
-        reason: CallEndReason
+    @Test(arguments: [CallEnding.Outcome.cancelled, .missed, .answeredElsewhere]) func itStopsWhenTheCallIsOver(
+        reason: CallEnding.Outcome
     ) {
         let model = model()
         model.handle(CallScript.incoming(CallScript.first, bob))

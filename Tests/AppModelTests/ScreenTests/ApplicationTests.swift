@@ -1,7 +1,9 @@
 import Foundation
 import Testing
+import enum Wire.CallOutcome
 
 @testable import AppModel
+@testable import Confab
 
 @Suite @MainActor struct ApplicationTests {
     private let device = FakeDevice()
@@ -11,7 +13,7 @@ import Testing
     private func home(hasRoulette: Bool = true) -> ApplicationModel {
         let app = ApplicationModel(platform: device.platform, server: device.server, hasRoulette: hasRoulette)
         app.welcome.choose(url)
-        app.handle(.checked(url, .ok))
+        app.handle(.checked(url, nil))
         app.aboutYou?.isRulesAgreed = true
         app.aboutYou?.submit()
         return app
@@ -22,7 +24,7 @@ import Testing
         #expect(app.stage == .welcome)
         app.welcome.choose(url)
         #expect(device.server.take() == [.check(url)])
-        app.handle(.checked(url, .ok))
+        app.handle(.checked(url, nil))
         #expect(app.stage == .aboutYou)
         app.aboutYou?.name = "Ada"
         app.aboutYou?.isRulesAgreed = true
@@ -57,22 +59,23 @@ import Testing
     // MARK: The connection
 
     @Test(arguments: [
-        (ConnectionState.connecting, "connecting"), (.reconnecting, "reconnecting"),
+        (ConfabClient.State.connecting(attempt: 1), "connecting"),
+        (.reconnecting(since: Date(), attempt: 1, nextTry: nil), "reconnecting"),
         (.offline(.noNetwork), "no network"),
-        (.offline(.unreachable), "server unreachable"), (.offline(.tooOld), "too old"),
+        (.offline(.serverUnreachable), "server unreachable"), (.offline(.tooOld), "too old"),
         (
-            .offline(.refused(CallTrouble(code: "banned", message: "You are banned from this server until Monday."))),
+            .offline(.refused(ConfabError("banned", "You are banned from this server until Monday."))),
             "banned"
         ),
-        (.closed(CallTrouble(code: "replaced", message: "You continued on another device.")), "replaced device"),
+        (.closed(ConfabError("replaced", "You continued on another device.")), "replaced device"),
         (
-            .closed(CallTrouble(code: "token_expired", message: "Your sign-in has expired. Sign in again.")),
+            .closed(ConfabError("token_expired", "Your sign-in has expired. Sign in again.")),
             "token expired"
         ),
     ])
-    func line(state: ConnectionState, name: String) {
+    func line(state: ConfabClient.State, name: String) {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         #expect(app.connectionText.isEmpty)
         app.handle(.line(state))
         Golden.expect(app, "Connection", name)
@@ -80,10 +83,10 @@ import Testing
 
     @Test func aBriefDropTakesNothingAway() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
-        app.handle(.line(.reconnecting))
+        app.handle(.line(.online, isNew: true))
+        app.handle(.line(.reconnecting(since: Date(), attempt: 1, nextTry: nil)))
         #expect(app.roulette.canStart)
-        app.handle(.line(.online(isNew: false)))
+        app.handle(.line(.online, isNew: false))
         #expect(app.connectionText.isEmpty)
     }
 
@@ -98,9 +101,9 @@ import Testing
 
     @Test func aCallEndsTheRoulette() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.roulette.start()
-        app.handle(.people(.contacts([Contact(id: "ada", name: "Ada", isOnline: true)])))
+        app.handle(.people(.contacts([Person(id: "ada", name: "Ada", isOnline: true)])))
         app.people.open("ada")
         app.people.call(video: true)
         #expect(app.roulette.isIdle)
@@ -110,9 +113,9 @@ import Testing
 
     @Test func theScreenStaysOnWhileSomebodyIsSeenOrWaitedFor() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.roulette.start()
-        app.handle(.roulette(.waiting(pause: nil)))
+        app.handle(.roulette(.happened(.waiting(retryAfter: nil))))
         #expect(device.screen.isScreenKeptAwake)
         app.roulette.stop()
         #expect(!device.screen.isScreenKeptAwake)
@@ -120,17 +123,17 @@ import Testing
 
     @Test func theRouletteHasSoundWhileSomebodyIsThereAndACallTakesIt() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.roulette.start()
-        app.handle(.roulette(.waiting(pause: nil)))
+        app.handle(.roulette(.happened(.waiting(retryAfter: nil))))
         #expect(device.audio.effects.isEmpty)
-        app.handle(.roulette(.matched(name: "Ada", interests: [], hasChat: true)))
+        app.handle(.roulette(.happened(.matched(name: "Ada", interests: [], hasChat: true))))
         let on: [AudioEffect] = [.configure(speaker: true), .setActive(true), .setEnabled(true)]
         let off: [AudioEffect] = [.setEnabled(false), .setActive(false)]
         #expect(device.audio.effects == on)
-        app.handle(.call(.incoming(IncomingCallInfo(callID: CallScript.first, person: CallScript.bob, video: true))))
+        app.handle(.call(.incoming(CallScript.call(CallScript.first, CallScript.bob))))
         #expect(device.audio.effects == on + off)
-        app.handle(.call(.ended(EndedCall(callID: CallScript.first, reason: .cancelled))))
+        app.handle(.call(.ended(CallScript.end(.cancelled))))
         #expect(device.audio.effects == on + off + on)
         app.roulette.stop()
         #expect(device.audio.effects == on + off + on + off)
@@ -140,13 +143,13 @@ import Testing
         let app = home(hasRoulette: false)
         #expect(app.tab == .nearby)
         #expect(!app.tabs.contains(.roulette))
-        app.handle(.roulette(.matched(name: "Ada", interests: [], hasChat: true)))
+        app.handle(.roulette(.happened(.matched(name: "Ada", interests: [], hasChat: true))))
         #expect(!app.roulette.isInChat)
     }
 
     @Test func theBackgroundEndsTheRouletteAfterTenSeconds() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.roulette.start()
         _ = device.server.take()
         app.becameActive()
@@ -161,7 +164,7 @@ import Testing
 
     @Test func theBackgroundDoesNotEndACall() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.calls.call(CallScript.ada, video: true)
         app.enteredBackground()
         device.clock.pass(60)
@@ -171,26 +174,26 @@ import Testing
 
     @Test func aPushAfterTheBackgroundConnectsAgain() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.becameActive()
         app.enteredBackground()
         device.clock.pass(10)
         #expect(app.line == .idle)
         _ = device.server.take()
-        device.calls.onEvent?(.push(callID: CallScript.first, push: 1))
+        device.calls.onEvent?(.push(callID: "\(CallScript.first)", push: 1))
         #expect(device.server.take() == [.connect(url, name: "")])
     }
 
     @Test func aCallThatRingsInTheBackgroundKeepsTheConnection() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.becameActive()
         app.enteredBackground()
         device.clock.pass(5)
-        app.handle(.call(.incoming(IncomingCallInfo(callID: CallScript.first, person: CallScript.bob, video: true))))
+        app.handle(.call(.incoming(CallScript.call(CallScript.first, CallScript.bob))))
         device.clock.pass(60)
-        #expect(app.line == .online(isNew: true))
-        app.handle(.call(.ended(EndedCall(callID: CallScript.first, reason: .cancelled))))
+        #expect(app.line == .online)
+        app.handle(.call(.ended(CallScript.end(.cancelled))))
         device.calls.carryOut()
         device.clock.pass(10)
         #expect(app.line == .idle, "nobody sees the app, and nothing rings")
@@ -198,14 +201,14 @@ import Testing
 
     @Test func anAppThatAPushLaunchedGoesOfflineAfterTheCall() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         device.clock.pass(10)
         #expect(app.line == .idle)
     }
 
     @Test func aCallIsAboveEverythingElse() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.calls.call(CallScript.ada, video: true)
         app.handle(.nameRefused)
         guard case .call = app.shown else {
@@ -222,7 +225,7 @@ import Testing
 
     @Test func aNewNameIsToldToAServerThatIsConnected() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.settings.editAboutYou()
         app.aboutYou?.name = "Ada"
         _ = device.server.take()
@@ -238,10 +241,9 @@ import Testing
     @Test func missedCallsAreCountedBeforeTheirListIsOpened() {
         let app = home()
         _ = device.server.take()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         #expect(device.server.take().contains(.people(.log(before: nil))))
-        var missed = PastCall(id: "1", direction: .incoming, outcome: .missed, person: nil, at: device.clock.now)
-        missed.isSeen = false
+        let missed = Calls.Logged(id: "1", isOutgoing: false, outcome: .missed, person: CallScript.ada, isSeen: false)
         app.handle(.people(.log([missed], next: nil, isFirstPage: true)))
         #expect(app.badge(of: .people) == 1)
         #expect(app.badge(of: .room) == 0)
@@ -249,7 +251,7 @@ import Testing
 
     @Test func theDiagnosticsSayWhatIsGoingOn() {
         let app = home()
-        app.handle(.line(.offline(.refused(CallTrouble(code: "banned", message: "You are banned.")))))
+        app.handle(.line(.offline(.refused(ConfabError("banned", "You are banned.")))))
         #expect(app.settings.diagnostics.contains("Server: \(url.absoluteString)"))
         #expect(app.settings.diagnostics.contains("Connection: refused, banned"))
         app.calls.call(CallScript.ada, video: true)
@@ -270,14 +272,14 @@ import Testing
     @Test(arguments: ApplicationModel.Tab.allCases) func aRingingCallIsShownAnywhere(tab: ApplicationModel.Tab) {
         let app = home()
         app.tab = tab
-        app.handle(.line(.online(isNew: true)))
-        app.handle(.call(.incoming(IncomingCallInfo(callID: CallScript.first, person: CallScript.bob, video: true))))
+        app.handle(.line(.online, isNew: true))
+        app.handle(.call(.incoming(CallScript.call(CallScript.first, CallScript.bob))))
         #expect(app.lines.first == .title(app.calls.incomingText))
     }
 
     @Test func theRoomKeepsTheScreenOnAndHasSound() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.room.roomName = "book club"
         app.room.join()
         app.handle(.room(.joined))
@@ -296,7 +298,7 @@ import Testing
 
     @Test func linksOpenTheirScreen() {
         let app = home()
-        let id = String(repeating: "a", count: 32)
+        let id = PersonID(text: String(repeating: "a", count: 32))!
         app.open(URL(string: "confab://person/\(id)")!)
         #expect(app.tab == .people)
         #expect(device.server.take().last == .people(.find(id)))
@@ -307,7 +309,7 @@ import Testing
 
     @Test func aLinkToAServerAsksFirst() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         _ = device.server.take()
         app.open(URL(string: "confab://server?url=https://other.example.org")!)
         #expect(app.stage == .welcome)
@@ -321,8 +323,8 @@ import Testing
     @Test func aChangedServerEndsWhatWentOnAtTheOldOne() {
         let app = home()
         let other = URL(string: "https://other.example.org")!
-        app.handle(.line(.online(isNew: true)))
-        app.handle(.people(.contacts([Contact(id: "ada", name: "Ada", isOnline: true)])))
+        app.handle(.line(.online, isNew: true))
+        app.handle(.people(.contacts([Person(id: "ada", name: "Ada", isOnline: true)])))
         app.roulette.start()
         app.settings.changeServer()
         #expect(app.stage == .welcome)
@@ -330,7 +332,7 @@ import Testing
         _ = device.server.take()
         app.welcome.choose(other)
         #expect(device.server.take() == [.roulette(.stop), .leave, .check(other)])
-        app.handle(.checked(other, .ok))
+        app.handle(.checked(other, nil))
         #expect(app.people.contacts == nil)
         #expect(app.settings.server == other.absoluteString)
         app.settings.changeServer()
@@ -348,7 +350,7 @@ import Testing
         let app = ApplicationModel(platform: device.platform, server: device.server, hasRoulette: true)
         app.open(URL(string: "confab://room/club")!)
         app.welcome.choose(url)
-        app.handle(.checked(url, .ok))
+        app.handle(.checked(url, nil))
         app.aboutYou?.isRulesAgreed = true
         app.aboutYou?.submit()
         #expect(app.tab == .room)

@@ -2,14 +2,15 @@ import Foundation
 import Testing
 
 @testable import AppModel
+@testable import Confab
 
 /// Calls on the screen, with a system that does what it is asked.
 @Suite @MainActor struct CallScreenTests {
     private let device = FakeDevice()
     private let first = CallScript.first
-    private final class Effects { var all: [CallEffect] = [] }
+    private final class Effects { var all: [CallRequest] = [] }
     private let effects = Effects()
-    private final class Kept { var all: [String] = [] }
+    private final class Kept { var all: [CallID] = [] }
     private let kept = Kept()
     private final class Requests { var all: [CallMediaRequest] = [] }
     private let requests = Requests()
@@ -24,18 +25,17 @@ import Testing
     }
 
     /// An outgoing call that the system has started.
-    private func calling(_ events: CallServerEvent...) -> CallsModel {
+    private func calling() -> CallsModel {
         let model = model()
         model.call(CallScript.ada, video: true)
         device.calls.carryOut()
-        for event in events { model.handle(.server(event)) }
         return model
     }
 
-    private func placed(_ events: CallServerEvent...) -> CallsModel {
+    private func placed(_ events: CallEvent...) -> CallsModel {
         let model = calling()
         guard let id = model.coordinator.current?.id else { return model }
-        for event in [.placed(id, callID: first)] + events { model.handle(.server(event)) }
+        for event in [CallScript.placed(id)] + events { model.handle(event) }
         return model
     }
 
@@ -43,7 +43,7 @@ import Testing
         let model = placed()
         model.handle(CallScript.accepted())
         model.handle(.audio(.activated))
-        model.handle(.server(.mediaConnected(callID: first)))
+        model.handle(CallScript.connected(first))
         model.handle(.partnerVideo(FakeVideo()))
         model.handle(.firstFrame)
         return model
@@ -52,18 +52,17 @@ import Testing
     // MARK: Outgoing
 
     @Test func placing() { Golden.expect(calling(), "OutgoingCall", "placing") }
-    @Test func ringing() { Golden.expect(placed(.ringing(callID: first, devices: 2)), "OutgoingCall", "ringing on 2") }
+    @Test func ringing() { Golden.expect(placed(CallScript.rings(on: 2)), "OutgoingCall", "ringing on 2") }
     @Test func ringingOnOne() {
-        Golden.expect(placed(.ringing(callID: first, devices: 1)), "OutgoingCall", "ringing on 1")
+        Golden.expect(placed(CallScript.rings(on: 1)), "OutgoingCall", "ringing on 1")
     }
-    @Test func pushOnly() { Golden.expect(placed(.ringing(callID: first, devices: 0)), "OutgoingCall", "push only") }
+    @Test func pushOnly() { Golden.expect(placed(CallScript.rings(on: 0)), "OutgoingCall", "push only") }
     @Test(arguments: [
-        (CallEndReason.busy, "busy"), (.unreachable, "unreachable"), (.declined, "declined"),
+        (CallEnding.Outcome.busy, "busy"), (.unreachable, "unreachable"), (.declined, "declined"),
         (.unanswered, "unanswered"),
     ])
-    func notAnswered(reason: CallEndReason, state: String) {
-        let ending = EndedCall(callID: first, reason: reason, person: CallScript.ada)
-        let model = placed(.ended(ending))
+    func notAnswered(reason: CallEnding.Outcome, state: String) {
+        let model = placed(.server(.ended(CallScript.end(reason, isOutgoing: true))))
         #expect(model.offersCallAgain)
         Golden.expect(model, "OutgoingCall", state)
     }
@@ -74,14 +73,14 @@ import Testing
     func refused(code: String, message: String) {
         let model = calling()
         guard let id = model.coordinator.current?.id else { return }
-        model.handle(.server(.startRefused(id, CallTrouble(code: code, message: message))))
+        model.handle(.server(.startRefused(id, ConfabError(.init(rawValue: code), message))))
         Golden.expect(model, "OutgoingCall", code)
     }
     @Test func canceled() {
         let model = placed()
         model.end()
         device.calls.carryOut()
-        #expect(effects.all.last == .send(.cancel(callID: first)))
+        #expect(effects.all.last == .end(first))
         #expect(!model.isInCall)
     }
 
@@ -115,7 +114,7 @@ import Testing
         let model = model(usesSystem: false)
         model.handle(CallScript.incoming())
         model.accept()
-        #expect(effects.all.last == .send(.accept(callID: first, video: false)))
+        #expect(effects.all.last == .accept(first, video: false))
         #expect(model.isCameraOff)
     }
     @Test func aCallThatRingsIsAnnounced() {
@@ -136,7 +135,7 @@ import Testing
         model.handle(CallScript.incoming())
         Golden.expect(model, "IncomingCall", "in the app")
         model.accept()
-        #expect(effects.all.last == .send(.accept(callID: first, video: true)))
+        #expect(effects.all.last == .accept(first, video: true))
     }
     @Test func incomingWithoutVideo() {
         let model = model(usesSystem: false)
@@ -145,7 +144,7 @@ import Testing
     }
     @Test func unknownCaller() {
         let model = model(usesSystem: false)
-        model.handle(.push(callID: first, push: nil))
+        model.handle(.push(callID: "\(first)", push: nil))
         Golden.expect(model, "IncomingCall", "known from a push")
     }
     @Test func waitingCall() {
@@ -155,14 +154,14 @@ import Testing
         Golden.expect(model, "IncomingCall", "waiting during a call")
     }
     @Test(arguments: [
-        (CallEndReason.answeredElsewhere, "answeredElsewhere"), (.declinedElsewhere, "declinedElsewhere"),
+        (CallEnding.Outcome.answeredElsewhere, "answeredElsewhere"), (.declinedElsewhere, "declinedElsewhere"),
         (.cancelled, "cancelled"), (.missed, "missed"),
     ])
-    func endsElsewhere(reason: CallEndReason, state: String) {
+    func endsElsewhere(reason: CallEnding.Outcome, state: String) {
         let model = model(usesSystem: false)
         model.handle(CallScript.incoming())
         model.handle(CallScript.ended(reason))
-        #expect(effects.all.last == .send(.seen(callID: first)))
+        #expect(effects.all.last == .seen(first))
         Golden.expect(model, "IncomingCall", state)
     }
     @Test func answeredWithoutMicrophone() {
@@ -173,7 +172,7 @@ import Testing
         model.accept()
         device.calls.carryOut()
         device.calls.carryOut()
-        #expect(effects.all.contains(.send(.decline(callID: first))))
+        #expect(effects.all.contains(.end(first)))
         #expect(device.announcer.notified == [model.adviceText], "the phone may be locked")
         Golden.expect(model, "IncomingCall", "no microphone")
     }
@@ -183,8 +182,7 @@ import Testing
     @Test func mediaThatWasMutedInAnotherChatIsHeardInTheCall() {
         let model = placed()
         model.handle(.ownVideo(FakeVideo()))
-        guard let id = model.coordinator.current?.id else { return }
-        #expect(effects.all.suffix(2) == [.setMuted(id, false), .setVideo(id, true)])
+        #expect(effects.all.suffix(2) == [.setMuted(first, false), .setVideo(true)])
     }
     @Test func theSizeOfThePictureIsThatOfTheSmallWindow() {
         let model = active()
@@ -205,12 +203,12 @@ import Testing
     @Test func audioOnly() {
         let model = active()
         model.toggleCamera()
-        model.handle(.partnerSendsVideo(false))
+        model.handle(CallScript.changed { $0.receivesVideo = false })
         Golden.expect(model, "InCall", "audio only")
     }
     @Test func partnerReconnecting() {
         let model = active()
-        model.handle(.server(.partner(callID: first, isAway: true)))
+        model.handle(CallScript.partnerAway())
         Golden.expect(model, "InCall", "partner reconnecting")
     }
     @Test func ownLineReconnecting() {
@@ -220,7 +218,7 @@ import Testing
     }
     @Test func rejoining() {
         let model = active()
-        model.handle(.online(isNew: true))
+        model.handle(CallScript.changed { ($0.isRejoining, $0.isPartnerConnected) = (true, false) })
         Golden.expect(model, "InCall", "rejoining after a restart")
     }
     @Test func paused() {
@@ -249,13 +247,14 @@ import Testing
         Golden.expect(model, "InCall", "ending")
     }
     @Test(arguments: [
-        (CallEndReason.hungUp, "ended, hungUp"), (.ended, "ended, ended"), (.connectionLost, "ended, connectionLost"),
+        (CallEnding.Outcome.hungUp, "ended, hungUp"), (.ended, "ended, ended"),
+        (.connectionLost, "ended, connectionLost"),
         (.failed, "ended, failed"),
     ])
-    func ended(reason: CallEndReason, state: String) {
+    func ended(reason: CallEnding.Outcome, state: String) {
         let model = active()
         device.clock.pass(67)
-        model.handle(CallScript.ended(reason))
+        model.handle(.server(.ended(CallScript.end(reason, isOutgoing: true))))
         Golden.expect(model, "InCall", state)
         device.clock.pass(60)
         #expect(model.lines.isEmpty)
@@ -263,7 +262,7 @@ import Testing
 
     @Test func aPushIsReportedBeforeItsCallbackReturns() {
         let model = model()
-        device.calls.onEvent?(.push(callID: first, push: 7))
+        device.calls.onEvent?(.push(callID: "\(first)", push: 7))
         #expect(device.calls.take() == [.report(CallScript.firstID, nil, video: true, push: 7)])
         device.calls.onEvent?(.reportResult(CallScript.firstID, push: 7, .ok))
         device.clock.pass(10)
@@ -277,14 +276,13 @@ import Testing
         let model = active()
         model.handle(.ownVideo(FakeVideo()))
         effects.all = []
-        guard let id = model.coordinator.current?.id else { return }
         model.handle(.cameraInterrupted(true))
-        #expect(effects.all == [.setVideo(id, false), .send(.update(callID: first, video: false))])
+        #expect(effects.all == [.setVideo(false), .update(first, video: false)])
         #expect(model.ownPicture == nil && !model.isCameraOff && !model.canSwitchCamera)
         Golden.expect(model, "InCall", "camera taken by the system")
         effects.all = []
         model.handle(.cameraInterrupted(false))
-        #expect(effects.all == [.setVideo(id, true), .send(.update(callID: first, video: true))])
+        #expect(effects.all == [.setVideo(true), .update(first, video: true)])
         #expect(model.ownPicture != nil)
     }
     @Test func aShareThatTheSystemEndsLooksEnded() {
@@ -300,7 +298,7 @@ import Testing
         let model = active()
         effects.all = []
         model.toggleScreen()
-        model.handle(.shareEnded(CallTrouble(code: "media_failed", message: "The screen is not shared.")))
+        model.handle(.shareEnded(ConfabError("media_failed", "The screen is not shared.")))
         #expect(!model.isSharingScreen && model.adviceText == "The screen is not shared.")
         #expect(effects.all.isEmpty, "nothing was shown")
     }
@@ -310,10 +308,10 @@ import Testing
         model.toggleScreen()
         effects.all = []
         model.handle(.shareStarted)
-        #expect(effects.all == [.send(.update(callID: first, video: true))], "the camera stays off")
+        #expect(effects.all == [.update(first, video: true)], "the camera stays off")
         effects.all = []
         model.toggleScreen()
-        #expect(effects.all == [.send(.update(callID: first, video: false))])
+        #expect(effects.all == [.update(first, video: false)])
         #expect(requests.all == [.shareScreen(true), .shareScreen(false)])
     }
     @Test func anotherCallIsNotAShare() {
@@ -333,15 +331,15 @@ import Testing
     }
     @Test func aCameraThatCannotBeOpenedIsOffAndSaysWhy() {
         let model = active()
-        model.handle(.cameraFailed(CallTrouble(code: "media_failed", message: "The camera could not be started.")))
+        model.handle(.cameraFailed(ConfabError("media_failed", "The camera could not be started.")))
         #expect(model.isCameraOff && model.adviceText == "The camera could not be started.")
     }
     @Test func thePartnersLastFrameDoesNotStay() {
         let model = active()
         #expect(model.partnerVideo != nil)
-        model.handle(.partnerSendsVideo(false))
+        model.handle(CallScript.changed { $0.receivesVideo = false })
         #expect(model.partnerVideo == nil && model.lacksPicture)
-        model.handle(.partnerSendsVideo(true))
+        model.handle(CallScript.connected())
         #expect(model.partnerVideo != nil)
     }
     @Test func theSystemAsksBeforeACallIsPlaced() {
@@ -359,12 +357,12 @@ import Testing
     @Test func peopleWhoTalkedCanBecomeContacts() {
         let model = active()
         #expect(model.canKeep)
-        model.handle(.asked(call: first))
+        model.handle(.asked(.call(first)))
         Golden.expect(model, "InCall", "partner wants to keep in touch")
         model.keepInTouch()
         model.keepInTouch()
         #expect(kept.all == [first])
-        model.handle(.agreed(call: first))
+        model.handle(.added(CallScript.ada, .call(first)))
         #expect(model.keepText.contains("are now contacts") && !model.canKeep)
     }
     @Test func afterTheCallOneCanStillKeepInTouch() {
@@ -376,24 +374,24 @@ import Testing
         Golden.expect(model, "InCall", "ended by this person")
         model.keepInTouch()
         #expect(kept.all == [first])
-        let trouble = CallTrouble(code: "not_found", message: "The call is too long ago.")
-        model.handle(.failed(call: first, trouble))
+        let trouble = ConfabError("not_found", "The call is too long ago.")
+        model.keepFailed(first, trouble)
         #expect(model.canKeep && model.adviceText == trouble.message)
     }
     @Test func contactsAndPeopleWhoDidNotTalkAreNotAsked() {
-        let unanswered = placed(.ended(EndedCall(callID: first, reason: .unanswered, person: CallScript.ada)))
+        let unanswered = placed(CallScript.ended(.unanswered))
         #expect(!unanswered.canKeep)
         let model = model(usesSystem: false)
         model.handle(CallScript.incoming(first, CallScript.bob))
         model.accept()
         model.handle(CallScript.accepted(first, CallScript.bob))
-        model.handle(.server(.mediaConnected(callID: first)))
+        model.handle(CallScript.changed(first, CallScript.bob))
         #expect(model.isInCall && !model.canKeep, "a contact already")
     }
     @Test func wishesOfFormerCallsAreForgotten() {
         let model = active()
-        for number in 0..<100 { model.handle(.asked(call: "\(number)")) }
-        model.handle(.asked(call: first))
+        for number in 0..<100 { model.handle(.asked(.call(CallID(stringLiteral: "\(number)")))) }
+        model.handle(.asked(.call(first)))
         #expect(model.keepText.contains("would like to keep in touch"))
     }
 }

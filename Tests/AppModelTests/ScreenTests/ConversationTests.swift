@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import AppModel
+@testable import Confab
 
 /// What calls, rooms and the roulette have to do with each other, with the background and with the device.
 @Suite @MainActor struct ConversationTests {
@@ -12,7 +13,7 @@ import Testing
     private func home() -> ApplicationModel {
         let app = ApplicationModel(platform: device.platform, server: device.server, hasRoulette: true)
         app.welcome.choose(url)
-        app.handle(.checked(url, .ok))
+        app.handle(.checked(url, nil))
         app.aboutYou?.isRulesAgreed = true
         app.aboutYou?.submit()
         return app
@@ -20,7 +21,7 @@ import Testing
 
     @Test func theBackgroundDoesNotEndARoomThatIsHeard() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.becameActive()
         app.room.roomName = "book club"
         app.room.join()
@@ -29,7 +30,7 @@ import Testing
         app.enteredBackground()
         device.clock.pass(600)
         #expect(app.room.isInRoom && device.server.take() == [.room(.camera(false))])
-        app.handle(.room(.removed))
+        app.handle(.room(.ended(.removed)))
         device.clock.pass(10)
         #expect(device.server.take() == [.leave], "there is nothing to hear any more")
     }
@@ -40,7 +41,7 @@ import Testing
         app.phaseChanged(to: .background)
         #expect(device.background.begun == 0, "there is nothing to end")
         app.phaseChanged(to: .active)
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         for phase in [AppPhase.inactive, .background, .background] { app.phaseChanged(to: phase) }
         #expect(device.background.running == 1 && device.background.begun == 1)
         app.phaseChanged(to: .active)
@@ -56,7 +57,7 @@ import Testing
     @Test func timeInTheBackgroundIsGivenBackAfterLeaving() {
         let app = home()
         app.phaseChanged(to: .active)
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.roulette.start()
         app.phaseChanged(to: .background)
         _ = device.server.take()
@@ -70,11 +71,11 @@ import Testing
     @Test func aChatInTheSmallWindowGoesOnUntilTheWindowIsClosed() {
         let app = home()
         app.phaseChanged(to: .active)
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.roulette.start()
-        app.handle(.roulette(.waiting(pause: nil)))
-        app.handle(.roulette(.matched(name: "Ada", interests: [], hasChat: true)))
-        app.handle(.roulette(.video(FakeVideo())))
+        app.handle(.roulette(.happened(.waiting(retryAfter: nil))))
+        app.handle(.roulette(.happened(.matched(name: "Ada", interests: [], hasChat: true))))
+        app.handle(.roulette(.happened(.video(FakeVideo()))))
         #expect(app.roulette.smallWindow?.size == .usual)
         app.phaseChanged(to: .background)
         app.roulette.smallWindow(isShown: true)
@@ -91,11 +92,11 @@ import Testing
         device.cameraRunsInSmallWindow = itRuns
         let app = home()
         app.phaseChanged(to: .active)
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.roulette.start()
         app.handle(.roulette(.preview(FakeVideo())))
-        app.handle(.roulette(.matched(name: "Ada", interests: [], hasChat: true)))
-        app.handle(.roulette(.video(FakeVideo())))
+        app.handle(.roulette(.happened(.matched(name: "Ada", interests: [], hasChat: true))))
+        app.handle(.roulette(.happened(.video(FakeVideo()))))
         func cameras() -> [Bool] {
             device.server.take().compactMap { if case .roulette(.camera(let isOn)) = $0 { isOn } else { nil } }
         }
@@ -114,7 +115,7 @@ import Testing
         device.cameraRunsInSmallWindow = true
         let app = home()
         app.phaseChanged(to: .active)
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.room.roomName = "book club"
         app.room.join()
         for event in [RoomEvent.ownVideo(FakeVideo()), .joined] { app.handle(.room(event)) }
@@ -134,7 +135,7 @@ import Testing
     private func roomWithoutSound() -> ApplicationModel {
         let app = home()
         app.phaseChanged(to: .active)
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         device.audio.refuses = true
         app.room.roomName = "book club"
         app.room.join()
@@ -211,10 +212,10 @@ import Testing
         device.calls.isAllowed = false
         device.audio.refuses = true
         let app = home()
-        app.handle(.line(.online(isNew: true)))
-        app.handle(.call(.incoming(IncomingCallInfo(callID: CallScript.first, person: CallScript.bob, video: true))))
+        app.handle(.line(.online, isNew: true))
+        app.handle(.call(.incoming(CallScript.call(CallScript.first, CallScript.bob))))
         app.calls.accept()
-        app.handle(.call(.accepted(callID: CallScript.first, personID: "bob")))
+        app.handle(.call(.changed(CallScript.call(CallScript.first, CallScript.bob, state: .joining))))
         #expect(device.audio.effects.suffix(2) == Self.asking)
         let count = device.audio.effects.count
         device.audio.refuses = false
@@ -224,7 +225,7 @@ import Testing
 
     @Test func onlyAnAppThatIsNotSeenGoesOffline() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.phaseChanged(to: .active)
         _ = device.server.take()
         app.phaseChanged(to: .inactive)
@@ -237,21 +238,21 @@ import Testing
 
     @Test func whoComesBackReadsWhyTheChatIsOver() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.roulette.start()
-        app.handle(.roulette(.waiting(pause: nil)))
-        app.handle(.roulette(.matched(name: "Ada", interests: [], hasChat: true)))
+        app.handle(.roulette(.happened(.waiting(retryAfter: nil))))
+        app.handle(.roulette(.happened(.matched(name: "Ada", interests: [], hasChat: true))))
         app.becameActive()
         app.enteredBackground()
         device.clock.pass(10)
         app.becameActive()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         #expect(app.roulette.statusText == "The chat ended because you left the app.")
     }
 
     @Test func oneIsInOneConversationAtATime() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.roulette.start()
         app.room.roomName = "book club"
         app.room.join()
@@ -262,7 +263,7 @@ import Testing
         #expect(device.server.take().contains(.room(.leave)))
         app.room.join()
         app.handle(.room(.joined))
-        app.handle(.call(.incoming(IncomingCallInfo(callID: CallScript.first, person: CallScript.bob, video: true))))
+        app.handle(.call(.incoming(CallScript.call(CallScript.first, CallScript.bob))))
         device.calls.carryOut()
         #expect(app.room.isInRoom, "it only rings")
         app.calls.accept()
@@ -273,9 +274,9 @@ import Testing
 
     @Test func acceptingACallEndsTheRoulette() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.roulette.start()
-        app.handle(.call(.incoming(IncomingCallInfo(callID: CallScript.first, person: CallScript.bob, video: true))))
+        app.handle(.call(.incoming(CallScript.call(CallScript.first, CallScript.bob))))
         device.calls.carryOut()
         #expect(!app.roulette.isIdle)
         app.calls.accept()
@@ -285,9 +286,13 @@ import Testing
 
     @Test func aVoiceCallIsHeardAtTheEar() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.calls.call(CallScript.ada, video: false)
-        app.handle(.media(.partnerSendsVideo(false)))
+        device.calls.carryOut()
+        guard let own = app.calls.coordinator.current?.id else { return }
+        var call = CallScript.call(video: false, state: .joining)
+        call.receivesVideo = false
+        app.handle(.call(.placed(own, call)))
         #expect(device.screen.isDarkAtEar && !app.calls.coordinator.audio.usesSpeaker)
         app.calls.end()
         device.calls.carryOut()
@@ -338,24 +343,24 @@ import Testing
 
     @Test func aRecentCallIsCalledBackWhenTheServerCanPlaceIt() {
         let app = home()
-        let id = String(repeating: "e", count: 32)
-        app.callBack([(nil, "Nobody"), (id, "Eve")], video: nil)
+        let id = PersonID(text: String(repeating: "e", count: 32))!
+        app.callBack([(nil, "Nobody"), ("\(id)", "Eve")], video: nil)
         #expect(!app.calls.hasCall)
-        app.handle(.line(.online(isNew: true)))
-        #expect(app.calls.coordinator.current?.person == CallPerson(id: id, name: "Eve"))
+        app.handle(.line(.online, isNew: true))
+        #expect(app.calls.coordinator.current?.person == Person(id: id, name: "Eve"))
         #expect(app.calls.coordinator.current?.video == false, "the kind of call is not known")
     }
     @Test func aRecentCallHasTheNameOfTheContact() {
         let app = home()
-        let id = String(repeating: "e", count: 32)
-        app.handle(.line(.online(isNew: true)))
-        app.handle(.people(.contacts([Contact(id: id, name: "Eve", isOnline: true)])))
-        app.callBack([(id, "Confab")], video: true)
+        let id = PersonID(text: String(repeating: "e", count: 32))!
+        app.handle(.line(.online, isNew: true))
+        app.handle(.people(.contacts([Person(id: id, name: "Eve", isOnline: true)])))
+        app.callBack([("\(id)", "Confab")], video: true)
         #expect(app.calls.coordinator.current?.person?.name == "Eve")
     }
     @Test func aRecentCallOfSomebodyUnknownOpensTheHistory() {
         let app = home()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         app.callBack([("+1 555 0100", "")], video: true)
         #expect(!app.calls.hasCall && app.tab == .people && app.people.page == .log)
         (app.tab, app.people.page) = (.settings, .contacts)
@@ -365,18 +370,18 @@ import Testing
     @Test func aRecentCallIsForgottenWithTheServer() {
         let app = home()
         app.callBack([(String(repeating: "e", count: 32), "Eve")], video: false)
-        app.handle(.line(.offline(.unreachable)))
+        app.handle(.line(.offline(.serverUnreachable)))
         app.becameActive()
         app.enteredBackground()
         device.clock.pass(10)
         app.becameActive()
-        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.online, isNew: true))
         #expect(!app.calls.hasCall)
     }
 
     @Test func contactsOfALinkedDeviceAreThoseOfTheOther() {
         let app = home()
-        app.handle(.people(.contacts([Contact(id: "ada", name: "Ada", isOnline: true)])))
+        app.handle(.people(.contacts([Person(id: "ada", name: "Ada", isOnline: true)])))
         _ = device.server.take()
         app.handle(.settings(.linked))
         #expect(app.people.contacts == nil)

@@ -1,7 +1,9 @@
 import Foundation
 import Testing
+import enum Wire.CallOutcome
 
 @testable import AppModel
+@testable import Confab
 
 @Suite @MainActor struct NearbyTests {
     private let permissions = FakePermissions()
@@ -16,17 +18,17 @@ import Testing
     }
 
     /// A model that shows these people.
-    private func listed(_ people: [NearbyPerson], next: String? = nil) -> NearbyModel {
+    private func listed(_ people: [Nearby.Neighbor], next: String? = nil) -> NearbyModel {
         permissions.statuses[.location] = .allowed
         let model = model()
         model.share()
         location.report(.position(here))
-        model.handle(.page(people, next: next))
+        model.handle(.success(Nearby.Page(people, next: next)))
         return model
     }
 
-    private let ada = NearbyPerson(id: "ada", name: "Ada", distance: 2, isBusy: false)
-    private let bob = NearbyPerson(id: "bob", name: "Bob", distance: 25, isBusy: true)
+    private let ada = Nearby.Neighbor(id: "ada", name: "Ada", distance: 2, isBusy: false)
+    private let bob = Nearby.Neighbor(id: "bob", name: "Bob", distance: 25, isBusy: true)
 
     @Test func off() { Golden.expect(model(), "Nearby", "off") }
     @Test(arguments: [(PermissionStatus.refused, "no permission"), (.restricted, "restricted")])
@@ -69,8 +71,7 @@ import Testing
     }
     @Test func failed() {
         let model = listed([])
-        model.handle(
-            .failed(CallTrouble(code: "rate_limited", message: "Too many requests. Wait a moment, then try again.")))
+        model.handle(.failure(ConfabError("rate_limited", "Too many requests. Wait a moment, then try again.")))
         Golden.expect(model, "Nearby", "error")
     }
 
@@ -91,10 +92,10 @@ import Testing
         #expect(model.offersShare)
     }
     @Test func aListThatFailedOrWasNotAnsweredIsAskedForAgain() {
-        for event in [nil, NearbyEvent.failed(CallTrouble(code: "failed", message: "Failed."))] {
+        for failure in [nil, ConfabError("failed", "Failed.")] {
             let model = listed([])
             model.radius = 10
-            if let event { model.handle(event) }
+            if let failure { model.handle(.failure(failure)) }
             requests.all = []
             model.connection(isUp: false)
             model.connection(isUp: true)
@@ -105,7 +106,7 @@ import Testing
         let model = listed([ada, bob])
         model.call("bob", video: true)
         model.call("ada", video: false)
-        #expect(requests.all.last == .call(CallPerson(id: "ada", name: "Ada"), video: false))
+        #expect(requests.all.last == .call(Person(id: "ada", name: "Ada"), video: false))
         #expect(requests.all.count == 3)
     }
     @Test func theOtherUnitHasTheSameEdges() {
@@ -148,7 +149,7 @@ import Testing
         model.stopSharing()
         #expect(!location.isRunning)
         #expect(requests.all.suffix(2) == [.unwatch, .forgetPosition])
-        model.handle(.page([ada], next: nil))
+        model.handle(.success(Nearby.Page([ada])))
         #expect(model.rows.isEmpty, "a late page")
     }
 }
@@ -157,24 +158,23 @@ import Testing
     private let clock = FakeClock()
     private final class Requests { var all: [PeopleRequest] = [] }
     private let requests = Requests()
-    private let id = String(repeating: "a", count: 32)
+    private let id = PersonID(text: String(repeating: "a", count: 32))!
 
     private func model() -> PeopleModel { PeopleModel(clock: clock) { [requests] in requests.all.append($0) } }
 
-    private func calls() -> [PastCall] {
-        let ada = CallPerson(id: id, name: "Ada")
-        var missed = PastCall(id: "1", direction: .incoming, outcome: .missed, person: ada, at: clock.now)
-        missed.isSeen = false
-        var talked = PastCall(id: "2", direction: .outgoing, outcome: .hungUp, person: ada, at: clock.now)
-        (talked.duration, talked.video) = (.seconds(750), false)
+    private func calls() -> [Calls.Logged] {
+        let ada = Person(id: id, name: "Ada")
         return [
-            missed, talked, PastCall(id: "3", direction: .incoming, outcome: .cancelled, person: nil, at: clock.now),
+            Calls.Logged(id: "1", isOutgoing: false, outcome: .missed, person: ada, isSeen: false),
+            Calls.Logged(
+                id: "2", isOutgoing: true, outcome: .hungUp, person: ada, video: false, duration: .seconds(750)),
+            Calls.Logged(id: "3", isOutgoing: false, outcome: .cancelled, person: CallScript.bob),
         ]
     }
 
     private func person(online: Bool = true) -> PeopleModel {
         let model = model()
-        model.handle(.contacts([Contact(id: id, name: "Ada", isOnline: online)]))
+        model.handle(.contacts([Person(id: id, name: "Ada", isOnline: online)]))
         model.open(id)
         return model
     }
@@ -188,7 +188,7 @@ import Testing
     @Test func contacts() {
         let model = model()
         model.handle(
-            .contacts([Contact(id: id, name: "Ada", isOnline: true), Contact(id: "b", name: "Bob", isOnline: false)]))
+            .contacts([Person(id: id, name: "Ada", isOnline: true), Person(id: "b", name: "Bob", isOnline: false)]))
         Golden.expect(model, "People", "contacts")
     }
     @Test func missedBadge() {
@@ -221,7 +221,7 @@ import Testing
     @Test func listsThatDoNotComeSayWhyAndCanBeAskedForAgain() {
         let model = model()
         model.load()
-        model.handle(.failed(CallTrouble(code: "not_connected", message: "Not connected to the server.")))
+        model.handle(.failed(ConfabError("not_connected", "Not connected to the server.")))
         Golden.expect(model, "People", "contacts, not answered")
         model.page = .log
         Golden.expect(model, "People", "log, not answered")
@@ -247,7 +247,7 @@ import Testing
     @Test func offline() { Golden.expect(person(online: false), "People", "person, offline") }
     @Test func busy() {
         let model = person()
-        model.nearby([NearbyPerson(id: id, name: "Ada", distance: 2, isBusy: true)])
+        model.nearby([Nearby.Neighbor(id: id, name: "Ada", distance: 2, isBusy: true)])
         #expect(!model.canCall)
         Golden.expect(model, "People", "person, busy")
     }
@@ -285,7 +285,7 @@ import Testing
         model.confirm(.removeContact(id))
         #expect(requests.all == [.removeContact(id)] && !model.asks)
         model.askToRemoveContact()
-        model.handle(.contactRemoved(id))
+        model.handle(.removed(id))
         #expect(!model.asks, "the other person was first")
         model.confirm(.removeContact(id))
         #expect(requests.all == [.removeContact(id)])
@@ -303,14 +303,13 @@ import Testing
         let model = model()
         model.handle(.log(calls(), next: nil, isFirstPage: true))
         model.callBack("2")
-        model.callBack("3")
-        #expect(requests.all == [.call(CallPerson(id: id, name: "Ada"), video: false)])
+        #expect(requests.all == [.call(Person(id: id, name: "Ada"), video: false)])
     }
     @Test func everyOutcomeHasAText() {
-        for direction in [CoordinatedCall.Direction.incoming, .outgoing] {
-            for outcome in CallEndReason.allCases {
-                let call = PastCall(id: "1", direction: direction, outcome: outcome, person: nil, at: clock.now)
-                #expect(!call.outcomeText.isEmpty)
+        for isOutgoing in [true, false] {
+            for outcome in CallOutcome.allCases {
+                let call = Calls.Logged(id: "1", isOutgoing: isOutgoing, outcome: outcome, person: CallScript.ada)
+                #expect(!call.outcomeText.isEmpty && (call.outcomeText == "Could not connect") == (outcome == .failed))
             }
         }
     }

@@ -1,8 +1,8 @@
-import Confab
 import Foundation
 import Testing
 
 @testable import AppModel
+@testable import Confab
 
 /// What hosts do, and the preview before joining.
 extension RoomTests {
@@ -10,7 +10,7 @@ extension RoomTests {
 
     @Test func whatAHostMayDo() {
         var bob = person("Bob")
-        (bob.role, bob.isMuted) = (.cohost, true)
+        (bob.member, bob.isMuted) = (RoomMember("Bob", role: .cohost), true)
         var screen = person("Screen")
         screen.isScreen = true
         let model = model(.joined, .members([person("Ada"), bob, screen]))
@@ -106,7 +106,7 @@ extension RoomTests {
     @Test func aPreviewThatFailsSaysWhyAndCanBeTriedAgain() {
         let model = model()
         model.preview()
-        model.handle(.cameraFailed(CallTrouble(code: "media_failed", message: "The camera could not be started.")))
+        model.handle(.cameraFailed(ConfabError("media_failed", "The camera could not be started.")))
         #expect(model.canPreview && model.noticeText == "The camera could not be started.")
     }
     @Test func aPreviewThatFailsAfterItWasClosedChangesNothing() {
@@ -114,7 +114,7 @@ extension RoomTests {
         model.preview()
         model.closePreview()
         requests.all = []
-        model.handle(.cameraFailed(CallTrouble(code: "media_failed", message: "The camera could not be started.")))
+        model.handle(.cameraFailed(ConfabError("media_failed", "The camera could not be started.")))
         #expect(!model.isCameraOff && model.noticeText.isEmpty && requests.all.isEmpty)
     }
 }

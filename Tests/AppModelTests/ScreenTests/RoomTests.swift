@@ -1,8 +1,8 @@
-import Confab
 import Foundation
 import Testing
 
 @testable import AppModel
+@testable import Confab
 
 @Suite @MainActor struct RoomTests {
     final class Requests { var all: [RoomRequest] = [] }
@@ -27,7 +27,7 @@ import Testing
     }
 
     func person(_ name: String, video: (any VideoSource)? = FakeVideo()) -> RoomPerson {
-        var person = RoomPerson(id: name.lowercased(), name: name)
+        var person = RoomPerson(id: name.lowercased(), member: RoomMember(name))
         person.video = video
         return person
     }
@@ -48,19 +48,18 @@ import Testing
     }
     @Test func lobby() { Golden.expect(model(.waitingForHost), "Room", "waiting to be let in") }
     @Test func full() {
-        Golden.expect(model(.refused(.full)), "Room", "full")
+        Golden.expect(model(.refused(ConfabError(.roomFull, "Full."))), "Room", "full")
     }
     @Test func password() {
-        let trouble = CallTrouble(
-            code: "password_required", message: "This room has a password. Enter it and join again.")
-        let model = model(.refused(.password(trouble)))
+        let trouble = ConfabError(.roomPassword, "This room has a password. Enter it and join again.")
+        let model = model(.refused(trouble))
         Golden.expect(model, "Room", "password needed")
         model.password = "secret"
         model.join()
         #expect(requests.all.last == .join("book club", name: "", password: "secret", video: true))
     }
     @Test func membersSeeAddresses() {
-        let model = model(.refused(.addressesAreSeen))
+        let model = model(.refused(ConfabError(.roomMesh, "Mesh.")))
         #expect(requests.all == [.join("book club", name: "", password: nil, video: true)])
         #expect(device.announcer.texts.last == model.statusText)
         Golden.expect(model, "Room", "members see addresses")
@@ -69,16 +68,16 @@ import Testing
         #expect(model.status == .joining)
     }
     @Test func whoDoesNotAcceptThatAddressesAreSeenDoesNotJoin() {
-        let model = model(.refused(.addressesAreSeen))
+        let model = model(.refused(ConfabError(.roomMesh, "Mesh.")))
         model.leave()
         #expect(model.status == .ready && requests.all.count == 1)
     }
     @Test func aRoomWithoutAPasswordIsJoinedOnlyIfThePersonWantsIt() {
-        let model = model(.refused(.password(CallTrouble(code: "room_password", message: "This room has a password."))))
+        let model = model(.refused(ConfabError(.roomPassword, "This room has a password.")))
         model.password = "secret"
         model.join()
-        model.handle(.refused(.noPassword))
-        #expect(model.joinText == "Join without a password" && model.offersCancel)
+        model.handle(.refused(ConfabError(.roomNoPassword, "None.")))
+        #expect(model.joinText == "Join without password" && model.offersCancel)
         #expect(model.statusText.hasPrefix("This room has no password"))
         model.roomName = "garden"
         #expect(model.joinText == "Join")
@@ -87,25 +86,25 @@ import Testing
         #expect(requests.all.last == .join("book club", name: "", password: nil, video: true))
     }
     @Test func anotherRoomWithTheNameOfTheLastIsJoinedOnlyIfThePersonWantsIt() {
-        let model = model(.refused(.addressesAreSeen))
+        let model = model(.refused(ConfabError(.roomMesh, "Mesh.")))
         model.join()
         model.handle(.joined)
-        model.handle(.otherRoom)
+        model.handle(.ended(.otherRoom))
         #expect(model.status == .otherRoom && model.canJoin && device.announcer.texts.last == model.statusText)
         #expect(requests.all.count == 2, "it does not join by itself")
         model.join()
         #expect(requests.all.last == .join("book club", name: "", password: nil, video: true), "nor past a question")
     }
     @Test func addressesAreAcceptedForOneRoomAndOneVisit() {
-        let model = model(.refused(.addressesAreSeen))
+        let model = model(.refused(ConfabError(.roomMesh, "Mesh.")))
         model.roomName = "garden"
         #expect(model.joinText == "Join" && !model.offersCancel)
         model.join()
         #expect(requests.all.last == .join("garden", name: "", password: nil, video: true))
-        model.handle(.refused(.addressesAreSeen))
+        model.handle(.refused(ConfabError(.roomMesh, "Mesh.")))
         model.join()
-        let trouble = CallTrouble(code: "room_password", message: "This room has a password.")
-        model.handle(.refused(.password(trouble)))
+        let trouble = ConfabError(.roomPassword, "This room has a password.")
+        model.handle(.refused(trouble))
         model.password = "secret"
         model.join()
         #expect(requests.all.last == .join("garden", name: "", password: "secret", video: true, routedOnly: false))
@@ -132,7 +131,7 @@ import Testing
     @Test func one() { Golden.expect(model(.joined, members("Ada"), .firstFrame("ada")), "Room", "1 other") }
     @Test func two() { Golden.expect(model(.joined, members("Ada", "Bob"), .firstFrame("ada")), "Room", "2 others") }
     @Test func three() {
-        let model = model(.joined, members("Ada", "Bob", "Cy"), .message(sender: "Ada", text: "Hello", isOwn: false))
+        let model = model(.joined, members("Ada", "Bob", "Cy"), .said(RoomMessage("Ada", "Hello")))
         Golden.expect(model, "Room", "3 others")
     }
     @Test func pinned() {
@@ -152,10 +151,10 @@ import Testing
         #expect(model.noticeText.isEmpty)
         #expect(requests.all.last == .mute(false))
     }
-    @Test func removed() { Golden.expect(model(.joined, members("Ada"), .removed), "Room", "removed") }
+    @Test func removed() { Golden.expect(model(.joined, members("Ada"), .ended(.removed)), "Room", "removed") }
     @Test func failed() {
-        let trouble = CallTrouble(code: "not_found", message: "This room has ended.")
-        Golden.expect(model(.joined, .failed(trouble)), "Room", "failed")
+        let trouble = ConfabError("not_found", "This room has ended.")
+        Golden.expect(model(.joined, .ended("closed", trouble)), "Room", "failed")
     }
 
     @Test func barsAreHiddenWhileSomebodyIsSeen() {
@@ -188,10 +187,10 @@ import Testing
         #expect(model.ownText == "You, Muted, No video")
     }
     @Test func aPersonIsRemovedWhileTheConnectionIsLost() {
-        let model = model(.joined, .reconnecting(true), .removed)
+        let model = model(.joined, .reconnecting(true), .ended(.removed))
         #expect(model.status == .removed)
         model.leave()
-        model.handle(.failed(CallTrouble(code: "late", message: "Late.")))
+        model.handle(.ended("late", ConfabError("late", "Late.")))
         #expect(model.status == .ready)
     }
     @Test func theLinkOpensTheRoom() {
@@ -262,7 +261,7 @@ import Testing
     }
     @Test func aCameraThatCannotBeOpenedIsOffAndSaysWhy() {
         let model = model(.joined)
-        model.handle(.cameraFailed(CallTrouble(code: "media_failed", message: "The camera could not be started.")))
+        model.handle(.cameraFailed(ConfabError("media_failed", "The camera could not be started.")))
         #expect(model.isCameraOff && model.noticeText == "The camera could not be started.")
         #expect(requests.all.last == .camera(false))
     }
@@ -351,7 +350,7 @@ import Testing
         #expect(requests.all.last == .react("👏"))
     }
     @Test func aHostLetsPeopleIn() {
-        let bob = WaitingPerson(id: "bob", name: "Bob")
+        let bob = RoomKnock(id: "bob", name: "Bob")
         let model = model(.joined, .waitingPeople([bob]))
         #expect(device.announcer.texts.last == RoomModel.text(of: bob))
         Golden.expect(model, "Room", "somebody waits")

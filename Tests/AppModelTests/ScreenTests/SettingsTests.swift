@@ -2,11 +2,13 @@ import Foundation
 import Testing
 
 @testable import AppModel
+@testable import Confab
 
 @Suite @MainActor struct SettingsTests {
     private let clock = FakeClock()
     private final class Requests { var all: [SettingsRequest] = [] }
     private let requests = Requests()
+    private let code = Presence.LinkCode(code: "ABCD-EFGH", validFor: .seconds(300))
 
     private func model(_ events: SettingsEvent...) -> SettingsModel {
         let model = SettingsModel(settings: DeviceSettings(), server: "https://chat.example.org", clock: clock) {
@@ -20,9 +22,10 @@ import Testing
     @Test func full() {
         let model = model(
             .devices([
-                LinkedDevice(id: "1", name: "", isCurrent: true), LinkedDevice(id: "2", name: "iPad", isCurrent: false),
+                Presence.Device(id: "1", label: "", isCurrent: true),
+                Presence.Device(id: "2", label: "iPad", isCurrent: false),
             ]),
-            .code("ABCD-EFGH", validFor: .seconds(300)), .blocked([CallPerson(id: "b", name: "Bob")]), .push(.on))
+            .code(code), .blocked([Person(id: "b", name: "Bob")]), .push(.on))
         Golden.expect(model, "Settings", "with devices, a code and a blocked person")
     }
     @Test func deleting() {
@@ -40,7 +43,7 @@ import Testing
         let model = model()
         model.export()
         Golden.expect(model, "Settings", "exporting")
-        model.handle(.failed(CallTrouble(code: "export_failed", message: "The download failed. Try again.")))
+        model.handle(.failed(ConfabError("export_failed", "The download failed. Try again.")))
         Golden.expect(model, "Settings", "export failed")
     }
     @Test func notificationsAreTurnedOff() {
@@ -67,7 +70,7 @@ import Testing
         #expect(model.canUseCode == isComplete)
     }
     @Test func aCodeIsShownWhileItWorks() {
-        let model = model(.code("ABCD-EFGH", validFor: .seconds(300)))
+        let model = model(.code(code))
         #expect(model.codeText.hasSuffix("for 5 minutes."))
         clock.pass(300)
         #expect(model.codeText.isEmpty)
@@ -83,7 +86,7 @@ import Testing
         model.askToLink()
         model.useCode()
         #expect(requests.all == [.useCode("ABCD-EFGH")] && !model.canLink)
-        model.handle(.failed(CallTrouble(code: "link_invalid", message: "This code has expired.")))
+        model.handle(.failed(ConfabError("link_invalid", "This code has expired.")))
         #expect(model.canLink && model.troubleText == "This code has expired.")
         model.askToLink()
         model.useCode()

@@ -8,7 +8,7 @@ import Testing
             "Welcome",
             [
                 "empty", "checking", "wrong address", "not a Confab server", "not responding",
-                "local network not allowed", "camera not allowed", "app too old", "server too old",
+                "local network not allowed", "camera not allowed", "app too old",
             ]
         ),
         ("AboutYou", ["not agreed", "agreed", "edited later"]),

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import AppModel
+@testable import Confab
 
 @Suite @MainActor struct WelcomeTests {
     private let remote = URL(string: "https://chat.example.org")!
@@ -13,11 +14,11 @@ import Testing
         WelcomeModel(recent: recent, permissions: permissions, canScan: canScan, check: { _ in }, use: { _ in })
     }
 
-    private func checked(_ address: String, _ health: ServerHealth) -> WelcomeModel {
+    private func checked(_ address: String, _ failure: ConfabError.Code?) -> WelcomeModel {
         let model = model()
         model.address = address
         model.submit()
-        if case .checking(let url) = model.status { model.checked(url, health) }
+        if case .checking(let url) = model.status { model.checked(url, failure.map { ConfabError($0, "") }) }
         return model
     }
 
@@ -33,17 +34,18 @@ import Testing
         Golden.expect(model, "Welcome", "checking")
     }
 
-    @Test func wrongAddress() { Golden.expect(checked("not an address", .ok), "Welcome", "wrong address") }
-    @Test func otherServer() { Golden.expect(checked("example.com", .other), "Welcome", "not a Confab server") }
-    @Test func unreachable() { Golden.expect(checked("chat.example.org", .unreachable), "Welcome", "not responding") }
+    @Test func wrongAddress() { Golden.expect(checked("not an address", nil), "Welcome", "wrong address") }
+    @Test func otherServer() {
+        Golden.expect(checked("example.com", .serverURLInvalid), "Welcome", "not a Confab server")
+    }
+    @Test func unreachable() { Golden.expect(checked("chat.example.org", .connectFailed), "Welcome", "not responding") }
     @Test func localNetworkPermissionIsMissing() {
-        let model = checked("192.168.1.20:8080", .unreachable)
+        let model = checked("192.168.1.20:8080", .connectFailed)
         #expect(model.offersSettings)
         Golden.expect(model, "Welcome", "local network not allowed")
     }
-    @Test func appIsTooOld() { Golden.expect(checked("chat.example.org", .appTooOld), "Welcome", "app too old") }
-    @Test func serverIsTooOld() {
-        Golden.expect(checked("chat.example.org", .serverTooOld), "Welcome", "server too old")
+    @Test func appIsTooOld() {
+        Golden.expect(checked("chat.example.org", .versionUnsupported), "Welcome", "app too old")
     }
 
     @Test func aGoodServerIsUsedAndRemembered() {
@@ -51,9 +53,9 @@ import Testing
         let model = WelcomeModel(
             recent: [local, remote], permissions: permissions, check: { _ in }, use: { used.append($0) })
         model.choose(remote)
-        model.checked(local, .ok)
+        model.checked(local, nil)
         #expect(used.isEmpty, "a late answer about another server")
-        model.checked(remote, .ok)
+        model.checked(remote, nil)
         #expect(used == [remote])
         #expect(model.recent == [remote, local])
     }
@@ -243,7 +245,7 @@ import Testing
         let model = model()
         model.reason = .other
         model.submit()
-        model.finished(CallTrouble(code: "unknown", message: ""))
+        model.finished(ConfabError("unknown", ""))
         #expect(model.canSend, "it can be tried again")
         Golden.expect(model, "Report", "failed")
     }

@@ -8,10 +8,10 @@ extension Gateway {
     /// Makes a gateway without a server. Call it on its event loop.
     static func forTests(
         _ project: Project, on eventLoop: any EventLoop, _ configure: (inout ConfabConfiguration) -> Void = { _ in }
-    ) -> Gateway {
+    ) throws -> Gateway {
         var configuration = ConfabConfiguration()
         configure(&configuration)
-        let (storage, metrics) = (MemoryStorage(), GatewayMetrics())
+        let (storage, metrics) = (try SQLiteStorage.inMemory(), GatewayMetrics())
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         let runner = HubRunner(
             hubSettings: HubSettings(rules: configuration.rules, project: project), storage: storage, media: nil,

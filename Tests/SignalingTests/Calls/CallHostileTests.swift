@@ -67,6 +67,12 @@ import Wire
         #expect(bob.takeCallEnds() == [.unreachable])
     }
 
+    @Test func theCallOfSomeoneWhoIsBannedStopsRinging() throws {
+        _ = try stage.ring(ada, bob)
+        stage.handle(.banned(Ban(subject: .identity(ada.person), reason: "rude", createdAt: stage.now)))
+        #expect(bob.takeCallEnds() == [.cancelled])
+    }
+
     @Test(arguments: [true, false]) func deletingAPersonEndsItsCalls(isHere: Bool) throws {
         _ = try stage.talk(ada, bob)
         _ = try stage.ring(eve, ada)
@@ -115,15 +121,29 @@ import Wire
 
     @Test func theCallOfOtherPeopleIsUnknown() throws {
         let call = try stage.ring(ada, bob)
-        let verbs: [CallVerb] = [
-            .accept(.init(call: call, video: true)), .decline(.init(call: call)), .cancel(.init(call: call)),
-            .end(.init(call: call)), .update(.init(call: call, video: false)), .rejoin(.init(call: call)),
+        let verbs: [ClientMessage] = [
+            .call(.accept(.init(call: call, video: true))), .call(.decline(.init(call: call))),
+            .call(.cancel(.init(call: call))), .call(.end(.init(call: call))),
+            .call(.update(.init(call: call, video: false))), .call(.rejoin(.init(call: call))),
+            .contact(.keep(.init(call: call))),
         ]
-        for verb in verbs { #expect(eve.ask(.call(verb))?.errorCode == .notFound, "\(verb)") }
+        for verb in verbs { #expect(eve.ask(verb)?.errorCode == .notFound, "\(verb)") }
         #expect(eve.seen(call)?.type == "ok")
+        #expect(eve.ask(.call(.forget(.init(call: call))))?.type == "ok", "it concerns only the own log")
         #expect(ada.takeCalls().isEmpty && bob.takeCalls().isEmpty)
         #expect(bob.accept(call)?.type == "call.accepted")
-        for verb in verbs { #expect(eve.ask(.call(verb))?.errorCode == .notFound, "\(verb)") }
+        for verb in verbs { #expect(eve.ask(verb)?.errorCode == .notFound, "\(verb)") }
+    }
+
+    @Test func callsInACircleDoNotConnectByThemselves() throws {
+        let calls = [try stage.ring(ada, bob), try stage.ring(bob, eve), try stage.ring(eve, ada)]
+        for guest in [ada, bob, eve] { #expect(guest.takeCalls().compactMap(\.accepted).isEmpty) }
+        #expect(ada.accept(calls[2])?.type == "call.accepted")
+        #expect(eve.takeCalls().compactMap(\.accepted).map(\.call) == [calls[2]])
+        #expect(ada.takeCalls().compactMap(\.ended).map(\.call) == [calls[0]], "accepting ends the person's own call")
+        let heard = bob.takeCalls()
+        #expect(heard.compactMap(\.ended).map(\.call) == [calls[0]] && heard.compactMap(\.accepted).isEmpty)
+        #expect(bob.accept(calls[0])?.errorCode == .notFound)
     }
 
     @Test func verbsInWrongStatesChangeNothing() throws {
@@ -139,6 +159,8 @@ import Wire
         #expect(ada.cancel(call)?.errorCode == .callState)
         #expect(ada.call(stage.person(eve))?.errorCode == .elsewhere)
         #expect(ada.call(stage.person(bob))?.errorCode == .elsewhere)
+        #expect(stage.another(of: ada).call(stage.person(bob))?.errorCode == .elsewhere, "another tab")
+        #expect(bob.start()?.errorCode == .elsewhere)
         #expect(bob.enter(mine)?.type == "session.joined", "the callee can still join the call")
         bob.end(call)
         for guest in [ada, bob] {
@@ -218,6 +240,7 @@ import Wire
         }
         #expect(refused.error.code == .rateLimited)
         #expect(refused.error.retryAfter == .seconds(570))
+        #expect(stage.another(of: ada).call(stage.person(bob))?.errorCode == .rateLimited, "another tab does not help")
         #expect(ada.call(stage.person(eve))?.type == "call.placed", "others may be called")
         ada.leave()
         stage.pass(.seconds(500))

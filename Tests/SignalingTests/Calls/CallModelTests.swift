@@ -1,18 +1,13 @@
 import Signaling
-import TestSupport
 import Testing
 import Wire
 
 /// Random events among people who call each other. All rules are checked after each event.
 @Suite struct CallModelTests {
     private func run(_ world: CallWorld, events: Int) {
-        print("calls: seed \(world.seed), \(events) events, \(world.identities.count) people")
-        var done = 0
-        while done < events, world.step() { done += 1 }
-        if world.fault == nil { world.empty() }
-        print("calls: \(ModelRun.text(world.figures))")
-        if let fault = world.fault {
-            Issue.record("seed \(world.seed), event \(done): \(fault)\n\(world.log.joined(separator: "\n"))")
+        world.run("calls of \(world.identities.count) people", events: events, step: world.step) {
+            world.empty()
+            world.settle()
         }
     }
 
@@ -24,15 +19,15 @@ import Wire
     }
 
     @Test func everyRuleOfCallsHoldsAfterEveryEvent() {
-        run(CallWorld(seed: ModelRun.seed, people: 50, unlimited), events: ModelRun.events * 7 / 10)
+        run(CallWorld(people: 50, unlimited), events: ModelRun.events * 7 / 10)
     }
 
     /// There are so few people that calls often cross, wait, or find the callee busy.
     @Test func everyRuleOfCallsHoldsAmongVeryFewPeople() {
-        run(CallWorld(seed: ModelRun.seed, people: 6, unlimited), events: ModelRun.events * 2 / 10)
+        run(CallWorld(people: 6, unlimited), events: ModelRun.events * 2 / 10)
     }
 
     @Test func everyRuleOfCallsHoldsWithTheLimitsOfRealPeople() {
-        run(CallWorld(seed: ModelRun.seed, people: 20), events: ModelRun.events / 10)
+        run(CallWorld(people: 20), events: ModelRun.events / 10)
     }
 }

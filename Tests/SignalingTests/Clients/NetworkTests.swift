@@ -49,53 +49,39 @@ import Wire
         return (0..<count).map { first &+ UInt64($0) }
     }
 
-    @Test func brokenSocketsLoseAndDuplicateNothing() {
+    /// Runs this number of networks, which must have no fault. Returns how often clients resumed and started over.
+    private func run(
+        _ usual: Int, _ weather: Weather, replay: Link.Bounds = .init()
+    ) -> (resumes: Int, failures: Int) {
         var (resumes, failures) = (0, 0)
-        for seed in seeds(20) {
-            let result = run(seed: seed, Weather(duplicates: 50, breaks: 15, notice: 0...5000, absence: 0...2000))
+        for seed in seeds(usual) {
+            let result = run(seed: seed, weather, replay: replay)
             resumes += result.resumes
             failures += result.failures
             #expect(result.network.faults == [])
         }
         print("network: \(resumes) resumes, \(failures) fresh starts")
+        return (resumes, failures)
+    }
+
+    @Test func brokenSocketsLoseAndDuplicateNothing() {
+        let (resumes, failures) = run(20, Weather(duplicates: 50, breaks: 15, notice: 0...5000, absence: 0...2000))
         #expect(resumes > 0)
         // Sometimes a socket breaks so often in a row that the grace period expires.
         #expect(failures * 10 <= resumes)
     }
 
     @Test func lostFramesAreSentAgain() {
-        var resumes = 0
-        for seed in seeds(12) {
-            let result = run(seed: seed, Weather(duplicates: 20, losses: 30, breaks: 5))
-            resumes += result.resumes
-            #expect(result.network.faults == [])
-        }
-        print("network: \(resumes) resumes")
-        #expect(resumes > 0)
+        #expect(run(12, Weather(duplicates: 20, losses: 30, breaks: 5)).resumes > 0)
     }
 
     @Test func aClientThatWasAwayTooLongStartsOver() {
-        var (resumes, failures) = (0, 0)
-        for seed in seeds(12) {
-            let result = run(seed: seed, Weather(breaks: 20, absence: 0...60_000))
-            resumes += result.resumes
-            failures += result.failures
-            #expect(result.network.faults == [])
-        }
-        print("network: \(resumes) resumes, \(failures) fresh starts")
-        #expect(failures > 0)
+        #expect(run(12, Weather(breaks: 20, absence: 0...60_000)).failures > 0)
     }
 
     @Test func aBufferOverflowIsReported() {
-        var (resumes, failures) = (0, 0)
-        for seed in seeds(12) {
-            let result = run(seed: seed, Weather(duplicates: 20, breaks: 30), replay: .init(messages: 3, bytes: 2000))
-            resumes += result.resumes
-            failures += result.failures
-            #expect(result.network.faults == [])
-        }
-        print("network: \(resumes) resumes, \(failures) fresh starts")
-        #expect(failures > 0)
-        #expect(resumes > 0)
+        let (resumes, failures) = run(
+            12, Weather(duplicates: 20, breaks: 30), replay: .init(messages: 3, bytes: 2000))
+        #expect(failures > 0 && resumes > 0)
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Signaling
 import TestSupport
 import Testing
@@ -116,12 +117,36 @@ import Wire
     /// All members of a session know a connection's ID. The ID must not suffice to take over or end the connection.
     @Test func aWrongSecretForAKnownConnectionDoesNothing() throws {
         let secret = try #require(bob.welcome?.resume.secret)
-        let eve = Guest(on: stage, as: stage.identity())
-        eve.resume(secret: String(secret.dropLast(4)) + "AAAA", received: 0)
-        #expect(eve.refusals.map(\.code) == [.resumeFailed])
+        let other = try #require(ada.welcome?.resume.secret)
+        let changed = secret.indices.map { at in
+            secret.replacingCharacters(in: at...at, with: secret[at] == "B" ? "C" : "B")
+        }
+        // One connection with another's proof, and texts that are almost the secret.
+        let more: [String] = [
+            "\(secret.prefix(23))\(other.dropFirst(23))", "a\(secret.dropFirst())", "\(secret.dropLast())",
+            "\(secret)A",
+            "\(secret)=", "\(secret)\u{0}", " \(secret)", secret.uppercased(), "\(secret)\(other)",
+            "r_" + String(repeating: "A", count: 43),
+        ]
+        for (index, text) in (changed + more).enumerated() {
+            let eve = Guest(on: stage, as: stage.identity())
+            eve.resume(secret: text, received: [0, 1, bob.received, 1 << 53][index % 4])
+            #expect(eve.refusals.map(\.code) == [.resumeFailed], "\(text)")
+            #expect(eve.welcome?.resumed == false && eve.welcome?.state == Snapshot())
+            eve.leave()
+        }
         #expect(bob.closeCode == nil)
         #expect(bob.signal(session)?.type == "ok")
-        #expect(stage.hub.clientCount == 3)
+        #expect(stage.hub.clientCount == 2)
+    }
+
+    @Test func noSecretIsValidAfterARestart() {
+        stage.restart()
+        for guest in [ada, bob] {
+            guest.resume()
+            #expect(guest.refusals.map(\.code) == [.resumeFailed])
+            #expect(guest.welcome?.resumed == false && guest.welcome?.state == Snapshot())
+        }
     }
 
     @Test func resumingFailsAfterTheGracePeriod() {

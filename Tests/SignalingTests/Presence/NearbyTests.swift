@@ -178,8 +178,20 @@ import Wire
         #expect(ada.watch()?.people == [])
     }
 
+    @Test func aForgedCursorShowsNobodyBeyondTheRadius() {
+        let ada = stage.nearby("Ada")
+        _ = stage.nearby("Ben", 52.62, 13.405)
+        for after in (0..<7).flatMap({ ["\($0)0000000000000000", "\($0)ffffffffffffffff"] }) {
+            #expect(ada.watch(1, .kilometers, after: after)?.people.isEmpty == true, "\(after)")
+        }
+        for after in ["0", "6"] {
+            let far = ada.watch(.max >> 32, .kilometers, after: after + "0000000000000000")
+            #expect(far?.radius == 320 && far?.names == (after == "0" ? ["Ben"] : []))
+        }
+    }
+
     @Test func theOrderChangesDailyAndIsTheSameForAll() {
-        let (ada, ben) = (stage.nearby("Ada"), stage.nearby("Ben"))
+        let (ada, ben) = (stage.nearby("Ada"), stage.nearby("Ben", 52.7, 13.2))
         for number in 0..<40 { _ = stage.nearby("\(number)") }
         func order(_ guest: Guest) -> [String] { guest.watch()?.names.filter { Int($0) != nil } ?? [] }
         let today = order(ada)
@@ -332,7 +344,10 @@ import Wire
             (JSONValue.number(91), JSONValue.number(0)), (.number(-90.5), .integer(0)), (.integer(0), .number(180.5)),
             (.integer(.max), .integer(.min)), (.number(.infinity), .number(0)), (.number(.nan), .number(.nan)),
             (.number(1e308), .number(-1e308)), (.string("52.5"), .string("13.4")), (.null, .null),
-            (.bool(true), .bool(false)), (.array([.integer(1)]), .object(JSONObject())),
+            (.number(90.0000001), .integer(0)), (.integer(0), .number(180.0000001)),
+            (.string("NaN"), .string("Infinity")),
+            (.string("\u{0}\u{202E}"), .string("../../etc/passwd")), (.bool(true), .bool(false)),
+            (.array([.integer(1)]), .object(JSONObject())),
         ])
     func whatIsNoPositionIsRefusedAndTheOldOneStays(latitude: JSONValue, longitude: JSONValue) {
         let (ada, ben) = (stage.nearby("Ada"), stage.nearby("Ben"))
@@ -361,8 +376,12 @@ import Wire
         #expect(refusal.error.retryable)
         #expect(ada.watch()?.names == ["Ben"])
         // Neither forgetting the location nor reconnecting circumvents the speed limit.
-        ben.ask(.nearby(.forget))
-        #expect(ben.move(48.85, 2.35)?.errorCode == .positionTooFast)
+        for verb in [ClientMessage.nearby(.forget), .presence(.leave)] {
+            ben.ask(verb)
+            ben.appear()
+            #expect(ben.move(48.85, 2.35)?.errorCode == .positionTooFast)
+        }
+        #expect(stage.another(of: ben).move(48.85, 2.35)?.errorCode == .positionTooFast, "nor does another device")
         ben.leave()
         ben.arrive()
         ben.appear()

@@ -23,7 +23,7 @@ import Wire
         return upload
     }
 
-    @discardableResult private func begin(_ upload: RoomNotice.Upload) -> RoomReply? {
+    @discardableResult private func begin(_ upload: RoomNotice.Upload) -> OperatorReply? {
         stage.operate(.file(.standUp, upload.id, .begin(upload.secret)))
     }
 

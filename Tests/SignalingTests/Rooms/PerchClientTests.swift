@@ -184,14 +184,22 @@ import Wire
         for (index, (code, change)) in cases.enumerated() {
             let name = "room \(index)"
             stage.arrive(address: "h").open(RoomName(name), with: mesh(change))
-            let refusal = stage.hub.perchRefusal(room: name, user: "iPhone", address: "p", now: stage.now)
-            #expect(refusal?.code.rawValue == code)
+            #expect(check(name)?.errorCode?.rawValue == code)
             let phone = stage.arrivePerch(room: name)
             #expect(phone.take() == [.refused(code)])
             #expect(phone.closeCode == .forbidden)
         }
         #expect(stage.arrivePerch(room: "a/b").take() == [.refused("invalid_name")])
-        #expect(stage.hub.perchRefusal(room: "new", user: "iPhone", address: "p", now: stage.now) == nil)
+        #expect(check("new") == .admissible)
+        stage.arrive(address: "h").open(RoomName("open"), with: mesh { _ in })
+        #expect(check("open") == .admissible)
+        #expect(check("a/b")?.errorCode == .invalidName)
+    }
+
+    /// Asks whether the room would admit a phone.
+    private func check(_ room: String) -> OperatorReply? {
+        let place = PerchPlace(envelope: .flat, domain: "d", application: "a", room: room, user: "iPhone")
+        return stage.operate(.check(PerchClient.application(place, address: "p", stage.project)))
     }
 
     @Test(arguments: [true, false])

@@ -13,7 +13,7 @@ extension InStandUp {
         return upload
     }
 
-    @discardableResult fileprivate func ask(_ id: RoomFileID, _ action: RoomFileAction) -> RoomReply? {
+    @discardableResult fileprivate func ask(_ id: RoomFileID, _ action: RoomFileAction) -> OperatorReply? {
         stage.operate(.file(.standUp, id, action))
     }
 

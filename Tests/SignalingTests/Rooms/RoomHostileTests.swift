@@ -30,6 +30,9 @@ import Wire
         let answer = try #require(mallory.open())
         #expect(answer == .room(.waiting(.init(re: mallory.lastRequest, name: .standUp))))
         #expect(mallory.take() == [])
+        #expect(mallory.admit(mallory)?.errorCode == .notJoined)
+        #expect(mallory.set { $0.lobby = false }?.errorCode == .notJoined)
+        #expect(mallory.signal(room.session)?.errorCode == .notJoined)
     }
 
     @Test func aTokenWorksForOnePlaceOnly() throws {

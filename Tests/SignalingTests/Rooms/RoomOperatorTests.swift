@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-extension RoomReply {
+extension OperatorReply {
     var room: RoomDescription? { if case .room(let room) = self { room } else { nil } }
     var list: RoomList? { if case .rooms(let list) = self { list } else { nil } }
     var token: RoomToken? { if case .token(let token) = self { token } else { nil } }
@@ -11,7 +11,7 @@ extension RoomReply {
 }
 
 extension Stage {
-    @discardableResult func create(_ name: RoomName? = .standUp, _ options: RoomChanges? = nil) -> RoomReply? {
+    @discardableResult func create(_ name: RoomName? = .standUp, _ options: RoomChanges? = nil) -> OperatorReply? {
         operate(.create(RoomCreationRequest(name: name, options: options)))
     }
 
@@ -52,7 +52,7 @@ extension Stage {
     }
 
     @Test func whatDoesNotExistIsNotFound() {
-        for action: RoomRequest.Action in [
+        for action: OperatorRequest.Action in [
             .describe(.standUp), .change(.standUp, RoomChanges { $0.locked = true }), .close(.standUp),
             .token(.standUp, RoomTokenRequest(role: .host, displayName: "")),
         ] { #expect(stage.operate(action)?.errorCode == .roomNotFound) }

@@ -41,7 +41,7 @@ extension RoomRightsTests {
         stage.create()
         come(bob)
         guard case .error(let refused)? = bob.set({ $0.capacity = 1 }) else { return #expect(Bool(false), "no error") }
-        #expect(refused.error.message.contains("Only the owner, and hosts and cohosts chosen by the owner"))
+        #expect(refused.error.message.contains("only hosts and cohosts chosen by the owner can change"))
         #expect(!refused.error.retryable)
     }
 

@@ -7,39 +7,30 @@ import Wire
 /// media plane is checked. The stage also checks that each command is valid after the previous ones.
 @Suite struct MediaModelTests {
     @Test func theMediaPlaneForgetsMembersWhoLeft() {
-        guard let world = ModelRun.run("media", MediaWorld.init) else { return }
-        for figure in ["publish", "unpublish", "subscribe", "unsubscribe", "leave"] {
-            #expect(world.figures[figure, default: 0] > 0, "\(figure), seed \(world.seed)")
-        }
-        world.empty()
-        #expect(world.stage.ledger.streams.isEmpty, "seed \(world.seed)")
-        #expect(world.stage.hub.sessionCount == 0, "seed \(world.seed)")
-        #expect(world.stage.hub.nextTimeout == nil, "seed \(world.seed)")
+        let world = MediaWorld()
+        world.run(
+            "media", events: ModelRun.events / 10,
+            kinds: ModelRun.events < 50_000 ? [] : ["publish", "unpublish", "subscribe", "unsubscribe", "leave"],
+            step: world.step, end: world.goHome)
     }
 }
 
 /// A few people who do random things in a few sessions.
-private final class MediaWorld: RandomWorld {
-    let seed: UInt64
-    let stage: Stage
-    private var random: SeededGenerator
+private final class MediaWorld: RandomWorld<RandomClient> {
     private var guests: [Guest] = []
     /// Two routed sessions, a relayed one, and one that must stay relayed.
     private var rooms: [SessionID] = []
     private var relayedOnly: Set<SessionID> = []
     private var matchSessions: Set<SessionID> = []
     private var streams: [(session: SessionID, stream: StreamID, publisher: Guest)] = []
-    private(set) var figures: [String: Int] = [:]
 
-    init(seed: UInt64) {
-        self.seed = seed
-        stage = Stage(seed: seed) {
+    init() {
+        super.init {
             $0.routesMedia = true
             $0.rouletteMediaMode = .routed
             // The limits are raised, because this test is not about limits.
             $0.verbs = .init(perSecond: 1000, burst: 1000)
         }
-        random = SeededGenerator(seed: ~seed)
         rooms = (0..<4).map(newRoom)
     }
 
@@ -48,8 +39,6 @@ private final class MediaWorld: RandomWorld {
         if kind == 3 { relayedOnly.insert(room) }
         return room
     }
-
-    private func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
     func step() {
         // A session falls back only once, so create new ones now and then.
@@ -64,11 +53,12 @@ private final class MediaWorld: RandomWorld {
         }
         for command in stage.media { count(command) }
         for guest in guests {
-            for case .session(.mediaModeChanged) in guest.take() { figures["fallbacks", default: 0] += 1 }
+            for case .session(.mediaModeChanged) in guest.take() { count("fallbacks") }
             if guest.closeCode != nil { guest.arrive() }
         }
         streams.removeAll { $0.publisher.socket != nil && !$0.publisher.places.contains($0.session) }
         if streams.count > 40 { streams.removeFirst() }
+        judge()
     }
 
     private func act(_ guest: Guest) {
@@ -96,7 +86,7 @@ private final class MediaWorld: RandomWorld {
         }
     }
 
-    private func pass(_ range: ClosedRange<Int>) { stage.pass(.milliseconds(Int.random(in: range, using: &random))) }
+    private func pass(_ range: ClosedRange<Int>) { stage.pass(milliseconds(range)) }
 
     private func mids() -> MediaMids {
         MediaMids(audio: chance(60) ? "\(Int.random(in: 0...3, using: &random))" : nil, video: chance(60) ? "1" : nil)
@@ -118,7 +108,7 @@ private final class MediaWorld: RandomWorld {
     private func publish(_ guest: Guest) {
         guard let session = place(of: guest), let stream = guest.publish(session, mids: mids()) else { return }
         streams.append((session, stream.id, guest))
-        if matchSessions.contains(session) { figures["match streams", default: 0] += 1 }
+        if matchSessions.contains(session) { count("match streams") }
     }
 
     private func subscribe(_ guest: Guest) {
@@ -166,30 +156,29 @@ private final class MediaWorld: RandomWorld {
             case .subscribe: "subscribe"
             case .unsubscribe: "unsubscribe"
             }
-        figures[name, default: 0] += 1
+        count(name)
     }
 
     // MARK: Invariants
 
-    func fault() -> String? {
+    private func judge() {
         let known = Dictionary(guests.map { ($0.connection, $0) }, uniquingKeysWith: { first, _ in first })
         for (stream, routed) in stage.ledger.streams {
-            if relayedOnly.contains(routed.session) { return "a relayed-only session is routed" }
+            if relayedOnly.contains(routed.session) { return fail("a relayed-only session is routed") }
             for client in [routed.publisher] + routed.subscribers.keys {
-                guard let guest = known[client] else { return "\(stream) still exists although its subscriber left" }
+                guard let guest = known[client] else {
+                    return fail("\(stream) still exists although its subscriber left")
+                }
                 // A disconnected guest does not know yet that it was removed.
                 if guest.socket != nil, !guest.places.contains(routed.session) {
-                    return "\(stream) still exists for a client that is not in its session"
+                    return fail("\(stream) still exists for a client that is not in its session")
                 }
             }
         }
-        return nil
     }
 
-    func empty() {
+    func goHome() {
         for guest in guests where guest.socket != nil { guest.leave() }
-        stage.pass(.seconds(7200))
-        // Tokens of removed members are remembered until they expire.
-        stage.pass(.seconds(7200))
+        empty()
     }
 }

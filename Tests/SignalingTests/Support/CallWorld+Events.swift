@@ -4,21 +4,20 @@ import Wire
 
 /// The random events of people who call each other.
 extension CallWorld {
-    /// Passes some time and performs one random event. Returns false after a fault.
-    func step() -> Bool {
+    /// Passes some time and performs one random event.
+    func step() {
         let pace = Int.random(in: 0..<100, using: &random)
         let range = pace < 70 ? 1...200 : pace < 97 ? 200...2000 : 2000...20_000
-        pass(.milliseconds(Int.random(in: range, using: &random)))
-        guard fault == nil else { return false }
-        if devices.count < identities.count, chance(50) { arrive() } else { act() }
+        pass(milliseconds(range))
+        guard fault == nil else { return }
+        if clients.count < identities.count, chance(50) { arrive() } else { act() }
         settle()
-        return fault == nil
     }
 
     private func pass(_ duration: Duration) {
         stage.pass(duration)
-        devices.removeAll { device in
-            let isLost = device.droppedAt.map { $0 + rules.resumeGrace <= now } ?? false
+        clients.removeAll { device in
+            let isLost = isLost(device)
             if isLost { note("\(name(device)) was given up") }
             return isLost && chance(70)
         }
@@ -64,7 +63,7 @@ extension CallWorld {
     // MARK: Connecting and disconnecting
 
     private func arrive() {
-        guard devices.count < 2 * identities.count, let identity = identities.randomElement(using: &random) else {
+        guard clients.count < 2 * identities.count, let identity = identities.randomElement(using: &random) else {
             return goOrReturn()
         }
         let device = newDevice(of: identity)
@@ -88,13 +87,7 @@ extension CallWorld {
         let leaves = chance(30)
         note("\(name(device)) \(leaves ? "leaves" : "drops")")
         count(leaves ? "leaves" : "drops")
-        if leaves {
-            device.guest.leave()
-            devices.removeAll { $0 === device }
-        } else {
-            device.droppedAt = now
-            device.guest.drop()
-        }
+        if leaves { leave(device) } else { drop(device) }
     }
 
     /// Resumes the connection if that is still possible, or connects like a reloaded page.
@@ -125,11 +118,11 @@ extension CallWorld {
         stage.restart(after: .milliseconds(Int.random(in: 0...3000, using: &random)))
         restartedAt = now
         entered = [:]
-        for device in devices {
+        for device in clients {
             device.startAfresh()
             if chance(80) { comeBack(device) } else { device.guest.take() }
         }
-        devices.removeAll { !$0.isLive }
+        clients.removeAll { !$0.isLive }
     }
 
     private func sleep() {
@@ -141,7 +134,7 @@ extension CallWorld {
     private func call() {
         // Choose mostly callers who are free and callees who are online.
         let isLikely = chance(70)
-        let others = isLikely ? devices.filter { $0.isLive && $0.isPresent }.map(\.guest.person) : identities
+        let others = isLikely ? clients.filter { $0.isLive && $0.isPresent }.map(\.guest.person) : identities
         guard let device = anybody({ $0.isLive && (!isLikely || $0.isPresent && $0.held.isEmpty) }),
             let other = others.randomElement(using: &random)
         else { return }
@@ -175,7 +168,7 @@ extension CallWorld {
 
     /// Joins the session of a call, usually with valid parameters.
     private func enter() {
-        for device in devices where device.isLive && chance(60) {
+        for device in clients where device.isLive && chance(60) {
             guard let call = device.active,
                 let token = tokens.last(where: { $0.call == call && $0.holder == device.guest.person }),
                 !device.guest.places.contains(token.session)
@@ -208,7 +201,7 @@ extension CallWorld {
         guard device.isLive else { return }
         note("\(name(device)) rejoins \(call)")
         count("rejoins")
-        let before = devices.first { $0 !== device && $0.guest.person == device.guest.person && $0.held.contains(call) }
+        let before = clients.first { $0 !== device && $0.guest.person == device.guest.person && $0.held.contains(call) }
         device.guest.say(.call(.rejoin(.init(call: call))))
         settleTakeover(device, call, from: before)
     }
@@ -251,7 +244,7 @@ extension CallWorld {
             if let call = stored[token.call] { entered[call.id]?.formIntersection([call.caller, call.callee]) }
             device.guest.ask(.session(.leave(.init(session: token.session))))
         }
-        if device.guest.closeCode != nil { devices.removeAll { $0 === device } }
+        if device.guest.closeCode != nil { forget(device) }
     }
 
     /// Returns a random call, which may not involve this device.
@@ -272,22 +265,8 @@ extension CallWorld {
         ]
         guard let verb = verbs.randomElement(using: &random) else { return }
         note("\(name(device)) says \(ClientMessage.call(verb).type) of \(call)")
-        let other = devices.first { $0 !== device && $0.guest.person == device.guest.person && $0.held.contains(call) }
+        let other = clients.first { $0 !== device && $0.guest.person == device.guest.person && $0.held.contains(call) }
         device.guest.say(.call(verb))
         if case .rejoin = verb { settleTakeover(device, call, from: other) }
-    }
-
-    // MARK: End of the run
-
-    /// Disconnects everyone, passes time, and checks that nothing is left.
-    func empty() {
-        for device in devices where device.isLive {
-            if chance(50) { device.guest.leave() } else { device.guest.drop() }
-        }
-        devices = []
-        stage.pass(.seconds(7200))
-        settle()
-        let left = (stage.hub.clientCount, stage.hub.personCount, stage.hub.sessionCount, stage.hub.callCount)
-        if left != (0, 0, 0, 0) { fail("left behind: clients, people, sessions, calls: \(left)") }
     }
 }

@@ -10,7 +10,7 @@ extension CallWorld {
         let open = stage.archive.openCalls.values.sorted { $0.id < $1.id }
         for call in open { judge(call) }
         judgePeople(open)
-        for device in devices where device.isLive { judge(device) }
+        for device in clients where device.isLive { judge(device) }
         judgeEnds()
     }
 
@@ -18,14 +18,14 @@ extension CallWorld {
     private func judge(_ call: StoredCall) {
         guard let acceptedAt = call.acceptedAt else {
             if call.ringsUntil <= now { fail("\(call.id) rings too long") }
-            for device in devices where device.guest.person == call.callee && device.isLive && device.isPresent {
+            for device in clients where device.guest.person == call.callee && device.isLive && device.isPresent {
                 if !device.rings.contains(call.id) { fail("\(call.id) does not ring on \(name(device))") }
             }
             return
         }
-        let holders = devices.filter { $0.isLive && $0.active == call.id }
+        let holders = clients.filter { $0.isLive && $0.active == call.id }
         for person in [call.caller, call.callee] where holders.count(where: { $0.guest.person == person }) > 1 {
-            fail("\(call.id) is on two devices of \(name(person))")
+            fail("\(call.id) is on two clients of \(name(person))")
         }
         for device in holders where device.guest.places.contains(call.session) {
             entered[call.id, default: []].insert(device.guest.person)
@@ -38,7 +38,7 @@ extension CallWorld {
             let isAwaited = ghosts.contains { $0.person == person && $0.call == call.id && now < $0.until }
             let mayReturn =
                 isAwaited
-                || devices.contains { device in
+                || clients.contains { device in
                     device.guest.person == person && device.active == call.id
                         && (device.isLive || device.droppedAt.map { now < $0 + rules.resumeGrace } ?? false)
                 }
@@ -59,7 +59,7 @@ extension CallWorld {
         for (person, count) in engaged where count > 1 { fail("\(name(person)) is in \(count) calls") }
         for (person, count) in all where count > 2 { fail("\(count) calls involve \(name(person))") }
         for person in stage.hub.peopleInTwoPlaces { fail("\(name(person)) is in the roulette and in a call") }
-        for device in devices where device.isLive && device.guest.match != nil {
+        for device in clients where device.isLive && device.guest.match != nil {
             if engaged[device.guest.person] != nil { fail("\(name(device)) chats and is in a call") }
         }
     }
@@ -92,7 +92,7 @@ extension CallWorld {
                 entered[call] = nil
                 logged[call] = nil
                 merged.remove(call)
-                if !devices.contains(where: { $0.held.contains(call) }) { stored[call] = nil }
+                if !clients.contains(where: { $0.held.contains(call) }) { stored[call] = nil }
             }
         }
     }

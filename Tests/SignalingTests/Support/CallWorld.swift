@@ -3,48 +3,40 @@ import TestSupport
 import Testing
 import Wire
 
-/// Random people with several devices each, who call each other on a stage. It tracks what an outside observer can
-/// know: what the devices received, and what was stored.
-///
-/// The seed determines everything in a run. A run ends at the first fault and prints the events that led to the fault.
-final class CallWorld {
-    /// One device, with the state its page would show.
-    final class Device {
-        let guest: Guest
-        let number: Int
-        var isPresent = false
-        /// Calls that ring on this device.
-        var rings: Set<CallID> = []
-        var outgoing: CallID?
-        var active: CallID?
-        /// Calls about which the page asks the server after starting over.
-        var remembered: [CallID] = []
-        var droppedAt: Timestamp?
-        /// Calls that other devices took over while this one was away. It may still hear what happened in them before that.
-        var takenOver: Set<CallID> = []
+/// A device of a person, with the state its page would show.
+final class CallDevice: RandomClient {
+    let number: Int
+    var isPresent = false
+    /// Calls that ring on this device.
+    var rings: Set<CallID> = []
+    var outgoing: CallID?
+    var active: CallID?
+    /// Calls about which the page asks the server after starting over.
+    var remembered: [CallID] = []
+    /// Calls that other devices took over while this one was away. It may still hear what happened in them before that.
+    var takenOver: Set<CallID> = []
 
-        init(_ guest: Guest, number: Int) { (self.guest, self.number) = (guest, number) }
-
-        var isLive: Bool { guest.socket != nil }
-        var held: [CallID] { rings.sorted() + [outgoing, active].compactMap { $0 } }
-        func mayHear(of call: CallID, _ own: CallID?) -> Bool { call == own || takenOver.contains(call) }
-
-        /// Resets the page's state before a snapshot.
-        func startAfresh() {
-            remembered = (remembered + held).suffix(8)
-            (isPresent, rings, outgoing, active, droppedAt) = (false, [], nil, nil, nil)
-            takenOver = []
-        }
+    init(_ guest: Guest, number: Int) {
+        self.number = number
+        super.init(guest)
     }
 
-    let seed: UInt64
-    let stage: Stage
-    let identities: [IdentityID]
-    var random: SeededGenerator
-    var devices: [Device] = []
-    var figures: [String: Int] = [:]
-    private(set) var fault: String?
-    private(set) var log: [String] = []
+    var held: [CallID] { rings.sorted() + [outgoing, active].compactMap { $0 } }
+    func mayHear(of call: CallID, _ own: CallID?) -> Bool { call == own || takenOver.contains(call) }
+
+    /// Resets the page's state before a snapshot.
+    func startAfresh() {
+        remembered = (remembered + held).suffix(8)
+        (isPresent, rings, outgoing, active, droppedAt) = (false, [], nil, nil, nil)
+        takenOver = []
+    }
+}
+
+/// Random people with several devices each, who call each other.
+final class CallWorld: RandomWorld<CallDevice> {
+    typealias Device = CallDevice
+
+    private(set) var identities: [IdentityID] = []
     private var lastNumber = 0
     /// Calls in storage, whether open or ended.
     var stored: [CallID: StoredCall] = [:]
@@ -64,25 +56,10 @@ final class CallWorld {
     /// Tokens issued so far.
     var tokens: [(call: CallID, session: SessionID, token: String, holder: IdentityID)] = []
 
-    init(seed: UInt64, people: Int, _ adjust: (inout Rules) -> Void = { _ in }) {
-        self.seed = seed
-        random = SeededGenerator(seed: seed)
-        stage = Stage(seed: seed &+ 7, adjust)
-        var random = random
+    init(people: Int, _ adjust: (inout Rules) -> Void = { _ in }) {
+        super.init(adjust)
         identities = (0..<people).map { _ in .random(using: &random) }
     }
-
-    var rules: Rules { stage.rules }
-    var now: Timestamp { stage.now }
-
-    func note(_ text: String) {
-        log.append("\(now.milliseconds % 100_000_000) \(text)")
-        if log.count > 60 { log.removeFirst() }
-    }
-
-    func count(_ what: String) { figures[what, default: 0] += 1 }
-
-    func fail(_ text: String) { if fault == nil { fault = text } }
 
     // MARK: People
 
@@ -90,24 +67,18 @@ final class CallWorld {
 
     func name(_ device: Device) -> String { "\(name(device.guest.person)).\(device.number)" }
 
-    func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
-
-    func anybody(_ isWanted: (Device) -> Bool = { $0.isLive }) -> Device? {
-        devices.filter(isWanted).randomElement(using: &random)
-    }
-
     func newDevice(of identity: IdentityID) -> Device {
         lastNumber += 1
         let device = Device(stage.arrive(identity), number: lastNumber)
-        devices.append(device)
+        clients.append(device)
         return device
     }
 
     /// Records what was received and stored, and then checks the invariants.
     func settle() {
         noteChanges()
-        for device in devices { hear(device) }
-        for device in devices where device.isLive && device.guest.openRequests > 0 {
+        for device in clients { hear(device) }
+        for device in clients where device.isLive && device.guest.openRequests > 0 {
             fail("\(name(device)) was not answered")
         }
         judge()

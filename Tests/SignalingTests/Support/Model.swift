@@ -5,7 +5,7 @@ import Wire
 /// timers or `Letter`s. It predicts what each client receives and checks the announced pairings.
 final class Model {
     let rules: Rules
-    var now = Timestamp(milliseconds: 0)
+    var now: Timestamp
     var visitors: [Int: Visitor] = [:]
     var people: [IdentityID: Someone] = [:]
     var pairings: [MatchID: Pairing] = [:]
@@ -15,7 +15,7 @@ final class Model {
     var reports = 0
     private var leftBehind: [(Someone, MatchID, EndReason)] = []
 
-    init(rules: Rules) { self.rules = rules }
+    init(rules: Rules, now: Timestamp) { (self.rules, self.now) = (rules, now) }
 
     private func expect(_ visitor: Int, _ expectation: Expectation) {
         visitors[visitor]?.expected.append(expectation)

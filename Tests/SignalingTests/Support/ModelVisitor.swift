@@ -39,16 +39,9 @@ enum Expectation: Equatable, CustomStringConvertible {
     }
 }
 
-/// A client connection in the model, with what it sent and received, and what it still expects.
-final class Visitor {
+/// A client connection, with what it still expects according to the model.
+final class Visitor: RandomClient {
     let number: Int
-    let identity: IdentityID
-    let address: String
-    var socket: SocketID?
-    var connection = ConnectionID(high: 0, low: 0)
-    var secret = ""
-    var sent: UInt64 = 0
-    var received: UInt64 = 0
     var expected: [Expectation] = []
     /// The members of each session, as far as this client knows.
     var views: [SessionID: Set<ConnectionID>] = [:]
@@ -57,14 +50,14 @@ final class Visitor {
     var leaving: [UInt64: SessionID] = [:]
     /// The matches of this client, newest last.
     var matches: [MatchID] = []
-    /// The time when the connection dropped.
-    var droppedAt: Timestamp?
 
-    init(number: Int, identity: IdentityID, address: String) {
-        (self.number, self.identity, self.address) = (number, identity, address)
+    init(_ guest: Guest, number: Int) {
+        self.number = number
+        super.init(guest)
     }
 
-    var isLive: Bool { socket != nil }
+    var identity: IdentityID { guest.identity }
+    var address: String { guest.address }
 }
 
 /// A session in the model. Clients join it with a token of a match or of an embedding program.

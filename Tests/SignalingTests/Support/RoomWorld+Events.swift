@@ -5,16 +5,16 @@ import Wire
 
 /// The events, in random order.
 extension RoomWorld {
-    mutating func step() {
-        for visitor in visitors { visitor.reactions = [] }
-        stage.pass(.milliseconds(Int64.random(in: 0..<2000, using: &random)))
+    func step() {
+        for visitor in clients { visitor.reactions = [] }
+        stage.pass(milliseconds(0...1999))
         settle()
         switch Int.random(in: 0..<1000, using: &random) {
         case 0..<80: arrive()
         case 80..<280: join()
-        case 280..<330: leave()
+        case 280..<330: leaveRoom()
         case 330..<370: depart()
-        case 370..<450: drop()
+        case 370..<450: loseConnection()
         case 450..<530: resume()
         case 530..<570: useDeadToken()
         case 570..<580: closeRoom()
@@ -31,41 +31,36 @@ extension RoomWorld {
         settle()
     }
 
-    private mutating func settle() {
+    private func settle() {
         hear()
         hearPhones()
         // People who do not come back. Their connection ends later.
-        let grace = stage.rules.resumeGrace
-        for visitor in visitors.filter({ $0.droppedAt.map { $0 + grace <= stage.now } ?? false }) where chance(20) {
-            forget(visitor)
-        }
+        for visitor in clients.filter(isLost) where chance(20) { forget(visitor) }
         judge()
     }
 
     // MARK: Connecting
 
-    private mutating func arrive() {
-        guard visitors.count < 20, let identity = identities.randomElement(using: &random) else { return }
-        visitors.append(Visitor(stage.arrive(identity, address: "\(visitors.count % 3)")))
+    private func arrive() {
+        guard clients.count < 20, let identity = identities.randomElement(using: &random) else { return }
+        clients.append(Visitor(stage.arrive(identity, address: "\(clients.count % 3)")))
         count("arrived")
     }
 
-    private mutating func depart() {
-        guard let visitor = anyone() else { return }
-        visitor.guest.leave()
-        forget(visitor)
+    private func depart() {
+        guard let visitor = anybody() else { return }
+        leave(visitor)
         count("departed")
     }
 
-    private mutating func drop() {
-        guard let visitor = anyone() else { return }
-        visitor.guest.drop()
-        visitor.droppedAt = stage.now
+    private func loseConnection() {
+        guard let visitor = anybody() else { return }
+        drop(visitor)
         count("dropped")
     }
 
-    private mutating func resume() {
-        guard let visitor = anyone({ !$0.isLive }) else { return }
+    private func resume() {
+        guard let visitor = anybody({ !$0.isLive }) else { return }
         let connection = visitor.connection
         visitor.guest.resume()
         visitor.droppedAt = nil
@@ -77,8 +72,8 @@ extension RoomWorld {
     }
 
     /// A restart ends everyone's place. Persistent rooms come back with their bans, and the tokens of all places stay dead.
-    private mutating func restart() {
-        for visitor in visitors {
+    private func restart() {
+        for visitor in clients {
             over(visitor)
             visitor.roster = nil
         }
@@ -86,13 +81,13 @@ extension RoomWorld {
         stage.restart()
         (mutedSessions, revokingSessions) = ([], [:])
         phones = []
-        for visitor in visitors { visitor.droppedAt = stage.now }
+        for visitor in clients { visitor.droppedAt = stage.now }
         if stage.hub.roomCount > 0 { count("restored") }
         count("restarted")
     }
 
     /// The disk is full, or has space again.
-    private mutating func changeStorage() {
+    private func changeStorage() {
         let full = WireError(.storageFull, "The disk is full.", retryable: true)
         stage.permit = stage.permit == .all ? .essential(full) : .all
         count("storage changed")
@@ -100,8 +95,8 @@ extension RoomWorld {
 
     // MARK: Rooms
 
-    private mutating func join() {
-        guard let visitor = anyone({ $0.isLive && $0.view == nil && $0.waitsFor == nil }),
+    private func join() {
+        guard let visitor = anybody({ $0.isLive && $0.view == nil && $0.waitsFor == nil }),
             let name = Self.names.randomElement(using: &random)
         else { return }
         var options = RoomChanges()
@@ -130,14 +125,14 @@ extension RoomWorld {
         }
     }
 
-    private mutating func leave() {
-        guard let visitor = anyone({ $0.isLive && ($0.view != nil || $0.waitsFor != nil) }) else { return }
+    private func leaveRoom() {
+        guard let visitor = anybody({ $0.isLive && ($0.view != nil || $0.waitsFor != nil) }) else { return }
         if visitor.guest.leaveRoom()?.type != "ok" { fail("leaving failed") }
         over(visitor)
         count("left")
     }
 
-    private mutating func closeRoom() {
+    private func closeRoom() {
         guard let name = Self.names.randomElement(using: &random) else { return }
         stage.handle(.closeRoom(name))
         ledgers[name] = nil
@@ -146,8 +141,8 @@ extension RoomWorld {
 
     // MARK: Files
 
-    private mutating func file() {
-        guard let visitor = anyone({ $0.isLive && $0.view != nil }), let view = visitor.view else { return }
+    private func file() {
+        guard let visitor = anybody({ $0.isLive && $0.view != nil }), let view = visitor.view else { return }
         let shown = view.files.sorted().randomElement(using: &random)
         switch (Int.random(in: 0..<4, using: &random), shown) {
         case (0, let id?): download(id, visitor, view)
@@ -162,7 +157,7 @@ extension RoomWorld {
     }
 
     /// Some uploads never begin, and some never end.
-    private mutating func upload(_ visitor: Visitor, _ view: View) {
+    private func upload(_ visitor: Visitor, _ view: View) {
         let size = Int.random(in: 1...1 << 20, using: &random)
         let answer = visitor.guest.ask(.room(.file(.init(name: "a.txt", size: size))))
         count("room.file: \(answer?.errorCode?.rawValue ?? "ok")")
@@ -177,7 +172,7 @@ extension RoomWorld {
         count("upload: \(isComplete ? ended?.errorCode?.rawValue ?? "complete" : "canceled")")
     }
 
-    private mutating func download(_ id: RoomFileID, _ visitor: Visitor, _ view: View) {
+    private func download(_ id: RoomFileID, _ visitor: Visitor, _ view: View) {
         guard let key = view.fileKey else { return fail("a member has no key for files") }
         let found = stage.operate(.file(view.name, id, .download(key)))
         if found?.errorCode != nil { fail("a member cannot download a file that the chat shows") }
@@ -189,9 +184,9 @@ extension RoomWorld {
 
     // MARK: Requests in a room
 
-    private mutating func request() {
-        guard let visitor = anyone({ $0.isLive && $0.view != nil }), let view = visitor.view else { return }
-        let others = visitors.filter { $0.view?.name == view.name || $0.waitsFor == view.name }
+    private func request() {
+        guard let visitor = anybody({ $0.isLive && $0.view != nil }), let view = visitor.view else { return }
+        let others = clients.filter { $0.view?.name == view.name || $0.waitsFor == view.name }
         guard let other = others.randomElement(using: &random) else { return }
         let phone = view.people.keys.filter(\.isPhone).sorted().randomElement(using: &random)
         let target = chance(20) ? phone ?? other.connection : other.connection
@@ -206,7 +201,7 @@ extension RoomWorld {
         judgeEffect(of: verb, by: visitor, in: view)
     }
 
-    private mutating func verb(about connection: ConnectionID) -> RoomVerb {
+    private func verb(about connection: ConnectionID) -> RoomVerb {
         switch Int.random(in: 0..<15, using: &random) {
         case 0..<3: return .admit(.init(connection: connection))
         case 3: return .deny(.init(connection: connection))
@@ -225,7 +220,7 @@ extension RoomWorld {
         }
     }
 
-    mutating func changes() -> RoomChanges {
+    func changes() -> RoomChanges {
         var changes = RoomChanges()
         switch Int.random(in: 0..<7, using: &random) {
         case 0: changes.locked = chance(30)

@@ -3,16 +3,16 @@ import Wire
 
 /// The invariants, checked after every event.
 extension RoomWorld {
-    mutating func judge() {
+    func judge() {
         noteChanges()
         judgeRights()
         forgetEndedRooms()
-        for visitor in visitors where visitor.isLive { judge(visitor) }
+        for visitor in clients where visitor.isLive { judge(visitor) }
         for name in Self.names {
             judge(name)
             judgePhones(name)
         }
-        let occupied = Set(visitors.filter(\.isLive).compactMap { $0.view?.name })
+        let occupied = Set(clients.filter(\.isLive).compactMap { $0.view?.name })
         let (rooms, sessions) = (stage.hub.roomCount, stage.hub.sessionCount)
         if occupied.count > rooms { fail("\(occupied.count) rooms have people, and \(rooms) exist") }
         let remembered = mutedSessions.union(revokingSessions.keys).count
@@ -31,14 +31,14 @@ extension RoomWorld {
         if bytes < 0 || (rooms == 0 && bytes > 0) { fail("\(rooms) rooms have \(bytes) bytes of files") }
     }
 
-    private mutating func judge(_ visitor: Visitor) {
+    private func judge(_ visitor: Visitor) {
         if visitor.guest.openRequests > 0 { fail("a request has no answer") }
         let own = [visitor.view?.admission.session].compactMap { $0 }
         if !visitor.guest.places.isSubset(of: own) { fail("a person is in the session of a room that they are not in") }
     }
 
-    private mutating func judge(_ name: RoomName) {
-        let inside = visitors.filter { $0.isLive && $0.view?.name == name }
+    private func judge(_ name: RoomName) {
+        let inside = clients.filter { $0.isLive && $0.view?.name == name }
         guard let first = inside.first?.view else { return }
         let hosts = first.people.values.filter { $0.role == .host && !$0.connection.isPhone }
         if hosts.isEmpty { fail("\(name) has no host who can moderate") }
@@ -62,7 +62,7 @@ extension RoomWorld {
         }
     }
 
-    mutating func judge(_ verb: RoomVerb, by role: RoomRole) {
+    func judge(_ verb: RoomVerb, by role: RoomRole) {
         switch verb {
         case .admit, .deny, .set, .mute, .stopShare, .remove: if role == .guest { fail("a guest moderated: \(verb)") }
         case .role: if role != .host { fail("a \(role) changed roles") }
@@ -71,7 +71,7 @@ extension RoomWorld {
     }
 
     /// A room that ends is forgotten.
-    private mutating func forgetEndedRooms() {
+    private func forgetEndedRooms() {
         for name in Self.names where !stage.hub.hasRoom(name) {
             (creators[name], known[name]) = (nil, nil)
         }

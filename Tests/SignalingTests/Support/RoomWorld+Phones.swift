@@ -16,7 +16,7 @@ extension RoomWorld {
         init(_ guest: PerchGuest, in room: RoomName) { (self.guest, self.room) = (guest, room) }
     }
 
-    mutating func dial() {
+    func dial() {
         guard phones.count < 6, let name = Self.names.randomElement(using: &random) else { return }
         let user = ["iPhone", "Pad"].randomElement(using: &random) ?? "iPhone"
         let isNew = !stage.hub.hasRoom(name)
@@ -26,21 +26,21 @@ extension RoomWorld {
         if isNew { (creators[name], known[name]) = (nil, nil) }
     }
 
-    mutating func hangUp() {
+    func hangUp() {
         guard let index = phones.indices.randomElement(using: &random) else { return }
         phones.remove(at: index).guest.leave()
         count("hung up")
     }
 
     /// Phones hear who is in the room. Those that were refused or removed are gone.
-    mutating func hearPhones() {
+    func hearPhones() {
         for phone in phones {
             for heard in phone.guest.take() { hear(phone, heard) }
         }
         phones.removeAll { $0.guest.closeCode != nil }
     }
 
-    private mutating func hear(_ phone: Phone, _ heard: PerchGuest.Heard) {
+    private func hear(_ phone: Phone, _ heard: PerchGuest.Heard) {
         switch heard {
         case .refused(let code): count("phone: \(code)")
         case .peers(let users):
@@ -62,7 +62,7 @@ extension RoomWorld {
         return options
     }
 
-    private mutating func judgeArrival(of phone: Phone) {
+    private func judgeArrival(of phone: Phone) {
         let options = known[phone.room] ?? optionsOfPhones
         if options.media != .mesh { fail("a phone came into a routed room") }
         if options.locked || options.lobby || options.password { fail("a phone came in past \(options)") }
@@ -71,7 +71,7 @@ extension RoomWorld {
     }
 
     /// Each phone knows every other one by another name. All native people have a name that no phone has.
-    mutating func judgePhones(_ name: RoomName) {
+    func judgePhones(_ name: RoomName) {
         let inside = phones.filter { $0.room == name && $0.isIn }
         for phone in inside {
             let others = phone.users.count { !$0.hasPrefix(Self.displayName) }

@@ -4,9 +4,9 @@ import Wire
 
 /// Owners, tokens and stand-ins. Each judge is named after a sentence of the page about rights (`RoomSentence`).
 extension RoomWorld {
-    mutating func fail(_ sentence: RoomSentence, _ details: String) { fail("\(sentence.rawValue) But: \(details)") }
+    func fail(_ sentence: RoomSentence, _ details: String) { fail("\(sentence.rawValue) But: \(details)") }
 
-    private mutating func judge(_ sentence: RoomSentence, _ holds: Bool, _ details: @autoclosure () -> String) {
+    private func judge(_ sentence: RoomSentence, _ holds: Bool, _ details: @autoclosure () -> String) {
         count("judged \(sentence)")
         if !holds { fail(sentence, details()) }
     }
@@ -14,7 +14,7 @@ extension RoomWorld {
     // MARK: Applications
 
     /// An operator or application creates a room, changes it, or makes a token for it.
-    mutating func operate() {
+    func operate() {
         guard let name = Self.names.randomElement(using: &random) else { return }
         guard stage.hub.hasRoom(name) else {
             var options = changes()
@@ -41,7 +41,7 @@ extension RoomWorld {
     // MARK: Coming in
 
     /// - Parameter isNew: whether the person may have created the room.
-    mutating func judgeAnswer(_ answer: ServerMessage?, to visitor: Visitor, _ name: RoomName, isNew: Bool) {
+    func judgeAnswer(_ answer: ServerMessage?, to visitor: Visitor, _ name: RoomName, isNew: Bool) {
         if isNew {
             ledgers[name] = nil
             if let room = stage.operate(.describe(name))?.room { openLedger(name, room) }
@@ -70,7 +70,7 @@ extension RoomWorld {
     }
 
     /// Notes who came in, with which rights.
-    mutating func noteArrival(of visitor: Visitor, _ joined: RoomNotice.Joined) {
+    func noteArrival(of visitor: Visitor, _ joined: RoomNotice.Joined) {
         // What stand-ins did is over when the room has been empty, be it for a moment.
         if joined.people.count == 1 { ledgers[joined.name]?.emptied() }
         guard let ledger = ledgers[joined.name] else { return }
@@ -89,7 +89,7 @@ extension RoomWorld {
         ledgers[joined.name]?.people[visitor.connection] = person
     }
 
-    private mutating func openLedger(_ name: RoomName, _ room: RoomDescription) {
+    private func openLedger(_ name: RoomName, _ room: RoomDescription) {
         guard ledgers[name] == nil else { return }
         ledgers[name] = RoomLedger(creator: creators[name], options: room.summary.options)
     }
@@ -97,7 +97,7 @@ extension RoomWorld {
     // MARK: Every moment
 
     /// Judges what holds after every event.
-    mutating func judgeRights() {
+    func judgeRights() {
         for name in Self.names {
             guard let room = stage.operate(.describe(name))?.room else {
                 judgeEnd(of: name)
@@ -120,7 +120,7 @@ extension RoomWorld {
         }
     }
 
-    private mutating func judgeBans(_ ledger: RoomLedger) {
+    private func judgeBans(_ ledger: RoomLedger) {
         for person in ledger.people.values {
             // A removed token does not remove the others who came with it.
             guard let identity = person.identity, ledger.isKeptOut(identity, person.token, isIn: true) else { continue }
@@ -128,7 +128,7 @@ extension RoomWorld {
         }
     }
 
-    private mutating func judgeRoles(_ people: [RoomPerson], _ ledger: RoomLedger) {
+    private func judgeRoles(_ people: [RoomPerson], _ ledger: RoomLedger) {
         guard !people.isEmpty else { return }
         judge(.somebodyIsHost, people.contains { $0.role == .host }, "\(people)")
         guard ledger.hasOwner else { return count("an owner is away") }
@@ -138,14 +138,14 @@ extension RoomWorld {
         }
     }
 
-    private mutating func judgeOptions(_ room: RoomDescription, _ ledger: RoomLedger) {
+    private func judgeOptions(_ room: RoomDescription, _ ledger: RoomLedger) {
         guard room.people.isEmpty else { return }
         judge(
             .emptyRoomsAreTheOwners, room.summary.options == ledger.options,
             "\(room.summary.options) instead of \(ledger.options)")
     }
 
-    private mutating func judgeStorage(_ name: RoomName, _ ledger: RoomLedger) {
+    private func judgeStorage(_ name: RoomName, _ ledger: RoomLedger) {
         let stored = stage.archive.rooms.values.first { $0.name == name }
         guard ledger.options.persistent else {
             return judge(.storageHasOwnersDecisions, stored == nil, "a room that is not persistent is stored")
@@ -162,7 +162,7 @@ extension RoomWorld {
     }
 
     /// Nobody can open a locked room without an owner, so it does not keep its name.
-    private mutating func judgeEnd(of name: RoomName) {
+    private func judgeEnd(of name: RoomName) {
         guard let ledger = ledgers[name] else { return }
         let isUseless = ledger.options.locked && ledger.creator == nil && !ledger.hasHostTokens
         judge(.persistentRoomsStay, !ledger.options.persistent || isUseless, "\(name) ended")
@@ -172,7 +172,7 @@ extension RoomWorld {
     // MARK: Requests
 
     /// Judges the answer to a request of a person in the room, and notes what it changes.
-    mutating func judgeRights(_ verb: RoomVerb, by visitor: Visitor, in view: View, _ answer: ServerMessage) {
+    func judgeRights(_ verb: RoomVerb, by visitor: Visitor, in view: View, _ answer: ServerMessage) {
         guard let ledger = ledgers[view.name], let actor = ledger.people[visitor.connection] else { return }
         let role = view.people[visitor.connection]?.role ?? .guest
         let isDone = answer.type == "ok"
@@ -197,7 +197,7 @@ extension RoomWorld {
         }
     }
 
-    private mutating func judgeModeration(
+    private func judgeModeration(
         _ verb: RoomVerb, _ role: RoomRole, _ actor: RoomLedger.Person, _ options: RoomOptions, _ answer: ServerMessage
     ) {
         let isRefused = answer.errorCode == .notPermitted
@@ -222,11 +222,11 @@ extension RoomWorld {
         }
     }
 
-    private mutating func judgeRemoval(
+    private func judgeRemoval(
         _ remove: RoomVerb.Remove, _ actor: RoomLedger.Person, _ ledger: RoomLedger, _ name: RoomName
     ) {
         let isBan = remove.ban ?? false
-        let waiting = visitors.first { $0.connection == remove.connection }?.guest.identity
+        let waiting = clients.first { $0.connection == remove.connection }?.guest.identity
         guard let target = ledger.people[remove.connection] else {
             // A person in the lobby, who may also be in the room.
             guard isBan, let waiting else { return }
@@ -239,7 +239,7 @@ extension RoomWorld {
     }
 
     /// A ban is for all devices of a person.
-    private mutating func noteBan(
+    private func noteBan(
         _ identity: IdentityID, _ actor: RoomLedger.Person, _ ledger: RoomLedger, _ name: RoomName
     ) {
         for person in ledger.people.values where person.identity == identity {
@@ -252,7 +252,7 @@ extension RoomWorld {
     /// Hosts moderate the session too, past the room.
     ///
     /// - Returns: whether the room permits it.
-    mutating func judgeDisconnection(
+    func judgeDisconnection(
         of connection: ConnectionID, by visitor: Visitor, in view: View, isDone: Bool
     ) -> Bool {
         guard let ledger = ledgers[view.name], let actor = ledger.people[visitor.connection],

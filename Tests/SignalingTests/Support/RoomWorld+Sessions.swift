@@ -5,8 +5,8 @@ import Wire
 /// The sessions of rooms: who joins them, what people publish, and how hosts moderate it.
 extension RoomWorld {
     /// Tries to join the session with a token of a place that is over.
-    mutating func useDeadToken() {
-        guard let visitor = anyone({ $0.isLive && !$0.dead.isEmpty }),
+    func useDeadToken() {
+        guard let visitor = anybody({ $0.isLive && !$0.dead.isEmpty }),
             let token = visitor.dead.randomElement(using: &random)
         else { return }
         let answer = visitor.guest.join(token.session, token: token.token)
@@ -15,8 +15,8 @@ extension RoomWorld {
         if !visitor.isLive { forget(visitor) }
     }
 
-    mutating func enterSession() {
-        guard let visitor = anyone({ $0.isLive && $0.view != nil }), let admission = visitor.view?.admission else {
+    func enterSession() {
+        guard let visitor = anybody({ $0.isLive && $0.view != nil }), let admission = visitor.view?.admission else {
             return
         }
         let answer = visitor.guest.join(admission.session, token: admission.token)
@@ -32,7 +32,7 @@ extension RoomWorld {
 
     // MARK: What pages hear
 
-    mutating func hear(_ visitor: Visitor, _ notice: SessionNotice) {
+    func hear(_ visitor: Visitor, _ notice: SessionNotice) {
         if case .left = notice { return visitor.roster = nil }
         guard visitor.roster != nil else { return fail("\(ServerMessage.session(notice).type) outside of a session") }
         if case .muted(let muted) = notice, muted.active, let stream = muted.stream {
@@ -43,7 +43,7 @@ extension RoomWorld {
     }
 
     /// In a mesh room, only the pages can mute. In a routed room, the server must have done it.
-    mutating func obey(_ visitor: Visitor) {
+    func obey(_ visitor: Visitor) {
         let streams = visitor.toldToMute
         visitor.toldToMute = []
         guard visitor.isLive, let view = visitor.view, view.options.media == .mesh else { return }
@@ -56,8 +56,8 @@ extension RoomWorld {
 
     // MARK: Streams
 
-    mutating func media() {
-        guard let visitor = anyone({ $0.isLive && $0.view != nil && $0.roster != nil }), let view = visitor.view else {
+    func media() {
+        guard let visitor = anybody({ $0.isLive && $0.view != nil && $0.roster != nil }), let view = visitor.view else {
             return
         }
         let session = view.admission.session
@@ -74,7 +74,7 @@ extension RoomWorld {
         }
     }
 
-    private mutating func publish(_ visitor: Visitor, _ session: SessionID) {
+    private func publish(_ visitor: Visitor, _ session: SessionID) {
         var verb = SessionVerb.Publish()
         (verb.session, verb.mids) = (session, MediaMids(audio: "0", video: "1"))
         verb.hasAudio = chance(80)
@@ -83,7 +83,7 @@ extension RoomWorld {
         if let stream = answer?.published { visitor.roster?.published(stream) }
     }
 
-    private mutating func share(_ visitor: Visitor, _ view: View) {
+    private func share(_ visitor: Visitor, _ view: View) {
         let answer = visitor.guest.share(view.admission.session)
         let mayShare = view.options.share == .all || view.people[visitor.connection]?.role != .guest
         if answer?.errorCode == .notPermitted, mayShare { fail("a person who may share was refused") }
@@ -93,7 +93,7 @@ extension RoomWorld {
     }
 
     /// Only this makes a muted stream audible again.
-    private mutating func toggleAudio(_ visitor: Visitor, _ stream: StreamInfo, _ session: SessionID) {
+    private func toggleAudio(_ visitor: Visitor, _ stream: StreamInfo, _ session: SessionID) {
         let answer = visitor.guest.update(session, stream.id, audio: !stream.hasAudio)
         guard answer?.type == "ok", !stream.hasAudio else { return count("muted by the owner") }
         silent.remove(stream.id)
@@ -103,7 +103,7 @@ extension RoomWorld {
     // MARK: Moderation
 
     /// What a moderator of any session may do, hosts of rooms may too. It passes the room by.
-    private mutating func moderateSession(_ visitor: Visitor, _ view: View) {
+    private func moderateSession(_ visitor: Visitor, _ view: View) {
         guard let roster = visitor.roster else { return }
         let all = roster.streams.values.filter { !$0.connection.isPhone } + roster.ownStreams.values
         let stream = all.map(\.id).sorted().randomElement(using: &random)

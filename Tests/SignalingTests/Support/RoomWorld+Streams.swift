@@ -11,7 +11,7 @@ extension RoomWorld {
 
     /// Everyone in the session knows its members, and exactly what each of them publishes. A page's own streams are in the
     /// comparison, so each stream is as its owner knows it.
-    mutating func judgeSession(_ view: View, _ inside: [Visitor]) {
+    func judgeSession(_ view: View, _ inside: [Visitor]) {
         let members = inside.filter { $0.roster != nil }
         guard let first = members.first else { return }
         let streams = streams(first)
@@ -26,7 +26,7 @@ extension RoomWorld {
         if view.options.media == .routed { judgeRouting(streams, view) }
     }
 
-    private mutating func judgeMembers(_ member: Visitor, _ view: View, _ inside: [Visitor]) {
+    private func judgeMembers(_ member: Visitor, _ view: View, _ inside: [Visitor]) {
         guard let roster = member.roster else { return }
         for connection in roster.connections.keys where view.people[connection] == nil {
             fail("\(connection) is in the session, and not in the room")
@@ -42,7 +42,7 @@ extension RoomWorld {
         }
     }
 
-    private mutating func judge(_ stream: StreamInfo, _ view: View) {
+    private func judge(_ stream: StreamInfo, _ view: View) {
         if view.people[stream.connection] == nil { fail("a stream of somebody who is not in the room") }
         if stream.hasAudio, silent.contains(stream.id) { fail("somebody else unmuted \(stream)") }
         if !stream.hasAudio { silent.insert(stream.id) }
@@ -51,7 +51,7 @@ extension RoomWorld {
     }
 
     /// The media plane routes what was announced, and no sound of a muted stream.
-    private mutating func judgeRouting(_ streams: [StreamID: StreamInfo], _ view: View) {
+    private func judgeRouting(_ streams: [StreamID: StreamInfo], _ view: View) {
         let routed = stage.ledger.streams.filter { $0.value.session == view.admission.session }
         if Set(routed.keys) != Set(streams.keys) { fail("\(routed.count) of \(streams.count) streams are routed") }
         for (id, stream) in streams {
@@ -69,8 +69,8 @@ extension RoomWorld {
     // MARK: What a request does
 
     /// - Parameter view: what the visitor saw before the request.
-    mutating func judgeEffect(of verb: RoomVerb, by visitor: Visitor, in view: View) {
-        let inside = visitors.filter { $0.isLive && $0.view?.name == view.name }
+    func judgeEffect(of verb: RoomVerb, by visitor: Visitor, in view: View) {
+        let inside = clients.filter { $0.isLive && $0.view?.name == view.name }
         switch verb {
         case .react(let react):
             let expected = [RoomNotice.Reacted(connection: visitor.connection, reaction: react.reaction)]

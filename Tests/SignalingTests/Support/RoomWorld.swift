@@ -3,57 +3,47 @@ import TestSupport
 import Testing
 import Wire
 
-/// Random people in few rooms. It knows only what an outside observer can: what the clients sent and received.
-///
-/// The seed determines everything in a run.
-struct RoomWorld: RandomWorld {
-    /// A room as one client sees it.
-    struct View: Equatable {
-        var name: RoomName
-        var people: [ConnectionID: RoomPerson]
-        var options: RoomOptions
-        var admission: Admission
-        var fileKey: RoomFileKey?
-        /// The files that the chat shows.
-        var files: Set<RoomFileID>
-    }
+/// A room as one client sees it.
+struct RoomView: Equatable {
+    var name: RoomName
+    var people: [ConnectionID: RoomPerson]
+    var options: RoomOptions
+    var admission: Admission
+    var fileKey: RoomFileKey?
+    /// The files that the chat shows.
+    var files: Set<RoomFileID>
+}
 
-    /// A client, with the state that its page would show.
-    final class Visitor {
-        let guest: Guest
-        var view: View?
-        var waitsFor: RoomName?
-        /// The application's token with which it asked to come in.
-        var token: RoomLedger.Token?
-        var droppedAt: Timestamp?
-        /// Tokens of places that are over.
-        var dead: [Admission] = []
-        /// The file keys of these places.
-        var deadKeys: [RoomFileKey] = []
-        /// What the page knows of the streams in the room's session; nil while it is not in the session.
-        var roster: RosterView?
-        /// Its own streams that a host has just muted.
-        var toldToMute: [StreamID] = []
-        /// The reactions that it showed during this event.
-        var reactions: [RoomNotice.Reacted] = []
+/// A client, with the state that its page would show.
+final class RoomVisitor: RandomClient {
+    var view: RoomView?
+    var waitsFor: RoomName?
+    /// The application's token with which it asked to come in.
+    var token: RoomLedger.Token?
+    /// Tokens of places that are over.
+    var dead: [Admission] = []
+    /// The file keys of these places.
+    var deadKeys: [RoomFileKey] = []
+    /// What the page knows of the streams in the room's session; nil while it is not in the session.
+    var roster: RosterView?
+    /// Its own streams that a host has just muted.
+    var toldToMute: [StreamID] = []
+    /// The reactions that it showed during this event.
+    var reactions: [RoomNotice.Reacted] = []
+}
 
-        init(_ guest: Guest) { self.guest = guest }
-        var isLive: Bool { guest.socket != nil }
-        var connection: ConnectionID { guest.connection }
-    }
+/// Random people in few rooms.
+final class RoomWorld: RandomWorld<RoomVisitor> {
+    typealias Visitor = RoomVisitor
+    typealias View = RoomView
 
     static let names = ["red", "Green", "BLUE"].compactMap { RoomName($0) }
     static let password = "sesame"
-    /// The name of all visitors.
+    /// The name of all clients.
     static let displayName = "V"
 
-    let stage: Stage
-    var random: SeededGenerator
-    var visitors: [Visitor] = []
     var phones: [Phone] = []
-    let identities: [IdentityID]
-    var figures: [String: Int] = [:]
-    private var found: String?
+    private(set) var identities: [IdentityID] = []
     /// Who created each room; nil for an application or a phone.
     var creators: [RoomName: IdentityID] = [:]
     /// What owners and stand-ins of each room did.
@@ -69,9 +59,8 @@ struct RoomWorld: RandomWorld {
     private var notedChanges = 0
     var lastText = 0
 
-    init(seed: UInt64) {
-        random = SeededGenerator(seed: seed)
-        stage = Stage(seed: seed &+ 11) { rules in
+    init() {
+        super.init { rules in
             rules.routesMedia = true
             rules.roomCapacity = 5
             // Random people knock and join far more often than real ones. Other tests cover these limits.
@@ -79,22 +68,17 @@ struct RoomWorld: RandomWorld {
             rules.joins = .init(perSecond: 1000, burst: 1000)
             (rules.roomReturns, rules.roomReturnsPerAddress, rules.roomAddressShare) = (rules.joins, rules.joins, 100)
         }
-        var random = random
         identities = (0..<12).map { _ in .random(using: &random) }
     }
 
-    mutating func count(_ what: String) { figures[what, default: 0] += 1 }
-    mutating func fail(_ text: String) { if found == nil { found = text } }
-    func fault() -> String? { found }
-
-    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
-
-    mutating func anyone(_ isWanted: (Visitor) -> Bool = { $0.isLive }) -> Visitor? {
-        visitors.filter(isWanted).randomElement(using: &random)
+    /// The log has all that happened.
+    override func count(_ what: String) {
+        super.count(what)
+        if !what.hasPrefix("judged") { note(what) }
     }
 
     /// Notes what was stored.
-    mutating func noteChanges() {
+    func noteChanges() {
         for change in stage.changes[notedChanges...] {
             switch change {
             case .muted(let session, true, by: _, at: _): mutedSessions.insert(session)
@@ -109,8 +93,6 @@ struct RoomWorld: RandomWorld {
         notedChanges = stage.changes.count
     }
 
-    mutating func forget(_ visitor: Visitor) { visitors.removeAll { $0 === visitor } }
-
     // MARK: What clients hear
 
     /// The visitor is no longer in a room.
@@ -123,11 +105,11 @@ struct RoomWorld: RandomWorld {
     }
 
     /// Everyone hears what was sent to them, and what others then do about it.
-    mutating func hear() {
+    func hear() {
         var isOver = false
         while !isOver {
             isOver = true
-            for visitor in visitors {
+            for visitor in clients {
                 let messages = visitor.guest.take()
                 isOver = isOver && messages.isEmpty
                 for message in messages { hear(visitor, message) }
@@ -136,7 +118,7 @@ struct RoomWorld: RandomWorld {
         }
     }
 
-    private mutating func hear(_ visitor: Visitor, _ message: ServerMessage) {
+    private func hear(_ visitor: Visitor, _ message: ServerMessage) {
         if message.errorCode == .internalError { fail("an internal error") }
         switch message {
         case .room(let notice): hear(visitor, notice)
@@ -145,7 +127,7 @@ struct RoomWorld: RandomWorld {
         }
     }
 
-    mutating func hear(_ visitor: Visitor, _ notice: RoomNotice) {
+    func hear(_ visitor: Visitor, _ notice: RoomNotice) {
         switch notice {
         case .joined(let joined): hear(visitor, joined)
         case .waiting(let waiting): visitor.waitsFor = waiting.name
@@ -169,7 +151,7 @@ struct RoomWorld: RandomWorld {
     }
 
     /// Someone joined, left or changed. Whichever device they use, there must have been a free place.
-    private mutating func hear(_ visitor: Visitor, _ person: RoomPerson) {
+    private func hear(_ visitor: Visitor, _ person: RoomPerson) {
         guard var view = visitor.view else { return }
         let isNew = view.people[person.connection] == nil && person.state != .left
         view.people[person.connection] = person.state == .left ? nil : person
@@ -190,7 +172,7 @@ struct RoomWorld: RandomWorld {
         options.media == .routed ? Limits.routedRoom : Limits.meshRoom
     }
 
-    private mutating func hear(_ visitor: Visitor, _ joined: RoomNotice.Joined) {
+    private func hear(_ visitor: Visitor, _ joined: RoomNotice.Joined) {
         if visitor.view != nil { fail("joined twice") }
         if joined.re == nil, visitor.waitsFor != joined.name { fail("let in without having waited") }
         if joined.re == nil { count("let in") }

@@ -35,7 +35,7 @@ final class Stage {
     /// Answers to HTTP requests.
     private(set) var replies: [SocketID: [ResourceReply]] = [:]
     /// Answers to requests of operators.
-    private(set) var answers: [SocketID: [RoomReply]] = [:]
+    private(set) var answers: [SocketID: [OperatorReply]] = [:]
     /// Sockets that the hub has closed, including WHIP resources.
     private(set) var overResources: Set<SocketID> = []
     private var guests: [SocketID: Guest] = [:]
@@ -47,6 +47,8 @@ final class Stage {
     /// If true, results from storage are held until `hearStorage`.
     var isStorageSlow = false
     private var unheard: [(Question, Finding)] = []
+    /// Gets the effects of each event and each timer, in order.
+    var inspect: ([Effect]) -> Void = { _ in }
 
     init(seed: UInt64 = 1, ice: ICEProvision = ICEProvision(), _ adjust: (inout Rules) -> Void = { _ in }) {
         var rules = Rules()
@@ -90,6 +92,7 @@ final class Stage {
 
     private func carryOut(_ effects: [Effect]) {
         self.effects = effects
+        inspect(effects)
         var closing: [(SocketID, CloseCode)] = []
         var questions: [Question] = []
         for effect in effects {
@@ -165,9 +168,9 @@ final class Stage {
     }
 
     /// Sends a request of an operator or application and returns the answer.
-    @discardableResult func operate(_ action: RoomRequest.Action) -> RoomReply? {
+    @discardableResult func operate(_ action: OperatorRequest.Action) -> OperatorReply? {
         let socket = resource()
-        handle(.operated(RoomRequest(socket: socket, action)))
+        handle(.operated(OperatorRequest(socket: socket, action)))
         if answers[socket]?.count != 1 { Issue.record("\(action) was answered with \(answers[socket] ?? [])") }
         return answers.removeValue(forKey: socket)?.first
     }

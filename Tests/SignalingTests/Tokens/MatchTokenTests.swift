@@ -44,6 +44,23 @@ import Wire
         #expect(stage.hub.sessionCount == 0)
     }
 
+    enum Departure: CaseIterable { case closing, dropping, ban, restart }
+
+    @Test(arguments: Departure.allCases) func theTokenIsDeadAfterItsPersonOrTheServerIsGone(_ departure: Departure) {
+        let (ada, _, matched) = stage.pair()
+        switch departure {
+        case .closing: ada.leave()
+        case .dropping:
+            ada.drop()
+            stage.pass(stage.rules.resumeGrace)
+        case .ban: stage.handle(.banned(Ban(subject: .identity(ada.person), reason: "", createdAt: stage.now)))
+        case .restart: stage.restart()
+        }
+        let stranger = stage.arrive()
+        stranger.join(matched.publish.session, token: matched.publish.token)
+        #expect(stranger.refusals.map(\.code) == [.tokenMatchEnded])
+    }
+
     /// The partner presses Next, and another person is matched at once. The join for the first match arrives after the
     /// end of that match and after the start of the second.
     @Test func aJoinThatCrossesTheNextMatchIsHarmless() {

@@ -56,10 +56,22 @@ import Wire
         #"{"alg":"RS256"}"#,
         #"{"alg":"ES256"}"#, #"{"alg":"hs256"}"#, #"{"typ":"JWT"}"#, #"{"alg":"HS256","alg":"none"}"#,
         #"{"alg":["HS256"]}"#, "[]",
-        "", #"{"alg":null}"#, #"{"alg":"HS256","crit":["exp"]}"#,
+        "", #"{"alg":null}"#, #"{"alg":"HS256","crit":["exp"]}"#, #"{"alg":"HS256\u0000"}"#, #"{"alg":""}"#, "null",
+        #"{"alg":{"HS256":1}}"#, #"{"alg":"none","alg":"HS256"}"#, #""HS256""#, "{", #"{"alg":"HS256"}x"#,
     ])
     func onlyHS256IsAccepted(_ header: String) {
         #expect(refusal(Forge.token(claims(), header: header)) == .tokenMalformed)
+    }
+
+    @Test(arguments: [
+        #""kid":"../../../../dev/null""#, #""kid":"/etc/passwd\u0000.pem""#, #""kid":"' UNION SELECT 'x""#,
+        #""jku":"http://127.0.0.1:9/keys.json""#, #""x5u":"http://127.0.0.1:9/a.pem""#, #""x5c":["AAAA"]"#,
+        #""jwk":{"kty":"oct","k":""}"#,
+    ])
+    func aHeaderNeverChoosesTheKey(_ member: String) {
+        let header = #"{"alg":"HS256",\#(member)}"#
+        #expect(refusal(Forge.token(claims(), header: header, secret: "")) == .tokenSignature)
+        #expect(refusal(Forge.token(claims(), header: header)) == nil)
     }
 
     @Test func aTokenWithoutASignatureIsRefused() {
@@ -74,6 +86,11 @@ import Wire
         #expect(refusal(Forge.token(claims(), secret: String(Stage.secret.reversed()))) == .tokenSignature)
         #expect(refusal(String(token.dropLast(2))) != nil)
         #expect(refusal(token + "AAAA") == .tokenSignature)
+        for text in [
+            token + ".", token + "=", " " + token, token + "\n", token + "\u{0}", token.replacing("e", with: "е"),
+        ] {
+            #expect(refusal(text) == .tokenMalformed, "\(text)")
+        }
     }
 
     @Test func anyCharacterChangedIsRefused() {
@@ -98,7 +115,8 @@ import Wire
         #expect(refusal(Forge.token(claims(["exp": "\(now)"]))) == .tokenExpired)
         #expect(refusal(Forge.token(claims(["exp": "-1"]))) == .tokenExpired)
         #expect(refusal(Forge.token(claims(["exp": "0"]))) == .tokenExpired)
-        for odd in [nil, "\"\(now + 60)\"", "null", "true", "[]", "9223372036854775807", "1e300"] {
+        let beyond = ["9223372036854775807", "99999999999999999999999999", "1e300", "-1e300"]
+        for odd in [nil, "\"\(now + 60)\"", "null", "true", "[]", "{}", "[\(now + 60)]"] + beyond {
             #expect(refusal(Forge.token(claims(["exp": odd]))) == .tokenMalformed, "\(odd ?? "none")")
         }
         #expect(refusal(Forge.token(claims(["exp": "\(now + 60).5"]))) == nil, "a NumericDate may have a fraction")
@@ -130,8 +148,13 @@ import Wire
     @Test func claimsNamedTwiceAreRefused() {
         let twice = claims().dropLast() + #","role":"moderator"}"#
         #expect(refusal(Forge.token(String(twice))) == .tokenMalformed)
-        #expect(refusal(Forge.token("[]")) == .tokenMalformed)
-        #expect(refusal(Forge.token("")) == .tokenMalformed)
+        let (inside, deep) = (claims().dropFirst().dropLast(), String(repeating: "[", count: 1500))
+        for text in [
+            "[]", "", "\"x\"", "[\(claims())]", "\(claims()) {}", "\u{FEFF}\(claims())", "{/**/\(inside)}",
+            "{\(inside),}",
+            "{\(inside),\"sc\\u006fpe\":\"user.connect\"}", "{\(inside),\"x\":\"\u{0}\"}", "{\(inside),\"x\":\(deep)}",
+            "{\(inside),\"x\":\(deep)\(deep.map { _ in "]" }.joined())}",
+        ] { #expect(refusal(Forge.token(text)) == .tokenMalformed, "\(text.prefix(300))") }
     }
 
     @Test func aTokenForAnotherSessionOrNoneIsRefused() {

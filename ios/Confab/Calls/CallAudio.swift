@@ -3,8 +3,8 @@ import AppModel
 import Dispatch
 import WebRTC
 
-/// The audio session of WebRTC. `AudioMachine` decides when sound flows, and `AudioLane` what must not run on the main thread.
-/// WebRTC must not start the session on its own: during calls, CallKit activates it.
+/// The audio session of WebRTC. `AudioMachine` decides when sound flows, and `AudioLane` which effects must not run on
+/// the main thread. WebRTC must not start the session on its own: during calls, CallKit activates it.
 @MainActor final class CallAudio: AudioControl {
     private var lane = AudioLane()
     private let queue = DispatchQueue(label: "audio session")
@@ -44,14 +44,14 @@ import WebRTC
         return true
     }
 
-    /// The loudspeaker or the receiver, unless a headset is connected.
+    /// Selects the loudspeaker or the earpiece, which is used unless a headset is connected.
     private nonisolated static func use(_ mode: AudioMode) {
         let configuration = RTCAudioSessionConfiguration.webRTC()
         configuration.mode = mode.native.rawValue
         RTCAudioSessionConfiguration.setWebRTC(configuration)
     }
 
-    /// The session refuses changes without its lock.
+    /// Changes the session while holding its lock, without which the session refuses changes.
     ///
     /// - Returns: whether the system made the change.
     private nonisolated static func locked(_ session: RTCAudioSession, _ change: () throws -> Void) -> Bool {

@@ -1,5 +1,6 @@
 import AVFoundation
 import AppModel
+import Confab
 import CallKit
 import Foundation
 import UIKit
@@ -37,9 +38,7 @@ import UIKit
         case .fail(let action): actions.take(action)?.fail()
         // These effects do not concern the system. They are listed so that the compiler reports an error when an effect
         // is added.
-        case .ring, .stopRinging, .openSocket, .appear, .send, .registerPush, .unregisterPush, .join, .publish, .leave,
-            .setMuted, .setVideo, .audio, .startTimer, .stopTimer, .show, .tell:
-            break
+        case .ring, .stopRinging, .send, .audio, .startTimer, .stopTimer, .show, .tell: break
         }
     }
 
@@ -56,7 +55,7 @@ import UIKit
         return provider
     }
 
-    private func report(_ id: SystemCallID, _ person: CallPerson?, _ video: Bool, _ push: PushID?) {
+    private func report(_ id: SystemCallID, _ person: Person?, _ video: Bool, _ push: PushID?) {
         let update = CXCallUpdate(person, hasVideo: video)
         provider.reportNewIncomingCall(with: id, update: update) { @Sendable [weak self] error in
             let result = SystemReportResult(error)

@@ -1,4 +1,5 @@
 import AppModel
+import Confab
 import CallKit
 import Foundation
 
@@ -21,7 +22,7 @@ extension SystemReportResult {
 }
 
 extension CXCallUpdate {
-    convenience init(_ person: CallPerson?, hasVideo: Bool) {
+    convenience init(_ person: Person?, hasVideo: Bool) {
         self.init()
         let call = ShownCall(person, hasVideo: hasVideo)
         localizedCallerName = call.name
@@ -38,7 +39,7 @@ extension CallSystemRequest {
     var action: CXAction {
         switch self {
         case .start(let id, let person, let video):
-            let action = CXStartCallAction(call: id, handle: CXHandle(type: .generic, value: person.id))
+            let action = CXStartCallAction(call: id, handle: CXHandle(type: .generic, value: "\(person.id)"))
             action.isVideo = video
             return action
         case .answer(let id): return CXAnswerCallAction(call: id)

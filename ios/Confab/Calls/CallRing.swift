@@ -10,7 +10,7 @@ import Foundation
         if let sound = sounds[tone] ?? load(tone) { AudioServicesPlayAlertSound(sound) }
     }
 
-    /// Disposing of a sound should stop it; see the open questions in the README.
+    /// Stops the ringtone. Disposing of a sound should stop it; see the open questions in the README.
     func stop() {
         for sound in sounds.values { _ = AudioServicesDisposeSystemSoundID(sound) }
         sounds = [:]

@@ -24,7 +24,7 @@ struct PictureInPicture: UIViewRepresentable {
 
     func makeCoordinator() -> Window { Window() }
 
-    /// The window of one video.
+    /// Controls the window through the system.
     @MainActor final class Window: NSObject {
         var tell: @MainActor (Bool) -> Void = { _ in }
         private var window = PictureWindow()
@@ -101,8 +101,8 @@ extension PictureInPicture.Window: @preconcurrency AVPictureInPictureControllerD
         isShown(false)
     }
 
-    /// Confirms that the window can return into the app. The view that it came from still exists; otherwise the window
-    /// is closed.
+    /// Confirms that the window can return into the app. The view that it came from still exists, because the window
+    /// is closed together with it.
     func pictureInPictureController(
         _ pictureInPictureController: AVPictureInPictureController,
         restoreUserInterfaceForPictureInPictureStopWithCompletionHandler completionHandler: @escaping (Bool) -> Void

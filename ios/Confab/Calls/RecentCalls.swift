@@ -7,7 +7,7 @@ extension ApplicationModel {
     /// The type of the activity with which the system's list of recent calls opens the app.
     static let recentCallActivity = "INStartCallIntent"
 
-    /// Places the call that the user chose in that list.
+    /// Places the call that the user chose in the system's list of recent calls.
     func callBack(_ activity: NSUserActivity) {
         guard let intent = activity.interaction?.intent as? INStartCallIntent else { return }
         let contacts = (intent.contacts ?? []).map { (id: $0.personHandle?.value, name: $0.displayName) }

@@ -1,4 +1,5 @@
 import AppModel
+import Confab
 import Foundation
 import SwiftUI
 
@@ -46,6 +47,7 @@ struct NearbyView: View {
     }
 }
 
+/// A person nearby, with two call buttons.
 private struct NearbyRow: View {
     let row: NearbyModel.Row
     let call: @MainActor (_ video: Bool) -> Void

@@ -75,6 +75,7 @@ struct MuteButton: View {
     }
 }
 
+/// Turns the camera off or on.
 struct CameraOffButton: View {
     let isOn: Bool
     let action: @MainActor () -> Void
@@ -84,6 +85,7 @@ struct CameraOffButton: View {
     }
 }
 
+/// Switches to the other camera.
 struct SwitchCameraButton: View {
     let action: @MainActor () -> Void
 
@@ -92,6 +94,7 @@ struct SwitchCameraButton: View {
     }
 }
 
+/// Starts or stops sharing the screen.
 struct ShareScreenButton: View {
     let isOn: Bool
     let action: @MainActor () -> Void
@@ -113,7 +116,7 @@ struct ChatView: View {
     var canWrite = true
     let canSend: Bool
     let sendAgain: @MainActor (Int) -> Void
-    var download: @MainActor (String) -> Void = { _ in }
+    var download: @MainActor (RoomFileID) -> Void = { _ in }
     let send: @MainActor () -> Void
 
     var body: some View {

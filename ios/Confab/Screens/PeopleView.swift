@@ -1,4 +1,5 @@
 import AppModel
+import Confab
 import Foundation
 import SwiftUI
 import UIKit
@@ -42,6 +43,7 @@ private struct PeopleTrouble: View {
     }
 }
 
+/// The search for a person, and the contacts.
 private struct ContactsSection: View {
     @Bindable var model: PeopleModel
 
@@ -66,8 +68,8 @@ private struct ContactsSection: View {
     }
 }
 
-private struct PersonRow: View {
-    let row: PeopleModel.Row
+private struct PersonRow<ID: Hashable & Sendable>: View {
+    let row: ListRow<ID>
 
     var body: some View {
         VStack(alignment: .leading) {
@@ -79,6 +81,7 @@ private struct PersonRow: View {
     }
 }
 
+/// The past calls.
 private struct LogSection: View {
     let model: PeopleModel
 
@@ -96,6 +99,7 @@ private struct LogSection: View {
     }
 }
 
+/// The page of one person, with the available actions.
 private struct PersonSection: View {
     let model: PeopleModel
 

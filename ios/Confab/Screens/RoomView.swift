@@ -1,4 +1,5 @@
 import AppModel
+import Confab
 import ConfabUI
 import Foundation
 import SwiftUI
@@ -110,7 +111,7 @@ private struct RoomStage: View {
 /// A person waiting to be admitted.
 private struct WaitingRow: View {
     let model: RoomModel
-    let person: WaitingPerson
+    let person: RoomKnock
 
     var body: some View {
         ViewThatFits {
@@ -168,6 +169,7 @@ private struct PageButtons: View {
     }
 }
 
+/// A tile with the video of a member or a shared screen, and its texts.
 private struct RoomTile: View {
     let model: RoomModel
     let tile: PlacedTile
@@ -294,7 +296,7 @@ extension Animation {
         switch Motion.tile(reduceMotion: reduceMotion) {
         case .spring(let duration, let bounce, let velocity):
             .interpolatingSpring(duration: duration, bounce: bounce, initialVelocity: velocity)
-        // Animating the positions would move the tiles.
+        // Do not animate the positions, because that would move the tiles instead of fading them.
         case .crossFade: nil
         }
     }

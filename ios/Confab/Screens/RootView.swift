@@ -81,6 +81,7 @@ struct HomeView: View {
     }
 }
 
+/// The screen of a tab.
 private struct TabContent: View {
     let app: ApplicationModel
     let tab: ApplicationModel.Tab
@@ -101,6 +102,7 @@ private struct TabContent: View {
     }
 }
 
+/// The label of a tab.
 private struct TabLabel: View {
     let tab: ApplicationModel.Tab
 

@@ -1,5 +1,6 @@
 #if ROULETTE
 import AppModel
+import Confab
 import ConfabUI
 import Foundation
 import SwiftUI
@@ -26,6 +27,7 @@ struct RouletteScreen: View {
     }
 }
 
+/// The form before a search.
 private struct RouletteSetup: View {
     @Bindable var model: RouletteModel
     let permissions: PermissionsModel
@@ -47,8 +49,8 @@ private struct RouletteSetup: View {
             }
             Section {
                 Picker("Chat mode", selection: $model.mode) {
-                    Text("Video").tag(RouletteMode.video)
-                    Text("Text only").tag(RouletteMode.text)
+                    Text("Video").tag(Roulette.Mode.video)
+                    Text("Text only").tag(Roulette.Mode.text)
                 }
                 HStack {
                     TextField("Interests", text: $model.interestDraft).onSubmit { model.addInterest() }
@@ -68,6 +70,7 @@ private struct RouletteSetup: View {
     }
 }
 
+/// The search and the chat.
 private struct RouletteChat: View {
     @Bindable var model: RouletteModel
 

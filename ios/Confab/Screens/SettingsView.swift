@@ -1,4 +1,5 @@
 import AppModel
+import Confab
 import Foundation
 import SwiftUI
 
@@ -29,6 +30,7 @@ struct SettingsView: View {
     }
 }
 
+/// The choices for calls and rooms.
 private struct MediaSettings: View {
     @Bindable var model: SettingsModel
 
@@ -53,7 +55,7 @@ private struct MediaSettings: View {
                 ForEach(ProtocolChoice.allCases, id: \.self) { Text($0.text).tag($0) }
             }
             Picker("Distance unit", selection: $model.settings.unit) {
-                ForEach(LengthUnit.allCases, id: \.self) { Text($0.text).tag($0) }
+                ForEach(Nearby.Unit.allCases, id: \.self) { Text($0.text).tag($0) }
             }
         } header: {
             Text("Calls and rooms")
@@ -63,6 +65,7 @@ private struct MediaSettings: View {
     }
 }
 
+/// The account's devices, and linking another one.
 private struct DeviceSection: View {
     @Bindable var model: SettingsModel
 
@@ -89,6 +92,7 @@ private struct DeviceSection: View {
     }
 }
 
+/// The blocked people.
 private struct BlockedSection: View {
     let model: SettingsModel
 
@@ -102,6 +106,7 @@ private struct BlockedSection: View {
     }
 }
 
+/// The export and deletion of the account's data, and information about the app.
 private struct DataSection: View {
     let model: SettingsModel
 
@@ -129,6 +134,7 @@ private struct DiagnosticsView: View {
     var body: some View { LineList(lines: model.diagnostics).navigationTitle("Diagnostics") }
 }
 
+/// A list of texts.
 private struct LineList: View {
     let lines: [String]
 

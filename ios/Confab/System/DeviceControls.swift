@@ -20,7 +20,7 @@ import UserNotifications
     }
 }
 
-/// Keeps the screen on.
+/// Keeps the screen on during conversations, and turns it off while the phone is at the ear.
 @MainActor final class DeviceScreen: ScreenControl {
     var isScreenKeptAwake = false {
         didSet { UIApplication.shared.isIdleTimerDisabled = isScreenKeptAwake }

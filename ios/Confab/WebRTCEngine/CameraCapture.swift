@@ -37,7 +37,7 @@ actor CameraCapture: VideoCapture {
 /// The cameras of the device, captured with WebRTC.
 private actor SystemCamera: CameraDevice {
     private let capturer: RTCCameraVideoCapturer
-    /// WebRTC holds its delegate weakly.
+    /// Retained here, because WebRTC holds its delegate weakly.
     private let limiter: LimitedSource
     nonisolated let interruptions: Interruptions
 
@@ -46,7 +46,7 @@ private actor SystemCamera: CameraDevice {
         capturer = RTCCameraVideoCapturer(delegate: limiter)
         interruptions = Interruptions(of: capturer.captureSession)
         let session = capturer.captureSession
-        // This must be set before the session starts.
+        // This must be set before the capture session starts.
         if session.isMultitaskingCameraAccessSupported { session.isMultitaskingCameraAccessEnabled = true }
     }
 

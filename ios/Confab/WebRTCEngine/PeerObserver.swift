@@ -6,6 +6,7 @@ import WebRTC
 /// Receives the events of a peer connection on WebRTC's threads, and forwards them in order. It never calls back into
 /// WebRTC.
 final class PeerObserver: NSObject, Sendable {
+    /// An event of the peer connection or of one of its receivers.
     enum Observation: Sendable {
         case state(RTCPeerConnectionState)
         case candidate(RTCIceCandidate)
@@ -50,8 +51,8 @@ extension PeerObserver: RTCPeerConnectionDelegate {
     func peerConnection(
         _ peerConnection: RTCPeerConnection, didAdd rtpReceiver: RTCRtpReceiver, streams mediaStreams: [RTCMediaStream]
     ) {
-        // Set it here, before any packet can arrive. The peer retains the receiver, because releasing it would stop the
-        // reports.
+        // Set the delegate here, before any packet can arrive. The peer retains the receiver, because releasing it
+        // would stop the reports.
         rtpReceiver.delegate = self
         observe(.added(rtpReceiver, streamID: mediaStreams.first?.streamId))
     }

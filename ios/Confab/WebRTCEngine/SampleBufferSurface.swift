@@ -65,7 +65,7 @@ final class SampleBufferView: UIView {
     fileprivate func show(_ picture: Picture) {
         degrees = picture.degrees
         let renderer = display.sampleBufferRenderer
-        // This is necessary after the app was in the background.
+        // After the app was in the background, the renderer needs a flush before it shows frames again.
         if renderer.requiresFlushToResumeDecoding || renderer.status == .failed { renderer.flush() }
         renderer.enqueue(picture.sample)
     }

@@ -10,7 +10,7 @@ import WebRTC
 actor ScreenCapture: VideoCapture {
     nonisolated let changes: AsyncStream<CaptureChange>
     nonisolated private let frames: ScreenFrames
-    /// The recorder holds its delegate weakly.
+    /// Retained here, because the recorder holds its delegate weakly.
     private let watcher: RecorderWatcher
 
     init(source: RTCVideoSource) {
@@ -60,7 +60,7 @@ actor ScreenCapture: VideoCapture {
     }
 }
 
-/// Observes the end of the recording by the system: for a call, for another recording, or because the user stopped it
+/// Notices when the system ends the recording: because of a call or another recording, or because the user stopped it
 /// elsewhere.
 private final class RecorderWatcher: NSObject, Sendable {
     private let change: AsyncStream<CaptureChange>.Continuation

@@ -9,7 +9,7 @@ actor WebRTCPeer: MediaPeer {
     private let continuation: AsyncStream<PeerEvent>.Continuation
     private let connection: RTCPeerConnection
     private typealias Tracks = ReceivedTracks<RTCRtpTransceiver, RTCRtpReceiver, WatchedTrack>
-    /// WebRTC holds its delegate weakly.
+    /// Retained here, because WebRTC holds its delegate weakly.
     private let observer: PeerObserver
     private var transceivers: [TransceiverHandle: RTCRtpTransceiver] = [:]
     private var tracks = Tracks()
@@ -68,7 +68,7 @@ actor WebRTCPeer: MediaPeer {
 
     func activate(_ rids: [String]?, on transceiver: TransceiverHandle) async {
         guard let sender = open(transceiver)?.sender else { return }
-        // A copy, which takes effect only when it is assigned back.
+        // The parameters are a copy, which takes effect only when it is assigned back.
         let parameters = sender.parameters
         for encoding in parameters.encodings { encoding.isActive = EngineRules.sends(rid: encoding.rid, of: rids) }
         sender.parameters = parameters

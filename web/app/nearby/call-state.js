@@ -1,7 +1,7 @@
 // The calls part of the state machine: the ringing call, the current call, and actions that wait for the camera. Pure.
 //
-// Invariant: camera and microphone are open only while a command needs them or there is a call other than one that only rings
-// here.
+// Invariant: the camera and the microphone are open only while an action waits for them or uses them (`wish`), or
+// while there is a call other than an unanswered incoming one.
 import { changeKeeping, keepingOf } from '../shared/keep.js';
 
 /** @typedef {import('./types.js').State} State */
@@ -13,9 +13,9 @@ import { changeKeeping, keepingOf } from '../shared/keep.js';
 /** @typedef {import('./types.js').Wish} Wish */
 /** @typedef {import('./types.js').Person} Person */
 
-/** How long the text about an ended call stays, unless another text replaces it. */
+/** How long the text about an ended call stays, unless another text replaces it (milliseconds). */
 const overTime = 60_000;
-/** How long a confirmation stays in the status line. */
+/** How long a confirmation stays in the status line (milliseconds). */
 export const passingTime = 5_000;
 
 /** @param {State} state @returns {Step} */
@@ -93,7 +93,7 @@ function answer(state, line, video) {
 }
 
 /**
- * Starts to carry out a command. Opens the devices that it needs first.
+ * Starts an action of the user. First opens the devices that it needs.
  * @param {State} state @param {Wish} wish @returns {Step}
  */
 function want(state, wish) {
@@ -129,7 +129,7 @@ function mediaOn(state, camera) {
   if (on.wish) return fulfil(on);
   const call = currentCall(on);
   if (!call) return release(on);
-  // The camera was requested for an answer that was withdrawn: the current call continues unchanged.
+  // The camera was requested for an answer that the user withdrew, so the current call continues unchanged.
   if (!asked) return unchanged(on);
   // The camera was requested during this call: show it now.
   return [{ ...on, cameraOff: !camera }, [{ do: 'setVideo', line: call.line, on: camera }]];
@@ -138,18 +138,19 @@ function mediaOn(state, camera) {
 /** @param {State} state @param {import('./types.js').MediaTrouble} why @returns {Step} */
 function mediaFailed(state, why) {
   const person = state.wish?.is === 'dial' ? state.wish.person : null;
-  // In a call, only the video is missing.
+  // A call continues without the video.
   if (currentCall(state)) {
     return [{ ...state, media: { is: 'on', camera: false }, wish: null, trouble: { code: 'media', message: '', person, why } }, []];
   }
   const failed = { ...state, media: /** @type {Media} */ ({ is: 'failed', why }), wish: null };
-  // The call keeps ringing and shows the problem; the user can still answer without video.
+  // A ringing call continues to ring, and its dialog shows the problem. The user can still answer without video.
   const trouble = incomingCall(state) ? state.trouble : { code: 'media', message: '', person, why };
   return [{ ...failed, trouble }, [{ do: 'closeMedia' }]];
 }
 
 /**
- * A device was unplugged. Without a microphone the video continues; if the camera is gone, the partner is notified.
+ * Handles an unplugged device. Without the microphone, the video continues. Without the camera, notifies the other
+ * person that there is no video.
  * @param {State} state @param {'audio' | 'video'} kind @returns {Step}
  */
 function mediaLost(state, kind) {
@@ -158,7 +159,7 @@ function mediaLost(state, kind) {
   const unheard = { code: 'media', message: '', person: null, why: 'unheard' };
   if (kind === 'audio') return [{ ...state, trouble: unheard }, []];
   const [lost, effects] = mediaFailed({ ...state, cameraOff: true }, 'lost');
-  // A missing microphone is worse than a missing camera.
+  // Continue to show a missing microphone, because it is worse than a missing camera.
   const trouble = state.trouble?.why === 'unheard' ? state.trouble : lost.trouble;
   return [{ ...lost, trouble }, call ? [...effects, { do: 'setVideo', line: call.line, on: false }] : effects];
 }
@@ -204,7 +205,7 @@ function callNews(state, call, now) {
   const activeAt = known?.activeAt ?? (call.state === 'active' ? now : null);
   const line = { ...call, activeAt, silent: known?.silent ?? false };
   const calls = known ? changed(state.calls, call.line, line) : [...state.calls, line];
-  // The requested call exists now.
+  // The call that the user requested exists now.
   const wish = state.wish?.is === 'dial' && call.direction === 'outgoing' ? null : state.wish;
   const news = { ...state, calls, wish, over: call.state === 'incoming' ? state.over : null };
   const begins = call.state === 'active' && known?.activeAt == null;

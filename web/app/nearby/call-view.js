@@ -56,7 +56,7 @@ export class CallView {
 
   /** @param {State} state @param {import('./types.js').Line | null} call */
   #renderIncoming(state, call) {
-    // Other questions wait, because a second dialog would hide the incoming call.
+    // If anything closes the dialog while the call rings, the `close` handler opens it again.
     this.#wanted = call !== null;
     if (!call) {
       if (this.#dialog.open) this.#dialog.close();
@@ -120,7 +120,8 @@ export class CallView {
     show(button('keep'), canKeep && !keeping.agreed);
     setAttribute(button('keep'), 'aria-pressed', String(keeping.mine));
     const words = keepWords(keeping);
-    // The text that explains the button appears only on hover or focus, but a status always appears.
+    // The style depends on the kind of text: an explanation of the button appears only on hover or focus, a status
+    // always.
     setAttribute(box('keep-words'), 'data-is', words);
     setText(box('keep-words'), canKeep && call ? this.strings[words](call.person.name) : '');
   }

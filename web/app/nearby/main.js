@@ -112,7 +112,7 @@ const machine = run({
     ring.set(soundOf(state));
     const ringing = incomingCall(state);
     notifications.show(ringing && { id: ringing.id, name: ringing.person.name });
-    // Update the duration of the call.
+    // Draw again when the duration of the call changes.
     const since = currentCall(state)?.activeAt;
     return since ? now + 1000 - ((now - since) % 1000) : null;
   },
@@ -139,7 +139,7 @@ window.addEventListener('hashchange', () => {
   const asked = arrival();
   if (asked.find || asked.link || asked.call) dispatch({ type: 'arrived', ...asked });
 });
-// The service worker asks whether this page rings, and reports a click on a call's notification.
+// The service worker asks whether this page rings for calls, and reports a click on a call's notification.
 navigator.serviceWorker?.addEventListener('message', ({ data, ports }) => {
   const { entered, me, link } = machine.state;
   if (data?.type === 'rings') ports[0]?.postMessage(entered && me !== null && link.is === 'online');
@@ -156,7 +156,7 @@ function arrival() {
   return { find: personIdIn(parts.get('person') ?? ''), link, call };
 }
 
-/** Updates the push status. Registers again if push was on, in case the server has lost the registration. */
+/** Updates the push status. Registers again if push was on, in case the server no longer has the registration. */
 async function tellPush() {
   const is = await notifications.state(server.client, machine.state.kept.push);
   dispatch({ type: 'pushIs', is });
@@ -190,7 +190,7 @@ function save(blob, name) {
   link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
-  // By then, the download no longer needs the URL.
+  // After a minute, the download no longer needs the URL.
   window.setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 

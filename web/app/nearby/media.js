@@ -71,8 +71,9 @@ export class Media {
   }
 
   /**
-   * Handles an unplugged device for which there is no other. Keeps the publisher even if it has nothing to send, because the call
-   * continues and another device may be connected. The SDK takes the next microphone.
+   * Handles an unplugged device that could not be replaced. Keeps the publisher even if it has nothing to send,
+   * because the call continues and another device may be connected. The SDK switches to the next microphone that is
+   * connected.
    * @param {any} publisher @param {any} event
    */
   #lost(publisher, event) {

@@ -253,7 +253,7 @@ function snapshot(call, line, person) {
 }
 
 /**
- * True if the request failed because the connection closed, which is reported separately.
+ * Returns true if the request failed because the connection closed, which is reported separately.
  * @param {any} error
  */
 const isLeaving = (error) => ['left', 'not_connected'].includes(error?.code);

@@ -165,7 +165,7 @@ function leave(state) {
 }
 
 /**
- * Clears everything the server said about people.
+ * Returns the state without anything that the server has sent about people.
  * @param {State} state @returns {State}
  */
 function blank(state) {
@@ -179,7 +179,7 @@ function blank(state) {
 /** @param {State} state @param {boolean} resumed @param {boolean} isNew @returns {Step} */
 function connected(state, resumed, isNew) {
   const dropped = state.link.is === 'reconnecting';
-  // Connected again, but as a new client: `restarted` follows, and the SDK repeats `presence.appear`.
+  // Connected again, but as a new client. The `restarted` event follows, and the SDK repeats `presence.appear`.
   if (dropped && !resumed) return unchanged(state);
   if (dropped) return backOnline(state, isNew);
   /** @type {State} */
@@ -188,13 +188,15 @@ function connected(state, resumed, isNew) {
 }
 
 /**
- * The SDK restores an earlier presence. The user may also have gone online in the meantime.
+ * Handles a restored connection. The SDK restores the presence that it had sent before, but the user may have gone
+ * online only in the meantime.
  * @param {State} state @param {boolean} isNew @returns {Step}
  */
 function backOnline(state, isNew) {
   /** @type {State} */
   const online = { ...state, link: { is: 'online' }, passing: 'back' };
-  // The SDK repeats `presence.appear`, but not with a form that the user changed since.
+  // The SDK repeats an earlier `presence.appear`. Send one here if there was none, or if this person is new to the
+  // server, which then needs the form.
   const [appearing, effects] = state.entered && (!state.me || isNew) ? appear(online, isNew) : unchanged(online);
   return [appearing, [...effects, passes()]];
 }
@@ -242,7 +244,7 @@ function self(state, me) {
 }
 
 /**
- * Carries out the request in the address, once, after the user has gone online.
+ * Carries out what the address requests, once, after the user has gone online.
  * @param {State} state @returns {Step}
  */
 function arrive(state) {

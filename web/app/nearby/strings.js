@@ -31,8 +31,8 @@ const en = {
   // The first screen
   nameHint: 'Shown to others. If you leave it empty, we pick one for you.',
   position: 'Show people near me',
-  positionHint: 'Your browser will ask for your location. The server keeps only which area, about 2 km wide, you are in, '
-    + 'and others see only a rough distance, such as “within 5 miles”. Without it, people can still find you by your link.',
+  positionHint: 'Your browser will ask for your location. The server stores only your approximate area, about 2 km wide. '
+    + 'Others see only a rough distance, such as “within 5 miles”. Without your location, people can still find you by your link.',
   enter: 'Go online',
   leave: 'Go offline',
   guestNote: 'You are a guest in this tab: a separate person, with none of the data from your other tabs.',
@@ -113,7 +113,7 @@ const en = {
   },
 
   // Settings
-  appearance: 'Your status',
+  appearance: 'Your profile',
   visible: 'Show me to people nearby',
   doNotDisturb: 'Do not disturb',
   doNotDisturbHint: 'Your devices do not ring. Callers see that you are busy.',
@@ -169,7 +169,7 @@ const en = {
   switchCamera: 'Switch camera',
   incoming: {
     video: /** @param {string} name */ (name) => `${name} is calling`,
-    voice: /** @param {string} name */ (name) => `${name} is calling without video`,
+    voice: /** @param {string} name */ (name) => `Voice call from ${name}`,
   },
   waitingCall: /** @param {string} name */ (name) => `${isolated(name)} is calling. Accepting ends the current call.`,
   callControls: 'Call',
@@ -205,7 +205,7 @@ const en = {
     incoming: /** @param {string} name */ (name) => `${isolated(name)} is calling.`,
     joining: /** @param {string} name */ (name) => `Connecting with ${isolated(name)}…`,
     talking: /** @param {string} name */ (name) => `You are talking with ${isolated(name)}.`,
-    away: /** @param {string} name */ (name) => `${isolated(name)} lost connection and may be back in a moment.`,
+    away: /** @param {string} name */ (name) => `${isolated(name)} lost their connection and may be back in a moment.`,
     saved: 'Saved.',
     linked: 'This device is now linked.',
     deviceUnlinked: 'The device was unlinked.',
@@ -236,7 +236,7 @@ const en = {
       hungUp: (name, time) => `${isolated(name)} ended the call.${lasted(time)}`,
       ended: (_, time) => `The call ended.${lasted(time)}`,
       declined: (name) => `You declined the call from ${isolated(name)}.`,
-      cancelled: (name) => `${isolated(name)} stopped calling.`,
+      cancelled: (name) => `${isolated(name)} hung up before you answered.`,
       missed: (name) => `You missed a call from ${isolated(name)}.`,
       unanswered: (name) => `You missed a call from ${isolated(name)}.`,
       busy: (name) => `${isolated(name)} called while you were busy.`,
@@ -250,13 +250,13 @@ const en = {
   },
 
   media: {
-    refused: 'The camera and microphone are blocked for this page. Allow them in the address bar, then call again.',
-    missing: 'No camera or microphone was found. Connect one, then call again.',
-    busy: 'Another program is using the camera or microphone. Close it, then call again.',
+    refused: 'The camera and microphone are blocked for this page. Allow them in the address bar, then try again.',
+    missing: 'No camera or microphone was found. Connect one, then try again.',
+    busy: 'Another program is using the camera or microphone. Close it, then try again.',
     insecure: 'Your browser allows the camera only over HTTPS. Open this page with https:// to call.',
     lost: 'Your camera was disconnected. Reconnect it, then turn it on.',
     unheard: 'Your microphone was disconnected, so you cannot be heard. Reconnect it or connect another one. The call continues.',
-    unknown: 'The camera could not be started. Try again.',
+    unknown: 'The camera or microphone could not be started. Try again.',
   },
 
   /** @type {Record<string, string>} */
@@ -266,11 +266,11 @@ const en = {
     call_not_allowed: 'This person is not accepting calls from you.',
     elsewhere: 'You are already in a call or chat, here or in another tab. End it first.',
     rate_limited: 'Too many requests. Wait a moment, then try again.',
-    call_state: 'That is no longer possible, because the call has changed.',
+    call_state: 'That is not possible right now. The call may have ended, or may still be connecting.',
     invalid_name: 'This name cannot be used. Choose another name with at most 40 characters.',
     link_invalid: 'This code is wrong, already used or expired. Get a new code on your other device.',
     position_invalid: 'Your browser reported an invalid location. Try again.',
-    position_too_fast: 'Your location changed too fast to be real. We’ll try again automatically.',
+    position_too_fast: 'Your location changed unusually fast. It will be checked again automatically.',
     push_invalid: 'Notifications could not be turned on in this browser. Try again.',
     push_not_allowed: 'This server does not support your browser’s notification service.',
     too_many_connections: 'There are too many connections from your network. Close other Confab tabs, then try again.',

@@ -96,7 +96,7 @@
  * @property {{calls: Logged[] | null, next: string | null}} log
  * @property {number} missed missed calls not seen yet
  * @property {Found} found
- * @property {Arrival} arrival what the address requested, until it was carried out
+ * @property {Arrival} arrival what the address requests, until that is carried out
  * @property {Line[]} calls all calls that are not over
  * @property {Wish | null} wish
  * @property {Media} media

@@ -42,7 +42,7 @@ export class View {
     const agree = input('agree');
     agree.checked = form.agreed;
     agree.addEventListener('change', () => dispatch({ type: 'form', change: { agreed: agree.checked } }));
-    // The user agreed in an earlier visit or for the roulette. Show this instead of the checkbox.
+    // If the user agreed in an earlier visit or on the roulette page, show a note instead of the checkbox.
     show(box('agree-label'), !form.agreed);
     show(box('agreed-before'), form.agreed);
     byId('rules-list', HTMLUListElement).append(...this.strings.rulesList.map((rule) => {

@@ -6,8 +6,8 @@ import { basePath } from '../shared/base.js';
  * @param {{pathname: string, search: string, hash: string}} location
  * @param {any} [kept] the state of the history's entry, which outlives a reload
  * @param {string} [base] the path below which the server is
- * @returns {{name: string, guest: boolean, mesh: boolean, token: string | null}} name: empty if the address cannot be read. token: an
- *   application's, in the fragment, which browsers do not send to servers
+ * @returns {{name: string, guest: boolean, mesh: boolean, token: string | null}} name: empty if the address cannot be
+ *   read. token: an application's token, from the fragment, which browsers do not send to servers
  */
 export function arrivalIn({ pathname, search, hash }, kept, base = basePath) {
   const query = new URLSearchParams(search);
@@ -30,7 +30,7 @@ export function namesItsHolder(token) {
     const claims = (token ?? '').split('.')[1].replaceAll('-', '+').replaceAll('_', '/');
     return Boolean(JSON.parse(atob(claims)).name);
   } catch {
-    return false; // The server reports what is wrong with it.
+    return false; // The server reports what is wrong with the token.
   }
 }
 

@@ -94,7 +94,8 @@ export class ChatView {
     for (const [index, line] of lines.entries()) {
       setAttribute(/** @type {Element} */ (this.#shown.get(line.id)?.firstElementChild), 'class', showsName(line, lines[index - 1]) ? 'who' : 'unseen');
     }
-    // Roles change while lines are shown. So does the local connection, and the server then treats older files as another person's.
+    // Update the buttons of all files, because roles change while lines are shown. If the local connection changes,
+    // the server treats older files as another person's.
     const moderates = (room?.role ?? 'guest') !== 'guest';
     for (const { id, file, connectionId } of lines) {
       if (file) this.files.allow(/** @type {HTMLElement} */ (this.#shown.get(id)), moderates || connectionId === room?.me);

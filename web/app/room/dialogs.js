@@ -8,7 +8,7 @@ import { candidates, codecChoices, codecsToSend, protocols, rates, sizes } from 
 /** @typedef {import('./types.js').Event} Event */
 /** @typedef {import('./strings.js').Strings} Strings */
 
-/** Limits of the server (protocol §15). */
+/** The maximum capacity of a room on the server (protocol §15). */
 const maxCapacity = { routed: 100, mesh: 6 };
 const names = /** @type {const} */ (['invite', 'options', 'settings', 'keys']);
 /** Room options that are on or off. */
@@ -108,7 +108,7 @@ export class Dialogs {
     const tell = () => {
       const isReplaced = select.selectedOptions[0]?.disabled === true;
       show(box(hint), isReplaced);
-      // Screen readers read a description even while it is hidden.
+      // Remove a hidden description, because screen readers would read it.
       setAttribute(select, 'aria-describedby', isReplaced ? hint : null);
     };
     select.addEventListener('change', tell);

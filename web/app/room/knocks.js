@@ -23,7 +23,7 @@ export const handlers = {
   admit: inside((state, { connectionId }) => answered(state, 'admit', connectionId)),
   deny: inside((state, { connectionId }) => answered(state, 'deny', connectionId)),
   answerCard: inside((state, { how, connectionId }) => cardAnswered(state, how, connectionId)),
-  // A card that changed in the meantime has its own delay.
+  // If the card changed in the meantime, its own delay applies.
   cardReady: inside((state, { card }) => [state.card === card ? { ...state, card: { ...card, isReady: true } } : state, []]),
 };
 

@@ -28,7 +28,7 @@ import { View } from './view.js';
 const arrival = arrivalIn(location, history.state);
 // Remove the token from the address, because users copy links from there. The history entry keeps it for a reload.
 if (arrival.token !== null) history.replaceState({ token: arrival.token }, '', location.pathname + location.search);
-// The user opened a new invitation to the same room in this tab.
+// If the user opens a new invitation to the same room in this tab, reload the page to use its token.
 window.addEventListener('hashchange', () => { if (arrivalIn(location).token !== null) location.reload(); });
 const { guest } = arrival;
 const { language, strings } = roomStringsFor(navigator.languages);
@@ -129,7 +129,7 @@ function dispatchOfPreview(event) {
   dispatch(event);
   if (event.type !== 'mediaOn') return;
   output.list();
-  // The server may have no room for a camera that is turned on later. The SDK keeps offering its video.
+  // The server may refuse the video of a camera that is turned on later. The SDK continues to offer it.
   preview.publisher?.off('videoRefused videoRefusalOver').on({
     videoRefused: (/** @type {any} */ { error }) => dispatch({ type: 'fault', of: 'video', code: error.code, isFinal: false }),
     videoRefusalOver: () => dispatch({ type: 'faultOver', of: 'video' }),
@@ -137,7 +137,8 @@ function dispatchOfPreview(event) {
 }
 
 /**
- * Passes on server events. Decides what the end of a publisher means, because only this file distinguishes camera and screen.
+ * Passes server events to the state machine. Decides here what the end of a publisher means, because only this file
+ * knows which publisher is the camera and which is the screen.
  * @param {import('./types.js').Event} event
  */
 function dispatchOfServer(event) {
@@ -149,7 +150,8 @@ function dispatchOfServer(event) {
   }
   if (event.type !== 'unpublished') return dispatch(event);
   if (event.publisher === preview.publisher) {
-    // Otherwise a moderator ended the stream, or the server rejected it: the preview continues, but others no longer receive it.
+    // For other reasons than lost media, the preview continues, but others no longer receive the stream: a moderator ended it,
+    // or the server rejected it.
     return dispatch(event.reason === 'mediaStopped' ? { type: 'mediaFailed', why: 'lost' } : { type: 'refused', code: 'not_sent', message: '' });
   }
   // An earlier publisher that was replaced needs no event. A screen share reports its own end.

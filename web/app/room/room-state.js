@@ -11,7 +11,7 @@
 
 /** Maximum lines in the log, so that it cannot grow without bound. */
 const keptLines = 300;
-/** How long a confirmation stays in the status line. */
+/** How long a confirmation stays in the status line (milliseconds). */
 const passingTime = 5_000;
 /** How long a reaction stays on its tile (milliseconds), and the maximum reactions on one tile and in total. */
 const reactionTime = 4_000;

@@ -32,7 +32,7 @@ export class Screen {
       this.dispatch({ type: 'screenOn' });
     });
     this.publisher = publisher;
-    // The user stopped sharing with the browser's own button.
+    // The user may stop sharing with the browser's own button.
     publisher.on('destroyed', () => this.#ended(publisher));
   }
 

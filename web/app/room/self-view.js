@@ -41,7 +41,7 @@ export class SelfView {
     box('you').addEventListener('resize', () => this.#measure(), { capture: true });
   }
 
-  /** Width divided by height; null until the camera was on. */
+  /** Width divided by height; null until the camera has been on. */
   get aspect() {
     return this.#aspect;
   }

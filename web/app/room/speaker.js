@@ -4,7 +4,10 @@
 const quiet = 0.02;
 /** The half-life of a level (milliseconds). */
 const halfLife = 300;
-/** Another person must be this much louder to replace the current speaker, who stays for at least this time (milliseconds). */
+/**
+ * To replace the current speaker, another person must be louder by the factor `margin`. A speaker stays for at least
+ * `leastTime` (milliseconds).
+ */
 const margin = 1.5;
 const leastTime = 1500;
 

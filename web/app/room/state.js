@@ -17,7 +17,7 @@ import { handlers as inRoom } from './room-state.js';
 
 /** Limits of the server (protocol §10, §15). */
 export const limits = { name: 40, password: 128, message: 4096 };
-/** How long a confirmation stays in the status line. */
+/** How long a confirmation stays in the status line (milliseconds). */
 const passingTime = 5_000;
 /** Settings whose change needs a new connection. All others need a new publisher. */
 const networkSettings = /** @type {const} */ (['candidates', 'protocol']);
@@ -103,8 +103,7 @@ const handlers = {
   joinRefused: (state, event, now) => joinRefused(state, event, now),
   ended: (state, { reason }) => over(state, reason, ''),
 
-  // Time.
-  // A later confirmation has its own timer.
+  // Time. Ignore the timer of an earlier confirmation.
   passed: (state, { passing }) => (state.passing === passing ? [{ ...state, passing: null }, []] : unchanged(state)),
 };
 
@@ -136,7 +135,8 @@ function join(state) {
 }
 
 /**
- * Opens the camera on joining if the user was not asked yet, and reopens it if the capture settings have changed.
+ * Returns the effects that open the camera on joining if the browser has not asked the user yet, or reopen it if the
+ * capture settings have changed.
  * @param {State} state @returns {Effect[]}
  */
 function opening({ media, kept: { settings }, used }) {
@@ -198,7 +198,7 @@ function joinRefused(state, { code, message, retryAfterMs }, now) {
   if (!correctable.includes(code)) return over(state, code, message);
   const trouble = { code, message, ...(retryAfterMs ? { until: now + retryAfterMs, seconds: Math.ceil(retryAfterMs / 1000) } : {}) };
   const before = { ...state, place: /** @type {Place} */ ({ is: 'before' }), trouble };
-  // The next press joins without a password, after the user has read that.
+  // The next press joins without a password. By then, the user has read the notice.
   if (code === 'room_no_password') return [{ ...before, asksPassword: false, password: '' }, [{ do: 'focus', on: 'join' }]];
   if (code !== 'room_password') return [before, []];
   const isWrong = state.password !== '';
@@ -215,7 +215,7 @@ function joinRefused(state, { code, message, retryAfterMs }, now) {
 function over(state, why, message, effects = []) {
   if (state.place.is === 'before' || state.place.is === 'over') return unchanged(state);
   const place = /** @type {Place} */ ({ is: 'over', why, message });
-  // What the user accepted concerned the room that has ended, and not another one with its name.
+  // The user accepted visible addresses only in the room that has ended, not in another room with its name.
   const mesh = state.mesh && why !== 'room_other';
   return [{ ...state, ...nothing, mesh, place, trouble: null, passing: null }, [...effects, { do: 'closeScreen' }, { do: 'focus', on: 'over' }]];
 }
@@ -252,11 +252,15 @@ function mediaOn(state, camera) {
   return [begun, [...(isNew && state.place.is === 'in' ? [{ do: 'publish' }] : []), ...effects]];
 }
 
-/** @param {State} state returns its connection settings */
+/**
+ * Returns the network settings in use.
+ * @param {State} state
+ */
 const network = ({ used: { candidates, protocol } }) => ({ candidates, protocol });
 
 /**
- * A user who pressed Join joins without camera and microphone. In the room, a notice says why and offers to try again.
+ * Handles a camera and microphone that could not be opened. A user who pressed Join joins without them. In the room, a
+ * notice says why and offers to try again.
  * @param {State} state @param {import('./types.js').MediaTrouble} why @returns {Step}
  */
 function mediaFailed(state, why) {

@@ -67,7 +67,7 @@ const en = {
   selfHint: 'Press Enter or click your video to mute or unmute. Use the arrow keys or drag the video to move it to another corner, or to the other end of the row of videos.',
   tileOf: /** @param {string} name */ (name) => `${name}’s screen`,
   pin: /** @param {string} name */ (name) => `Pin ${name}`,
-  fill: /** @param {string} name */ (name) => `Fill the tile with ${name}`,
+  fill: /** @param {string} name */ (name) => `Crop to fill the tile: ${name}`,
   isMuted: 'Muted',
   isHost: 'Host',
   isAway: 'Reconnecting…',
@@ -95,7 +95,7 @@ const en = {
   saveFile: /** @param {string} name @param {string} size */ (name, size) => `Save ${isolated(name)} (${size})`,
   removeFile: 'Remove',
   removeFileNamed: /** @param {string} name */ (name) => `Remove the file ${isolated(name)}`,
-  fileTooLarge: /** @param {string} name @param {string} most */ (name, most) => `${isolated(name)} is too large. A file must not exceed ${most}. Send a smaller file, or a link.`,
+  fileTooLarge: /** @param {string} name @param {string} most */ (name, most) => `${isolated(name)} is too large. Files can be up to ${most}. Send a smaller file, or a link.`,
   bytes: /** @param {number} count */ (count) => (count < 1e6 ? `${Math.ceil(count / 1e3)} kB` : `${(count / 1e6).toFixed(1)} MB`),
   sentBy: /** @param {string} name */ (name) => `${isolated(name)}:`,
 
@@ -118,7 +118,7 @@ const en = {
   makeGuest: 'Make guest',
   removeTitle: /** @param {string} name */ (name) => `Remove ${isolated(name)} from the room?`,
   ban: 'Also ban this person, so that they cannot join this room again',
-  hostTitle: /** @param {string} name */ (name) => `Make ${isolated(name)} a host? Hosts can change everyone’s role, including yours, so you cannot undo this.`,
+  hostTitle: /** @param {string} name */ (name) => `Make ${isolated(name)} a host? Hosts can change everyone’s role, including yours.`,
 
   // Invite
   inviteTitle: 'Invite people',
@@ -138,7 +138,7 @@ const en = {
   lobby: 'Lobby',
   lobbyHint: 'People wait until a host lets them in.',
   chatOption: 'Chat',
-  shareHosts: 'Only hosts can share their screen',
+  shareHosts: 'Only hosts and cohosts can share their screen',
   persistent: 'Keep the room when it is empty',
   persistentHint: 'Otherwise, the room ends soon after the last person leaves, or when the server restarts.',
   capacity: 'Capacity',
@@ -197,7 +197,7 @@ const en = {
     came: /** @param {string} name */ (name) => `${isolated(name)} joined.`,
     went: /** @param {string} name */ (name) => `${isolated(name)} left.`,
     hand: /** @param {string} name */ (name) => `${isolated(name)} raised their hand.`,
-    away: /** @param {string} name */ (name) => `${isolated(name)} lost connection and may be back in a moment.`,
+    away: /** @param {string} name */ (name) => `${isolated(name)} lost their connection and may be back in a moment.`,
     backOther: /** @param {string} name */ (name) => `${isolated(name)} is connected again.`,
     wrote: /** @param {string} name */ (name) => `New message from ${isolated(name)}.`,
     backAgain: 'You are connected again.',
@@ -217,19 +217,19 @@ const en = {
 
   // What cannot be sent or received, and what the user can do
   faults: {
-    camera: 'Others cannot see or hear you yet. This page keeps trying. If it takes too long, leave the room and join again.',
-    cameraFull: 'Others cannot see or hear you yet, because the server has reached its bandwidth limit. This page keeps trying. Turn your camera off so that others can at least hear you.',
-    video: 'Others cannot see you yet. This page keeps trying.',
-    videoFull: 'Others cannot see you yet, because the server has reached its bandwidth limit. This page keeps trying.',
-    screen: 'Others cannot see your screen yet. This page keeps trying. If it takes too long, stop sharing and share again.',
-    screenFull: 'Others cannot see your screen yet, because the server has reached its bandwidth limit. This page keeps trying.',
-    others: /** @param {string} name */ (name) => `You cannot see or hear ${name ? isolated(name) : 'some people'} yet. This page keeps trying. If it takes too long, leave the room and join again.`,
+    camera: 'Others cannot see or hear you yet. Still trying… If it takes too long, leave the room and join again.',
+    cameraFull: 'Others cannot see or hear you yet, because the server has reached its bandwidth limit. Still trying… Turn your camera off so that others can at least hear you.',
+    video: 'Others cannot see you yet. Still trying…',
+    videoFull: 'Others cannot see you yet, because the server has reached its bandwidth limit. Still trying…',
+    screen: 'Others cannot see your screen yet. Still trying… If it takes too long, stop sharing and share again.',
+    screenFull: 'Others cannot see your screen yet, because the server has reached its bandwidth limit. Still trying…',
+    others: /** @param {string} name */ (name) => `You cannot see or hear ${name ? isolated(name) : 'some people'} yet. Still trying… If it takes too long, leave the room and join again.`,
     othersFull: /** @param {string} name */ (name) =>
-      `You cannot see or hear ${name ? isolated(name) : 'some people'} yet, because the server has reached its bandwidth limit. This page keeps trying. Ask people to turn their cameras off.`,
+      `You cannot see or hear ${name ? isolated(name) : 'some people'} yet, because the server has reached its bandwidth limit. Still trying… Ask people to turn their cameras off.`,
     othersFinal: /** @param {string} name */ (name) => `You cannot see or hear ${name ? isolated(name) : 'some people'}. Leave the room and join again.`,
-    screens: /** @param {string} name */ (name) => `You cannot see ${name ? `${isolated(name)}’s screen` : 'some of the shared screens'} yet. This page keeps trying. If it takes too long, leave the room and join again.`,
+    screens: /** @param {string} name */ (name) => `You cannot see ${name ? `${isolated(name)}’s screen` : 'some of the shared screens'} yet. Still trying… If it takes too long, leave the room and join again.`,
     screensFull: /** @param {string} name */ (name) =>
-      `You cannot see ${name ? `${isolated(name)}’s screen` : 'some of the shared screens'} yet, because the server has reached its bandwidth limit. This page keeps trying. Ask people to turn their cameras off.`,
+      `You cannot see ${name ? `${isolated(name)}’s screen` : 'some of the shared screens'} yet, because the server has reached its bandwidth limit. Still trying… Ask people to turn their cameras off.`,
     screensFinal: /** @param {string} name */ (name) => `You cannot see ${name ? `${isolated(name)}’s screen` : 'some of the shared screens'}. Leave the room and join again.`,
   },
 
@@ -264,7 +264,7 @@ const en = {
     rate_limited: 'Too many requests. Wait a moment, then try again.',
     already_joined: 'You are already waiting to join this room in another tab. Continue in that tab, or cancel there and try again.',
     invalid_name: 'This name cannot be used. Choose another one.',
-    share_hosts: 'Only hosts can share their screen in this room.',
+    share_hosts: 'Only hosts and cohosts can share their screen in this room.',
     share_failed: 'The screen could not be shared. Try again.',
     not_sent: 'Others can no longer see or hear you. Leave the room and join again.',
     share_unsupported: 'This browser does not support screen sharing. Use a browser on a computer.',

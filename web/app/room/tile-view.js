@@ -48,8 +48,8 @@ export class TileView {
     this.element = make('div', 'person-tile', figure, this.#slot, this.#reactions, caption, make('div', 'tile-tools', this.#pin, this.#fill));
     this.element.setAttribute('role', 'group');
     this.element.dataset.id = id;
-    // Without a mouse, a tap shows the tools.
     this.element.tabIndex = -1;
+    // Without a mouse, a tap shows the tools.
     this.element.addEventListener('pointerup', (event) => this.#tapped(event));
   }
 

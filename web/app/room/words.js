@@ -60,7 +60,7 @@ function insideStatus(state, words) {
  */
 export function noticeOf(state, strings) {
   const { link, media, trouble, place } = state;
-  // The ending screen already shows it.
+  // The ending screen already shows a problem with the token.
   if (place.is === 'over' && isOfToken(place.why)) return null;
   if (link.is === 'closed') return closedNotice(link, strings);
   if (trouble) return { text: troubleText(trouble, strings), actions: ['dismiss'], tone: 'warn' };

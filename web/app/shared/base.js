@@ -1,5 +1,6 @@
-// Where the server is: at the root of its origin, or below a path of it, where a proxy serves it beside other pages. The address of
-// this module tells, so pages need no setting and work behind a proxy that removes the path as well as behind one that keeps it.
+// The path of the server: empty if it is at the root of its origin, or the path below which a proxy serves it beside
+// other pages. It is taken from the address of this module. So pages need no setting, and work behind a proxy that
+// removes the path as well as behind one that keeps it.
 
 const own = '/app/shared/base.js';
 

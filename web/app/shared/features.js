@@ -15,7 +15,7 @@ export function randomRoomName() {
 }
 
 /**
- * Returns the address of a room. The link keeps a guest a guest.
+ * Returns the address of a room. For a guest, the link includes `guest`, so that the room opens for a guest too.
  * @param {string} name
  * @param {boolean} guest
  * @param {boolean} [mesh] whether to create a mesh room if the room does not exist yet
@@ -26,7 +26,8 @@ export function roomPath(name, guest, mesh = false) {
 }
 
 /**
- * Puts the links between the pages in order, and adds the guest to them, so that a guest remains the same guest.
+ * Puts the links between the pages in order. For a guest, adds `guest` to them, so that the next page opens for the
+ * same guest.
  * @param {boolean} guest
  * @param {string[]} [others] selectors of further links
  */

@@ -9,7 +9,7 @@
  * @property {boolean} agreed both agreed: they are contacts
  */
 
-/** Meetings to remember: the current one, the previous one, and two more for late answers. */
+/** Maximum meetings to remember: the current one, the previous one, and two more for late answers. */
 const keptMeetings = 4;
 
 /** @param {ContactOffer[]} list @param {string | null | undefined} meeting @returns {ContactOffer} */

@@ -3,7 +3,8 @@
 import { basePath } from './base.js';
 
 /**
- * Below a path of an origin, the keys end with it: another server of that origin must not take this one's identity.
+ * Returns a storage whose keys end with the path of the server. Otherwise, two servers below different paths of one
+ * origin would share an identity.
  * @param {() => Storage} choose a function, because reading `window.localStorage` can itself throw
  */
 function memoryIn(choose) {
@@ -43,8 +44,8 @@ const memoryOf = (guest) => (guest ? ofThisTab : lasting);
 const lostCodes = ['token_malformed', 'token_signature'];
 
 /**
- * True if a stored identity will never be valid again. Other token errors can be temporary, such as those caused by a wrong
- * clock, and forgetting an identity loses the person's contacts.
+ * Returns true if a stored identity will never be valid again. Other token errors can be temporary, such as those caused by a
+ * wrong clock, and forgetting an identity loses the person's contacts.
  * @param {string} code why the server closed the connection
  */
 export const isIdentityLost = (code) => lostCodes.includes(code);
@@ -103,7 +104,7 @@ export function deviceMemory(guest) {
 }
 
 /**
- * Storage for the settings of one page.
+ * Returns storage for the settings of one page.
  * @param {boolean} guest @param {string} key
  */
 export function shelf(guest, key) {

@@ -5,10 +5,10 @@ import { showCondition } from './connection.js';
 import { box, byId, setText, show } from './dom.js';
 import { mediaTrouble } from './media-trouble.js';
 
-/** True if the page may use the camera. Without HTTPS, browsers do not define `mediaDevices`. */
+/** Returns true if the page may use the camera. Without HTTPS, browsers do not define `mediaDevices`. */
 export const pageIsSecure = () => window.isSecureContext && !!navigator.mediaDevices?.getUserMedia;
 
-/** True if the camera and microphone were allowed earlier, so that opening them shows no prompt. */
+/** Returns true if the camera and microphone were allowed earlier, so that opening them shows no prompt. */
 export async function allowedBefore() {
   try {
     const names = /** @type {PermissionName[]} */ (/** @type {string[]} */ (['camera', 'microphone']));
@@ -199,7 +199,7 @@ export class Preview {
       option.selected = device.deviceId === chosen;
       return option;
     }));
-    // After a loss no device is shown as chosen, so that choosing the only one that remains is a change.
+    // After a loss, no device is shown as chosen, so that choosing the only remaining one fires `change`.
     const isOff = this.options.keepsLost && !this.#liveTrack(kind);
     if (isOff) picker.selectedIndex = -1;
     this.#used[kind] = picker.value || undefined;

@@ -8,14 +8,15 @@ import { at } from './base.js';
  */
 const wanted = new WeakMap();
 
-/** Longest pause before another attempt, in milliseconds: the server names less than a minute. */
+/** Maximum pause before another attempt, in milliseconds. The server normally asks for less than a minute. */
 const longestPause = 600_000;
 
 /**
  * @param {HTMLElement} place stays empty until the image is loaded, or if there is none
  * @param {string} text an empty text removes the image
  * @param {string} label
- * @param {string} [later] a sentence to show while the server is too busy to draw; then it is asked again
+ * @param {string} [later] a sentence to show while the server is too busy to draw the code, until the request is
+ * repeated
  */
 export async function showQr(place, text, label, later = '') {
   wanted.set(place, text);
@@ -40,7 +41,8 @@ export async function showQr(place, text, label, later = '') {
 const none = { svg: null, retryMs: null };
 
 /**
- * Returns an SVG image, or how long to wait before asking for it again. Neither on another failure: the link is still shown as text.
+ * Returns an SVG image, or how long to wait before asking for it again. After any other failure, returns neither: the
+ * page still shows the link as text.
  * @param {string} text
  * @returns {Promise<typeof none>}
  */

@@ -68,8 +68,8 @@ export function wordsOf(name, hint) {
 }
 
 /**
- * @param {{does: string, label?: string, text?: string, icon?: string, className?: string}} how `label`: the full accessible
- *   name, if the text alone does not name the person
+ * @param {{does: string, label?: string, text?: string, icon?: string, className?: string}} how `label`: the
+ *   accessible name, if the text does not name the person
  * @param {() => void} press
  */
 export function rowButton({ does, label, text, icon: picture, className = 'button small' }, press) {

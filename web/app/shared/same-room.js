@@ -4,7 +4,8 @@ const ignored = /[\p{Default_Ignorable_Code_Point}\u{e0000}-\u{e007f}]/gu;
 const blanks = /[\p{White_Space}\u2800]+/gu;
 
 /**
- * Returns the form in which names of rooms are compared: people must not need to tell apart what looks alike.
+ * Returns the form in which names of rooms are compared. Names that look alike have the same form, because people
+ * cannot tell them apart.
  * @param {string} name
  */
 const folded = (name) => name.replace(ignored, '').replace(blanks, ' ').trim().toUpperCase().toLowerCase().normalize('NFC');

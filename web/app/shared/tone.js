@@ -1,6 +1,6 @@
 // Sounds of the pages, made with Web Audio, so that nothing is loaded.
 
-/** Browsers play no sound before the first user gesture. */
+/** Returns whether the page may play sounds. Browsers play none before the first user gesture. */
 export function mayPlay() {
   const { userActivation } = /** @type {{userActivation?: {hasBeenActive: boolean}}} */ (navigator);
   return userActivation?.hasBeenActive ?? true;

@@ -20,7 +20,7 @@ export function setUpForm(form, strings, dispatch) {
   const agree = input('agree');
   agree.checked = form.agreed;
   agree.addEventListener('change', () => change({ agreed: agree.checked }));
-  // The user agreed in an earlier visit. Show this instead of the checkbox.
+  // If the user agreed in an earlier visit, show a note instead of the checkbox.
   box('agree-label').hidden = form.agreed;
   box('agreed-before').hidden = !form.agreed;
   byId('rules-list', HTMLUListElement).append(...strings.rulesList.map((rule) => {

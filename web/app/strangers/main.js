@@ -75,7 +75,7 @@ const machine = run({
     view.render(state, now);
     chat.render(state);
     report.render(state);
-    // A countdown is shown: draw again each second.
+    // While a countdown is shown, draw again each second.
     const pause = state.trouble?.pause ?? (state.chat.is === 'waiting' ? state.chat.pause : null);
     return pause && pause.until > now ? Math.min(now + 1000, pause.until) : null;
   },

@@ -34,8 +34,8 @@ export class Server {
   connect(name) {
     const client = new Client({ identity: this.identity.recall(), name: name || undefined });
     this.#client = client;
-    // Create the roulette before our own listeners: after a restart of the client, it must clear its match before we search
-    // again.
+    // Create the roulette before our own listeners: after a restart of the client, it must clear its match before this
+    // page searches again.
     this.#roulette = this.#makeRoulette(client);
     this.#people = this.#makePeople(client);
     /** @param {string} event @param {(event: any) => void} listen called only for events of the current client */
@@ -88,7 +88,7 @@ export class Server {
   }
 
   /**
-   * Reports contacts made on this page, which uses no other events of `People`.
+   * Creates the `People` of a client, and dispatches its events about contacts. The page uses no others.
    * @param {any} client
    */
   #makePeople(client) {
@@ -196,7 +196,7 @@ function described(error) {
 }
 
 /**
- * True if the partner cannot see the local IP address: media goes through this server, or through a TURN server.
+ * Returns true if the partner cannot see the local IP address: media goes through this server, or through a TURN server.
  * @param {import('../../lib/signaling/messages.js').Welcome | null} [welcome]
  */
 function hidesAddress(welcome) {

@@ -30,14 +30,14 @@ const keptLines = 300;
  * @type {string[]}
  */
 const searchedOn = ['next', 'blocked', 'partnerNext', 'partnerLeft', 'connectionLost'];
-/** How long the server accepts reports about a match that is over (protocol §5). */
+/** How long the server accepts reports about a match that is over (protocol §5; milliseconds). */
 const reportable = 60_000;
 /**
- * Maximum absence after which the search resumes automatically. After a longer one, nobody should return to a stranger looking
- * at them.
+ * Maximum absence after which the search resumes automatically (milliseconds). After a longer one it does not, because
+ * nobody should return to find a stranger looking at them.
  */
 const longAway = 120_000;
-/** How long a confirmation stays in the status line. */
+/** How long a confirmation stays in the status line (milliseconds). */
 const passingTime = 5_000;
 
 /**
@@ -246,7 +246,7 @@ function report(state, reason, alsoBlock) {
 }
 
 /**
- * Blocks only after the report was sent, because blocking ends the match.
+ * Handles a report that was sent. Blocks the person only now, because blocking ends the match.
  * @param {State} state @param {Event} event @param {number} now @returns {Step}
  */
 function reported(state, { matchId, alsoBlock }, now) {

@@ -44,7 +44,7 @@
  * @property {Line[]} lines
  * @property {string | null} linesOf the match the lines belong to
  * @property {number} lineCount the number of lines since the page was loaded
- * @property {import('../shared/keep.js').ContactOffer[]} keeping who would like to keep in touch, by match
+ * @property {import('../shared/keep.js').ContactOffer[]} keeping the offers to keep in touch, one for each match
  * @property {Question | null} question
  * @property {'sending' | 'failed' | null} reporting
  * @property {Trouble | null} trouble why the last request failed

@@ -260,7 +260,10 @@ byId('door', HTMLFormElement).addEventListener('submit', (event) => {
   if (sessionId && token) join(sessionId, token);
 });
 
-/** Joins the session in the address. Called once at the start, and again when the fragment of the address changes. */
+/**
+ * Joins the session in the address. Called when the page is loaded, and again when the fragment of the address
+ * changes.
+ */
 function arrive() {
   const { sessionId, token } = fromAddress();
   input('session').value = sessionId;

@@ -34,7 +34,10 @@ export class Arrival {
   #silentAt;
   #soonUntil = -Infinity;
   #stopped = false;
-  /** @type {import('./media-link.js').Transceivers | null} the previously used transceivers; those of a new connection have no frames */
+  /**
+   * @type {import('./media-link.js').Transceivers | null} the transceivers that earlier streams used; null if they are
+   * new, so that all their frames belong to this stream
+   */
   #used;
   /** @type {Counts | null} */
   #past = null;
@@ -57,7 +60,7 @@ export class Arrival {
     this.#timers.clearAll();
   }
 
-  /** Polls for video more often for a while, because it was requested. */
+  /** Polls for video more often for a while, because the video was requested again. */
   expectSoon() {
     if (this.#stopped || !this.#options.expected().video) return;
     this.#soonUntil = this.#options.clock.now() + soonMs;

@@ -2,13 +2,19 @@
 // to send it again.
 // Pure functions of the state and the time in milliseconds.
 
-/** How long the network must stay too slow after the warning before the video stops. Congestion control may still adapt. */
+/**
+ * How long the network must stay too slow after the warning before the video stops. In this time, congestion control
+ * may still adapt.
+ */
 const warningMs = 5000;
 /** How long the network must be good enough before the video resumes. */
 const shortestPauseMs = 5000;
 /** If the video stops again within this time, it resumed too early, so the next pause is twice as long. */
 const trialMs = 30_000;
-/** Maximum pause. Without it, a network that carries only the audio would be tried ever less often, and improve unnoticed. */
+/**
+ * Maximum pause. Without a maximum, the video would be tried ever less often, and an improvement of the network would
+ * go unnoticed.
+ */
 const longestPauseMs = 60_000;
 
 /**

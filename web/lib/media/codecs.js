@@ -31,7 +31,7 @@ function ordered(all, codec, nameOf) {
  */
 export function preferCodec(transceiver, kind, options) {
   const codec = codecOf(kind, options);
-  // Firefox before 128 lacks this method. The order in descriptions is changed in any case.
+  // Firefox before 128 lacks this method. There, only the order in descriptions counts (`withCodecsFirst`).
   if (!transceiver?.setCodecPreferences) return;
   const known = globalThis.RTCRtpReceiver?.getCapabilities?.(kind)?.codecs ?? [];
   const nameOf = (/** @type {{mimeType: string}} */ { mimeType }) => mimeType.split('/')[1].toLowerCase();

@@ -12,7 +12,8 @@
  * @typedef {object} Condition a judgment in OpenTok's terms
  * @property {Level} networkCondition
  * @property {Reason | null} networkConditionReason null if the level is good
- * @property {'local' | 'remote' | null} networkDegradationSource on whose side; null if the level is good or unknown
+ * @property {'local' | 'remote' | null} networkDegradationSource the side whose network causes the level; null if the
+ * level is good, or the side is unknown
  */
 
 /** @type {Judgment} */
@@ -32,7 +33,7 @@ export function worst(judgments) {
  *
  * - Loss: audio conceals about 2 % well, and video without retransmission breaks above that; from 8 %, speech is hard to follow.
  * - Round trip: at 300 ms people start to interrupt each other; at 700 ms they have to take turns.
- * - Jitter: half of what a jitter buffer adds as delay.
+ * - Jitter: a jitter buffer adds twice this much delay.
  * - Freezes: the share of time in which the video was frozen.
  * - Limited: the share of time in which the encoder reduced the quality.
  */
@@ -112,7 +113,8 @@ export function streamCondition({ received, uplink, isPaused, isWarned, isLost }
   if (isLost) return condition({ level: 'poor', reason: 'reconnecting' }, null);
   if (isPaused) return condition({ level: 'poor', reason: 'paused' }, 'local');
   const local = worst([received, isWarned ? { level: 'fair', reason: 'bandwidth' } : good]);
-  // Packets that the publisher loses freeze the video here too. Loss and delay are measured only up to the server.
+  // Packets lost on the publisher's uplink freeze the video here too, so freezes count as the publisher's if the
+  // uplink is not good. Loss and delay do not: they are measured only up to the server.
   const isTheirs = rankOf(uplink) > rankOf(local) || (local.reason === 'freezes' && uplink.level !== 'good');
   if (isTheirs) return condition({ level: worst([uplink, local]).level, reason: uplink.reason }, 'remote');
   return condition(local, 'local');

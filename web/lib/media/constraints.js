@@ -6,8 +6,8 @@
  * @property {MediaSource} [audioSource] a device id, a track, or null for none. For a screen also 'screen': the screen's audio
  *   instead of a microphone, where the browser supports it
  * @property {MediaSource} [videoSource] the same, or 'screen', 'window', 'application'
- * @property {string} [resolution] '640x480'
- * @property {{width: number, height: number}} [maxResolution] at most this size, in pixels
+ * @property {string} [resolution] such as '640x480'
+ * @property {{width: number, height: number}} [maxResolution] the maximum size, in pixels
  * @property {number} [frameRate] 30, 15, 7 or 1
  * @property {boolean} [enableStereo]
  * @property {'user' | 'environment' | string} [facingMode]

@@ -5,7 +5,7 @@ import { audioConstraints, isScreen, videoConstraints } from './constraints.js';
 
 /** @typedef {{kind: 'audioInput' | 'videoInput', deviceId: string, label: string}} Device */
 
-/** @type {Record<string, [string, string]>} by the browser's error name: OpenTok's name and the message */
+/** @type {Record<string, [string, string]>} maps the browser's error name to OpenTok's name and the message */
 const refusals = {
   NotAllowedError: ['OT_USER_MEDIA_ACCESS_DENIED', 'Access to the camera or microphone was denied. Allow it in the address bar.'],
   SecurityError: ['OT_USER_MEDIA_ACCESS_DENIED', 'The browser blocks the camera and microphone on this page. Check its settings.'],

@@ -1,9 +1,9 @@
 // The server's estimate of the bandwidth from the server to this client. Browsers estimate only the sending direction.
 
 /** How long an answer stays valid, so that the statistics of many subscribers need only one request. */
-const freshMs = 1000;
+export const freshMs = 1000;
 /** How long statistics wait for the answer, which may take longer while the connection is interrupted. */
-const waitMs = 1000;
+export const waitMs = 1000;
 
 export class DownlinkEstimate {
   #client;

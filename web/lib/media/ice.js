@@ -75,9 +75,9 @@ export function iceConfiguration(info, config = {}) {
 }
 
 /**
- * Returns the configuration for the connections with the server, which can be reached directly. It contains no STUN or TURN server
- * unless the program sets one, or the network blocks the server's media port. `relayOnly` hides addresses from
- * strangers, but here only the server learns the address.
+ * Returns the configuration for the connections with the server, which can be reached directly. It contains no STUN or
+ * TURN server unless the program sets one, or the network blocks the server's media port. Ignores `relayOnly`, which
+ * hides addresses from strangers: here, only the server sees the address.
  * @param {Pick<IceServers, 'current'>} servers
  * @param {IceConfig} [config]
  * @param {boolean} [needsRelay] whether the server could not be reached without TURN. Direct candidates are still tried, and preferred.
@@ -123,8 +123,8 @@ export function withProtocol(sdp, protocol) {
 }
 
 /**
- * True if the settings allow this candidate of another browser: the configuration limits only the local candidates. TCP is not checked,
- * because a relay reached over TCP has a UDP candidate.
+ * Returns true if the settings allow this candidate of another browser. It must be checked here, because the configuration
+ * limits only the local candidates. TCP is not checked, because a relay reached over TCP has a UDP candidate.
  * @param {string} candidate as in a description, without `a=` @param {IceConfig} [config]
  */
 export function isChosen(candidate, config = {}) {

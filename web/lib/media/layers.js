@@ -10,8 +10,8 @@ export const maxVideoBitrate = 1_500_000;
 /** Minimum size of a video's shorter side for simulcast. */
 const leastSide = 480;
 /**
- * Minimum area for three layers. For a smaller frame, Chromium encodes only the first two layers, whichever are active: it allows
- * three from 960 × 540, or from a tenth of the way from 640 × 360 to that.
+ * Minimum area for three layers. For a smaller frame, Chromium encodes only the first two layers, whichever are
+ * active: it allows three from the area of 960 × 540, less a tenth of the difference to the area of 640 × 360.
  */
 const leastAreaOfThree = 490_000;
 
@@ -89,7 +89,7 @@ export function layersOf({ scalableVideo = true, scalableScreenshare = false, vi
 
 /**
  * Encodes exactly these layers. If no layers are wanted, encodes the smallest one, so that a new subscriber gets video
- * immediately. A video without layers is not encoded then, because it has no small layer.
+ * immediately. A video without layers has no small layer, so it is encoded only if `video` is true.
  * @param {RTCRtpSender} sender
  * @param {Wanted} wanted
  */

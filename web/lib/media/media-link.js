@@ -53,7 +53,10 @@ const parkMs = 3000;
  * Number of slots to prepare. While one slot still receives packets of the previous partner, the next partner uses the other.
  */
 const preparedSlots = 2;
-/** Maximum number of places. Each needs two media sections, which stays below the server's limit of 256 per description. */
+/**
+ * Maximum number of places in each direction. Each place needs two media sections, and the server accepts at most 256
+ * in a description.
+ */
 const maxPlaces = 100;
 
 /**
@@ -75,7 +78,7 @@ export class SFUConnections {
   /** @type {Set<LinkUser>} */
   #users = new Set();
   #made = 0;
-  /** The media on the receiving side. */
+  /** The server's estimate of the bandwidth to this client. */
   estimate;
 
   /** @param {Line} client @param {LinkOptions} options */
@@ -97,7 +100,7 @@ export class SFUConnections {
       receives: side === 'receive',
       opened: (connection) => this.#opened(side, connection),
       offered: (isRenewed) => this.#offered(side, isRenewed),
-      // Chromium plays only one audio channel, unless its own offer says otherwise.
+      // Chromium plays only one audio channel, unless its own offer requests stereo.
       write: side === 'receive' ? (sdp) => withOpusParameters(sdp, () => ({ stereo: 1 })) : undefined,
       read: (sdp) => withProtocol(side === 'send' ? this.#withEncoding(sdp) : sdp, iceConfig?.protocol),
       answered: () => { if (side === 'send') this.#outgoing.forEach((outgoing) => this.#activate(outgoing)); },
@@ -263,8 +266,8 @@ export class SFUConnections {
   /**
    * @param {Side} side
    * @param {Place} place
-   * @returns {Promise<Mids>} the mids of the place, once requests may use them: after an offer with them was sent or, if media
-   *   already arrives over the connection, answered
+   * @returns {Promise<Mids>} the mids of the place. Resolves when requests may use them: when an offer with them was
+   *   sent or, if media already arrives over the connection, when that offer was answered
    */
   async mids(side, place) {
     while (place.mids === null) {

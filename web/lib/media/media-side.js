@@ -7,20 +7,20 @@ import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
 
 /** How long to wait in state `disconnected`. Browsers often recover within seconds, but never after a gap of 25 s. */
-const disconnectedMs = 3000;
+export const disconnectedMs = 3000;
 /**
- * How long to wait for the first connection before TURN is tried too. Browsers try UDP and TCP at once, so most connect within a
- * second; over a round trip of 600 ms it takes 3 s.
+ * How long to wait for the first connection before TURN is tried too. Browsers try UDP and TCP at the same time, so
+ * most connect within a second; over a round trip of 600 ms it takes 3 s.
  */
 const directMs = 5000;
 /** How long to wait for an ICE restart or a new connection to succeed. */
-const restartAgainMs = 10_000;
+export const restartAgainMs = 10_000;
 /** After this many failed restarts, replace the connection. */
-const maxRestarts = 2;
+export const maxRestarts = 2;
 /** The longest pause between attempts, which become less frequent as they keep failing. */
-const longestPauseMs = 60_000;
+export const longestPauseMs = 60_000;
 /** The pause after a rejection if the server does not set one. */
-const retryMs = 1000;
+export const retryMs = 1000;
 
 /** @typedef {import('./peer.js').PeerState} PeerState */
 /**
@@ -50,10 +50,11 @@ export class MediaSide {
   #connection = null;
   /** Counts connections, so that results of earlier connections are ignored. */
   #epoch = 0;
-  /** Whether a connection is wanted. */
+  /** Whether the connection should be open: from the first offer to the next reset. */
   #isWanted = false;
+  /** Whether another offer must be sent. */
   #isNeeded = false;
-  /** @type {number | null} the epoch whose offers are being made */
+  /** @type {number | null} the epoch for which offers are being created */
   #running = null;
   #hadOffers = false;
   #isRenewed = false;
@@ -122,7 +123,7 @@ export class MediaSide {
     this.#attemptIn(0);
   }
 
-  /** Resets everything, as if a connection had never been wanted. */
+  /** Closes the connection and returns to the initial state. */
   reset() {
     const error = new ConfabError({ code: 'connection_restarted', retryable: true, message: 'The connection ended. Try again.' });
     for (const { reject } of this.#waiting.splice(0)) reject(error);
@@ -136,7 +137,7 @@ export class MediaSide {
   // ---- Negotiation
 
   /**
-   * Negotiates while it is needed. A browser never settles the promises of a closed connection, so each connection has its own run.
+   * Sends offers for as long as they are needed. A browser never settles the promises of a closed connection, so each connection has its own run.
    */
   async #run() {
     const epoch = this.#epoch;

@@ -12,14 +12,15 @@ const answerMs = 4000;
 const maxAnswerMs = 16_000;
 
 /**
- * How long an answer may take before its offer is sent again. An offer or answer gets lost if the other end did not expect it yet,
- * or if the server refused it.
+ * How long an answer may take before its offer is sent again. An offer or answer gets lost if the other end did not
+ * expect it yet, or if the server refused to pass it on.
  * @param {number} repeated how often the offer was sent again
  */
 export const answerDelay = (repeated) => Math.min(answerMs * 2 ** repeated, maxAnswerMs);
 
 /**
- * The negotiation that a message belongs to. Both members are missing in messages of clients that do not support this.
+ * The negotiation that a message belongs to. Both members are missing in messages of clients that do not number their
+ * offers.
  * @typedef {{negotiationId?: string, offerNumber?: number}} Label
  */
 /**

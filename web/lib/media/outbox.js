@@ -37,7 +37,8 @@ export class Outbox {
   }
 
   /**
-   * Returns whether a rejected message should still be sent. Too late, it would restart a negotiation that has ended.
+   * Returns whether a rejected message should still be sent. A message that comes too late would restart a negotiation
+   * that has ended.
    * @param {Payload} payload
    */
   #isCurrent(payload) {

@@ -32,14 +32,14 @@ export class OutgoingStreams {
   }
 
   /**
-   * The stream ids by the `MediaStream` ids in our descriptions.
+   * Maps the `MediaStream` ids in our descriptions to stream ids.
    * @returns {Map<string, string>}
    */
   get names() {
     return new Map([...this.#streams].map(([streamId, { container }]) => [container.id, streamId]));
   }
 
-  /** @param {string} streamId @returns {[string, RTCRtpSender][]} by kind */
+  /** @param {string} streamId @returns {[string, RTCRtpSender][]} pairs of a kind and its sender */
   senders(streamId) {
     return [...this.#streams.get(streamId)?.senders ?? []];
   }

@@ -11,19 +11,19 @@ import { OutgoingStreams } from './outgoing.js';
 import { areMixed, isMozilla, keepRole, nameStreams, originOf, roleOf } from './sdp.js';
 
 /** How long to wait in state `disconnected`. Browsers often recover within seconds, but never after a gap of 25 s. */
-const disconnectedMs = 3000;
-const failedMs = 250;
+export const disconnectedMs = 3000;
+export const failedMs = 250;
 /** Pause between failed restarts. */
-const restartAgainMs = 10_000;
+export const restartAgainMs = 10_000;
 /**
  * The impolite end makes the first offer. If two first offers cross, the polite end rolls its own offer back, after which
  * Chromium sometimes gathers candidates forever and never connects. So the polite end waits this long before its first offer.
  */
-const firstOfferMs = 3000;
+export const firstOfferMs = 3000;
 /** Both ends notice the same failure. The polite end waits longer by this factor, so that usually only one end restarts. */
 const politeFactor = 2;
 /** How long media may take to connect after the descriptions were exchanged. Without candidates, ICE never fails. */
-const connectMs = 15_000;
+export const connectMs = 15_000;
 
 /** @typedef {import('./negotiation.js').Label} Label */
 /** @typedef {Label & ({description: RTCSessionDescriptionInit} | {candidate: RTCIceCandidateInit | null})} Payload */
@@ -51,11 +51,11 @@ export class Peer {
   #outgoing;
   #negotiation;
   #earlyCandidates = new EarlyCandidates();
-  /** @type {Map<string, string>} the stream ids by the `MediaStream` ids of a peer that cannot rename them */
+  /** @type {Map<string, string>} maps the `MediaStream` ids of a peer that cannot rename them to stream ids */
   #aliases = new Map();
   /** @type {string | undefined} */
   #origin;
-  /** @type {boolean | undefined} from the description as received: Chromium rewrites `remoteDescription` */
+  /** @type {boolean | undefined} taken from the received description, because Chromium rewrites `remoteDescription` */
   #isTheirsMozilla;
   /** @type {'active' | 'passive' | undefined} our DTLS role since the first answer */
   #role;
@@ -96,8 +96,8 @@ export class Peer {
   }
 
   /**
-   * Our first offer will request media from the other end. Call this in case that offer is made before we have anything to
-   * send.
+   * Makes our first offer request media from the other end. Call this when subscribing, because that offer may be made
+   * before we have anything to send.
    */
   expect() {
     if (this.#expecting) return;
@@ -139,7 +139,7 @@ export class Peer {
     if (this.state !== 'connected') this.#restartIn(0);
   }
 
-  /** @param {string} streamId @returns {[string, RTCRtpSender][]} by kind */
+  /** @param {string} streamId @returns {[string, RTCRtpSender][]} pairs of a kind and its sender */
   senders(streamId) {
     return this.#outgoing.senders(streamId);
   }
@@ -241,7 +241,7 @@ export class Peer {
     });
   }
 
-  /** Without anything to offer, this end cannot start a new connection. */
+  /** Whether this end has anything to offer. Without that, it cannot start a new connection. */
   get #canOffer() {
     return !this.#outgoing.isEmpty || (this.#expecting && !this.#options.polite);
   }
@@ -292,7 +292,7 @@ export class Peer {
   /** @param {RTCSessionDescriptionInit} description @param {Label} label */
   async #describe(description, label) {
     await (description.type === 'offer' ? this.#describeOffer(description, label) : this.#describeAnswer(description, label));
-    // A connection that works again is only being changed.
+    // If the connection works, the descriptions only change it, so there is nothing to wait for.
     if (this.state === 'connected' || !this.#connection || this.#connection.signalingState !== 'stable') return;
     const { polite } = this.#options;
     this.#timers.set('connect', polite ? connectMs * politeFactor : connectMs, () => {
@@ -314,7 +314,7 @@ export class Peer {
     if (!connection) return;
     this.#ignoringOffer = decision === 'ignore';
     if (decision === 'repeat') return this.#postDescription(connection, this.#negotiation.answer);
-    // Instead, the other end accepts our first offer.
+    // Make a first offer, which the other end accepts as a new peer connection.
     if (decision === 'refuse' && !isBusy() && this.#canOffer) return this.#offer(connection);
     if (decision !== 'accept') return;
     await this.#accept(description);
@@ -342,7 +342,7 @@ export class Peer {
   }
 
   /**
-   * Notes who wrote the description that was applied, and adds its candidates that came before it.
+   * Notes who wrote the description that was applied, and adds the candidates that arrived before it.
    * @param {RTCSessionDescriptionInit} description
    */
   async #learn({ sdp }) {

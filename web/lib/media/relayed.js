@@ -7,7 +7,7 @@ import { Peer } from './peer.js';
 import { opusParameters, tune, withOpusParameters } from './sending.js';
 
 /** Maximum subscribers announced before our own stream's id is known, while the answer with the id is on its way. */
-const maxEarlySubscribers = 64;
+export const maxEarlySubscribers = 64;
 
 /** @typedef {import('./outgoing.js').Wanted} Wanted */
 /** @typedef {import('./transport.js').Sink} Sink */
@@ -25,7 +25,7 @@ export class RelayedTransport {
   #subscribers = new Map();
   /** @type {Map<string, {connectionId: string, sinks: Set<Sink>, media: MediaStream | null}>} by stream id */
   #subscriptions = new Map();
-  /** @type {Set<string>} connections with which media has worked, as reported to the server for the fallback */
+  /** @type {Set<string>} connections with which media has worked, which was reported to the server */
   #reported = new Set();
 
   /** @param {import('./transport.js').TransportOptions} options */

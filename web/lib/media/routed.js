@@ -62,7 +62,7 @@ export class RoutedTransport {
     const { outgoing, told } = this.#reserved.get(source) ?? { outgoing: this.#link.hold(source), told: null };
     this.#reserved.delete(source);
     this.#published.set(streamId, outgoing);
-    // The connection has been replaced since, or the session was relayed at that time.
+    // Send the mids again if the connection was replaced since they were sent, or if the session was relayed then.
     if (told === null || told !== outgoing.mids) this.#options.publishAgain(streamId);
   }
 

@@ -45,7 +45,7 @@ export function keepRole(sdp, role) {
 }
 
 /**
- * True if a Mozilla engine wrote the description. Its `o=` line then begins with `mozilla`.
+ * Returns true if a Mozilla engine wrote the description. Its `o=` line then begins with `mozilla`.
  * @param {string | undefined} sdp
  */
 export function isMozilla(sdp) {
@@ -53,9 +53,9 @@ export function isMozilla(sdp) {
 }
 
 /**
- * True if one end is Firefox and the other Chromium. Between Firefox 153 and Chromium 156, an ICE restart offered by Chromium
- * leaves Firefox without media although both report connected, and a restart offered by Firefox never connects. Between browsers
- * with the same engine, restarts work.
+ * Returns true if one end is Firefox and the other Chromium. Between Firefox 153 and Chromium 156, an ICE restart offered by
+ * Chromium leaves Firefox without media although both report connected, and a restart offered by Firefox never connects. Between
+ * browsers with the same engine, restarts work.
  * @param {string | undefined} ours
  * @param {boolean | undefined} isTheirsMozilla undefined if it is not known yet
  */

@@ -92,7 +92,7 @@ export function opusParameters({ audioBitrate, enableStereo, enableDtx }) {
 /**
  * Sets format parameters of Opus in a description.
  * @param {string} sdp
- * @param {(mid: string) => Record<string, number>} parametersOf by the section's mid
+ * @param {(mid: string) => Record<string, number>} parametersOf returns the parameters for a section's mid
  */
 export function withOpusParameters(sdp, parametersOf) {
   return sdp.split(/^(?=m=)/m).map((section) => {

@@ -58,7 +58,7 @@ import { RoutedTransport } from './routed.js';
 /**
  * Additional options of the routed transport.
  * @typedef {object} RoutedOptions
- * @property {() => import('./media-link.js').SFUConnections} link created on the first call
+ * @property {() => import('./media-link.js').SFUConnections} link returns the media connections, which are created on the first call
  * @property {(streamId: string) => void} publishAgain the stream's `mids` have changed and must be sent again
  * @property {(streamId: string) => void} subscribeAgain the stream's `slot` has changed and must be sent again
  */

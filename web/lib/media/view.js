@@ -119,7 +119,7 @@ export class ViewObserver {
 }
 
 /**
- * True if the page is in the background. Firefox does not report its Picture in Picture to pages, so there a video may be
+ * Returns true if the page is in the background. Firefox does not report its Picture in Picture to pages, so there a video may be
  * visible although its page is not.
  * @param {Document} document
  */

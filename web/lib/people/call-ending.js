@@ -1,4 +1,5 @@
-// Ends a call that the server no longer has if no end arrives. Waits first, because the end may be on its way.
+// Handles a call that the server no longer has. Waits for the end of the call, which may be on its way, before the
+// call is ended here.
 
 /** @typedef {import('./call.js').Call} Call */
 
@@ -7,14 +8,14 @@
  */
 export const ringingGrace = 5000;
 /** How long to wait for the server to report the end of a call (milliseconds). */
-const endingGrace = 5000;
+export const endingGrace = 5000;
 
 /**
  * @param {Call} call
  * @param {import('../clock.js').Timers} timers the call's timers
  * @param {any} error the server's answer
  * @param {string[]} codes the error codes that mean that the server no longer has the call
- * @returns {Promise<boolean>} true if the call ended, with a reason
+ * @returns {Promise<boolean>} true if the end of the call has arrived
  */
 export async function endIsTold(call, timers, error, codes) {
   if (!call.isOver && codes.includes(error?.code)) {
@@ -27,7 +28,7 @@ export async function endIsTold(call, timers, error, codes) {
 }
 
 /**
- * Ends a call that could not be rejoined.
+ * Returns the outcome of a call that could not be rejoined.
  * @param {any} error
  * @returns {import('./call.js').Outcome}
  */

@@ -15,6 +15,7 @@ import { SessionCore } from '../session/core.js';
  * @property {(stream: Stream, subscribe: Subscribe) => void} stream the other person's stream
  * @property {(error: ConfabError) => void} trouble an error of audio or video; the call continues
  * @property {(error: ConfabError) => void} failed joining the session failed
+ * @property {(error: ConfabError) => void} ending the session cannot be joined, and something else will say why
  */
 
 /** Errors that come with the end of the call or the connection, which is reported separately. */
@@ -57,7 +58,7 @@ export class CallMedia {
       // Wait for the default action, which removes the old video.
       streamDestroyed: () => queueMicrotask(() => this.#seeAnother()),
     });
-    session.connect(token, (error) => { if (error) this.#failed(error, this.#hooks.failed); });
+    session.connect(token, (error) => { if (error) this.#failed(error, this.#hooks.failed, this.#hooks.ending); });
     this.#publish();
   }
 
@@ -95,9 +96,11 @@ export class CallMedia {
     if (another) this.#seen(another);
   }
 
-  /** @param {ConfabError} error @param {(error: ConfabError) => void} tell */
-  #failed(error, tell) {
+  /** @param {ConfabError} error @param {(error: ConfabError) => void} tell @param {(error: ConfabError) => void} [wait] */
+  #failed(error, tell, wait) {
     const known = otError(error, 'connect');
-    if (!this.#over && !expected.includes(known.reason ?? '') && known.name !== 'OT_NOT_CONNECTED') tell(known);
+    if (this.#over) return;
+    if (!expected.includes(known.reason ?? '') && known.name !== 'OT_NOT_CONNECTED') tell(known);
+    else wait?.(known);
   }
 }

@@ -5,7 +5,7 @@ import { Timers } from '../clock.js';
 import { ConfabError, isRestart } from '../errors.js';
 import { Emitter } from '../events.js';
 import { sourceOf } from '../session/publisher.js';
-import { endIsTold, lossOf, ringingGrace } from './call-ending.js';
+import { endingGrace, endIsTold, lossOf, ringingGrace } from './call-ending.js';
 import { CallMedia } from './call-media.js';
 
 /** @typedef {import('../signaling/people-messages.js').PersonInfo} PersonInfo */
@@ -161,8 +161,7 @@ export class Call extends Emitter {
     } catch (error) {
       // The end of the call reports the outcome. After a restart, `rejoin` asks the server for it.
       if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state', 'not_found'])) return;
-      this.#host.questions.ask('call.end', { callId: this.id }).catch(() => {});
-      this.#end({ outcome: 'failed', error: /** @type {ConfabError} */ (error) });
+      this.#fail(/** @type {ConfabError} */ (error));
       throw error;
     }
   }
@@ -249,7 +248,7 @@ export class Call extends Emitter {
   /** @param {import('../signaling/people-messages.js').Accepted} accepted */
   #accepted({ callId, person, video, withVideo, since, sessionId, token }) {
     this.#acceptedAt ??= this.#host.clock.now();
-    this.#timers.clear('ringing');
+    this.#timers.clear('ringing', 'ending');
     const state = this.state === 'active' ? 'active' : 'joining';
     this.#set({ state, id: callId, person, video, withVideo, since, waiting: false, expiresAt: null });
     this.#host.accepted(this);
@@ -267,6 +266,7 @@ export class Call extends Emitter {
   }
 
   #lost() {
+    this.#timers.clear('ending');
     this.#media?.end(true);
     this.#media = null;
     this.stream = this.subscriber = null;
@@ -332,6 +332,12 @@ export class Call extends Emitter {
     }
   }
 
+  /** @param {ConfabError} error */
+  #fail(error) {
+    this.#host.questions.ask('call.end', { callId: this.id }).catch(() => {});
+    this.#end({ outcome: 'failed', error });
+  }
+
   /** @param {string} sessionId @param {string} token */
   #join(sessionId, token) {
     const { client, options } = this.#host;
@@ -342,10 +348,9 @@ export class Call extends Emitter {
       },
       stream: (stream, subscribe) => this.#seen(stream, subscribe),
       trouble: (error) => this.emit('error', { error }),
-      failed: (error) => {
-        this.#host.questions.ask('call.end', { callId: this.id }).catch(() => {});
-        this.#end({ outcome: 'failed', error });
-      },
+      // The end of the call, or the outcome of reconnecting, is on its way.
+      ending: (error) => this.#timers.set('ending', endingGrace, () => this.#fail(error)),
+      failed: (error) => this.#fail(error),
     });
     this.#media.begin(token);
   }

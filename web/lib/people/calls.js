@@ -13,11 +13,14 @@ import { questionsOf } from './people.js';
 /** @typedef {import('../roulette/match.js').MatchOptions} CallsOptions */
 
 /** Maximum ended calls to remember, so that no end is reported twice. The server repeats only ends of the last few minutes. */
-const maxRemembered = 500;
+export const maxRemembered = 500;
+/** Maximum calls at a time. A person has few; this limits what a server can make a device remember. */
+const maxRinging = 50;
 
 /**
- * Events: `incoming`, with the `Call`; `ended {callId, outcome, person, direction, video, at, durationMs?}`, for calls without
- * a `Call` object: those missed while no device was online. A listener is expected to show the missed call.
+ * Events: `incoming`, with the `Call`; `ended {callId, outcome, person, direction, video, at, durationMs?}`, for calls
+ * without a `Call` object: those missed while no device was online. The listener must show the missed call, because
+ * the SDK then reports it to the server as seen.
  */
 export class Calls extends Emitter {
   #client;
@@ -147,6 +150,7 @@ export class Calls extends Emitter {
     }
     // The call ended here, but the server was not notified yet.
     if (this.#over.has(callId)) return this.#endAfterAll(callId);
+    if (this.#calls.size >= maxRinging) return;
     const call = new Call(this.#host, { direction: 'incoming', person: message.person, video: message.video, id: callId });
     this.#calls.set(callId, call);
     controlOf(call).incoming(message);
@@ -250,7 +254,8 @@ export class Calls extends Emitter {
   }
 
   /**
-   * Ends all other calls here, because only one call can be active. The server ends them too.
+   * Ends all other calls except those ringing here, which become waiting calls. Only one call can be active; the
+   * server does the same.
    * @param {Call} call
    */
   #endOthers(call) {

@@ -288,7 +288,7 @@ export class People extends Emitter {
     const isForgotten = message.re === undefined && !message.hasPosition
       && (this.#position !== null || this.#watch !== null || this.self?.hasPosition);
     this.self = ownOf(message);
-    // The location was deleted on another device, so this one must not send it again later.
+    // Another device changed these values, so keep the new ones for sending them again later.
     if (message.re === undefined && this.#said) {
       const known = Object.keys(this.#said);
       this.#said = Object.fromEntries(Object.entries(this.self).filter(([name]) => known.includes(name)));
@@ -326,7 +326,7 @@ export class People extends Emitter {
     try {
       await this.#client.request(type, { ...members });
     } catch (error) {
-      // The client will try again with the next connection, or is closed.
+      // Ignore the error if the values are sent again with the next connection, or if the client is closed.
       if (!isRestart(error) && this.#client.state !== 'closed') this.emit('error', { error });
     }
   }

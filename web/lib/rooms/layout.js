@@ -36,14 +36,17 @@ const maxPinned = 4;
 /** Maximum strips side by side. With a fourth, each would show only a third of an ordinary video. */
 const maxStrips = 3;
 const defaultGap = 8;
-/** The share of the viewport for the video whose orientation matches it, beside one video whose orientation does not. */
+/** If only one of two videos has the same orientation as the viewport, the share of the viewport for that video. */
 const matchingShare = 0.55;
 /** The range of aspects at which a tile shows a face well: from portrait to landscape. */
 const narrowest = 3 / 4;
 const widest = 16 / 9;
 /** The aspect to assume for a video of unknown size. Most cameras have it, so most tiles do not move once the size is known. */
 const usualAspect = 16 / 9;
-/** If cropping would leave less than this share of a video, show all of it instead. A wide video in a portrait tile is still cropped. */
+/**
+ * A video is cropped only if at least this share of it stays visible. This is chosen so that a 16:9 video is still
+ * cropped in a 3:4 tile.
+ */
 const leastVisible = narrowest / widest;
 /** The self-view may cover at most this share of a grid tile. */
 const maxCovered = 0.2;
@@ -186,7 +189,7 @@ function cellAt(corner, columns, others) {
 }
 
 /**
- * Returns the number of columns at which people are largest. The last row is centered.
+ * Places tiles in a grid, by default with the number of columns at which people are largest. The last row is centered.
  * @param {Rectangle} area
  * @param {number} gap
  * @param {Tile[]} tiles
@@ -322,7 +325,7 @@ function placeSelf(viewport, { aspect, corner = defaultCorner }, isAlone) {
 }
 
 /**
- * Returns the rectangle of a video in a corner of an area that begins at 0, 0.
+ * Returns the position of a video in a corner of an area that begins at 0, 0.
  * @param {Rectangle} area
  * @param {{width: number, height: number}} size
  * @param {Corner} [corner]

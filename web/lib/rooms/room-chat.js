@@ -3,12 +3,13 @@
 /** @typedef {import('../signaling/room-messages.js').RoomLine} RoomLine */
 
 /** Limits of the history that the server sends to people who join later. A page that stays open all day must not keep more. */
-const maxLines = 100;
-const maxBytes = 16 * 1024;
+export const maxLines = 100;
+export const maxBytes = 16 * 1024;
 
 const encoder = new TextEncoder();
 /**
- * Returns the bytes that count: files do not compete with messages for them.
+ * Returns the bytes of a line that count toward `maxBytes`. A file counts as 0, so that files do not displace
+ * messages.
  * @param {RoomLine} line
  */
 const sizeOf = ({ text, file }) => (file ? 0 : encoder.encode(text).length);

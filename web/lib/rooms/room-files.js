@@ -56,8 +56,9 @@ export class RoomFiles {
   }
 
   /**
-   * Requests permission for an upload. The answer may take long, because requests wait while the client reconnects. If the user
-   * cancels meanwhile, returns the upload when the answer arrives; otherwise it would count until the server expires it.
+   * Requests permission for an upload. The answer may take long, because requests wait while the client reconnects. If
+   * the user cancels meanwhile, returns the upload when the answer arrives; otherwise it would count as an upload in
+   * progress until the server expires it.
    * @param {File} file @param {AbortSignal} [signal] @returns {Promise<Upload>}
    */
   #announce(file, signal) {

@@ -23,7 +23,7 @@ import { SessionCore } from '../session/core.js';
  */
 
 /** The longest pause between two attempts, unless the server asks for a longer one (milliseconds). */
-const longestMs = 30_000;
+export const longestMs = 30_000;
 
 /** Errors that a retry for the same stream cannot fix. */
 const final = ['not_permitted', 'media_unavailable', 'malformed'];

@@ -34,7 +34,7 @@ import { controlOf, Room } from './room.js';
 
 /** How long to retry rejoining if the room rejects it for a temporary reason, such as being full or locked (milliseconds). */
 const rejoinMs = 120_000;
-/** The longest pause between two of these attempts, unless the server asks for a longer one (milliseconds). */
+/** The longest pause between two attempts to rejoin, unless the server asks for a longer one (milliseconds). */
 const longestMs = 5000;
 /**
  * How long people who are not hosts wait before rejoining (milliseconds). After a restart of the server the first person to join
@@ -56,13 +56,13 @@ export class Rooms extends Emitter {
   #attempt = null;
   /** @type {Room | null} */
   #room = null;
-  /** Counts answers and lost connections, so that results for earlier ones are ignored. */
+  /** Counts joins and lost connections, so that the result of an earlier join is ignored. */
   #stays = 0;
   /** @type {string | undefined} the room's password, for rejoining */
   #password;
   /** @type {string | undefined} the application's token, for rejoining */
   #token;
-  /** Settles when the server has answered all room requests. */
+  /** Settles when the server has answered all requests to join or leave. */
   #quiet = Promise.resolve();
 
   /** @param {import('../signaling/client.js').Client} client @param {RoomsOptions} [options] */
@@ -148,7 +148,8 @@ export class Rooms extends Emitter {
 
   /** @param {any} message */
   #receive(message) {
-    const attempt = this.#attempt;
+    // An attempt that has not asked yet gets no answer: this one is for an earlier attempt, which was given up.
+    const attempt = this.#attempt?.phase === 'idle' ? null : this.#attempt;
     switch (message.type) {
       case 'room.waiting':
         if (!attempt) return;
@@ -214,7 +215,7 @@ export class Rooms extends Emitter {
 
   // ---- Joining again
 
-  /** Rejoins after the server dropped this connection, and possibly the room. */
+  /** Marks the room as lost after the server dropped this connection. `#restarted` rejoins. */
   #lost() {
     this.#stays += 1;
     if (this.#attempt) this.#attempt.phase = 'idle';
@@ -244,10 +245,10 @@ export class Rooms extends Emitter {
     /** @type {Attempt} */
     const attempt = {
       request: {
-        // The room may be gone, and a stranger's room have its name.
+        // The room may be gone, and a stranger's room may have its name now.
         name: room.name, roomId: room.id, displayName: room.me?.displayName, password, token: this.#token,
         options: { ...options, ...hasPassword ? secrecy : {} },
-        // The user has not agreed to another kind of room.
+        // A user of a routed room has not agreed to a mesh room.
         routedOnly: options.media === 'routed' ? true : undefined,
       },
       room,

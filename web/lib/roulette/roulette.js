@@ -49,6 +49,10 @@ export class Roulette extends Emitter {
         if (matchId === this.#match?.matchId) this.emit('partner', { matchId, state });
       },
       'message:roulette.ended': ({ matchId, reason }) => this.#ended(matchId, reason),
+      // Another tab or a call has replaced this device in the roulette.
+      'message:error': (message) => {
+        if (message.re === undefined && message.code === 'elsewhere' && this.#search) this.#searchEnded(ConfabError.fromWire(message));
+      },
       expired: () => this.#lost(),
       restarted: () => this.#recover(),
       closed: () => {
@@ -178,7 +182,7 @@ export class Roulette extends Emitter {
 
   /** @param {import('../signaling/messages.js').Matched} matched */
   #matched(matched) {
-    // Stopped in the meantime: the end of this match is on its way.
+    // The user stopped in the meantime. The end of this match is on its way.
     if (this.#search === null) return;
     this.#endMatch('partnerLeft');
     const match = new Match(matched, this.#client, this.#publisher, this.#options, (name, payload) => this.emit(name, payload));
@@ -226,7 +230,7 @@ export class Roulette extends Emitter {
     if (this.#search === null) this.#state = 'idle';
   }
 
-  /** Starts the search again, because the server has a new connection for this client. */
+  /** Starts the search again: the client reconnected as a new connection, for which the server has no search. */
   async #recover() {
     const search = this.#search;
     if (!search) return;
@@ -235,10 +239,16 @@ export class Roulette extends Emitter {
       if (this.#search === search) this.emit('recovered');
     } catch (error) {
       if (isRestart(error) || this.#search !== search) return;
-      this.#search = null;
-      this.#state = 'idle';
-      this.emit('error', { error });
+      this.#searchEnded(/** @type {ConfabError} */ (error));
     }
+  }
+
+  /** @param {ConfabError} error why the server no longer searches */
+  #searchEnded(error) {
+    this.#search = null;
+    this.#endMatch('stopped');
+    this.#state = 'idle';
+    this.emit('error', { error });
   }
 }
 

@@ -46,7 +46,7 @@ export class SessionCore {
    */
   transport = null;
   /**
-   * Settles when requests can be sent, which is after the join.
+   * Settles when requests can be sent. They follow the join.
    * @type {Promise<unknown>}
    */
   opened = Promise.resolve();

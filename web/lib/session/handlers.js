@@ -12,8 +12,8 @@ import { OTEvent } from '../events.js';
 const spoken = (reason) => (reason === 'clientUnpublished' ? 'clientDisconnected' : reason);
 
 /**
- * Converts the reason why a subscriber gets no video to OpenTok's word. The reasons for a change to another layer are all of its
- * quality.
+ * Converts the reason why a subscriber gets no video to OpenTok's reason. All reasons except the codec become
+ * `quality`.
  * @param {string} reason
  */
 const pauseReason = (reason) => (reason === 'codec' ? 'codecNotSupported' : 'quality');

@@ -5,7 +5,9 @@ import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
 import { Backoff } from '../signaling/backoff.js';
 
-/** Maximum attempts. With the server's pauses, the members of a session of the largest size can all join again in this time. */
+/**
+ * Maximum attempts. With the server's pauses, these are enough for all members of the largest session to join again.
+ */
 const maxAttempts = 30;
 /** The longest pause, unless the server asks for a longer one (milliseconds). */
 const longestMs = 5000;

@@ -15,7 +15,7 @@ const againMs = 10_000;
 
 export class Publications {
   #core;
-  /** Offers refused videos again, by the ids of their streams. */
+  /** Timers that offer refused videos again. Their names are the ids of the streams. */
   #timers;
   /**
    * Publishers that wait for their camera or the server's answer, each with a value that identifies this attempt.
@@ -69,7 +69,7 @@ export class Publications {
       await Promise.all([source.ready, core.opened]);
       stillIn();
       transport = core.transport;
-      // The server mutes the stream too, with the event, once the stream exists. Until then, do not send audio.
+      // The session is muted. The server mutes the stream with `session.muted` once it exists. Send no audio before that.
       if (core.startsMuted) publisher.publishAudio(false);
       const mids = transport?.mids ? await transport.mids(source) : {};
       stillIn();
@@ -79,7 +79,7 @@ export class Publications {
       this.#run(publisher, stream, announced, attempt);
     } finally {
       if (this.#begun.get(publisher) === attempt) this.#begun.delete(publisher);
-      // A later attempt uses what this one reserved, so do not release it.
+      // If a later attempt has begun, it uses what this one reserved, so do not release it.
       if (!this.#begun.has(publisher)) transport?.cancel?.(source);
     }
   }
@@ -186,7 +186,8 @@ export class Publications {
   }
 
   /**
-   * The server takes no more video for now. Offers this one again until it is accepted or turned off.
+   * Handles a video that the server refused because it takes no more video for now. Offers it again until it is
+   * accepted or turned off.
    * @param {Publisher} publisher @param {string} streamId @param {ConfabError} error
    */
   #refused(publisher, streamId, error) {

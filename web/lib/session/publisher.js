@@ -301,7 +301,7 @@ export class Publisher extends Emitter {
 
   /** Handles the fallback stopping or resuming the video. The preview continues. */
   #videoChanged() {
-    // The last judgment applied to media that is no longer sent.
+    // The last judgment concerned media that is no longer sent.
     if (this.stream) this.stream.uplink = good;
     this.#quality.skip();
     this.#publications?.replaceTrack(this, 'video', this.#isStopped('video') ? null : this.#capture.track('video'));

@@ -5,7 +5,8 @@ import { good } from '../media/condition.js';
 /** @typedef {import('../signaling/messages.js').ConnectionInfo} ConnectionInfo */
 /** @typedef {import('../signaling/messages.js').StreamInfo} StreamInfo */
 
-// Normally there are a few. The limit bounds memory if many members send a signal and leave before their page arrives.
+// Maximum number of early connections. Normally there are a few. The limit bounds memory if many members send a signal
+// and leave before their page arrives.
 const maxEarly = 1000;
 
 export class Roster {
@@ -27,7 +28,7 @@ export class Roster {
 
   set isComplete(isComplete) {
     this.#isComplete = isComplete;
-    // The others left before their page arrived.
+    // The remaining early connections left before their page arrived.
     if (isComplete) this.#early.clear();
   }
 

@@ -6,7 +6,7 @@ const firstMs = 250;
 /**
  * The maximum delay. Well below the 30 s in which a connection can be resumed, so that clients reconnect soon after an outage.
  */
-const longestMs = 3000;
+export const longestMs = 3000;
 
 export class Backoff {
   #attempts = 0;

@@ -7,8 +7,8 @@ import { closedBy, ConfabError, unusable } from '../errors.js';
 import { Emitter } from '../events.js';
 import { IceServers } from '../media/ice.js';
 import { SFUConnections } from '../media/media-link.js';
-import { Backoff } from './backoff.js';
-import { finalCodes, pauseAfter } from './close-codes.js';
+import { Backoff, longestMs } from './backoff.js';
+import { finalCodes, malformed, pauseAfter } from './close-codes.js';
 import { PendingLeave } from './pending-leave.js';
 import { Link } from './link.js';
 import { awaitsAcknowledgement, decode, protocolVersion } from './messages.js';
@@ -25,6 +25,8 @@ export const sdkVersion = '0.1.0';
 
 /** How long the first connection may take, including retries, before `connect()` rejects. */
 const connectMs = 20_000;
+/** How many requests may be unanswered, so that a server that answers nothing does not fill the memory. */
+const maxRequests = 256;
 /** Acknowledge this many messages, or after this time, without waiting for an outgoing message (protocol §1). */
 const acknowledgeMessages = 32;
 const acknowledgeMs = 2000;
@@ -71,6 +73,12 @@ export class Client extends Emitter {
   #secret = null;
   /** When the server gives up a connection that was dropped. */
   #keptUntil = 0;
+  /** When the welcome arrived on the current socket. */
+  #connectedAt = 0;
+  /** When the next attempt to connect begins, while one is planned. */
+  #retryAt = 0;
+  /** Whether the server requested the current pause, which a network does not shorten then. */
+  #isPaused = false;
   /** Whether the next welcome starts a new connection instead of resuming. */
   #restarting = false;
   /** @type {string | undefined} */
@@ -158,9 +166,10 @@ export class Client extends Emitter {
    */
   request(type, members = {}) {
     const body = { type, ...members };
-    const refusal = refusalOf(body, { state: this.#state, limits: this.#welcome?.limits, link: this.#link });
+    const refusal = refusalOf(body, { state: this.#state, limits: this.#welcome?.limits, link: this.#link, isFull: this.#pending.size >= maxRequests });
     if (refusal) return Promise.reject(new ConfabError(refusal));
     const message = this.#link.send(body);
+    this.#timers.clear('acknowledge');
     return new Promise((resolve, reject) => {
       this.#pending.set(message.seq, { resolve, reject });
       if (this.#state === 'connected') this.#socket?.send(message);
@@ -171,17 +180,18 @@ export class Client extends Emitter {
   leave() {
     if (this.#state === 'idle' || this.#state === 'closed') return;
     const isAway = this.#state === 'reconnecting' && this.#secret !== null;
-    const hello = this.#hello();
+    const [hello, now] = [this.#hello(), this.#clock.now()];
     this.#socket?.send({ type: 'bye' });
     this.#finish(1000, null);
-    if (isAway) new PendingLeave({ ...this.#way(), random: this.#options.random, hello, ms: this.#keptUntil - this.#clock.now() });
+    if (isAway) new PendingLeave({ ...this.#way(), random: this.#options.random, hello, waitMs: this.#retryAt - now, ms: this.#keptUntil - now });
   }
 
   // ---- Opening and closing
 
   #open() {
-    this.#timers.clear('retry');
+    this.#timers.clear('retry', 'acknowledge');
     this.#lastError = null;
+    this.#isPaused = false;
     this.#socket = new Socket({
       ...this.#way(),
       opened: () => this.#socket?.send(this.#hello()),
@@ -201,24 +211,28 @@ export class Client extends Emitter {
     return {
       type: 'hello', version: protocolVersion, client: `confab-web ${sdkVersion}`, name,
       ...(token === undefined ? { identity: this.#identity } : { token }),
-      ...(this.#secret === null ? {} : { resume: { secret: this.#secret, received: this.#link.received } }),
+      ...(this.#secret === null ? {} : { resume: { secret: this.#secret, received: this.#link.acknowledge() } }),
     };
   }
 
   /** @param {Welcome} welcome */
   #welcomed(welcome) {
+    // A second welcome on the same socket.
+    if (this.#state === 'connected') return;
+    const fits = welcome.resumed ? this.#secret !== null && welcome.connectionId === this.#welcome?.connectionId : welcome.received === 0;
+    if (!fits) return this.#rejectWelcome();
     // The server has forgotten this client, or answered a resume with a new connection.
     if (this.#secret !== null && !welcome.resumed) this.#expire();
     const missing = this.#link.replay(welcome.received);
     // The buffer no longer has all messages that the server did not receive.
-    if (missing === null) return this.startOver();
+    if (missing === null) return this.#rejectWelcome();
     this.#welcome = welcome;
     this.#lastError = null;
     this.#secret = welcome.resume.secret;
-    this.#backoff.reset();
+    this.#connectedAt = this.#clock.now();
     this.#timers.clear('connect', 'grace');
     this.ice.update(welcome.ice);
-    this.#socket?.established(welcome.pingMs);
+    this.#socket?.established(silenceOf(welcome));
     this.#state = 'connected';
     for (const message of missing) this.#socket?.send(message);
     if (welcome.identity) {
@@ -244,6 +258,15 @@ export class Client extends Emitter {
     this.#open();
   }
 
+  /** Gives up the connection that a welcome does not match, and starts a new one after a pause, because this may happen again. */
+  #rejectWelcome() {
+    this.#socket?.send({ type: 'bye' });
+    this.#socket?.close(1000);
+    this.#socket = null;
+    this.#expire();
+    this.#retryAfter(0);
+  }
+
   /**
    * Handles a closed socket. Not called when this client closed the socket.
    * @param {number} code
@@ -251,20 +274,31 @@ export class Client extends Emitter {
   #dropped(code) {
     this.#socket = null;
     const error = this.#lastError;
-    if (error?.code === 'out_of_order') this.#expire();
-    else if (finalCodes.has(code)) return this.#finish(code, error ?? closedBy(code));
+    // The server found a gap in the numbers of this client. After a resume it would find the same gap.
+    const isMiscounted = code === malformed && error?.code === 'out_of_order' && this.#secret !== null;
+    if (!isMiscounted && finalCodes.has(code)) return this.#finish(code, error ?? closedBy(code));
+    // A connection that ends at once does not count as a success, or a server that fails would be asked four times a second.
+    if (this.#state === 'connected' && this.#clock.now() - this.#connectedAt >= longestMs) this.#backoff.reset();
     this.#reconnecting();
-    const asked = Math.min(error?.retryAfterMs ?? pauseAfter(code), longestPauseMs);
-    this.#timers.set('retry', Math.max(asked, this.#backoff.next()), () => this.#open());
+    if (isMiscounted) this.#expire();
+    this.#retryAfter(Math.min(error?.retryAfterMs ?? pauseAfter(code), longestPauseMs));
+  }
+
+  /** @param {number} asked the pause that the server requested; 0 if it requested none */
+  #retryAfter(asked) {
+    const pause = Math.max(asked, this.#backoff.next());
+    this.#isPaused = asked > 0;
+    this.#retryAt = this.#clock.now() + pause;
+    this.#timers.set('retry', pause, () => this.#open());
   }
 
   #reconnecting() {
     if (this.#state !== 'connected') return;
     this.#state = 'reconnecting';
-    const { resume, pingMs } = /** @type {Welcome} */ (this.#welcome);
+    const welcome = /** @type {Welcome} */ (this.#welcome);
     // Wait until the server must have noticed the drop (three missed pings) and its grace period is over. This limits only how
     // long callers wait: the connection cannot be resumed afterward, even if the server keeps it longer.
-    const keptMs = resume.graceMs + 3 * pingMs;
+    const keptMs = welcome.resume.graceMs + 3 * silenceOf(welcome);
     this.#keptUntil = this.#clock.now() + keptMs;
     this.#timers.set('grace', keptMs, () => this.#expire());
     this.emit('reconnecting');
@@ -309,11 +343,11 @@ export class Client extends Emitter {
     for (const { reject } of pending) reject(error);
   }
 
-  /** Skips the pending wait and connects now. */
+  /** Connects now instead of waiting for the next attempt. If a socket is open, checks it. */
   #hurry() {
     if (this.#state === 'idle' || this.#state === 'closed') return;
     if (this.#socket) this.#socket.probe();
-    else this.#open();
+    else if (!this.#isPaused) this.#open();
   }
 
   /**
@@ -325,6 +359,7 @@ export class Client extends Emitter {
     this.#socket?.close(1000);
     this.#socket = null;
     this.#timers.clear('retry', 'connect');
+    this.#isPaused = false;
     this.#reconnecting();
     this.#expire();
   }
@@ -335,11 +370,16 @@ export class Client extends Emitter {
   #receive(raw) {
     /** @type {Message | null} */
     let message = null;
+    /** @type {unknown} */
+    let fault = null;
     try {
       message = decode('server', raw);
     } catch (error) {
       this.emit('fault', { error });
+      fault = error;
     }
+    // It may be the answer of a newer server to a request. Only numbered messages are answers.
+    if (!message && Number.isSafeInteger(raw?.seq) && this.#pending.has(raw.re)) message = unreadable(raw, fault);
     if (Number.isSafeInteger(raw?.seq)) return this.#receiveNumbered(raw.seq, raw.ack, message);
     if (Number.isSafeInteger(raw?.ack)) this.#link.acknowledged(raw.ack);
     if (message?.type === 'welcome') return this.#welcomed(/** @type {any} */ (message));
@@ -356,7 +396,8 @@ export class Client extends Emitter {
    * @param {Message | null} message `null` if the message is unknown or invalid, which still counts for the numbering
    */
   #receiveNumbered(seq, ack, message) {
-    if (this.#state !== 'connected') return;
+    // Before a welcome, it is unknown which connection the number belongs to.
+    if (this.#state !== 'connected') return this.#redial();
     this.#lastError = null;
     if (typeof ack === 'number') this.#link.acknowledged(ack);
     const verdict = this.#link.receive(seq);
@@ -392,3 +433,11 @@ export class Client extends Emitter {
     this.emit(`message:${message.type}`, message);
   }
 }
+
+/** @param {Welcome} welcome @returns {number} the silence before a ping: a welcome cannot make this client ping more than once a second */
+const silenceOf = ({ pingMs }) => Math.max(pingMs, 1000);
+
+/** @param {any} raw an answer that this client cannot read @param {unknown} error why @returns {Message} what its request gets */
+const unreadable = ({ type, re }, error) => ({
+  type: 'error', re, retryable: false, code: error ? 'malformed' : 'unknown_type', message: `The answer "${type}" cannot be read: reload the page. ${error ?? ''}`.trim(),
+});

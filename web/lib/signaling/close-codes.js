@@ -1,7 +1,9 @@
 // What the server's close codes mean for the next attempt to connect (protocol §2).
 
-/** Close codes after which the same hello would be rejected again. */
-export const finalCodes = new Set([4400, 4401, 4403, 4409, 4413]);
+/** The client's messages are wrong. */
+export const malformed = 4400;
+/** Close codes after which the same hello, or after 1009 the same message, would be rejected again. */
+export const finalCodes = new Set([malformed, 4401, 4403, 4409, 4413, 1009]);
 
 /** How long to pause after close codes 4408 and 4429 if the server does not say (milliseconds). */
 const politePauseMs = 10_000;

@@ -9,8 +9,9 @@
 export const replayMessages = 256;
 export const replayBytes = 64 * 1024;
 /**
- * Bytes of the messages that are larger than that by themselves, in addition: two session descriptions of the greatest size, one
- * for each of the peer connections with the server. Otherwise such an offer could not wait for the connection.
+ * Additional bytes for messages that are larger than `replayBytes` by themselves: two session descriptions of the
+ * maximum size, one for each of the peer connections with the server. Otherwise such an offer could not wait for the
+ * connection.
  */
 export const replayLargeBytes = 2 * 256 * 1024;
 
@@ -41,7 +42,7 @@ export class Link {
   }
 
   /**
-   * True if another message can wait for a socket without dropping an older message.
+   * Returns true if another message can wait for a socket without dropping an older message.
    * @param {Body} body
    */
   hasRoom(body) {

@@ -21,6 +21,7 @@ export class PendingLeave {
    * @param {import('../clock.js').Clock} options.clock
    * @param {() => number} [options.random]
    * @param {object} options.hello resumes the connection
+   * @param {number} options.waitMs when to begin, so that a pause that the server requested is kept
    * @param {number} options.ms how long the server may still keep the connection
    */
   constructor(options) {
@@ -28,7 +29,7 @@ export class PendingLeave {
     this.#timers = new Timers(options.clock);
     this.#backoff = new Backoff(options.random);
     this.#timers.set('over', Math.max(0, options.ms), () => this.#end());
-    this.#open();
+    this.#timers.set('open', Math.max(0, options.waitMs), () => this.#open());
   }
 
   #open() {
@@ -37,7 +38,8 @@ export class PendingLeave {
       url, WebSocket, clock,
       opened: () => this.#socket?.send(hello),
       message: (message) => {
-        // Also after a welcome that does not resume: the server has made another connection, which is not wanted either.
+        // Leave after any welcome. If it does not resume, the server has created a new connection, which is not wanted
+        // either.
         if (message?.type !== 'welcome') return;
         this.#socket?.send({ type: 'bye' });
         this.#end();

@@ -1,4 +1,5 @@
-// What a client refuses to send, because the server would, or because it cannot wait for the connection.
+// Rejects requests that the server would reject, and requests for which the buffer has no room while the client is
+// disconnected.
 
 import { bytesOf } from './link.js';
 
@@ -7,11 +8,17 @@ const numberingBytes = 64;
 
 /**
  * @param {{type: string, description?: unknown, sdp?: unknown}} body
- * @param {{state: import('./client.js').ClientState, limits?: {message: number, description: number}, link: import('./link.js').Link}} client
+ * @param {{state: import('./client.js').ClientState, limits?: {message: number, description: number}, link: import('./link.js').Link, isFull: boolean}} client
  * @returns {import('../errors.js').ErrorMembers | null}
  */
-export function refusalOf(body, { state, limits, link }) {
+export function refusalOf(body, { state, limits, link, isFull }) {
   if (state === 'idle' || state === 'closed') return { code: 'not_connected', message: 'Call connect() first.' };
+  if (isFull) {
+    return {
+      code: 'too_many_requests', retryable: true,
+      message: 'Too many requests are waiting for a response. Wait for some of them, then try again.',
+    };
+  }
   const { message: most, description: maxWithDescription } = limits ?? { message: 65536, description: 262144 };
   if (bytesOf(body) + numberingBytes > (body.description || body.sdp ? maxWithDescription : most)) {
     return { code: 'message_too_large', message: 'This message is too long. Shorten it.' };

@@ -69,8 +69,7 @@ export class Socket {
   /** Checks now whether the server is alive, because the network changed or the tab was shown again. */
   probe() {
     if (this.#over || this.#timers.has('opening')) return;
-    this.#liveness.ask(this.#options.clock.now());
-    this.send({ type: 'ping' });
+    if (this.#liveness.ask(this.#options.clock.now())) this.send({ type: 'ping' });
     this.#watch();
   }
 
@@ -105,7 +104,8 @@ export class Socket {
     try {
       message = JSON.parse(String(data));
     } catch {
-      return this.#giveUp();
+      // The next numbered message shows whether one was lost.
+      message = undefined;
     }
     this.#options.message(message);
   }
@@ -165,9 +165,12 @@ export class Liveness {
   /**
    * Pings now, regardless of what was received before, because the network changed.
    * @param {number} now
+   * @returns {boolean} false if an earlier ping has no answer yet
    */
   ask(now) {
+    const isFirst = this.#askedAt === null;
     this.#askedAt ??= now;
+    return isFirst;
   }
 
   /** The time of the next check. */
@@ -176,7 +179,7 @@ export class Liveness {
   }
 }
 
-/** Where the socket and this module are, from the server's URL. */
+/** The paths of the socket and of this module, relative to the server's URL. */
 const socketPath = '/v1/socket';
 const modulePath = '/lib/signaling/socket.js';
 
@@ -194,7 +197,7 @@ export function defaultURL(module = import.meta.url) {
 }
 
 /**
- * Returns the URL of a path on a server. Paths in messages count from the server's URL (protocol §1), which may itself have a path.
+ * Returns the URL of a path on a server. Paths in messages are relative to the server's URL (protocol §1), which may itself have a path.
  * @param {string} socket the URL of the server's socket
  * @param {string} path begins with a slash
  */
@@ -204,10 +207,10 @@ export function httpURL(socket, path) {
   return at(url, before(url, socketPath) + path);
 }
 
-/** @param {URL} url @param {string} end @returns {string} what stands before the end of the path; empty if it ends otherwise */
+/** @param {URL} url @param {string} end @returns {string} the path without this end; empty if it has another end */
 const before = ({ pathname }, end) => (pathname.endsWith(end) ? pathname.slice(0, -end.length) : '');
 
-/** @param {URL} url changed here: a path can then lead to no other host, whatever it is @param {string} path */
+/** @param {URL} url changed in place, so that no path can lead to another host @param {string} path */
 function at(url, path) {
   [url.pathname, url.search, url.hash] = [path, '', ''];
   return url.href;

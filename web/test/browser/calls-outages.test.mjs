@@ -60,7 +60,7 @@ testInFull('a callee whose browser is killed in the call may return for a while,
 });
 
 testInFull('a network failure while it rings: the call keeps ringing, and is answered when the network is back',
-  'SignalingTests ResumingTests.missedMessagesArriveOnceAndInOrder and CallTests.theCallersConnectionDropsWhileItRings; unit/client: resumes', async (t) => {
+  'SignalingTests ResumingTests.missedMessagesArriveOnceAndInOrder and CallTests.theCallersConnectionDropsWhileItRings; scripts/connection: a resume sends what the server lacks again', async (t) => {
   const server = await serveNearby(t);
   const proxy = await startProxy(server.frontPort);
   t.after(() => proxy.close());
@@ -77,7 +77,7 @@ testInFull('a network failure while it rings: the call keeps ringing, and is ans
 });
 
 testInFull('a server restart while it rings: the call keeps ringing, and is answered',
-  'SignalingTests CallRestartTests.aRingingCallCanBeAcceptedAfterARestart; unit/calls-together: a call keeps ringing', async (t) => {
+  'SignalingTests CallRestartTests.aRingingCallCanBeAcceptedAfterARestart; scripts/calls: after a restart, a call that rings again goes on', async (t) => {
   const server = await serveNearby(t);
   const { a, b } = await two(t, server);
   await call(a, 'Bob');
@@ -114,7 +114,7 @@ test('a server restart during the call: the call continues', async (t) => {
 });
 
 testInFull('a ringing call keeps its deadline across a server restart',
-  'SignalingTests CallRestartTests.aCallKeepsRingingUntilItsDeadlineAfterARestart; unit/calls-together: a call that rang, and was answered elsewhere', async (t) => {
+  'SignalingTests CallRestartTests.aCallKeepsRingingUntilItsDeadlineAfterARestart; scripts/calls: after a restart, a ringing call that ended meanwhile ends as in the call log', async (t) => {
   const server = await serveNearby(t, { CONFAB_CALL_RING_TIMEOUT: '6s' });
   const { a, b } = await two(t, server);
   await call(a, 'Bob');

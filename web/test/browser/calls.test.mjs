@@ -169,7 +169,7 @@ test('two devices linked by a code ring together; one answers, and the other sho
 });
 
 testInFull('two people who call each other at the same moment end up in one call',
-  'SignalingTests CallDeviceTests.mutualCallsMergeIntoOne; unit/calls-together: are in one call, with either first', async (t) => {
+  'SignalingTests CallDeviceTests.mutualCallsMergeIntoOne; scripts/calls: two people who call each other continue in one call', async (t) => {
   const { a, b } = await two(t);
   await Promise.all([call(a, 'Bob'), call(b, 'Ann')]);
   // The clicks may be further apart than the calls take to ring.
@@ -188,7 +188,7 @@ testInFull('two people who call each other at the same moment end up in one call
 });
 
 testInFull('closing the caller\'s tab while it rings cancels the call',
-  'SignalingTests CallTests.theCallersTabIsClosedWhileItRings; unit/client: sends bye when the page unloads', async (t) => {
+  'SignalingTests CallTests.theCallersTabIsClosedWhileItRings; unit/client-page: sends bye when the page unloads', async (t) => {
   const { a, b } = await two(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
   await call(a, 'Bob');
   await rings(b, 'Ann');
@@ -198,7 +198,7 @@ testInFull('closing the caller\'s tab while it rings cancels the call',
 });
 
 testInFull('closing the tab during a call hangs up',
-  'SignalingTests CallTests.closingThePageHangsUp; unit/client: sends bye when the page unloads', async (t) => {
+  'SignalingTests CallTests.closingThePageHangsUp; unit/client-page: sends bye when the page unloads', async (t) => {
   const { a, b } = await two(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
   await talk([a, ann], [b, bob]);
   await b.close();

@@ -53,7 +53,7 @@ test('a killed browser may return for a while, then its user has left', async (t
 
 testInFull('Next works while the partner is disconnected',
   'SignalingTests LeavingTests.aPartnerIsNotifiedOfADropAndMayPressNext; '
-  + 'unit/roulette "are notified when the other is briefly disconnected"', async (t) => {
+  + 'scripts/roulette "a partner who is briefly away is told"', async (t) => {
   const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
   const doomed = await launchChromium();
   t.after(() => doomed.close());
@@ -100,7 +100,7 @@ test('after a short network failure both return to the same chat', async (t) => 
 
 testInFull('a network that drops everything is detected by its silence, and the chat survives',
   'SignalingTests NetworkTests.lostFramesAreSentAgain; HostileTests "a client that answers no ping is dropped"; '
-  + 'unit/client "pings after 10 s and opens a new socket 10 s later"', async (t) => {
+  + 'scripts/connection "a ping follows a silence, and then a drop"', async (t) => {
   const server = await serve(t, { CONFAB_CONNECTION_PING_INTERVAL: '2s', CONFAB_CONNECTION_MISSED_PINGS: '2' });
   const proxy = await startProxy(server.frontPort);
   t.after(() => proxy.close());

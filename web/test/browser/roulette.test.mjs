@@ -134,7 +134,7 @@ test('Stop ends the chat, and Start begins a new one', async (t) => {
 });
 
 testInFull('two tabs of one browser are one person, and are never paired',
-  'SignalingTests PeopleTests.twoTabsOfOnePersonAreNeverPaired; HostileTests "tabs of one identity are never paired"; '
+  'SignalingTests PeopleTests.twoTabsOfOnePersonAreNeverPaired; '
   + 'roulette-look.test.mjs "problems look right"', async (t) => {
   const { url } = await serve(t);
   const browser = await chromium();

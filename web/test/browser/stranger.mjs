@@ -17,7 +17,7 @@ export const says = {
   /** In a text chat. */
   writing: /you are chatting with/i,
   /** The partner dropped and may come back. */
-  away: /lost connection/i,
+  away: /lost their connection/i,
   left: /\bleft\b/i,
   movedOn: /moved on/i,
   /** The partner pressed Stop, which looks like moving on. */

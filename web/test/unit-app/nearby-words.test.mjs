@@ -29,7 +29,7 @@ test('the status line follows a call from the first word to the last', () => {
   machine.call({ state: 'active' });
   assert.equal(status(machine), 'You are talking with Ann.');
   machine.call({ away: true });
-  assert.match(status(machine), /^Ann lost connection/);
+  assert.match(status(machine), /^Ann lost their connection/);
   machine.over('hungUp', { durationMs: 63_000 });
   assert.equal(status(machine), 'Ann ended the call. It lasted 1:03.');
 });

@@ -25,7 +25,7 @@ test('the status line follows a chat from the first word to the last', () => {
   machine.tell('stream', { is: 'live' });
   assert.equal(status(machine), 'You are talking with Alice. Have fun!');
   machine.tell('partner', { state: 'reconnecting' });
-  assert.match(status(machine), /^Alice lost connection.*press Next/);
+  assert.match(status(machine), /^Alice lost their connection.*press Next/);
   machine.tell('partner', { state: 'connected' }).tell('reconnecting');
   assert.match(status(machine), /^Connection lost/);
   machine.tell('connected', { resumed: true });

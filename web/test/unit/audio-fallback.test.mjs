@@ -1,83 +1,9 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import { advance, dueAt, eventOf, unstopped } from '../../lib/media/audio-fallback.js';
 import { sentCounters } from '../../lib/media/stats.js';
 import { settled } from './fake-clock.mjs';
 import { FakeTrack } from './fake-page.mjs';
 import { begin, clock, connections, joined, publisherOf, room, sending, subscribe } from './routed-room.mjs';
-
-describe('The audio fallback', () => {
-  /**
-   * Runs the state machine as a publisher does: when the judgment changes, and when something is due.
-   * @param {[number, boolean][]} judgments in seconds: from then on, whether the network is too slow
-   * @param {number} end in seconds
-   * @returns {string[]} the events with their times in seconds
-   */
-  function run(judgments, end) {
-    let state = unstopped;
-    let isTooSlow = false;
-    /** @type {string[]} */
-    const events = [];
-    const upcoming = [...judgments];
-    for (;;) {
-      const [at] = upcoming[0] ?? [Infinity];
-      const now = Math.min(at * 1000, dueAt(state) ?? Infinity);
-      if (now > end * 1000) return events;
-      if (now === at * 1000) isTooSlow = /** @type {[number, boolean]} */ (upcoming.shift())[1];
-      const before = state;
-      state = advance(state, now, isTooSlow);
-      const event = eventOf(before, state);
-      if (event) events.push(`${now / 1000} ${event.type}${event.reason ? ` ${event.reason}` : ''}`);
-    }
-  }
-
-  test('warns at once, stops the video after 5 s, and sends it again after 5 s on a better network', () => {
-    assert.deepEqual(run([[10, true], [30, false]], 1000), [
-      '10 videoDisableWarning', '15 videoDisabled quality', '35 videoEnabled quality',
-    ]);
-  });
-
-  test('lifts the warning if the network recovers first', () => {
-    assert.deepEqual(run([[10, true], [14, false], [20, true], [24.9, false]], 1000), [
-      '10 videoDisableWarning', '14 videoDisableWarningLifted', '20 videoDisableWarning', '24.9 videoDisableWarningLifted',
-    ]);
-  });
-
-  test('does not send the video again while the network is too slow even for the audio', () => {
-    assert.deepEqual(run([[0, true], [20, false], [24, true], [60, false], [64, true]], 10_000), [
-      '0 videoDisableWarning', '5 videoDisabled quality',
-    ]);
-  });
-
-  test('tries again after pauses that double while the video fails soon, up to a minute', () => {
-    // Too slow from a second after each return, and good enough from a second after each stop.
-    /** @type {number[]} */
-    const pauses = [];
-    let state = unstopped;
-    let now = 0;
-    for (let turn = 0; turn < 6; turn += 1) {
-      state = advance(state, now, true);
-      state = advance(state, now += 5000, true);
-      assert.equal(state.name, 'stopped');
-      state = advance(state, now += 1000, false);
-      const due = dueAt(state) ?? assert.fail('nothing is due');
-      pauses.push((due - now) / 1000);
-      assert.equal(advance(state, due - 1, false).name, 'stopped');
-      state = advance(state, now = due, false);
-      assert.equal(state.name, 'sending');
-      now += 1000;
-    }
-    assert.deepEqual(pauses, [5, 10, 20, 40, 60, 60]);
-    state = advance(state, now += 30_000, true);
-    state = advance(state, now += 5000, true);
-    assert.equal(state.pauseMs, 5000, 'a video that was sent for long starts over');
-  });
-
-  test('has nothing due while the video is sent on a good network', () => {
-    assert.equal(dueAt(unstopped), null);
-    assert.equal(advance(unstopped, 1e9, false), unstopped);
-  });
-});
 
 describe('A publisher with audio fallback', () => {
   beforeEach(begin);

@@ -28,11 +28,8 @@ export class CallRoom extends FakeRoom {
 
   'call.seen'() {}
 
-  /** @type {any[]} the notices about calls that have ended */
-  logged = [];
-
   'call.log'() {
-    return { type: 'call.log', calls: this.logged };
+    return { type: 'call.log', calls: [] };
   }
 
   'call.start'(/** @type {any} */ from, /** @type {any} */ { personId, video }) {
@@ -115,20 +112,12 @@ export class CallRoom extends FakeRoom {
     this.calls.delete(callId);
   }
 
-  /** @param {string} callId @param {string} callers the outcome for the caller @param {string} callees */
-  endByItself(callId, callers, callees) {
-    const call = /** @type {Line} */ (this.calls.get(callId));
-    this.calls.delete(callId);
-    this.tellEnd(call, call.caller, callers);
-    for (const client of call.callees) this.tellEnd(call, client, callees);
-  }
-
-  /** @param {Line} call @param {any} client @param {string} reason @param {object} [more] */
-  tellEnd(call, client, reason, more = {}) {
+  /** @param {Line} call @param {any} client @param {string} reason */
+  tellEnd(call, client, reason) {
     const isCaller = client === call.caller;
     client.tell({
       type: 'call.ended', callId: call.id, reason, direction: isCaller ? 'outgoing' : 'incoming', video: call.video, at: this.since,
-      person: info(isCaller ? call.callee : personOf(call.caller)), ...call.taken ? { durationMs: 1234 } : {}, ...more,
+      person: info(isCaller ? call.callee : personOf(call.caller)), ...call.taken ? { durationMs: 1234 } : {},
     });
   }
 

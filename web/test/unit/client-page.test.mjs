@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import { begin, client, clock, events, names, page, rejection, server } from './client-room.mjs';
+import { begin, client, clock, names, page, server } from './client-room.mjs';
 import { settled } from './fake-clock.mjs';
 
 beforeEach(begin);
@@ -8,20 +8,6 @@ beforeEach(begin);
 describe('A client and its page', () => {
   /** @param {string} name @param {object} [members] */
   const happen = (name, members = {}) => page.dispatchEvent(Object.assign(new Event(name), members));
-
-  test('leaves at once', async () => {
-    await client.connect();
-    const open = rejection(client.request('roulette.next'));
-    client.leave();
-    await settled();
-    assert.equal(server.heardOf('bye').length, 1);
-    assert.equal(server.socket.closedWith, 1000);
-    assert.equal(client.state, 'closed');
-    assert.deepEqual(events.pop(), ['closed', { code: 1000, error: null }]);
-    assert.equal(clock.pending, 0);
-    server.answers['roulette.next'] = () => null;
-    await open.catch(() => {});
-  });
 
   test('sends bye when the page unloads, and starts over when it is restored', async () => {
     await client.connect();
@@ -34,17 +20,6 @@ describe('A client and its page', () => {
     happen('pageshow', { persisted: true });
     await settled();
     assert.deepEqual(names().slice(-3), ['expired', 'connected', 'restarted']);
-  });
-
-  test('reconnects at once when the network is back', async () => {
-    await client.connect();
-    server.isUp = false;
-    server.socket.drop();
-    await clock.advance(7000);
-    server.isUp = true;
-    happen('online');
-    await settled();
-    assert.equal(client.state, 'connected');
   });
 
   test('says when the network is back', async () => {

@@ -1,47 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { bytesOf, Link, replayBytes, replayLargeBytes, replayMessages } from '../../lib/signaling/link.js';
+import { Link, replayLargeBytes, replayMessages } from '../../lib/signaling/link.js';
 import { seeded } from './random.mjs';
 
 /** @param {number} number */
 const body = (number) => ({ type: 'session.signal', number });
 
 describe('Link', () => {
-  test('numbers messages from 1 and acknowledges in each', () => {
-    const link = new Link();
-    assert.equal(link.receive(1), 'deliver');
-    assert.deepEqual(link.send(body(1)), { ...body(1), seq: 1, ack: 1 });
-    assert.deepEqual(link.send(body(2)), { ...body(2), seq: 2, ack: 1 });
-    assert.equal(link.unacknowledgedReceipts, 0);
-  });
-
-  test('ignores duplicates and detects gaps', () => {
-    const link = new Link();
-    assert.equal(link.receive(1), 'deliver');
-    assert.equal(link.receive(1), 'duplicate');
-    assert.equal(link.receive(3), 'gap');
-    assert.equal(link.received, 1);
-    assert.equal(link.receive(2), 'deliver');
-  });
-
-  test('replays missing messages with the same numbers and the current ack', () => {
-    const link = new Link();
-    for (let number = 1; number <= 4; number += 1) link.send(body(number));
-    link.acknowledged(1);
-    link.receive(1);
-    const replay = link.replay(2);
-    assert.deepEqual(replay?.map(({ seq, ack, number }) => [seq, ack, number]), [[3, 1, 3], [4, 1, 4]]);
-    assert.deepEqual(link.replay(4), []);
-  });
-
-  test('reports missing messages that are no longer kept, or were never sent', () => {
-    const link = new Link();
-    for (let number = 0; number < replayMessages + 1; number += 1) link.send(body(number));
-    assert.equal(link.replay(0), null);
-    assert.equal(link.replay(replayMessages + 2), null);
-    assert.equal(link.replay(1)?.length, replayMessages);
-  });
-
   test('limits its buffer in bytes, but always keeps the newest message', () => {
     const link = new Link();
     link.send(body(1));
@@ -50,27 +15,6 @@ describe('Link', () => {
     link.send(large);
     assert.equal(link.replay(0), null);
     assert.equal(link.replay(1)?.length, 1);
-  });
-
-  test('keeps two descriptions of the greatest size beside other messages', () => {
-    const link = new Link();
-    const offer = { type: 'media.offer', side: 'send', sdp: 'x'.repeat(260_000) };
-    assert.ok(bytesOf(offer) > 3 * replayBytes);
-    for (const message of [body(1), offer, body(2), offer, body(3)]) {
-      assert.equal(link.hasRoom(message), true);
-      link.send(message);
-    }
-    assert.equal(link.hasRoom(offer), false);
-    assert.equal(link.replay(0)?.length, 5);
-    link.acknowledged(2);
-    assert.equal(link.hasRoom(offer), true);
-  });
-
-  test('ignores an acknowledgement of messages that were never sent', () => {
-    const link = new Link();
-    link.send(body(1));
-    link.acknowledged(7);
-    assert.equal(link.replay(0)?.length, 1);
   });
 });
 

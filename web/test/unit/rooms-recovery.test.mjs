@@ -4,7 +4,7 @@ import { beforeEach, describe, test } from 'node:test';
 import { settled } from './fake-clock.mjs';
 import { refusal } from './meeting-server.mjs';
 import { seeded } from './random.mjs';
-import { begin, camera, clock, inside, seenBy, server, visitor, watch } from './visitors.mjs';
+import { begin, camera, clock, inside, seenBy, server, watch } from './visitors.mjs';
 
 beforeEach(begin);
 
@@ -187,73 +187,6 @@ describe('A connection', () => {
     await clock.advance(2000);
     assert.equal(typeof ann.room.people.get('ben.1')?.handAt, 'number');
   });
-
-  test('that is lost tries for a while to join a full room again, and then gives up', async () => {
-    const ann = await inside('ann', { options: { capacity: 2 } });
-    const ben = await inside('ben');
-    const eve = await inside('eve').catch(() => null);
-    assert.equal(eve, null);
-    server.expire(ben.client);
-    const dora = await inside('dora');
-    server.reconnect(ben.client);
-    await clock.advance(30_000);
-    assert.equal(ben.room.isOver, false);
-    await dora.room.leave();
-    await clock.advance(6000);
-    assertAllSeeAll([ann, ben]);
-    server.expire(ben.client);
-    await inside('fred');
-    server.reconnect(ben.client);
-    await clock.advance(200_000);
-    assert.deepEqual(ben.watched.of('ended').map(({ reason }) => reason), ['room_full']);
-    assert.deepEqual([ben.publisher.isDestroyed, ben.rooms.room], [false, null]);
-  });
-
-  test('that is lost waits in the lobby again', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
-    await ann.room.set({ lobby: true });
-    server.expire(ben.client);
-    server.reconnect(ben.client);
-    await clock.advance(2000);
-    assert.equal(ben.watched.of('waiting').length, 1);
-    await ann.room.admit('ben.1');
-    await settled();
-    assertAllSeeAll([ann, ben]);
-    assert.equal(ben.watched.names().at(-1), 'reconnected');
-  });
-
-  test('that is lost while joining joins once', async () => {
-    const ann = await inside('ann');
-    const ben = visitor('ben');
-    const joining = ben.rooms.join({ name: 'Tea' });
-    for (let ticks = 0; ticks < 5; ticks += 1) await Promise.resolve();
-    server.expire(ben.client);
-    server.reconnect(ben.client);
-    await settled();
-    assert.equal((await joining).connectionId, 'ben.1');
-    assert.deepEqual([...ann.room.people.keys()], ['ann', 'ben.1']);
-  });
-
-  test('that is closed ends the room', async () => {
-    const ann = await inside('ann');
-    ann.client.state = 'closed';
-    ann.client.emit('closed', { code: 4401, error: refusal('token_expired') });
-    await settled();
-    assert.deepEqual(ann.watched.of('ended').map(({ reason, error }) => [reason, error.code]), [['connectionLost', 'token_expired']]);
-    assert.deepEqual([ann.publisher.isDestroyed, clock.pending], [false, 0]);
-  });
-
-  test('that is lost while leaving does not join again', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
-    server.expire(ben.client);
-    ben.room.leave();
-    server.reconnect(ben.client);
-    await clock.advance(10_000);
-    assert.deepEqual([...ann.room.people.keys()], ['ann']);
-    assert.deepEqual([ben.watched.of('ended'), ben.client.askedFor('room.join').length], [[{ reason: 'left' }], 1]);
-  });
 });
 
 describe('After a restart of the server', () => {
@@ -272,32 +205,6 @@ describe('After a restart of the server', () => {
     const { options, password } = /** @type {any} */ (server.rooms.get('tea'));
     assert.deepEqual([password, options.capacity, options.locked], ['tea', 5, false]);
     assert.deepEqual(ben.room.chat.map(({ text }) => text), ['Before']);
-  });
-
-  test('a room with a password that its host does not know opens with a lobby', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
-    await ann.room.set({ password: 'tea' });
-    await ann.room.leave();
-    server.restart();
-    server.reconnect(ben.client);
-    await clock.advance(3000);
-    const { options, password } = /** @type {any} */ (server.rooms.get('tea'));
-    assert.deepEqual([password, options.lobby, ben.room.role], ['', true, 'host']);
-  });
-
-  test('nobody joins a stranger\'s room that has the name now', async () => {
-    const ann = await inside('ann', { options: { password: 'tea' } });
-    const ben = await inside('ben', { password: 'tea' });
-    server.restart();
-    const eve = await inside('eve');
-    for (const { client } of [ben, ann]) server.reconnect(client);
-    await clock.advance(200_000);
-    for (const one of [ann, ben]) {
-      assert.deepEqual(one.watched.of('ended').map(({ reason }) => reason), ['room_other']);
-      assert.equal(one.client.askedFor('room.join').length, 2, 'it does not pass by itself');
-    }
-    assert.equal(eve.room.people.size, 1);
   });
 
   test('a second restart while they join again leaves nobody out', async () => {

@@ -30,18 +30,6 @@ describe('Joining a room', () => {
     assert.deepEqual([room.name, room.me?.displayName], ['abc-defg-hij', 'Quiet Fox']);
   });
 
-  test('sends the token of an application, also when it joins again', async () => {
-    const ann = await inside('ann', { token: 't0k.en' });
-    assert.deepEqual(ann.client.askedFor('room.join').map((/** @type {any} */ { token }) => token), ['t0k.en']);
-    server.restart();
-    server.reconnect(ann.client);
-    await clock.advance(5000);
-    assert.deepEqual(ann.client.askedFor('room.join').map((/** @type {any} */ { token }) => token), ['t0k.en', 't0k.en']);
-    await ann.room.leave();
-    await ann.rooms.join({ name: 'Cake' });
-    assert.equal(ann.client.askedFor('room.join').at(-1).token, undefined, 'it is for one room');
-  });
-
   test('rejects with the reason of the server', async () => {
     const ann = await inside('ann', { options: { capacity: 1, password: 'tea' } });
     const { rooms, client } = visitor('ben');
@@ -50,21 +38,6 @@ describe('Joining a room', () => {
     await ann.room.set({ locked: true, capacity: 9 });
     assert.equal((await rejection(rooms.join({ name: 'tea', password: 'tea' }))).code, 'room_locked');
     assert.deepEqual([rooms.room, clock.pending, client.askedFor('room.join').length], [null, 0, 3]);
-  });
-
-  test('rejects before joining a mesh room if only routed rooms are accepted', async () => {
-    const ann = await inside('ann', { options: { media: 'mesh' } });
-    const { rooms } = visitor('ben');
-    assert.equal((await rejection(rooms.join({ name: 'tea', routedOnly: true }))).code, 'room_mesh');
-    assert.deepEqual([rooms.room, ann.watched.names()], [null, []]);
-    assert.equal((await rooms.join({ name: 'tea' })).options.media, 'mesh');
-  });
-
-  test('is refused while another room is joined', async () => {
-    const ann = await inside('ann');
-    assert.equal((await rejection(ann.rooms.join({ name: 'Cake' }))).code, 'already_joined');
-    await ann.room.leave();
-    assert.equal((await ann.rooms.join({ name: 'Cake' })).name, 'Cake');
   });
 
   test('rejects if the session cannot be joined, and gives the place up', async () => {
@@ -92,17 +65,6 @@ describe('Joining a room', () => {
     await settled();
     assert.deepEqual([seenBy({ room: first }), seenBy({ room: second })], [['ben'], ['ann']]);
   });
-
-  test('is undone by leaving at once, and another join follows', async () => {
-    const { rooms, client } = visitor('ann');
-    const first = rejection(rooms.join({ name: 'Tea' }));
-    rooms.leave();
-    const second = rooms.join({ name: 'Cake' });
-    assert.equal((await first).code, 'left');
-    assert.equal((await second).name, 'Cake');
-    assert.deepEqual([server.rooms.get('tea')?.people.length ?? 0, rooms.room?.name], [0, 'Cake']);
-    assert.equal(client.askedFor('session.join').length, 1);
-  });
 });
 
 describe('The lobby', () => {
@@ -125,30 +87,6 @@ describe('The lobby', () => {
     const room = await joining;
     assert.deepEqual([room.role, idsOf(room), ann.room.knocks.size], ['guest', ['ann', 'ben'], 0]);
     assert.deepEqual(ann.watched.of('knock').map(({ waiting }) => waiting), [true, false]);
-  });
-
-  test('rejects whom a host denies', async () => {
-    const { ann, joining, ben } = await knocking();
-    await ann.room.deny('ben');
-    assert.equal((await rejection(joining)).code, 'room_refused');
-    assert.equal(ben.rooms.room, null);
-  });
-
-  test('is left by withdrawing', async () => {
-    const { ann, joining, ben } = await knocking();
-    await ben.rooms.leave();
-    assert.equal((await rejection(joining)).code, 'left');
-    await settled();
-    assert.deepEqual([ann.room.knocks.size, server.rooms.get('tea')?.waiting.length], [0, 0]);
-  });
-
-  test('is entered again on a new connection', async () => {
-    const { ann, joining, ben } = await knocking();
-    server.expire(ben.client);
-    server.reconnect(ben.client);
-    await settled();
-    await ann.room.admit('ben.1');
-    assert.equal((await joining).connectionId, 'ben.1');
   });
 
   test('is told to somebody who becomes host, and no more to a guest', async () => {

@@ -15,11 +15,8 @@ class Arena extends FakeRoom {
   /** @type {any[]} */
   log = [];
 
-  'roulette.start' = (/** @type {any} */ from, /** @type {any} */ message) => this.verbs.start?.(from, message) ?? { type: 'roulette.waiting' };
+  'roulette.start' = () => ({ type: 'roulette.waiting' });
   'roulette.next' = (/** @type {any} */ from, /** @type {any} */ message) => this.verbs.next?.(from, message) ?? { type: 'roulette.waiting' };
-  'roulette.stop' = (/** @type {any} */ from, /** @type {any} */ message) => this.verbs.stop?.(from, message);
-  'roulette.block' = (/** @type {any} */ from, /** @type {any} */ message) => this.verbs.block?.(from, message);
-  'roulette.report' = () => ({});
   'roulette.count' = () => ({ type: 'roulette.count', online: 5, waiting: 2 });
 
   /** @param {any} client @param {string} matchId @param {object} [more] */
@@ -86,7 +83,6 @@ async function pair() {
 
 /** @param {Promise<unknown>} promise @returns {Promise<any>} the rejection reason */
 const rejection = (promise) => promise.then(() => assert.fail('it was not rejected'), (error) => error);
-const restart = () => new ConfabError({ code: 'connection_restarted', message: 'Again.', retryable: true });
 
 describe('Two strangers who meet', () => {
   test('see each other in one session', async () => {
@@ -108,27 +104,6 @@ describe('Two strangers who meet', () => {
     await settled();
     assert.deepEqual(ann.events.pop(), ['chat', { text: 'hello', mine: true }]);
     assert.deepEqual(ben.events.pop(), ['chat', { text: 'hello', mine: false }]);
-  });
-
-  test('see that the other is typing, with few messages and a timely end', async () => {
-    const { ann, ben } = await pair();
-    const typing = () => ben.events.filter(([name]) => name === 'typing').map(([, event]) => event.typing);
-    for (let key = 0; key < 10; key += 1) ann.roulette.setTyping(true);
-    await settled();
-    assert.equal(ann.client.askedFor('session.signal').length, 1);
-    assert.deepEqual(typing(), [true]);
-    await clock.advance(2000);
-    ann.roulette.setTyping(true);
-    await settled();
-    assert.equal(ann.client.askedFor('session.signal').length, 2);
-    await clock.advance(5000);
-    assert.deepEqual(typing(), [true, false]);
-    ann.roulette.setTyping(true);
-    await settled();
-    await ann.roulette.sendChat('done');
-    await settled();
-    assert.deepEqual(typing(), [true, false, true, false]);
-    assert.equal(ann.names().includes('typing'), false);
   });
 
   test('move on with the camera still on', async () => {
@@ -153,14 +128,6 @@ describe('Two strangers who meet', () => {
     assert.equal(page.devices.asked.length, 2);
     assert.deepEqual([ann, ben].flatMap(({ events }) => events.filter(([name]) => name === 'error')), []);
   });
-
-  test('are notified when the other is briefly disconnected', async () => {
-    const { ann } = await pair();
-    ann.client.tell({ type: 'roulette.partner', matchId: 'm1', state: 'reconnecting' });
-    ann.client.tell({ type: 'roulette.partner', matchId: 'old', state: 'connected' });
-    await settled();
-    assert.deepEqual(ann.events.filter(([name]) => name === 'partner'), [['partner', { matchId: 'm1', state: 'reconnecting' }]]);
-  });
 });
 
 describe('A match', () => {
@@ -178,17 +145,6 @@ describe('A match', () => {
     await settled();
     assert.equal(ann.names().pop(), 'subscriber');
     assert.equal((await rejection(ann.roulette.sendChat('hello'))).code, 'not_permitted');
-  });
-
-  test('that ends before it was joined emits nothing', async () => {
-    const ann = visitor('a');
-    await ann.roulette.start();
-    arena.match(ann.client, 'm1', { publish: { sessionId: '1_m1', token: 'token_match_ended' }, subscribe: { sessionId: '1_m1', token: 'token_match_ended' } });
-    arena.end(ann.client, 'm1', 'partnerNext');
-    await settled();
-    assert.deepEqual(ann.names(), ['waiting', 'matched', 'ended', 'waiting']);
-    assert.equal(ann.roulette.state, 'waiting');
-    assert.equal(clock.pending, 0);
   });
 
   test('reports missing video after 10 s, but not if there is some', async () => {
@@ -254,119 +210,29 @@ describe('A match', () => {
   });
 });
 
-describe('Stopping', () => {
-  test('ends the match and the search', async () => {
-    const { ann } = await pair();
-    arena.verbs.stop = (from) => { arena.end(from, 'm1', 'stopped'); };
-    await ann.roulette.stop();
-    assert.equal(ann.roulette.state, 'idle');
-    assert.deepEqual(ann.events.pop(), ['ended', { matchId: 'm1', reason: 'stopped' }]);
-    assert.equal(ann.roulette.match, null);
-  });
-
-  test('ignores a match that crosses it', async () => {
-    const ann = visitor('a');
-    await ann.roulette.start();
-    const stopped = ann.roulette.stop();
-    arena.match(ann.client, 'm1');
-    arena.end(ann.client, 'm1', 'stopped');
-    await stopped;
-    await settled();
-    assert.deepEqual(ann.names(), ['waiting']);
-    assert.deepEqual(ann.client.askedFor('session.join'), []);
-    assert.equal(ann.roulette.state, 'idle');
-  });
-
-  test('or pressing Next while disconnected ends audio and video at once', async () => {
-    const { ann } = await pair();
-    ann.client.state = 'reconnecting';
-    ann.client.emit('reconnecting');
-    ann.roulette.next();
-    assert.deepEqual(ann.events[ann.events.length - 1], ['ended', { matchId: 'm1', reason: 'next' }]);
-    assert.deepEqual(ann.target.children, []);
-    assert.equal(FakePeerConnection.all.filter(({ connectionState }) => connectionState === 'closed').length, 1);
-    arena.end(ann.client, 'm1', 'next');
-    await settled();
-    assert.equal(ann.names().filter((name) => name === 'ended').length, 1);
-    assert.equal(ann.roulette.state, 'waiting');
-  });
-});
-
-describe('The server rejects', () => {
-  test('a start: the search ends, and the page gets the reason', async () => {
-    const ann = visitor('a');
-    arena.verbs.start = () => { throw new ConfabError({ code: 'elsewhere', message: 'In another tab.' }); };
-    assert.equal((await rejection(ann.roulette.start())).code, 'elsewhere');
-    assert.equal(ann.roulette.state, 'idle');
-    ann.client.emit('restarted', {});
-    await settled();
-    assert.equal(ann.client.askedFor('roulette.start').length, 1);
-  });
-
-  test('with a ban: everything ends', async () => {
-    const { ann } = await pair();
-    arena.end(ann.client, 'm1', 'banned');
-    await settled();
-    assert.equal(ann.roulette.state, 'idle');
-    assert.equal(ann.events.pop()[1].reason, 'banned');
-  });
-
-  test('a message without a partner', async () => {
-    assert.equal((await rejection(visitor('a').roulette.sendChat('hello'))).code, 'not_matched');
-  });
-});
-
-describe('After a restart of the connection', () => {
-  test('the search continues', async () => {
-    const { ann } = await pair();
-    ann.client.emit('expired');
-    assert.deepEqual(ann.events.pop(), ['ended', { matchId: 'm1', reason: 'connectionLost' }]);
-    ann.client.emit('restarted', {});
-    await settled();
-    assert.deepEqual(ann.client.askedFor('roulette.start').map((/** @type {any} */ { mode }) => mode), ['video', 'video']);
-    assert.deepEqual(ann.names().slice(-2).sort(), ['recovered', 'waiting']);
-  });
-
-  test('a pending start is not an error', async () => {
-    const ann = visitor('a');
-    arena.verbs.start = () => { throw restart(); };
-    await ann.roulette.start({ mode: 'text' });
-    arena.verbs = {};
-    ann.client.emit('restarted', {});
-    await settled();
-    assert.equal(ann.roulette.state, 'waiting');
-  });
-
-  test('a stopped search stays stopped', async () => {
-    const ann = visitor('a');
-    await ann.roulette.start();
-    await ann.roulette.stop();
-    ann.client.emit('expired');
-    ann.client.emit('restarted', {});
-    await settled();
-    assert.equal(ann.client.askedFor('roulette.start').length, 1);
-    assert.equal(ann.roulette.state, 'idle');
-  });
-
-  test('a rejected search is reported to the page', async () => {
-    const ann = visitor('a');
-    await ann.roulette.start();
-    arena.verbs.start = () => { throw new ConfabError({ code: 'queue_full', message: 'Later.' }); };
-    ann.client.emit('expired');
-    ann.client.emit('restarted', {});
-    await settled();
-    assert.equal(ann.events.pop()[1].error.code, 'queue_full');
-    assert.equal(ann.roulette.state, 'idle');
-  });
-});
-
-test('A report and a block contain their match, even after the match has ended', async () => {
+test('Next while disconnected ends audio and video at once', async () => {
   const { ann } = await pair();
-  arena.end(ann.client, 'm1', 'partnerLeft');
+  ann.client.state = 'reconnecting';
+  ann.client.emit('reconnecting');
+  ann.roulette.next();
+  assert.deepEqual(ann.events[ann.events.length - 1], ['ended', { matchId: 'm1', reason: 'next' }]);
+  assert.deepEqual(ann.target.children, []);
+  assert.equal(FakePeerConnection.all.filter(({ connectionState }) => connectionState === 'closed').length, 1);
+  arena.end(ann.client, 'm1', 'next');
   await settled();
-  await ann.roulette.report('rude');
-  await ann.roulette.block();
-  assert.deepEqual(ann.client.askedFor('roulette.report'), [{ type: 'roulette.report', reason: 'rude', matchId: 'm1' }]);
-  assert.deepEqual(ann.client.askedFor('roulette.block'), [{ type: 'roulette.block', matchId: 'm1' }]);
-  assert.deepEqual(await ann.roulette.count(), { online: 5, waiting: 2 });
+  assert.equal(ann.names().filter((name) => name === 'ended').length, 1);
+  assert.equal(ann.roulette.state, 'waiting');
+});
+
+test('A search that the server rejects gives the page the reason', async () => {
+  Object.assign(arena, { 'roulette.start': () => { throw new ConfabError({ code: 'elsewhere', message: 'In another tab.' }); } });
+  assert.equal((await rejection(visitor('a').roulette.start())).code, 'elsewhere');
+});
+
+test('A message without a partner is rejected', async () => {
+  assert.equal((await rejection(visitor('a').roulette.sendChat('hello'))).code, 'not_matched');
+});
+
+test('The people online and waiting can be counted', async () => {
+  assert.deepEqual(await visitor('a').roulette.count(), { online: 5, waiting: 2 });
 });

@@ -34,18 +34,22 @@ final class PerchDirectory {
 
     // MARK: Calls
 
-    /// Returns a new token if the room would currently admit the client.
-    func token(_ fields: FormFields, from address: IPAddress) throws(WireError) -> String {
+    /// Passes a new token to `body` if the room would currently admit the client.
+    func token(
+        _ fields: FormFields, from address: IPAddress, _ body: @escaping (Result<String, WireError>) -> Void
+    ) throws(WireError) {
         let place = try place(fields)
-        let now = gateway.runner.now
-        let refusal = gateway.runner.hub.perchRefusal(
-            room: place.room, user: place.user, address: gateway.limitingText(address), now: now)
-        if let refusal { throw refusal }
-        var generator = SystemRandomNumberGenerator()
-        let token = gateway.runner.hubSettings.project.randomText(bytes: Self.tokenBytes, using: &generator)
-        let expiresAt = now + gateway.configuration.perch.tokenLifetime
-        tokens.add(token, PerchTokens.Ticket(place: place, address: address, expiresAt: expiresAt), now: now)
-        return token
+        let project = gateway.runner.hubSettings.project
+        let application = PerchClient.application(place, address: gateway.limitingText(address), project)
+        gateway.runner.ask(.check(application)).assumeIsolated().whenSuccess { [self] reply in
+            if case .refused(let error) = reply { return body(.failure(error)) }
+            var generator = SystemRandomNumberGenerator()
+            let token = project.randomText(bytes: Self.tokenBytes, using: &generator)
+            let now = gateway.runner.now
+            let expiresAt = now + gateway.configuration.perch.tokenLifetime
+            tokens.add(token, PerchTokens.Ticket(place: place, address: address, expiresAt: expiresAt), now: now)
+            body(.success(token))
+        }
     }
 
     /// Returns the place described by the fields. The envelope is set later, because the WebSocket's URL determines
@@ -62,7 +66,10 @@ final class PerchDirectory {
             envelope: .flat, domain: domain, application: application, room: fields["room"] ?? "default", user: user)
     }
 
-    func servers() -> [ICEServer] { gateway.runner.hub.perchServers(now: gateway.runner.wallNow).servers }
+    func servers() -> [ICEServer] {
+        let ice = gateway.runner.hubSettings.ice
+        return ice.configuration(for: ConnectionID(high: .max, low: 0), now: gateway.runner.wallNow).servers
+    }
 
     // MARK: WebSockets
 

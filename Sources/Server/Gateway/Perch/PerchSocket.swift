@@ -5,7 +5,7 @@ import Signaling
 import Wire
 
 /// One WebSocket of PerchRTC's protocol. It turns messages into inputs for the hub and sends the hub's messages.
-final class PerchSocket: GatewayConnection, RunnerSocket, WebSocketUser {
+final class PerchSocket: ClientSocket {
     /// Legal next states: `new` → `open`; `open` → `expelled`, `closed`; `expelled` → `closed`.
     private enum State {
         case new
@@ -20,17 +20,16 @@ final class PerchSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     var group = 0
     var slot: AddressBudgets.Slot?
     var excess: Budget?
-    private let gateway: Gateway
+    let gateway: Gateway
     private let place: PerchPlace
     private var state = State.new
-    /// The WebSocket that carries the messages; nil after it is closed.
-    private var webSocket: WebSocketHandler?
+    var webSocket: WebSocketHandler?
 
     init(gateway: Gateway, address: IPAddress, place: PerchPlace) {
         (self.gateway, self.address, self.place) = (gateway, address, place)
     }
 
-    private var socketID: SocketID? {
+    var socketID: SocketID? {
         switch state {
         case .open(let id), .expelled(let id): id
         case .new, .closed: nil
@@ -70,25 +69,11 @@ final class PerchSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         gateway.runner.submit(.perch(id, request))
     }
 
-    func receivedFrame(_ length: Int, on webSocket: WebSocketHandler) {
-        if !gateway.countMessage(of: self, bytes: length) {
-            expel(.addressOverBudget(retryAfter: .seconds(1)), .tooMany)
-        }
-    }
-
     func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {
         close(code, reason)
     }
 
-    func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) { end(leaving: code.isLeaving) }
-
-    func disconnected(_ webSocket: WebSocketHandler) {
-        end(leaving: false)
-        self.webSocket = nil
-        gateway.release(self)
-    }
-
-    private func end(leaving: Bool) {
+    func end(leaving: Bool) {
         if let socketID { gateway.runner.unregister(socketID, leaving: leaving) }
         state = .closed
     }
@@ -101,39 +86,9 @@ final class PerchSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         gateway.runner.submit(.expel(id, error, code))
     }
 
-    func tick() { webSocket?.tick(dropAfter: gateway.configuration.connection.missedPings) }
-
-    func goAway() { close(.goingAway, "The server is restarting. Try again in a moment.") }
-
-    // MARK: The runner (RunnerSocket)
-
-    func drop() {
-        if let socketID { gateway.runner.discardHeld(for: socketID) }
-        webSocket?.drop()
-    }
-
-    var queuedBytes: Int {
-        let held = socketID.map { gateway.runner.heldBytes(for: $0) } ?? 0
-        return held + (webSocket?.bufferedBytes ?? 0)
-    }
-
-    func queueChanged() { gateway.queueChanged(self) }
-
     var isCongested: Bool { gateway.isOverBudget(self) }
 
     func pause(_ reader: any PausedReader) { gateway.pause(reader, of: self) }
-
-    func write(_ bytes: [UInt8]) { webSocket?.send(bytes) }
-
-    func flush() {
-        webSocket?.flush()
-        queueChanged()
-    }
-
-    func close(_ code: CloseCode, _ reason: String) {
-        webSocket?.close(code, reason)
-        end(leaving: false)
-    }
 }
 
 extension PerchRequest {
@@ -145,14 +100,4 @@ extension PerchRequest {
         case .candidate, .bye: return false
         }
     }
-}
-
-/// A WebSocket whose token was used by another connection between its handshake and its opening.
-final class RefusedPerchSocket: WebSocketUser {
-    func opened(_ webSocket: WebSocketHandler) { webSocket.close(.token, WireError.perchToken.message) }
-    func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) {}
-    func receivedFrame(_ length: Int, on webSocket: WebSocketHandler) {}
-    func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {}
-    func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) {}
-    func disconnected(_ webSocket: WebSocketHandler) {}
 }

@@ -1,25 +1,23 @@
-import NIOCore
 import Signaling
 import Wire
 
 /// An HTTP request that waits for the hub's answer. The runner treats it as a socket that receives one answer. Used
 /// only on the runner's event loop.
-final class PendingResponse: RunnerSocket {
-    /// Nil: the request is not counted against its address, because its connection is already counted.
+private final class PendingResponse: RunnerSocket {
+    /// Nil: such a request takes no place of an address, because its connection already has one.
     var slot: AddressBudgets.Slot? { nil }
-    fileprivate var socket: SocketID?
+    var socket: SocketID?
     private weak var runner: HubRunner?
-    private var promise: EventLoopPromise<RoomReply>?
+    private var promise: EventLoopPromise<OperatorReply>?
 
-    fileprivate init(_ runner: HubRunner, _ promise: EventLoopPromise<RoomReply>) {
+    fileprivate init(_ runner: HubRunner, _ promise: EventLoopPromise<OperatorReply>) {
         (self.runner, self.promise) = (runner, promise)
     }
 
-    // The runner releases all sockets when the server stops. Answer the HTTP request then, so that it does not keep
-    // waiting.
-    deinit { promise?.succeed(.refused(Gateway.AdmissionPoint.operation.draining)) }
+    // The runner releases all sockets when the server stops. The HTTP request must not keep waiting then.
+    deinit { continuation?.resume(returning: .refused(Gateway.AdmissionPoint.operation.draining)) }
 
-    func answer(_ reply: RoomReply) {
+    func answer(_ reply: OperatorReply) {
         guard let promise else { return }
         self.promise = nil
         promise.succeed(reply)
@@ -36,12 +34,12 @@ final class PendingResponse: RunnerSocket {
 extension HubRunner {
     /// Submits a request from an operator or application. The answer follows when all changes that it reports are
     /// stored.
-    func ask(_ action: RoomRequest.Action) -> EventLoopFuture<RoomReply> {
-        let promise = eventLoop.makePromise(of: RoomReply.self)
+    func ask(_ action: OperatorRequest.Action) -> EventLoopFuture<OperatorReply> {
+        let promise = eventLoop.makePromise(of: OperatorReply.self)
         let pending = PendingResponse(self, promise)
         let socket = register(pending)
         pending.socket = socket
-        submit(.operated(RoomRequest(socket: socket, action)))
+        submit(.operated(OperatorRequest(socket: socket, action)))
         return promise.futureResult
     }
 }
@@ -50,9 +48,9 @@ extension NIOLoopBound where Value == Gateway {
     /// Sends a request to the rooms, and returns their answer.
     ///
     /// - Throws: the error with which they refuse.
-    func ask(_ action: RoomRequest.Action) async throws(WireError) -> RoomReply {
+    func ask(_ action: OperatorRequest.Action) async throws(WireError) -> OperatorReply {
         let gateway = self
-        let reply: RoomReply
+        let reply: OperatorReply
         do {
             reply = try await gateway.eventLoop.flatSubmit { gateway.value.runner.ask(action) }.get()
         } catch {

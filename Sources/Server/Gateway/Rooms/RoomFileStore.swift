@@ -127,9 +127,11 @@ final class RoomFileStore: Sendable {
         var offset = 0
         while offset < size {
             let (start, count) = (offset, min(Self.chunkSize, size - offset))
-            let part = try await NIOThreadPool.singleton.runIfActive { try Self.readPart(of: path, at: start, count) }
-            try await send(ByteBuffer(bytes: part))
-            offset += part.count
+            let part = try await NIOThreadPool.singleton.runIfActive {
+                ByteBuffer(bytes: try Self.readPart(of: path, at: start, count))
+            }
+            try await send(part)
+            offset += part.readableBytes
         }
     }
 

@@ -1,110 +1,68 @@
 import HTTPTypes
 import Hummingbird
-import HummingbirdCore
 import Logging
-import NIOCore
 import NIOHTTP1
-import NIOHTTPTypesHTTP1
 import Signaling
 import Wire
 
 /// The HTTP interface for rooms, under `/v1/rooms` (`docs/rest.md`). For operators and for applications that embed
 /// rooms: every request requires a token signed with the API secret.
 ///
-/// It checks the token and the syntax of requests. The rooms decide everything else.
-struct RoomsEndpoint: Sendable {
+/// It checks the syntax of requests. The rooms decide everything else.
+enum RoomsEndpoint: Sendable {
+    case list, create, describe, change, close, makeToken
+
+    static let layers = EndpointLayers(point: .operation, isForOperators: true)
     /// Maximum size of a request's body in bytes. The longest name and password and all options take less than 2 KiB.
     static let maxBodySize = 16 * 1024
-    private static let tokenHeader = "X-OPENTOK-AUTH"
 
-    /// What a request does.
-    enum Operation: Sendable { case list, create, describe, change, close, makeToken }
+    static let routes: [(HTTPRequest.Method, String, RoomsEndpoint)] = [
+        (.get, "/v1/rooms", .list), (.post, "/v1/rooms", .create), (.get, "/v1/rooms/:name", .describe),
+        (.patch, "/v1/rooms/:name", .change), (.delete, "/v1/rooms/:name", .close),
+        (.post, "/v1/rooms/:name/tokens", .makeToken),
+    ]
 
-    let gateway: NIOLoopBound<Gateway>
-    let live: LiveConfiguration
-    private var configuration: ConfabConfiguration { live.current }
-
-    func addRoutes(to router: Router<PersonExport.Context>) {
-        router.get("/v1/rooms") { request, context in await respond(to: .list, request, context) }
-        router.post("/v1/rooms") { request, context in await respond(to: .create, request, context) }
-        router.get("/v1/rooms/:name") { request, context in await respond(to: .describe, request, context) }
-        router.patch("/v1/rooms/:name") { request, context in await respond(to: .change, request, context) }
-        router.delete("/v1/rooms/:name") { request, context in await respond(to: .close, request, context) }
-        router.post("/v1/rooms/:name/tokens") { request, context in await respond(to: .makeToken, request, context) }
-    }
-
-    private func respond(
-        to operation: Operation, _ request: Request, _ context: PersonExport.Context
-    ) async -> Response {
-        var answer: EndpointResponse
-        do throws(WireError) {
-            let headers = HTTPHeaders(request.headers)
-            guard configuration.allows(headers) else { throw .forbiddenOrigin }
-            try await authorize(headers, configuration.clientAddress(headers, from: context.peer))
-            let action = try await self.action(operation, request, context)
-            let reply = try await gateway.ask(action)
-            await record(operation, action, reply, context.logger)
-            answer = EndpointResponse(reply, to: operation, below: BasePath(configuration))
-        } catch {
-            answer = EndpointResponse(error)
-        }
-        return answer.response()
-    }
-
-    // MARK: Authorization
-
-    /// Checks the request's token. Only failures count against the address's limit, so that an application can create a
-    /// token for each of its users.
-    private func authorize(_ headers: HTTPHeaders, _ address: IPAddress) async throws(WireError) {
-        let token = headers.only(Self.tokenHeader) ?? headers.bearerToken
-        let refusal = try await gateway.admit(address, at: .operation) { gateway -> WireError? in
-            do throws(WireError) {
-                guard let token else { throw .requestTokenMissing }
-                try gateway.reception.project.verifyRequestToken(token, now: gateway.runner.wallNow)
-                return nil
-            } catch {
-                guard let wait = gateway.helloDelay(address) else { return error }
-                return Gateway.AdmissionPoint.operation.tooOften(retryAfter: wait)
-            }
-        }
-        if let refusal { throw refusal }
+    func respond(_ gateway: Gateway, _ request: GateRequest) async throws(WireError) -> GateResponse {
+        let action = try action(request)
+        let reply = try await gateway.runner.ask(action)
+        await record(action, reply, gateway)
+        return response(reply, below: BasePath(gateway.configuration))
     }
 
     // MARK: Requests
 
     private func action(
         _ operation: Operation, _ request: Request, _ context: PersonExport.Context
-    ) async throws(WireError) -> RoomRequest.Action {
+    ) async throws(WireError) -> OperatorRequest.Action {
         switch operation {
         case .list: return try page(request)
         case .create:
-            let members = try await members(request, allowing: ["name", "options"])
-            return .create(try RoomCreationRequest(members: members))
-        case .describe: return .describe(try name(context))
+            return .create(try RoomCreationRequest(members: try members(request, allowing: ["name", "options"])))
+        case .describe: return .describe(try name(request))
         case .change:
-            let members = try await members(request, allowing: ["options"])
-            return .change(try name(context), try RoomChangeRequest(members: members).options)
-        case .close: return .close(try name(context))
+            let members = try members(request, allowing: ["options"])
+            return .change(try name(request), try RoomChangeRequest(members: members).options)
+        case .close: return .close(try name(request))
         case .makeToken:
-            let members = try await members(request, allowing: ["role", "displayName", "lifetime"])
-            return .token(try name(context), try RoomTokenRequest(members: members))
+            let members = try members(request, allowing: ["role", "displayName", "lifetime"])
+            return .token(try name(request), try RoomTokenRequest(members: members))
         }
     }
 
-    private func name(_ context: PersonExport.Context) throws(WireError) -> RoomName {
-        guard let name = context.parameters.get("name").flatMap({ RoomName(pathComponent: $0) }) else {
+    private func name(_ request: GateRequest) throws(WireError) -> RoomName {
+        guard let name = request.path.get("name").flatMap({ RoomName(pathComponent: $0) }) else {
             throw WireError(.roomNotFound, "The room name in the path is not valid. Percent-encode it.")
         }
         return name
     }
 
-    private func page(_ request: Request) throws(WireError) -> RoomRequest.Action {
+    private func page(_ request: Request) throws(WireError) -> OperatorRequest.Action {
         let query = request.uri.queryParameters
         let wanted: Int? = query.get("limit").map { Int($0) } ?? Limits.roomsPage
         guard let limit = wanted, (1...Limits.roomsPage).contains(limit) else {
             throw WireError(.malformed, "Invalid \"limit\". Send a number from 1 to \(Limits.roomsPage).")
         }
-        let after = query.get("after").map { RoomCursor($0) }
+        let after = request.query.get("after").map { RoomCursor($0) }
         guard after != .some(nil) else {
             throw WireError(
                 .malformed, "Invalid \"after\". Send the \"next\" of an earlier page, or omit it for the first page.")
@@ -116,19 +74,9 @@ struct RoomsEndpoint: Sendable {
     ///
     /// Refuses unknown members, because ignoring a misspelled option would create a room that is more open than
     /// intended.
-    private func members(
-        _ request: Request, allowing names: Set<String>
-    ) async throws(WireError) -> JSONObject {
-        let body: ByteBuffer
-        do {
-            body = try await request.body.collect(upTo: Self.maxBodySize)
-        } catch is NIOTooManyBytesError {
-            throw WireError(.messageTooLarge, "The request body must not exceed \(Self.maxBodySize) bytes.")
-        } catch {
-            throw WireError(.malformed, "The request body is incomplete. Send the request again.")
-        }
-        guard body.readableBytes > 0 else { return JSONObject() }
-        guard case .object(let object)? = try? JSONReader.parse(body.readableBytesView) else {
+    private func members(_ request: GateRequest, allowing names: Set<String>) throws(WireError) -> JSONObject {
+        guard !request.body.isEmpty else { return JSONObject() }
+        guard case .object(let object)? = try? JSONReader.parse(request.body) else {
             throw WireError(.malformed, "The request body must be a JSON object without duplicate members.")
         }
         try check(object, allowing: names)
@@ -143,11 +91,11 @@ struct RoomsEndpoint: Sendable {
         }
     }
 
-    // MARK: The audit log
+    // MARK: Responses
 
     /// Adds the action to the audit log. A failure does not undo the action, so it is only logged.
     private func record(
-        _ operation: Operation, _ action: RoomRequest.Action, _ reply: RoomReply, _ logger: Logger
+        _ operation: Operation, _ action: OperatorRequest.Action, _ reply: OperatorReply, _ logger: Logger
     ) async {
         let (name, subject): (String, RoomName)
         switch (action, reply) {
@@ -156,45 +104,37 @@ struct RoomsEndpoint: Sendable {
         case (.close(let room), _): (name, subject) = ("room.close", room)
         default: return
         }
-        let gateway = gateway
         do {
-            let (storage, now) = try await gateway.eventLoop.submit {
-                (gateway.value.storage, gateway.value.runner.wallNow)
-            }.get()
-            try await storage.record(
-                AuditEntry(at: now, actor: AuditEntry.operatorActor, action: name, subject: subject.text))
+            try await gateway.storage.record(
+                AuditEntry(
+                    at: gateway.runner.wallNow, actor: AuditEntry.operatorActor, action: name, subject: subject.text))
         } catch {
-            logger.error("Could not store an entry of the audit log", metadata: ["error": "\(error)"])
+            gateway.logger.error("Could not store an entry of the audit log", metadata: ["error": "\(error)"])
         }
     }
-}
 
 extension EndpointResponse {
-    fileprivate init(_ reply: RoomReply, to operation: RoomsEndpoint.Operation, below base: BasePath) {
+    fileprivate init(_ reply: OperatorReply, to operation: RoomsEndpoint.Operation, below base: BasePath) {
         let body: [UInt8]
         switch reply {
         case .room(let room): body = room.json
         case .rooms(let list): body = list.json
         case .token(let token): body = token.json
         // Files have a separate endpoint.
-        case .closed, .file:
+        case .closed, .file, .admissible:
             self.init(status: 204)
             return
         case .refused(let error):
             self.init(error)
             return
         }
-        let isNew = operation == .create || operation == .makeToken
-        self.init(
-            status: isNew ? 201 : 200, contentType: "application/json", body: body + [UInt8(ascii: "\n")])
-        if case .room(let room) = reply, operation == .create {
-            headers.add(name: "Location", value: "\(base.text)/v1/rooms/\(room.summary.name.pathComponent)")
+        let isNew = self == .create || self == .makeToken
+        var response = GateResponse(
+            status: isNew ? 201 : 200, type: "application/json", body: body + [UInt8(ascii: "\n")])
+        if case .room(let room) = reply, self == .create {
+            response.headers.add(
+                name: "Location", value: "\(base.text)/v1/rooms/\(room.summary.name.pathComponent)")
         }
+        return response
     }
-}
-
-extension WireError {
-    fileprivate static let requestTokenMissing = WireError(
-        .tokenMalformed,
-        "Send a JWT signed with the API secret, as X-OPENTOK-AUTH: <JWT> or Authorization: Bearer <JWT>.")
 }

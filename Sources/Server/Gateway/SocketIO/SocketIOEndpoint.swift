@@ -20,27 +20,16 @@ final class SocketIOEndpoint {
         var id: SocketIOConnection.PollID
     }
 
-    /// The content types of responses.
-    private enum ContentType: String {
-        case text = "text/plain; charset=utf-8"
-        case script = "application/javascript; charset=utf-8"
-    }
-
     private let gateway: Gateway
     private unowned let gate: HTTPGate
-    private let peer: SocketAddress?
     /// The request being answered.
-    private var head: HTTPRequestHead?
+    private var request: GateRequest?
     /// The poll that waits for packets.
     private var pending: Poll?
     /// An answered poll whose response may not have been received.
     private var unconfirmed: Poll?
 
-    init(gateway: Gateway, gate: HTTPGate, peer: SocketAddress?) {
-        self.gateway = gateway
-        self.gate = gate
-        self.peer = peer
-    }
+    init(gateway: Gateway, gate: HTTPGate) { (self.gateway, self.gate) = (gateway, gate) }
 
     // MARK: The connection
 
@@ -48,22 +37,22 @@ final class SocketIOEndpoint {
     func nextRequest() { unconfirmed = nil }
 
     func connectionFailed() {
-        abandonPoll()
-        loseAnswer()
+        lose(\.pending)
+        lose(\.unconfirmed)
     }
 
     /// Called when the client closes its side. If TCP has not acknowledged the whole response by then, the client did not
     /// receive it. If the response reached a closed socket, a reset has already ended the connection, so the state is no longer
     /// CLOSE_WAIT.
     func inputClosed(_ channel: any Channel) {
-        abandonPoll()
+        lose(\.pending)
         guard unconfirmed != nil else { return }
         #if os(Linux)
         let endpoint = NIOLoopBound(self, eventLoop: gateway.eventLoop)
         (channel as? any SocketOptionProvider)?.getTCPInfo()
             .whenSuccess { info in
                 let isInOrder = info.tcpi_state == UInt8(TCP_CLOSE_WAIT) && info.tcpi_unacked == 0
-                if !isInOrder { endpoint.value.loseAnswer() }
+                if !isInOrder { endpoint.value.lose(\.unconfirmed) }
             }
         #endif
     }
@@ -71,42 +60,31 @@ final class SocketIOEndpoint {
     /// Called when the connection ends. A failure would have been reported before, so the client received the most
     /// recent response.
     func ended() {
-        abandonPoll()
+        lose(\.pending)
         unconfirmed = nil
     }
 
-    private func abandonPoll() {
-        guard let poll = pending else { return }
-        pending = nil
-        poll.session.lost(poll.id)
-    }
-
-    private func loseAnswer() {
-        guard let poll = unconfirmed else { return }
-        unconfirmed = nil
-        poll.session.lost(poll.id)
+    private func lose(_ poll: ReferenceWritableKeyPath<SocketIOEndpoint, Poll?>) {
+        guard let lost = self[keyPath: poll] else { return }
+        self[keyPath: poll] = nil
+        lost.session.lost(lost.id)
     }
 
     // MARK: Requests
 
-    func perform(_ request: SocketIORequest, _ head: HTTPRequestHead, _ body: [UInt8]) {
-        self.head = head
-        guard isWithinBudget(request, head, body) else { return }
-        guard isAllowedOrigin(request, head.headers) else { return refuse(.forbiddenOrigin) }
-        switch request {
-        case .greeting: answer(200, "Socket.IO 0.9 clients connect here.\n")
-        case .preflight: answer(204, "")
-        case .wrongMethod: answer(405, "Use GET or POST.\n", allow: "GET, POST")
-        case .wrongProtocol: answer(500, "Unsupported protocol. Use protocol 1 (Socket.IO 0.9).\n")
-        // Reason 0: transport not supported.
-        case .wrongTransport(let script): answer([SocketIOPacket(.error, data: "0".utf8).encode()], script: script)
-        case .handshake(let script): handshake(head, script: script)
-        case .webSocket(let id): openWebSocket(id, head)
-        case .disconnect(let id):
-            gateway.socketIO.session(id)?.disconnect()
-            answer(200, "")
-        case .poll(let id, let transport, let number): poll(id, head, script: transport == .jsonpPolling ? number : nil)
-        case .post(let id, let transport, _): post(id, head, body, isForm: transport == .jsonpPolling)
+    func perform(_ request: SocketIORequest, _ call: GateRequest) {
+        self.request = call
+        do throws(WireError) {
+            try gateway.admitRequest(from: call.address, bytes: call.body.count)
+        } catch {
+            if case .post(let id, _, _) = request { gateway.socketIO.session(id)?.overBudget() }
+            return answer(Self.refusal(error, 429))
+        }
+        do throws(WireError) {
+            guard isAllowedOrigin(request, call.headers) else { throw .forbiddenOrigin }
+            if let response = try response(to: request, call) { answer(response) }
+        } catch {
+            answer(Self.refusal(error, error.code == .banned || error.code == .forbiddenOrigin ? 403 : 503))
         }
     }
 
@@ -120,87 +98,74 @@ final class SocketIOEndpoint {
         }
     }
 
-    /// Charges the request to the budget of its address. If the budget is used up, answers the request and returns
-    /// false.
-    private func isWithinBudget(_ request: SocketIORequest, _ head: HTTPRequestHead, _ body: [UInt8]) -> Bool {
-        do throws(WireError) {
-            let address = gateway.configuration.clientAddress(head.headers, from: peer)
-            try gateway.admitRequest(from: address, bytes: body.count)
-            return true
-        } catch {
-            if case .post(let id, _, _) = request { gateway.socketIO.session(id)?.overBudget() }
-            answer(429, Array((Self.text(error) + "\n").utf8), .text, error.retryAfter)
-            return false
+    /// - Returns: nil for a poll, which is answered later, and for a WebSocket.
+    private func response(to request: SocketIORequest, _ call: GateRequest) throws(WireError) -> GateResponse? {
+        let directory = gateway.socketIO
+        switch request {
+        case .greeting: return GateResponse(status: 200, text: "Socket.IO 0.9 clients connect here.\n")
+        case .preflight: return GateResponse(status: 204, text: "")
+        case .wrongMethod:
+            var response = GateResponse(status: 405, text: "Use GET or POST.\n")
+            response.headers.add(name: "Allow", value: "GET, POST")
+            return response
+        case .wrongProtocol:
+            return GateResponse(status: 500, text: "Unsupported protocol. Use protocol 1 (Socket.IO 0.9).\n")
+        // Reason 0: transport not supported.
+        case .wrongTransport(let script):
+            return Self.response([SocketIOPacket(.error, data: "0".utf8).encode()], script: script)
+        case .handshake(let script): return try handshake(call.address, script: script)
+        case .webSocket(let id):
+            _ = try directory.session(id, from: call.address, moves: true)
+            // `ConnectionProtocols` opens the WebSocket, even for an unknown ID.
+            gate.accept()
+            return nil
+        case .disconnect(let id):
+            directory.session(id)?.disconnect()
+            return GateResponse(status: 200, text: "")
+        case .poll(let id, let transport, let number):
+            let script = transport == .jsonpPolling ? number : nil
+            guard let session = try directory.session(id, from: call.address, moves: true) else {
+                return Self.response([SocketIOPacket.notHandshaken.encode()], script: script)
+            }
+            poll(session, script: script)
+            return nil
+        case .post(let id, let transport, _):
+            // For a client with a WebSocket, the WebSocket's address counts. Otherwise the client could evade bans by
+            // posting through a proxy.
+            let moves = directory.session(id)?.hasWebSocket != true
+            guard let session = try directory.session(id, from: call.address, moves: moves) else {
+                return Self.response([SocketIOPacket.notHandshaken.encode()], script: nil)
+            }
+            do throws(WireError) {
+                session.posted(transport == .jsonpPolling ? try SocketIOScript.payload(form: call.body) : call.body)
+                return GateResponse(status: 200, text: "1")
+            } catch {
+                return Self.refusal(error, 400)
+            }
         }
     }
 
-    private func handshake(_ head: HTTPRequestHead, script: Int?) {
-        let address = gateway.configuration.clientAddress(head.headers, from: peer)
+    private func handshake(_ address: IPAddress, script: Int?) throws(WireError) -> GateResponse {
         do throws(WireError) {
             let body = try gateway.socketIO.handshake(from: address)
-            if let script {
-                answer(200, SocketIOScript.call(script, Array(body.utf8)), .script)
-            } else {
-                answer(200, body)
-            }
+            guard let script else { return GateResponse(status: 200, text: body) }
+            return Self.script(SocketIOScript.call(script, Array(body.utf8)))
         } catch {
             gateway.metrics.refusedHellos.increment()
-            guard let script else { return refuse(error) }
+            guard let script else { throw error }
             // Browsers run a script only if its status is 200, so other statuses would hide the error from the page.
-            answer(200, Array("io.j[\(script)](new Error(\"\(Self.text(error))\"));".utf8), .script)
+            return Self.script(Array("io.j[\(script)](new Error(\"\(Self.text(error))\"));".utf8))
         }
     }
 
-    private func refuse(_ error: WireError) {
-        let status = error.code == .banned || error.code == .forbiddenOrigin ? 403 : 503
-        answer(status, Array((Self.text(error) + "\n").utf8), .text, error.retryAfter)
-    }
-
-    /// Admits a request for a connection and calls `body` with the connection, or with nil if there is none.
-    private func admit(
-        _ id: String, _ head: HTTPRequestHead, moves: Bool = true, _ body: (SocketIOSession?) -> Void
-    ) {
-        let address = gateway.configuration.clientAddress(head.headers, from: peer)
-        do throws(WireError) {
-            body(try gateway.socketIO.session(id, from: address, moves: moves))
-        } catch {
-            refuse(error)
-        }
-    }
-
-    /// `ConnectionProtocols` opens the WebSocket, even for an unknown ID.
-    private func openWebSocket(_ id: String, _ head: HTTPRequestHead) { admit(id, head) { _ in gate.accept() } }
-
-    private func poll(_ id: String, _ head: HTTPRequestHead, script: Int?) {
-        admit(id, head) { poll($0, script: script) }
-    }
-
-    private func poll(_ session: SocketIOSession?, script: Int?) {
-        guard let session else { return answer([SocketIOPacket.notHandshaken.encode()], script: script) }
+    private func poll(_ session: SocketIOSession, script: Int?) {
         let poll = Poll(session: session, id: session.nextPoll())
         pending = poll
         session.poll(poll.id) { [weak self] packets in
             guard let self, pending?.id == poll.id else { return }
             pending = nil
             unconfirmed = poll
-            answer(packets, script: script)
-        }
-    }
-
-    private func post(_ id: String, _ head: HTTPRequestHead, _ body: [UInt8], isForm: Bool) {
-        // For a client with a WebSocket, keep the WebSocket's address. Otherwise the client could evade bans by
-        // posting through a proxy.
-        let moves = gateway.socketIO.session(id)?.hasWebSocket != true
-        admit(id, head, moves: moves) { post($0, body, isForm: isForm) }
-    }
-
-    private func post(_ session: SocketIOSession?, _ body: [UInt8], isForm: Bool) {
-        guard let session else { return answer([SocketIOPacket.notHandshaken.encode()], script: nil) }
-        do throws(WireError) {
-            session.posted(isForm ? try SocketIOScript.payload(form: body) : body)
-            answer(200, "1")
-        } catch {
-            answer(400, Self.text(error) + "\n")
+            answer(Self.response(packets, script: script))
         }
     }
 
@@ -208,43 +173,28 @@ final class SocketIOEndpoint {
 
     private static func text(_ error: WireError) -> String { "\(error.code.rawValue): \(error.message)" }
 
-    private func answer(_ packets: [[UInt8]], script: Int?) {
+    private static func refusal(_ error: WireError, _ status: Int) -> GateResponse {
+        GateResponse(status: status, text: text(error) + "\n", retryAfter: error.retryAfter)
+    }
+
+    private static func response(_ packets: [[UInt8]], script number: Int?) -> GateResponse {
         let payload = SocketIOPayload.encode(packets)
-        if let script {
-            answer(200, SocketIOScript.call(script, payload), .script)
-        } else {
-            answer(200, payload, .text)
-        }
+        if let number { return script(SocketIOScript.call(number, payload)) }
+        return GateResponse(status: 200, type: "text/plain; charset=utf-8", body: payload)
     }
 
-    private func answer(_ status: Int, _ text: String, allow: String? = nil) {
-        answer(status, Array(text.utf8), .text, nil, allow: allow)
+    private static func script(_ text: [UInt8]) -> GateResponse {
+        GateResponse(status: 200, type: "application/javascript; charset=utf-8", body: text)
     }
 
-    private func answer(
-        _ status: Int, _ body: [UInt8], _ type: ContentType, _ retryAfter: Duration? = nil, allow: String? = nil
-    ) {
-        guard let head else { return }
-        var headers = headers(for: head, type)
-        if let allow { headers.add(name: "Allow", value: allow) }
-        if let retryAfter { headers.add(name: "Retry-After", value: "\((retryAfter.wholeMilliseconds + 999) / 1000)") }
-        gate.answer(GateResponse(status: status, headers: headers, body: body))
+    private func answer(_ response: GateResponse) {
+        guard let request else { return }
+        var response = response
+        Self.layers.share(&response, with: request.headers, request.method, gateway.configuration)
+        gate.answer(response)
     }
 
-    private func headers(for request: HTTPRequestHead, _ type: ContentType) -> HTTPHeaders {
-        var headers = HTTPHeaders([
-            ("Content-Type", type.rawValue), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"),
-        ])
-        // Allowing credentials is safe: requests carry no ambient authority, only the unguessable ID of a connection.
-        if let origin = request.headers.onlyOrigin, gateway.configuration.allows(request.headers) {
-            headers.add(name: "Access-Control-Allow-Origin", value: origin)
-            headers.add(name: "Access-Control-Allow-Credentials", value: "true")
-            headers.add(name: "Vary", value: "Origin")
-        }
-        if request.method == .OPTIONS {
-            headers.add(name: "Access-Control-Allow-Methods", value: "GET, POST")
-            headers.add(name: "Access-Control-Allow-Headers", value: "Content-Type")
-        }
-        return headers
-    }
+    /// Allowing credentials is safe: requests carry no ambient authority, only the unguessable ID of a connection.
+    private static let layers = EndpointLayers(
+        sharing: .init(readers: .namedWithCredentials, methods: "GET, POST", headers: "Content-Type"))
 }

@@ -1,10 +1,13 @@
 import Logging
 import NIOCore
+import NIOHTTP1
 import Signaling
 import Wire
 
-/// Stores all WHIP and WHEP resources, keyed by the unguessable last part of their URLs, and creates new ones. Used
-/// only on the gateway's event loop.
+/// All WHIP and WHEP resources by the unguessable last part of their URLs, and the handler of requests under `/whip/` and
+/// `/whep/`: WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep). Used only on the gateway's event loop.
+///
+/// It parses and validates requests. The hub decides what they may do.
 final class WHIPDirectory {
     /// The owner of this directory.
     unowned let gateway: Gateway
@@ -12,29 +15,52 @@ final class WHIPDirectory {
 
     init(gateway: Gateway) { self.gateway = gateway }
 
-    /// - Parameter isWHIP: True for WHIP, false for WHEP. A resource is found only under its own protocol.
-    func resource(_ name: String, isWHIP: Bool) -> WHIPResource? {
-        resources[name].flatMap { $0.isWHIP == isWHIP ? $0 : nil }
+    func respond(to request: WHIPRequest, _ call: GateRequest) async throws(WireError) -> GateResponse {
+        if request.method == .OPTIONS { return GateResponse(status: 200, headers: request.accepted) }
+        if request.target == .nothing {
+            throw WireError(.notFound, "No such session, stream or resource. Check the URL.")
+        }
+        guard request.isAllowed else {
+            throw WireError(.methodNotAllowed, "Method not allowed. Use \(request.allowed).")
+        }
+        guard let token = call.headers.bearerToken else { throw .tokenMissing }
+        let (resource, reply): (WHIPResource, ResourceReply)
+        switch request.target {
+        case .endpoint(let session, let purpose):
+            try call.headers.require(WHIPBody.offerType)
+            try gateway.admit(call.address, at: .resource)
+            let project = gateway.reception.project
+            // Verify the token before the body is parsed.
+            let grant = try project.verifyResourceToken(token, for: session, purpose, now: gateway.runner.wallNow)
+            let offer = try WHIPBody.offer(call.body, for: purpose)
+            resource = make(purpose, from: call.address)
+            reply = await resource.open(purpose, grant, token: token, offer)
+            // The creator's connection closed before the response, so no client knows the URL.
+            if Task.isCancelled { resource.close(.normal, "") }
+        case .resource(let name):
+            // A resource is found only under its own protocol.
+            guard let found = resources[name], found.isWHIP == request.isWHIP else { throw .noResource }
+            resource = found
+            reply = await resource.request(try action(request, call), token: token)
+        case .nothing: throw .noResource
+        }
+        return try GateResponse(reply, location: resource.location)
     }
 
-    /// Creates a resource and submits it to the hub.
-    /// - Parameter respond: Called once, possibly before this function returns. Not called after `WHIPResource.abandon`.
-    func make(
-        _ session: SessionID, _ purpose: ResourcePurpose, token: String, body: [UInt8], from address: IPAddress,
-        respond: @escaping (EndpointResponse) -> Void
-    ) throws(WireError) -> WHIPResource {
-        try gateway.admit(address, at: .resource)
-        let grant = try gateway.reception.admit(token, session, purpose, now: gateway.runner.wallNow)
-        let offer = try WHIPBody.offer(body, for: purpose)
+    private func make(_ purpose: ResourcePurpose, from address: IPAddress) -> WHIPResource {
         var generator = SystemRandomNumberGenerator()
         // 128 random bits make the URL unguessable, although requests to it need the token as well.
         let name = ResourceName.random(using: &generator).description
         let resource = WHIPResource(name: name, isWHIP: purpose == .publish, address: address, gateway: gateway)
         resources[name] = resource
         gateway.register(resource)
-        resource.open(
-            purpose, grant, token: token, offer, address: gateway.limitingText(address), respond: respond)
         return resource
+    }
+
+    private func action(_ request: WHIPRequest, _ call: GateRequest) throws(WireError) -> ResourceRequest.Action {
+        guard request.method == .PATCH else { return .delete }
+        try call.headers.require(WHIPBody.fragmentType)
+        return .patch(try WHIPBody.fragment(call.body), call.headers.entityCondition)
     }
 
     func forget(_ resource: WHIPResource) {
@@ -49,12 +75,27 @@ private struct ResourceName: Identifier128 {
     let low: UInt64
 }
 
-extension HelloValidator {
-    /// Verifies the token, before the body is parsed.
-    func admit(
-        _ token: String, _ session: SessionID, _ purpose: ResourcePurpose, now: Timestamp
-    ) throws(WireError) -> SessionGrant {
-        try project.verifyResourceToken(token, for: session, purpose, now: now)
+extension EndpointLayers {
+    static func whip(_ request: WHIPRequest) -> EndpointLayers {
+        EndpointLayers(
+            countsMessages: true,
+            sharing: Sharing(
+                methods: request.allowed, headers: "Authorization, Content-Type, If-Match",
+                exposed: "Location, ETag, Link, Retry-After"),
+            response: { error in
+                var response = GateResponse(error)
+                if error.code == .methodNotAllowed { response.headers.add(name: "Allow", value: request.allowed) }
+                if error.code == .contentType { response.headers.add(contentsOf: request.accepted) }
+                return response
+            })
+    }
+}
+
+extension HTTPHeaders {
+    fileprivate func require(_ type: String) throws(WireError) {
+        guard hasContentType(type) else {
+            throw WireError(.contentType, "Send a body of type \(type), without Content-Encoding.")
+        }
     }
 }
 
@@ -69,11 +110,8 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     var queuedBytes: Int { 0 }
     private let gateway: Gateway
     private var socket: SocketID?
-    /// The function that responds to the POST request that created the resource; nil after it has responded.
-    private var created: ((EndpointResponse) -> Void)?
-    /// Functions that respond to later requests, keyed by request number. Each belongs to an HTTP connection that
-    /// waits for a response.
-    private var waiting: [UInt64: (EndpointResponse) -> Void] = [:]
+    /// The requests that wait for a reply, by number. 0 is the request that created the resource.
+    private var waiting: [UInt64: CheckedContinuation<ResourceReply, Never>] = [:]
     private var lastRequest: UInt64 = 0
 
     init(name: String, isWHIP: Bool, address: IPAddress, gateway: Gateway) {
@@ -81,55 +119,42 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     }
 
     /// The resource's URL. It is absolute only if `publicURL` is set, because the server does not know its proxies.
-    private var location: String {
+    var location: String {
         "\(gateway.configuration.publicURL ?? "")/\(isWHIP ? "whip" : "whep")/\(WHIPRequest.resources)/\(name)"
     }
 
     func open(
-        _ purpose: ResourcePurpose, _ grant: SessionGrant, token: String, _ offer: ResourceOffer, address: String,
-        respond: @escaping (EndpointResponse) -> Void
-    ) {
-        created = respond
+        _ purpose: ResourcePurpose, _ grant: SessionGrant, token: String, _ offer: ResourceOffer
+    ) async -> ResourceReply {
         let socket = gateway.runner.register(self)
         self.socket = socket
+        let address = gateway.limitingText(address)
         gateway.logger.debug("Resource requested", metadata: ["socket": "\(socket.rawValue)", "address": "\(address)"])
-        gateway.runner.submit(
-            .resourceArrived(
-                ResourceArrival(
-                    socket: socket, purpose: purpose, grant: grant, token: token, offer: offer, address: address)
-            )
-        )
+        let arrival = ResourceArrival(
+            socket: socket, purpose: purpose, grant: grant, token: token, offer: offer, address: address)
+        return await reply(to: 0, .resourceArrived(arrival))
     }
 
-    /// Submits a request to the hub.
-    /// - Parameter respond: Called once, possibly before this function returns.
-    func request(_ action: ResourceRequest.Action, token: String, respond: @escaping (EndpointResponse) -> Void) {
-        guard let socket else { return respond(EndpointResponse(.noResource)) }
+    func request(_ action: ResourceRequest.Action, token: String) async -> ResourceReply {
+        guard let socket else { return .refused(re: nil, .noResource) }
         lastRequest += 1
-        waiting[lastRequest] = respond
-        gateway.runner.submit(.requested(socket, ResourceRequest(re: lastRequest, token: token, action)))
+        return await reply(
+            to: lastRequest, .requested(socket, ResourceRequest(re: lastRequest, token: token, action)))
     }
 
-    /// Ends the resource because its creator's connection closed before the response. No client knows its URL.
-    func abandon() {
-        guard created != nil else { return }
-        created = nil
-        end()
-    }
-
-    private func end() {
-        guard let socket else { return }
-        self.socket = nil
-        gateway.runner.unregister(socket, leaving: true)
-        finish()
+    /// Submits a request to the hub. The hub may reply before `submit` returns.
+    private func reply(to number: UInt64, _ input: Input) async -> ResourceReply {
+        await withCheckedContinuation { continuation in
+            waiting[number] = continuation
+            gateway.runner.submit(input)
+        }
     }
 
     private func finish() {
-        let gone = EndpointResponse(.noResource)
-        let (created, waiting) = (created, waiting)
-        (self.created, self.waiting) = (nil, [:])
-        created?(gone)
-        for respond in waiting.values { respond(gone) }
+        socket = nil
+        let waiting = waiting
+        self.waiting = [:]
+        for continuation in waiting.values { continuation.resume(returning: .refused(re: nil, .noResource)) }
         gateway.whip.forget(self)
     }
 
@@ -138,20 +163,15 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     func write(_ bytes: [UInt8]) {}
     func flush() {}
 
-    func reply(_ reply: ResourceReply) {
-        let answer = EndpointResponse(reply, location: location)
-        switch reply {
-        case .created, .refused(nil, _):
-            let respond = created
-            created = nil
-            respond?(answer)
-        case .accepted(let re), .restarted(let re, _, _), .deleted(let re), .refused(.some(let re), _):
-            waiting.removeValue(forKey: re)?(answer)
-        }
-    }
+    func reply(_ reply: ResourceReply) { waiting.removeValue(forKey: reply.re)?.resume(returning: reply) }
 
     /// Called when the hub ends the resource.
-    func close(_ code: CloseCode, _ reason: String) { end() }
+    func close(_ code: CloseCode, _ reason: String) {
+        guard let socket else { return }
+        self.socket = nil
+        gateway.runner.unregister(socket, leaving: true)
+        finish()
+    }
 
     // MARK: The gateway (GatewayConnection)
 
@@ -162,9 +182,63 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
         if let socket { gateway.runner.submit(.expel(socket, error, code)) }
     }
 
-    func goAway() {
-        socket = nil
-        finish()
+    func goAway() { finish() }
+}
+
+extension ResourceReply {
+    /// The number of the request. 0 is the request that created the resource.
+    fileprivate var re: UInt64 {
+        switch self {
+        case .created: 0
+        case .accepted(let re), .restarted(let re, _, _), .deleted(let re): re
+        case .refused(let re, _): re ?? 0
+        }
+    }
+}
+
+extension GateResponse {
+    /// - Parameter location: The URL of the resource that the request created or addressed.
+    fileprivate init(_ reply: ResourceReply, location: String) throws(WireError) {
+        switch reply {
+        case .created(let sdp, let tag, let ice):
+            self.init(status: 201, type: WHIPBody.offerType, body: sdp.utf8)
+            headers.add(name: "Location", value: location)
+            headers.add(name: "ETag", value: "\"\(tag)\"")
+            for link in ice.servers.flatMap(\.links) { headers.add(name: "Link", value: link) }
+        case .accepted: self.init(status: 204)
+        case .restarted(_, let sdp, let tag):
+            guard let fragment = WHIPBody.fragment(ofAnswer: sdp) else {
+                throw WireError(.internalError, "The server produced an invalid answer. Create a new resource.")
+            }
+            self.init(status: 200, type: WHIPBody.fragmentType, body: fragment.utf8)
+            headers.add(name: "ETag", value: "\"\(tag)\"")
+        case .deleted: self.init(status: 200)
+        case .refused(_, let error): throw error
+        }
+    }
+}
+
+extension ICEServer {
+    /// `Link` header values, one per URL (RFC 9725 §4.6).
+    fileprivate var links: [String] {
+        (urls ?? []).map { url in
+            var link = "<\(url)>; rel=\"ice-server\""
+            if let username, let credential {
+                link += "; username=\(Self.quoted(username)); credential=\(Self.quoted(credential))"
+                link += "; credential-type=\"password\""
+            }
+            return link
+        }
+    }
+
+    /// Returns a quoted string (RFC 9110 §5.6.4). A TURN password may contain any character.
+    private static func quoted(_ text: String) -> String {
+        var quoted = "\""
+        for character in text.unicodeScalars where character.value >= 0x20 && character.value != 0x7F {
+            if character == "\"" || character == "\\" { quoted += "\\" }
+            quoted.unicodeScalars.append(character)
+        }
+        return quoted + "\""
     }
 }
 

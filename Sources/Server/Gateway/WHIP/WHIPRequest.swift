@@ -13,17 +13,9 @@ struct WHIPRequest: Equatable, Sendable {
         case nothing
     }
 
-    /// What the method does.
-    enum Action: Equatable, Sendable {
-        case post, patch, delete
-        /// A CORS preflight request, or a client that queries the accepted content types.
-        case options
-        /// Any other method. RFC 9725 §4.2 does not allow it.
-        case other
-    }
-
     var target: Target
-    var action: Action
+    /// OPTIONS is a CORS preflight request, or a client that queries the accepted content types.
+    var method: HTTPMethod
     var isWHIP: Bool
 
     static let resources = "resources"
@@ -39,13 +31,7 @@ struct WHIPRequest: Equatable, Sendable {
         if parts.last?.isEmpty ?? false { parts.removeLast() }
         isWHIP = first == "whip"
         target = Self.target(isWHIP: isWHIP, Array(parts))
-        switch method {
-        case .POST: action = .post
-        case .PATCH: action = .patch
-        case .DELETE: action = .delete
-        case .OPTIONS: action = .options
-        default: action = .other
-        }
+        self.method = method
     }
 
     private static func target(isWHIP: Bool, _ parts: [Substring]) -> Target {
@@ -66,9 +52,18 @@ struct WHIPRequest: Equatable, Sendable {
         }
     }
 
+    /// The header that names the accepted content type (RFC 9725 §4.2).
+    var accepted: HTTPHeaders {
+        switch target {
+        case .endpoint, .nothing: ["Accept-Post": WHIPBody.offerType]
+        case .resource: ["Accept-Patch": WHIPBody.fragmentType]
+        }
+    }
+
+    /// RFC 9725 §4.2 allows no other methods.
     var isAllowed: Bool {
-        switch (target, action) {
-        case (.endpoint, .post), (.resource, .patch), (.resource, .delete): true
+        switch (target, method) {
+        case (.endpoint, .POST), (.resource, .PATCH), (.resource, .DELETE): true
         default: false
         }
     }

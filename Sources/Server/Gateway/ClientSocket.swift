@@ -1,0 +1,62 @@
+import Signaling
+import Wire
+
+/// One WebSocket of a client of the hub, which speaks the native protocol or PerchRTC's.
+protocol ClientSocket: GatewayConnection, RunnerSocket, WebSocketUser {
+    var gateway: Gateway { get }
+    /// Nil after the connection is closed.
+    var webSocket: WebSocketHandler? { get set }
+    /// The socket's ID in the hub, if the client was admitted.
+    var socketID: SocketID? { get }
+    func end(leaving: Bool)
+}
+
+extension ClientSocket {
+    // MARK: WebSocket (WebSocketUser)
+
+    func receivedFrame(_ length: Int, on webSocket: WebSocketHandler) {
+        if !gateway.countMessage(of: self, bytes: length) {
+            expel(.addressOverBudget(retryAfter: .seconds(1)), .tooMany)
+        }
+    }
+
+    func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) { end(leaving: code.isLeaving) }
+
+    func disconnected(_ webSocket: WebSocketHandler) {
+        end(leaving: false)
+        self.webSocket = nil
+        gateway.release(self)
+    }
+
+    // MARK: The gateway (GatewayConnection)
+
+    func tick() { webSocket?.tick(dropAfter: gateway.configuration.connection.missedPings) }
+
+    func goAway() { close(.goingAway, "The server is restarting. Try again in a moment.") }
+
+    // MARK: The runner (RunnerSocket)
+
+    func drop() {
+        if let socketID { gateway.runner.discardHeld(for: socketID) }
+        webSocket?.drop()
+    }
+
+    var queuedBytes: Int {
+        let held = socketID.map { gateway.runner.heldBytes(for: $0) } ?? 0
+        return held + (webSocket?.bufferedBytes ?? 0)
+    }
+
+    func queueChanged() { gateway.queueChanged(self) }
+
+    func write(_ bytes: [UInt8]) { webSocket?.send(bytes) }
+
+    func flush() {
+        webSocket?.flush()
+        queueChanged()
+    }
+
+    func close(_ code: CloseCode, _ reason: String) {
+        webSocket?.close(code, reason)
+        end(leaving: false)
+    }
+}

@@ -1,0 +1,142 @@
+import Wire
+
+/// Everything that has a `ConnectionID`: clients, legacy clients, clients of PerchRTC's protocol, and WHIP and WHEP
+/// resources. Also maps each socket to its connection.
+///
+/// There are four tables rather than one table of enum values, because an enum's payload cannot be mutated in place. Taking
+/// the payload out of the enum would copy a client's replay buffer for every message.
+/// Invariant: a connection is in exactly one of the four tables.
+struct Clients: Sendable {
+    private var sockets: [SocketID: ConnectionID] = [:]
+    private var clients = Machines<Client>()
+    private var legacyClients = Machines<LegacyClient>()
+    private var perchClients = Machines<PerchClient>()
+    private var resources = Machines<MediaResource>()
+    private var register = MediaResourceRegister()
+    /// The clients on linked devices, keyed by the device's own identity, which differs from the identity of the
+    /// client's person.
+    private var linked: [IdentityID: Set<ConnectionID>] = [:]
+
+    /// Clients that are connected or can still resume.
+    var count: Int { clients.count + legacyClients.count + perchClients.count }
+    var resourceCount: Int { resources.count }
+
+    // MARK: Machines
+
+    mutating func deliver(_ event: ClientEvent, to id: ConnectionID, _ context: inout Context) -> Timestamp? {
+        if !legacyClients.isEmpty, legacyClients.contains(id) {
+            return legacyClients.deliver(event, to: id, &context).wakeUp
+        }
+        if id.isPerch, perchClients.contains(id) { return perchClients.deliver(event, to: id, &context).wakeUp }
+        if !resources.isEmpty, resources.contains(id) { return settle(resources.deliver(event, to: id, &context)) }
+        return settle(clients.deliver(event, to: id, &context))
+    }
+
+    mutating func wake(_ id: ConnectionID, at moment: Timestamp, _ context: inout Context) -> Timestamp? {
+        if legacyClients.contains(id) { return legacyClients.wake(id, at: moment, &context).wakeUp }
+        if id.isPerch, perchClients.contains(id) { return perchClients.wake(id, at: moment, &context).wakeUp }
+        if resources.contains(id) { return settle(resources.wake(id, at: moment, &context)) }
+        return settle(clients.wake(id, at: moment, &context))
+    }
+
+    private mutating func settle(_ delivered: Delivered<MediaResource>) -> Timestamp? {
+        if let resource = delivered.ended {
+            sockets[resource.socket] = nil
+            register.release(address: resource.address, fingerprint: resource.grant.fingerprint)
+        }
+        return delivered.wakeUp
+    }
+
+    private mutating func settle(_ delivered: Delivered<Client>) -> Timestamp? {
+        if let client = delivered.ended, client.isOnLinkedDevice {
+            linked[client.device]?.remove(client.id)
+            if linked[client.device]?.isEmpty == true { linked[client.device] = nil }
+        }
+        return delivered.wakeUp
+    }
+
+    // MARK: Devices
+
+    /// Disconnects the clients on a banned device that is linked to another identity's person.
+    func banned(device: IdentityID, _ ban: Ban, _ context: inout Context) {
+        guard ban.isActive(at: context.wallNow) else { return }
+        for client in (linked[device] ?? []).sorted() {
+            context.tell(.client(client, .expel(.banned(ban, now: context.wallNow), .forbidden)))
+        }
+    }
+
+    // MARK: Sockets
+
+    /// Sends an event to the socket's client. Does nothing if the socket has already closed.
+    func tell(_ socket: SocketID, _ event: ClientEvent, _ context: inout Context) {
+        if let client = sockets[socket] { context.tell(.client(client, event)) }
+    }
+
+    mutating func closed(_ socket: SocketID, leaving: Bool, _ context: inout Context) {
+        if let client = sockets.removeValue(forKey: socket) {
+            context.tell(.client(client, .closed(socket, leaving: leaving)))
+        }
+    }
+
+    /// The person whose client uses this socket; nil for WHIP and WHEP resources and for clients that are gone.
+    func person(on socket: SocketID) -> IdentityID? {
+        sockets[socket].flatMap { id in clients.read(id) { $0.identity } }
+    }
+
+    /// The socket of this client; nil if it has dropped.
+    func socket(of client: ConnectionID) -> SocketID? { clients.read(client) { $0.socket } ?? nil }
+
+    // MARK: Arrivals
+
+    /// Forwards a resume request to the client connection that it names. Any other arrival becomes a new client.
+    mutating func receive(_ arrival: Arrival, _ context: inout Context) {
+        guard let claim = arrival.resume else { return context.tell(.reception(arrival)) }
+        guard let client = ResumeSecret.client(of: claim.secret), clients.contains(client) else {
+            return context.admitWithoutResume(arrival)
+        }
+        sockets[arrival.socket] = client
+        context.tell(.client(client, .resume(arrival)))
+    }
+
+    mutating func makeClient(_ arrival: Arrival, _ context: inout Context) {
+        let id = ConnectionID.random(using: &context.random)
+        sockets[arrival.socket] = id
+        let client = Client(arrival, id: id, &context)
+        if client.isOnLinkedDevice { linked[client.device, default: []].insert(id) }
+        _ = clients.insert(client, id)
+    }
+
+    /// Creates a legacy client. Legacy clients cannot resume. The first message that the client receives names its
+    /// own session.
+    mutating func makeLegacy(_ arrival: LegacyArrival, _ context: inout Context) {
+        let id = ConnectionID.random(using: &context.random)
+        sockets[arrival.socket] = id
+        _ = legacyClients.insert(LegacyClient(arrival, id: id, &context), id)
+    }
+
+    /// Creates a client of PerchRTC's protocol. It cannot resume.
+    mutating func makePerch(_ arrival: PerchArrival, _ context: inout Context) {
+        let id = ConnectionID.perch(using: &context.random)
+        sockets[arrival.socket] = id
+        _ = perchClients.insert(PerchClient(arrival, id: id, &context), id)
+    }
+
+    /// - Returns: the resource and when to wake it, or nil if it was rejected.
+    mutating func makeResource(_ arrival: ResourceArrival, _ context: inout Context) -> (
+        id: ConnectionID, wakeUp: Timestamp?
+    )? {
+        do throws(WireError) {
+            guard context.rules.routesMedia else {
+                throw WireError(.mediaUnavailable, "WHIP and WHEP are not available: this server does not route media.")
+            }
+            try register.admit(arrival, context.rules)
+        } catch {
+            context.reply(arrival.socket, .refused(re: nil, error))
+            context.close(arrival.socket, .normal, "")
+            return nil
+        }
+        let id = ConnectionID.random(using: &context.random)
+        sockets[arrival.socket] = id
+        return (id, resources.insert(MediaResource(arrival, id: id, &context), id))
+    }
+}

@@ -1,0 +1,33 @@
+import Wire
+
+/// Totals for metrics and tests.
+extension Hub {
+    public var hubSettings: HubSettings { context.hubSettings }
+
+    public var clientCount: Int { clients.count }
+    public var resourceCount: Int { clients.resourceCount }
+    public var personCount: Int { people.count }
+    public var sessionCount: Int { sessions.count }
+    public var matchCount: Int { matches.count }
+    public var callCount: Int { calls.count }
+    public var roomCount: Int { rooms.count }
+    public var roomFigures: RoomFigures { context.figures.rooms }
+    public var roomFileSpace: RoomFileSpace { context.fileSpace }
+    package func hasRoom(_ name: RoomName) -> Bool { rooms.contains(name) }
+    /// The number of people who are online on at least one device.
+    public var presentCount: Int { context.figures.present }
+    public var bandwidthRefusals: BandwidthRefusals { context.figures.refusals }
+    public var callFigures: (ringing: Int, active: Int) {
+        let ringing = calls.count { $0.isRinging }
+        return (ringing, calls.count - ringing)
+    }
+    /// The person whose client uses this socket.
+    public func person(on socket: SocketID) -> IdentityID? { clients.person(on: socket) }
+    /// The socket of this client; nil if it has dropped.
+    public func socket(of client: ConnectionID) -> SocketID? { clients.socket(of: client) }
+    public var waitingCount: Int { pool.machine.waitingCount }
+    /// The number of pages of people nearby that are being watched.
+    package var watchCount: Int { directory.machine.watchCount }
+    /// People who are in the roulette and in a call at the same time. Tests check that there are none.
+    package var peopleInTwoPlaces: [IdentityID] { people.ids { $0.roulette.search != nil && $0.calls.isBusy } }
+}

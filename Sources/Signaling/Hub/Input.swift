@@ -1,0 +1,127 @@
+import Wire
+
+/// An event that the shell observed.
+public enum Input: Equatable, Sendable {
+    indirect case arrived(Arrival)
+    /// A legacy client (RouletteTok's protocol) connected. Its requests arrive as `asked`.
+    indirect case legacyArrived(LegacyArrival)
+    case asked(SocketID, RouletteTokRequest)
+    /// A client of PerchRTC's protocol connected. Its messages arrive as `perch`.
+    indirect case perchArrived(PerchArrival)
+    indirect case perch(SocketID, PerchRequest)
+    case message(SocketID, Envelope<ClientMessage>)
+    case unreadable(SocketID, UnreadableMessage)
+    /// A client requested a new WHIP or WHEP resource. Later requests for the resource arrive as `requested`.
+    indirect case resourceArrived(ResourceArrival)
+    case requested(SocketID, ResourceRequest)
+    case closed(SocketID, leaving: Bool)
+    /// The client of this socket continues from another address. Only legacy clients can do this: others arrive on a
+    /// new socket.
+    case moved(SocketID, address: String)
+    case banned(Ban)
+    /// The operator lifted a ban.
+    case unbanned(IdentityID)
+    /// An event from the media plane.
+    case media(MediaEvent)
+    /// Disconnects the client on this socket, because its address was banned or an operator removed the client.
+    case expel(SocketID, WireError, CloseCode)
+    /// Storage could not commit changes of these people. The shell has closed their sockets.
+    case storageFailed(Set<IdentityID>)
+    /// The result of a query.
+    indirect case answered(Question, Finding)
+    /// The push services report that no device of this person can still receive push notifications.
+    case unreachable(IdentityID)
+    /// An operator ends a room.
+    case closeRoom(RoomName)
+    /// A request from an operator or application about rooms.
+    indirect case operated(OperatorRequest)
+    /// Restores a persistent room. Sent at startup.
+    indirect case restoredRoom(StoredRoom)
+    /// Storage could not commit changes of these rooms. The shell has loaded all persistent rooms again.
+    indirect case roomsNotStored(Set<RoomID>, [StoredRoom])
+    /// Restores a session's revoked tokens and mute. Sent at startup.
+    case moderated(SessionModeration)
+    /// The operator rotated the API secret, or changed settings that apply while the server runs. The pool and the
+    /// directory keep the rules with which they were created.
+    case settingsChanged(HubSettings)
+    /// The free space of the disk was measured. `spare` is the number of bytes that files in rooms may take,
+    /// including the bytes of unfinished uploads that have already arrived. Also sent before each upload. A
+    /// measurement begins only after the result of the previous one was sent.
+    case diskMeasured(spare: Int)
+    /// A call was active when the server stopped, and must be restored with its two people. Sent at startup, before any client
+    /// connects.
+    indirect case restored(StoredCall, caller: PersonRecord, callee: PersonRecord)
+}
+
+extension Hub {
+    /// Turns an input into letters.
+    mutating func receive(_ input: Input) {
+        switch input {
+        case .arrived(let arrival): clients.receive(arrival, &context)
+        case .legacyArrived(let arrival): clients.makeLegacy(arrival, &context)
+        case .perchArrived(let arrival): clients.makePerch(arrival, &context)
+        case .perch(let socket, let request): clients.tell(socket, .perch(socket, request), &context)
+        case .resourceArrived(let arrival):
+            let resource = clients.makeResource(arrival, &context)
+            if let resource { timers.schedule(.client(resource.id), resource.wakeUp) }
+        case .asked(let socket, let request): clients.tell(socket, .asked(socket, request), &context)
+        case .message(let socket, let envelope): clients.tell(socket, .message(socket, envelope), &context)
+        case .unreadable(let socket, let message): clients.tell(socket, .unreadable(socket, message), &context)
+        case .requested(let socket, let request): clients.tell(socket, .requested(request), &context)
+        case .expel(let socket, let error, let code): clients.tell(socket, .expel(error, code), &context)
+        case .moved(let socket, let address): clients.tell(socket, .moved(address: address), &context)
+        case .closed(let socket, let leaving): clients.closed(socket, leaving: leaving, &context)
+        case .banned(let ban):
+            guard case .identity(let identity) = ban.subject else { return }
+            context.tell(.person(identity, .banned(ban)))
+            clients.banned(device: identity, ban, &context)
+        case .unbanned(let identity): context.tell(.person(identity, .unbanned))
+        case .media(let event):
+            if case .refused(_, _, let error) = event, error.code == .bandwidthExceeded {
+                context.figures.refusals.connections += 1
+            }
+            context.tell(event.letter)
+        case .storageFailed(let people):
+            for person in people.sorted() { context.tell(.person(person, .storageFailed)) }
+        case .answered(let question, let finding): answer(question, finding)
+        case .unreachable(let identity):
+            context.tell(.person(identity, .presence(.pushChanged(isReachable: false))))
+        case .closeRoom(let name): context.tell(.room(name, .close))
+        case .operated(let request): context.tell(.roomRegistry(.operate(request)))
+        case .restoredRoom(let room): context.tell(.roomRegistry(.restore(room)))
+        case .roomsNotStored(let ids, let stored): context.tell(.roomRegistry(.notStored(ids, stored)))
+        case .moderated(let moderation): context.tell(.session(moderation.session, .moderated(moderation)))
+        case .settingsChanged(let settings): context.adopt(settings)
+        case .diskMeasured(let spare): context.freeDisk.measured(spare: spare)
+        case .restored(let stored, let caller, let callee):
+            let call = stored.restored(at: context.moment, rules: context.rules)
+            for (identity, record) in [(call.caller, caller), (call.callee, callee)] {
+                context.tell(.person(identity, .lookedUp(record)))
+                context.tell(.person(identity, .call(.restored(call))))
+            }
+            context.tell(.call(call.id, .restore(call)))
+        }
+    }
+
+    /// Delivers the result to the state machine or client that is waiting for it.
+    private mutating func answer(_ question: Question, _ finding: Finding) {
+        let request = question.request
+        switch (question.query, finding) {
+        case (.person(let person, let introduction), _):
+            context.tell(.lookup(person, .answered(introduction, finding)))
+        case (.callLog, .callLog(let records, let next)):
+            let log = CallNotice.Log(re: request.re, calls: LoggedCall.list(records, context.project), next: next)
+            context.send(.call(.log(log)), to: request.client)
+        case (.wakeable, .push(let isReachable)):
+            context.tell(.person(question.identity, .presence(.pushChanged(isReachable: isReachable))))
+        // No client is waiting for this answer. If the query failed, keep the previous state.
+        case (.wakeable, _): break
+        case (_, .push(let isReachable)):
+            context.tell(.person(question.identity, .presence(.pushChanged(isReachable: isReachable))))
+            context.ok(request)
+        case (_, .refused(let error)): context.fail(error, request)
+        // The type of the shell's answer does not fit the question.
+        default: context.fail(.internalError, request)
+        }
+    }
+}

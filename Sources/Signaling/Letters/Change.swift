@@ -1,0 +1,135 @@
+import Wire
+
+/// A durable change, committed before any later effect of the same event is sent.
+public enum Change: Hashable, Sendable {
+    case block(owner: IdentityID, blocked: IdentityID, at: Timestamp)
+    case unblock(owner: IdentityID, blocked: IdentityID)
+    case report(Report)
+    // People.
+    /// The profile of a person who was online at this time.
+    case profile(IdentityID, PersonID, Profile, at: Timestamp)
+    /// The device's identity becomes a device of the person `to`, who also receives the device's blocks.
+    case linked(LinkedDevice, to: IdentityID)
+    /// The identity is no longer linked to a person. Its secret belongs to a separate person again.
+    case unlinked(IdentityID)
+    /// The identity's secret is no longer accepted.
+    case retired(IdentityID)
+    /// Deletes all data of this person, and retires the identities of the person and of all linked devices. `contacts` are the
+    /// people who lose this person as a contact.
+    case deleted(IdentityID, contacts: [IdentityID] = [])
+    /// Two people became contacts. `names` contains the names of the two in the same order.
+    case keptInTouch(IdentityID, IdentityID, names: [String], at: Timestamp)
+    case lostTouch(IdentityID, IdentityID)
+    // Sessions.
+    /// A moderator removed a member from a session: the token no longer admits anyone.
+    case revoked(Revocation)
+    /// Whether all members of the session are muted. The moderator is nil if the mute ends because the session ended.
+    case muted(SessionID, Bool, by: IdentityID?, at: Timestamp)
+    // Rooms.
+    /// A persistent room was created, changed or used again.
+    case roomStored(StoredRoom)
+    /// The room ended, or is no longer persistent.
+    case roomForgotten(RoomID)
+    // Calls.
+    case callPlaced(StoredCall)
+    case callAccepted(CallID, at: Timestamp, people: [IdentityID])
+    case callOver(CallID, people: [IdentityID])
+    case callLogged(CallRecord, of: IdentityID)
+    case callSeen(CallID, by: IdentityID)
+    /// The person deleted this call from their call log, or all calls if nil.
+    case callsForgotten(CallID?, by: IdentityID)
+}
+
+extension Change {
+    /// What the shell must know about a change, apart from how storage applies it.
+    public struct Facts: Equatable, Sendable {
+        /// The people whose state in memory no longer agrees with storage if this change is not committed.
+        public var people: Set<IdentityID> = []
+        /// The persistent room of which the same is true.
+        public var room: RoomID?
+        /// The identity whose secret belongs to another person, or to no one, after this change.
+        public var provenIdentity: IdentityID?
+        /// The bytes that the change adds to the storage; 0 if it only updates or deletes.
+        public var storedBytes = 0
+        /// What metrics count.
+        public var counted: Counted?
+        /// The entry that this change adds to the audit log.
+        public var auditEntry: AuditEntry?
+    }
+
+    /// Something that metrics count. The changes are the one place that sees every outcome of calls.
+    public enum Counted: Equatable, Sendable {
+        case callPlaced
+        /// The outcome as the caller sees it.
+        case callEnded(CallOutcome)
+    }
+
+    /// All facts of this change.
+    public var facts: Facts {
+        let row = StoredSize.row
+        switch self {
+        case .block(let owner, _, _): return Facts(people: [owner], storedBytes: row)
+        case .unblock(let owner, _): return Facts(people: [owner])
+        case .report(let report): return Facts(people: [report.by], storedBytes: StoredSize.of(report))
+        case .profile(let person, _, let profile, at: _):
+            return Facts(people: [person], storedBytes: 2 * row + profile.name.utf8.count)
+        case .linked(let device, let person):
+            return Facts(
+                people: [device.identity, person], provenIdentity: device.identity,
+                storedBytes: row + device.label.utf8.count)
+        case .unlinked(let person): return Facts(people: [person], provenIdentity: person)
+        case .retired(let person): return Facts(people: [person], provenIdentity: person, storedBytes: row)
+        case .deleted(let person, let contacts):
+            return Facts(people: Set(contacts).union([person]), provenIdentity: person, storedBytes: row)
+        case .keptInTouch(let one, let other, let names, at: _):
+            return Facts(people: [one, other], storedBytes: names.reduce(2 * row) { $0 + $1.utf8.count })
+        case .lostTouch(let one, let other): return Facts(people: [one, other])
+        // The size of these two includes the entry in the audit log.
+        case .revoked(let revocation):
+            let entry = AuditEntry(
+                at: revocation.at, actor: "\(revocation.by)", action: "session.remove",
+                subject: revocation.session.text, detail: "\(revocation.of)")
+            return Facts(people: [revocation.by], storedBytes: 2 * row, auditEntry: entry)
+        case .muted(let session, let isMuted, let moderator, let at):
+            let entry = moderator.map {
+                AuditEntry(
+                    at: at, actor: "\($0)", action: isMuted ? "session.mute" : "session.unmute", subject: session.text)
+            }
+            return Facts(people: Set([moderator].compactMap(\.self)), storedBytes: 2 * row, auditEntry: entry)
+        // The size is that of the whole room, because all of it is written again.
+        case .roomStored(let room):
+            let lists = 16 * (room.bans.count + room.revokedTokens.count)
+            return Facts(room: room.id, storedBytes: 2 * row + room.name.text.utf8.count + lists)
+        case .roomForgotten(let id): return Facts(room: id)
+        // The size includes the call's entries in the logs of both people.
+        case .callPlaced(let call):
+            let names = call.callerName.utf8.count + call.calleeName.utf8.count
+            return Facts(
+                people: [call.caller, call.callee], storedBytes: 4 * row + call.session.text.utf8.count + 2 * names,
+                counted: .callPlaced)
+        case .callAccepted(_, _, let people), .callOver(_, let people): return Facts(people: Set(people))
+        case .callLogged(let record, let person):
+            return Facts(
+                people: [person], counted: record.direction == .outgoing ? .callEnded(record.outcome) : nil)
+        case .callSeen(_, let person), .callsForgotten(_, let person): return Facts(people: [person])
+        }
+    }
+}
+
+/// Estimates how much storage something takes, for the budget of the address that caused it.
+///
+/// The numbers are estimates for rows with their indexes. They only need to be correct within a factor of about two.
+public enum StoredSize {
+    /// A row of fixed-size columns, such as identities and times.
+    public static let row = 128
+
+    /// The size of a push endpoint.
+    public static func of(_ registration: PushRegistration) -> Int {
+        2 * row + registration.endpoint.utf8.count + (registration.p256dh?.utf8.count ?? 0)
+            + (registration.auth?.utf8.count ?? 0)
+    }
+
+    fileprivate static func of(_ report: Report) -> Int {
+        report.lines.reduce(2 * row + report.reason.utf8.count) { $0 + row / 2 + $1.text.utf8.count }
+    }
+}

@@ -1,0 +1,104 @@
+import Wire
+
+/// Identifies one WebSocket or one WHIP or WHEP resource. The shell assigns the numbers. A client connection can use several
+/// sockets, one after another.
+public struct SocketID: Hashable, Sendable, RawRepresentable {
+    public var rawValue: UInt64
+    public init(rawValue: UInt64) { self.rawValue = rawValue }
+}
+
+/// A side effect that a state machine requests from the shell. Effects are plain values, not closures. Order matters: a
+/// `persist` is committed before any later effect of the same event is carried out.
+public enum Effect: Equatable, Sendable {
+    case persist(Change)
+    case transmit(SocketID, [UInt8])
+    /// A command for the media plane, which executes commands in order.
+    case media(MediaCommand)
+    /// Answers a request for a WHIP or WHEP resource. A later `close` ends the resource.
+    case reply(SocketID, ResourceReply)
+    /// Answers a request from an operator or application.
+    case answer(SocketID, OperatorReply)
+    /// Deletes a file of a room. Does nothing if there is none.
+    case deleteFile(RoomFileID)
+    /// Sends a close frame after all earlier messages on this socket.
+    case close(SocketID, CloseCode, String)
+    /// A query to storage or another part of the shell. The result arrives as `Input.answered`.
+    indirect case query(Question)
+    /// Sends a push notification to this person's devices.
+    case push(IdentityID, PushNotice)
+}
+
+/// An event and the state machine that it is addressed to. The hub delivers the event directly on a single node, and
+/// otherwise through the node that owns the receiving state machine.
+///
+/// Letters are moved several times, so large events that are rare are `indirect`, here and in the events.
+public enum Letter: Equatable, Sendable {
+    case client(ConnectionID, ClientEvent)
+    /// A message for each of these clients, in this order.
+    case clients([ConnectionID], BroadcastMessage)
+    case person(IdentityID, PersonEvent)
+    case session(SessionID, SessionEvent)
+    case pool(PoolEvent)
+    case match(MatchID, MatchEvent)
+    case call(CallID, CallEvent)
+    case room(RoomName, RoomEvent)
+    case roomRegistry(RoomRegistryEvent)
+    /// Places a new call. The hub assigns its id.
+    case newCall(CallAttempt)
+    case directory(DirectoryEvent)
+    case deviceCodes(DeviceCodesEvent)
+    /// Looks up the person with this public id.
+    case lookup(PersonID, LookupEvent)
+    /// Creates a client connection for an arrival that is new or could not resume.
+    indirect case reception(Arrival)
+    /// Adds the number of clients to a request for `roulette.count`, and passes it to the pool.
+    case countClients(ConnectionID, re: UInt64)
+    /// A command for the media plane, executed after the effects of all earlier letters.
+    case media(MediaCommand)
+}
+
+/// A verified hello, with everything needed to admit the client.
+public struct Arrival: Equatable, Sendable {
+    public var socket: SocketID
+    public var identity: Identity
+    /// The secret of the identity, if it was just created; the client must store it.
+    public var newIdentitySecret: String?
+    public var record: PersonRecord
+    public var resume: Hello.Resume?
+    /// The remote address in canonical text, for per-address limits.
+    public var address: String
+    public var name: String?
+    /// The identity whose secret the client presented: the person's own identity, or the identity of a linked device.
+    public var device: IdentityID
+
+    public init(
+        socket: SocketID, identity: Identity, newIdentitySecret: String? = nil, record: PersonRecord = PersonRecord(),
+        resume: Hello.Resume? = nil, address: String, name: String? = nil, device: IdentityID? = nil
+    ) {
+        self.socket = socket
+        self.identity = identity
+        self.device = device ?? identity.id
+        self.newIdentitySecret = newIdentitySecret
+        self.record = record
+        self.resume = resume
+        self.address = address
+        self.name = name
+    }
+}
+
+/// A request from a client connection, answered exactly once.
+struct Request: Equatable, Sendable {
+    var client: ConnectionID
+    /// The number of the request. The answer has the same number.
+    var re: UInt64
+
+    init(_ client: ConnectionID, _ re: UInt64) { (self.client, self.re) = (client, re) }
+}
+
+extension Arrival {
+    /// Returns the event that announces this arrival to the person's state machine.
+    func event(for client: ConnectionID) -> PersonEvent {
+        let name = identity.name.map(DeviceName.vouched) ?? name.map(DeviceName.chosen) ?? .none
+        return .arrived(client, address: address, name, record, device: device)
+    }
+}

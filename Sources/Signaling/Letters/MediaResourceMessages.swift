@@ -1,0 +1,112 @@
+import Wire
+
+/// The purpose of a WHIP or WHEP resource.
+public enum ResourcePurpose: Hashable, Sendable {
+    /// WHIP (RFC 9725): the client publishes one stream.
+    case publish
+    /// WHEP (draft-ietf-wish-whep): the client watches one stream, or the newest camera stream if nil.
+    case watch(StreamID?)
+
+    var side: MediaSide { self == .publish ? .send : .receive }
+
+    func isAllowed(_ role: Role) -> Bool {
+        let capabilities = Capabilities(role)
+        return self == .publish ? capabilities.publish : capabilities.subscribe
+    }
+}
+
+/// One side's ICE user name fragment and password (RFC 8839 §5.4). New values mean a new ICE session.
+public struct ResourceCredentials: Hashable, Sendable {
+    public var ufrag: String
+    public var pwd: String
+
+    public init(ufrag: String, pwd: String) { (self.ufrag, self.pwd) = (ufrag, pwd) }
+}
+
+/// A client's SDP offer. It is kept as long as the resource, because an ICE restart sends the same offer with other
+/// credentials. Only the shell and the media plane interpret the SDP.
+public struct ResourceOffer: Equatable, Sendable {
+    /// The SDP text before the credentials. `tail` is the text after them.
+    public var head: String
+    public var tail: String
+    public var credentials: ResourceCredentials
+    /// The mids of the first audio section and the first video section that have the resource's direction.
+    public var mids: MediaMids
+
+    public init(head: String, tail: String, credentials: ResourceCredentials, mids: MediaMids) {
+        (self.head, self.tail, self.credentials, self.mids) = (head, tail, credentials, mids)
+    }
+
+    var sdp: String { "\(head)a=ice-ufrag:\(credentials.ufrag)\r\na=ice-pwd:\(credentials.pwd)\r\n\(tail)" }
+}
+
+/// A POST with a verified token and a parsed offer.
+public struct ResourceArrival: Equatable, Sendable {
+    /// The shell's id for the resource. Later events use this id as if it were a socket.
+    public var socket: SocketID
+    public var purpose: ResourcePurpose
+    public var grant: SessionGrant
+    /// The token as received. A request with the same token may end the resource even after the token has expired.
+    public var token: String
+    public var offer: ResourceOffer
+    /// The remote address in canonical text, for per-address limits.
+    public var address: String
+
+    public init(
+        socket: SocketID, purpose: ResourcePurpose, grant: SessionGrant, token: String, offer: ResourceOffer,
+        address: String
+    ) {
+        (self.socket, self.purpose, self.grant, self.token) = (socket, purpose, grant, token)
+        (self.offer, self.address) = (offer, address)
+    }
+}
+
+/// A PATCH or DELETE.
+public struct ResourceRequest: Equatable, Sendable {
+    /// `If-Match` (RFC 9110 §13.1.1).
+    public enum Condition: Equatable, Sendable {
+        case none
+        case any
+        /// Strong entity tags without quotes.
+        case tags([String])
+    }
+
+    /// What the request asks for.
+    public enum Action: Equatable, Sendable {
+        /// A PATCH with an SDP fragment: ICE candidates, and credentials if the fragment has any.
+        case patch(ResourceCredentials?, Condition)
+        case delete
+    }
+
+    /// The number of the request. The answer has the same number.
+    public var re: UInt64
+    public var token: String
+    public var action: Action
+
+    public init(re: UInt64, token: String, _ action: Action) {
+        (self.re, self.token, self.action) = (re, token, action)
+    }
+}
+
+/// The answer to a request. Each request gets exactly one answer, even if the resource ends in the meantime.
+public enum ResourceReply: Equatable, Sendable {
+    /// Answers the POST.
+    case created(sdp: String, tag: String, ICEConfiguration)
+    /// The candidates were accepted.
+    case accepted(re: UInt64)
+    /// ICE restarted. `sdp` is the full answer to the same offer; only the ICE attributes differ from the previous answer.
+    case restarted(re: UInt64, sdp: String, tag: String)
+    case deleted(re: UInt64)
+    /// - Parameter re: nil for the POST.
+    case refused(re: UInt64?, WireError)
+}
+
+extension WireError.Code {
+    /// The session is relayed, but WHIP and WHEP require a routed session.
+    public static let sessionRelayed: WireError.Code = "session_relayed"
+    /// The PATCH has no `If-Match` header. `preconditionFailed`: its entity tag does not match.
+    public static let preconditionRequired: WireError.Code = "precondition_required"
+    public static let preconditionFailed: WireError.Code = "precondition_failed"
+    /// Another ICE restart is still in progress.
+    public static let restartPending: WireError.Code = "restart_pending"
+}

@@ -1,0 +1,106 @@
+import Wire
+
+/// Events for a person's state machine.
+public enum PersonEvent: Equatable, Sendable {
+    // From this person's devices.
+    /// A device connected. The record contains the person's stored state, and is only used if the person is not in memory.
+    ///
+    /// - `home`: the session in which a legacy client publishes with every partner; nil for other clients.
+    indirect case arrived(
+        ConnectionID, address: String, DeviceName, PersonRecord, home: SessionID? = nil, device: IdentityID? = nil)
+    case dropped(ConnectionID)
+    case returned(ConnectionID)
+    /// A device continues from another address.
+    case moved(ConnectionID, address: String)
+    case departed(ConnectionID)
+    case verb(ConnectionID, re: UInt64, ClientMessage)
+    /// A request of a legacy client.
+    case asked(ConnectionID, RouletteTokRequest)
+    // From the pool. A person is first reserved, and then either matched or released. No one can thus be in two matches.
+    case reserve(MatchID, with: IdentityID)
+    case release(MatchID)
+    case queueFull
+    // From the match.
+    case matched(RouletteNotice.Matched, partner: IdentityID, address: String)
+    case matchEnded(MatchID, EndReason)
+    case partnerAway(MatchID, Bool)
+    case partnerMoved(MatchID, address: String)
+    // From the operator.
+    case banned(Ban)
+    case unbanned
+    /// Changes of this person could not be stored.
+    case storageFailed
+    /// The result of looking up a public id: the person's identity, or nil if there is none.
+    case introduced(Introduction, IdentityID?)
+    /// Storage answered a lookup of this person with this record.
+    case lookedUp(PersonRecord)
+    case presence(PersonPresenceEvent)
+    case call(PersonCallEvent)
+    case contact(PersonContactEvent)
+}
+
+/// The name that a device presented. A name from a user token cannot be overridden.
+public enum DeviceName: Equatable, Sendable {
+    case vouched(String)
+    case chosen(String)
+    case none
+}
+
+extension DeviceName {
+    /// Returns the name to show if the device requests the name `requested`.
+    func shown(or requested: String?) -> String {
+        switch self {
+        case .vouched(let name): name
+        case .chosen(let name): requested ?? name
+        case .none: requested ?? ""
+        }
+    }
+}
+
+/// Events about a person's devices and presence, sent by other state machines and by storage.
+public enum PersonPresenceEvent: Equatable, Sendable {
+    /// A device used this person's pairing code and is now linked to this person.
+    case linked(LinkedDevice, ConnectionID, re: UInt64)
+    /// This person's device is now a device of another person. Sent to the person that the device was before it was linked.
+    case becameDevice(of: IdentityID)
+    /// The blocks of a device that was just linked to this person, and whether the device can receive push notifications. Sent
+    /// by the person that the device was before.
+    case inherited(blocked: [IdentityID], hasPush: Bool)
+    /// Whether any device of this person can receive push notifications (`isReachable`) was looked up or has changed.
+    case pushChanged(isReachable: Bool)
+    /// Another person, who knows this person's public id, requests this person's name and online status.
+    case sought(by: IdentityID, ConnectionID, re: UInt64)
+}
+
+/// Events about contacts, sent by the state machines of other people.
+public enum PersonContactEvent: Equatable, Sendable {
+    /// The other person in this meeting wants to keep in touch.
+    case asked(MeetingReference, by: Counterpart)
+    /// Both people agreed, and the contact is stored.
+    case agreed(MeetingReference, with: Counterpart)
+    /// The other person removed the contact.
+    case removed(by: IdentityID)
+    /// The online status or name of a contact changed.
+    case presence(of: Counterpart)
+    /// A contact connected, and requests this person's online status.
+    case queried(by: IdentityID)
+}
+
+/// A request to find a person, or the answer from storage.
+public indirect enum LookupEvent: Equatable, Sendable {
+    /// A client's request names this person.
+    case asked(Introduction)
+    /// The answer from storage.
+    case answered(Introduction, Finding)
+    /// The person was deleted or became another person's device.
+    case void
+}
+
+public enum DeviceCodesEvent: Equatable, Sendable {
+    /// Creates a code with which another device can be linked to this person.
+    case make(IdentityID, ConnectionID, re: UInt64)
+    /// A user entered a code on a device.
+    case use(PresenceVerb.UseLink, device: IdentityID, ConnectionID, address: String, re: UInt64)
+    /// Invalidates this person's code, if any.
+    case withdraw(IdentityID)
+}

@@ -1,0 +1,76 @@
+import Wire
+
+/// A query to storage or another part of the shell.
+public enum Query: Equatable, Sendable {
+    /// Looks up the person with this public id and their record.
+    case person(PersonID, Introduction)
+    case callLog(CallVerb.LogPage)
+    /// Stores a push registration. The shell decides whether to accept it.
+    case register(PushRegistration)
+    case unregister(PushVerb.Unregister)
+    /// Checks whether this person has any push registration left. The answer is the same as for `unregister`, but no client is
+    /// waiting for it.
+    case wakeable
+}
+
+/// A query, with the identity and the client request that caused it.
+public struct Question: Equatable, Sendable {
+    public var identity: IdentityID
+    public var client: ConnectionID
+    public var re: UInt64
+    public var query: Query
+    /// The device that sent the request. Only push registrations need it.
+    public var device: IdentityID
+
+    public init(
+        identity: IdentityID, client: ConnectionID, re: UInt64, _ query: Query, device: IdentityID? = nil
+    ) {
+        (self.identity, self.client, self.re, self.query) = (identity, client, re, query)
+        self.device = device ?? identity
+    }
+}
+
+extension Question {
+    var request: Request { Request(client, re) }
+}
+
+/// The shell's answer to a question.
+public enum Finding: Equatable, Sendable {
+    /// `nil` if no person was found.
+    case person(FoundRecord?)
+    /// `next` is the cursor for the next older page.
+    case callLog([CallRecord], next: String?)
+    /// A push registration was added or removed. `isReachable`: whether the person still has a registration.
+    case push(isReachable: Bool)
+    case refused(WireError)
+}
+
+/// A person that a lookup found.
+public struct FoundRecord: Equatable, Sendable {
+    public var identity: IdentityID
+    public var record: PersonRecord
+    public init(identity: IdentityID, record: PersonRecord) { (self.identity, self.record) = (identity, record) }
+}
+
+/// A client's request that names another person by public id. It waits until the lookup has found that person's identity.
+public struct Introduction: Equatable, Sendable {
+    public var identity: IdentityID
+    public var client: ConnectionID
+    public var re: UInt64
+    public var message: ClientMessage
+
+    public init(identity: IdentityID, client: ConnectionID, re: UInt64, _ message: ClientMessage) {
+        (self.identity, self.client, self.re, self.message) = (identity, client, re, message)
+    }
+
+    var request: Request { Request(client, re) }
+}
+
+extension PushVerb {
+    var query: Query {
+        switch self {
+        case .register(let registration): .register(registration)
+        case .unregister(let endpoint): .unregister(endpoint)
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import Wire
+
+/// Events for a room from clients, operators and the room registry.
+public enum RoomEvent: Equatable, Sendable {
+    /// Creates the room with this ID. The registry has checked that this is allowed. The creator is nil for a room of the
+    /// operators. `formerID` is the ID of a room that has ended, if its people open it again.
+    indirect case open(RoomSettings, RoomID, creator: IdentityID?, formerID: RoomID? = nil)
+    /// Restores a persistent room after a restart.
+    indirect case restore(StoredRoom)
+    /// A request from an operator or application, except `list`.
+    indirect case operate(OperatorRequest)
+    /// Adds the room to a list.
+    indirect case list(RoomTour)
+    /// A client requests to join.
+    indirect case join(RoomApplication)
+    /// A request from a client that is in the room or waits for it.
+    indirect case verb(ConnectionID, re: UInt64, RoomVerb)
+    /// The client's connection dropped (true) or was resumed (false).
+    case away(ConnectionID, Bool)
+    /// The client connection ended.
+    case gone(ConnectionID)
+    /// The client is no longer in the room's session. `by`: the moderator who removed it; nil if it lost its place
+    /// there.
+    case leftSession(ConnectionID, by: ConnectionID?)
+    /// An operator ends the room.
+    case close
+    /// A change of this room could not be stored. Contains the stored room; nil if it is not in storage.
+    indirect case notStored(StoredRoom?)
+}
+
+/// Events for the room registry from clients, operators and rooms.
+public enum RoomRegistryEvent: Equatable, Sendable {
+    /// A client requests to join a room, which may not exist yet.
+    indirect case join(RoomApplication)
+    /// A request from an operator or application.
+    indirect case operate(OperatorRequest)
+    /// A persistent room from before the restart.
+    indirect case restore(StoredRoom)
+    /// A client of this address tried a wrong password.
+    case wrongPassword(address: String)
+    /// A client in a room requests to make it persistent. The room decides, if the limit permits another persistent
+    /// room.
+    indirect case keep(ConnectionID, re: UInt64, RoomName, RoomVerb.Change)
+    /// The room became persistent (true) or is no longer persistent (false).
+    case persistence(RoomName, Bool)
+    /// The room ended, so its name is free.
+    case ended(RoomName)
+    /// Changes of these rooms could not be stored. Contains all stored rooms.
+    indirect case notStored(Set<RoomID>, [StoredRoom])
+}
+
+/// A client that requests to enter a room.
+public struct RoomApplicant: Equatable, Sendable {
+    public var client: ConnectionID
+    public var identity: IdentityID
+    public var address: String
+    /// The display name.
+    public var name: String
+    /// The permissions of the client's token for this room; nil if it has none.
+    public var grant: RoomGrant?
+    /// Whether the client's connection dropped while it is waiting.
+    public var isAway = false
+    public var abilities = RoomAbilities.all
+}
+
+/// What a client can do in a room.
+public struct RoomAbilities: OptionSet, Sendable {
+    public let rawValue: UInt8
+
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Exchanges media through the server. Without this, the client can enter only mesh rooms.
+    static let routing = RoomAbilities(rawValue: 1)
+    /// Asks its user for a password, and whether to wait for a host or to join again. Other clients join again by themselves.
+    static let prompts = RoomAbilities(rawValue: 2)
+    /// Moderates. Someone who can is host, and the creator of a room can.
+    static let hosting = RoomAbilities(rawValue: 4)
+    /// Sends and downloads files.
+    static let files = RoomAbilities(rawValue: 8)
+    /// The abilities of Confab's own clients.
+    public static let all: RoomAbilities = [.routing, .prompts, .hosting, .files]
+}
+
+/// A request to join a room.
+public struct RoomApplication: Equatable, Sendable {
+    public var applicant: RoomApplicant
+    public var re: UInt64
+    public var join: RoomVerb.Join
+
+    var request: Request { Request(applicant.client, re) }
+}
+
+/// The room that a client is in or waits for, as stored in the client's state machine.
+public struct RoomSeat: Equatable, Sendable {
+    public var name: RoomName
+    /// The client's place in the room's session; nil while the client waits.
+    public var place: Place?
+
+    /// A place in a room's session.
+    public struct Place: Equatable, Sendable {
+        public var session: SessionID
+        public var binding: MatchID
+    }
+}
+
+extension RoomRole {
+    /// The role in the room's session. Cohosts moderate only through the room, which protects hosts.
+    var sessionRole: Role { self == .host ? .moderator : .publisher }
+    /// Whether this role may admit, mute and remove others.
+    var moderates: Bool { self != .guest }
+    /// Sorts hosts before cohosts before guests.
+    var rank: Int {
+        switch self {
+        case .host: 0
+        case .cohost: 1
+        case .guest: 2
+        }
+    }
+}
+
+/// The rights of a person in a room. `docs/threat-model.md`, "Who may do what in a room", has the same rules as a
+/// table.
+///
+/// An *owner* is the room's creator, or a person with a token for `host`. Owners are hosts, and so are the people whom
+/// they make host. If none of them is present, someone else is host in their place: a *stand-in*. Actions of a stand-in
+/// affect only the people who are present, and nothing that lasts.
+///
+/// Invariant: a person whose lasting role is host is host.
+public struct RoomRights: Hashable, Sendable {
+    /// The role that everyone sees.
+    private(set) var role: RoomRole
+    /// The role given by a token, an owner, or a host chosen by an owner. It is the role that remains when an owner
+    /// enters.
+    private(set) var lasting: RoomRole
+    /// Whether the person entered with an application's token.
+    let hasToken: Bool
+
+    init(_ lasting: RoomRole, hasToken: Bool) {
+        (role, self.lasting, self.hasToken) = (lasting, lasting, hasToken)
+    }
+
+    /// Whether the person acts for the owners, so that their actions last.
+    var actsForOwners: Bool { lasting.moderates }
+    /// Whether the role ends when an owner enters.
+    var isTemporary: Bool { role != lasting }
+
+    // MARK: Changes
+
+    /// Makes the person host because there is no other host.
+    mutating func standIn() { role = .host }
+
+    /// Restores the lasting role, because an owner entered.
+    mutating func endStandIn() { role = lasting }
+
+    /// - Parameter giver: the host who gives the role. A role given by a stand-in ends when an owner enters.
+    mutating func give(_ role: RoomRole, by giver: RoomRights) {
+        self.role = role
+        if giver.lasting == .host { lasting = role }
+    }
+}

@@ -1,0 +1,69 @@
+import Wire
+
+/// What people who search report to the pool, and how they answer its proposals.
+public enum PoolEvent: Equatable, Sendable {
+    case enter(PoolEntry)
+    case withdraw(IdentityID)
+    /// The person accepts or refuses the match. Answers `PersonEvent.reserve`.
+    case reserved(MatchID, IdentityID)
+    case refused(MatchID, IdentityID)
+    /// The first person blocked the second person while waiting.
+    case exclude(IdentityID, IdentityID)
+    /// - Parameter online: the number of clients that are connected or can still resume.
+    case count(ConnectionID, re: UInt64, online: Int)
+}
+
+/// A waiting person, with all properties that decide whom they may be matched with.
+public struct PoolEntry: Equatable, Sendable {
+    public var identity: IdentityID
+    public var mode: ChatMode
+    /// The interests, normalized by `Interests.normalized`.
+    public var interests: [String]
+    public var name: String
+    /// The remote address, for per-address limits.
+    public var address: String
+    /// People whom this person has blocked.
+    public var excluded: Set<IdentityID>
+    public var lastPartner: IdentityID?
+    /// The session in which a legacy client publishes with every partner; nil for other clients.
+    public var home: SessionID?
+
+    public init(
+        identity: IdentityID, mode: ChatMode = .video, interests: [String] = [], name: String = "",
+        address: String = "",
+        excluded: Set<IdentityID> = [], lastPartner: IdentityID? = nil, home: SessionID? = nil
+    ) {
+        self.identity = identity
+        self.mode = mode
+        self.interests = interests
+        self.name = name
+        self.address = address
+        self.excluded = excluded
+        self.lastPartner = lastPartner
+        self.home = home
+    }
+
+    func sharedInterests(with other: PoolEntry) -> [String] {
+        interests.filter { other.interests.contains($0) }
+    }
+
+    /// Returns true if one of the two people was the other's most recent partner.
+    func isFormerPartner(of other: PoolEntry) -> Bool {
+        lastPartner == other.identity || other.lastPartner == identity
+    }
+
+    func isBlocked(with other: PoolEntry) -> Bool {
+        excluded.contains(other.identity) || other.excluded.contains(identity)
+    }
+}
+
+public enum MatchEvent: Equatable, Sendable {
+    /// Both people are reserved, so the match begins.
+    case begin(ChatMode, PoolEntry, PoolEntry)
+    /// This person leaves the match for the given reason.
+    case leave(IdentityID, EndReason)
+    /// This person's device lost its connection (true) or reconnected (false).
+    case away(IdentityID, Bool)
+    /// This person's device has a new address, which a report needs.
+    case moved(IdentityID, address: String)
+}

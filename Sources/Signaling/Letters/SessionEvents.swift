@@ -1,0 +1,56 @@
+import Wire
+
+public enum SessionEvent: Equatable, Sendable {
+    case join(ConnectionID, IdentityID, SessionGrant, re: UInt64)
+    case verb(ConnectionID, re: UInt64, SessionVerb)
+    case dropped(ConnectionID)
+    case returned(ConnectionID)
+    case gone(ConnectionID, GoneReason)
+    /// The client has received the latest page of the roster.
+    case rosterAcknowledged(ConnectionID)
+    /// The first client did not get the message that the second has joined, because too many earlier messages are
+    /// unacknowledged.
+    case lagging(ConnectionID, behind: ConnectionID)
+    /// The session now serves a match or call. At most `places` members can join with its tokens. A call is notified of each
+    /// join.
+    case matchOpened(MatchID, places: Int, of: CallID? = nil)
+    /// The match or call is over. Members who joined with its tokens are removed, and the tokens become invalid.
+    case matchClosed(MatchID)
+    /// A legacy client publishes in this session as long as it is connected. The client's token is bound to this id, and only
+    /// one member can join with it.
+    case homeOpened(MatchID)
+    /// The legacy client has disconnected, so its token becomes invalid.
+    case homeClosed(MatchID)
+    /// From storage, after a restart.
+    case moderated(SessionModeration)
+    /// A member reports the partner. The report is stored with the last lines of the text chat.
+    case report(Report, by: ConnectionID, re: UInt64)
+    /// From the room that this session belongs to.
+    case room(RoomSessionEvent)
+    // From the media plane.
+    case subscriptionChanged(SessionNotice.SubscriptionChanged, ConnectionID)
+    case streamQuality(SessionNotice.StreamQuality)
+    case layersWanted(SessionNotice.LayersWanted, ConnectionID)
+    case full(Bool)
+    case speaking(StreamID?)
+}
+
+/// Events from a room for its session.
+public enum RoomSessionEvent: Equatable, Sendable {
+    /// A person is in the room with these rights, and may join the session with a token bound to this ID.
+    case place(MatchID, RoomRights)
+    /// The person is no longer in the room, so the token becomes invalid.
+    case placeClosed(MatchID, GoneReason)
+    /// Mutes all streams of these people, once.
+    case mute(RoomTarget)
+    /// Stops the screen sharing of these people.
+    case stopScreens(RoomTarget)
+    /// Whether only hosts and cohosts may share screens.
+    case screens(onlyOfHosts: Bool)
+}
+
+/// People in a room's session, identified by the IDs to which their tokens are bound.
+public enum RoomTarget: Equatable, Sendable {
+    case one(MatchID)
+    case everyone(except: MatchID)
+}

@@ -1,0 +1,117 @@
+// The scripts of sessions, calls, roulette and rooms in `protocol/scripts`.
+import { Calls } from '../../lib/people/calls.js';
+import { People } from '../../lib/people/people.js';
+import { Rooms } from '../../lib/rooms/rooms.js';
+import { Roulette } from '../../lib/roulette/roulette.js';
+import { SessionCore } from '../../lib/session/core.js';
+import { fakeRtc } from './fake-rtc.mjs';
+import { ScriptClient } from './script-client.mjs';
+import { runScripts } from './script.mjs';
+
+runScripts('calls', (_, clock) => {
+  const client = new ScriptClient();
+  const calls = new Calls(/** @type {any} */ (client), new People(/** @type {any} */ (client)), { rtc: /** @type {any} */ (fakeRtc), clock });
+  const watch = (/** @type {import('../../lib/people/call.js').Call} */ call) => call.on('ended', ({ outcome }) => client.done.push({ ended: call.id, outcome }));
+  calls.on('incoming', (call) => {
+    client.done.push({ incoming: call.id });
+    watch(call);
+  });
+  const call = (/** @type {string} */ id) => /** @type {any} */ (calls.all.find((one) => one.id === id));
+  const stateOf = (/** @type {any} */ { state, waiting }) => (state === 'placing' ? 'ringing' : state === 'incoming' && waiting ? 'waiting' : state);
+  return {
+    done: client.done,
+    state: () => Object.fromEntries(calls.all.filter(({ id }) => id !== null).map((one) => [one.id, stateOf(one)])),
+    play(input, word) {
+      const ignore = () => {};
+      switch (word) {
+        case 'start': return void watch(calls.start(input.start, { video: input.video }));
+        case 'accept': return void call(input.accept).accept({ video: input.video }).catch(ignore);
+        case 'decline': return void call(input.decline).decline().catch(ignore);
+        case 'end': return void call(input.end).end().catch(ignore);
+        case 'update': return void call(input.update).setVideo(input.video).catch(ignore);
+        case 'forget': return void calls.forget().catch(ignore);
+        default: return client.play(input, word);
+      }
+    },
+  };
+});
+
+runScripts('roulette', (_, clock) => {
+  const client = new ScriptClient();
+  const roulette = new Roulette(/** @type {any} */ (client), { rtc: /** @type {any} */ (fakeRtc), clock });
+  const tell = (/** @type {any} */ item) => client.done.push(item);
+  roulette.on({
+    waiting: ({ retryAfterMs }) => tell({ waiting: true, retryAfterMs }),
+    matched: ({ matchId }) => tell({ matched: matchId }),
+    partner: ({ state }) => tell({ partner: state }),
+    ended: ({ matchId, reason }) => tell({ ended: matchId, reason }),
+    chat: ({ text, mine }) => tell({ chat: text, mine }),
+    typing: ({ typing }) => tell({ typing }),
+    noStream: () => tell({ noStream: true }),
+    recovered: () => tell({ recovered: true }),
+    error: ({ error }) => tell({ error: error.reason }),
+  });
+  return {
+    done: client.done,
+    state: () => roulette.state,
+    play(input, word) {
+      const ignore = () => {};
+      switch (word) {
+        case 'start': return void roulette.start({ mode: input.start, interests: input.interests }).catch(ignore);
+        case 'next': return void roulette.next().catch(ignore);
+        case 'stop': return void roulette.stop().catch(ignore);
+        case 'report': return void roulette.report(input.report).catch(ignore);
+        case 'block': return void roulette.block().catch(ignore);
+        case 'typing': return roulette.setTyping(input.typing);
+        default: return client.play(input, word);
+      }
+    },
+  };
+});
+
+runScripts('rooms', (_, clock) => {
+  const client = new ScriptClient();
+  client.welcome = { connectionId: '0'.repeat(32) };
+  const rooms = new Rooms(/** @type {any} */ (client), { rtc: /** @type {any} */ (fakeRtc), clock, random: () => 1 });
+  const tell = (/** @type {any} */ item) => client.done.push(item);
+  const entered = (/** @type {import('../../lib/rooms/room.js').Room} */ room) => {
+    tell({ joined: room.name });
+    for (const word of ['waiting', 'reconnecting', 'reconnected']) room.on(word, () => tell({ [word]: true }));
+    room.on('ended', ({ reason }) => tell({ ended: reason }));
+  };
+  return {
+    done: client.done,
+    state: () => (rooms.room ? 'room' : 'none'),
+    play({ ...input }, word) {
+      if (word === 'leave') return void rooms.leave().catch(() => {});
+      if (word !== 'join') return client.play(input, word);
+      const { join: name, ...members } = input;
+      return void rooms.join({ name, ...members }, { onWaiting: () => tell({ waiting: true }) })
+        .then(entered, ({ code }) => tell({ failed: 'join', code }));
+    },
+  };
+});
+
+runScripts('session', (_, clock) => {
+  const client = new ScriptClient();
+  const sessionId = '1_MX40NTAwMDAwMX5-MTc5MDAwMDAwMDAwMH5BUUlEQkFVR0J3Z0pBTGdWZjF3ekdGZnp-fn4';
+  const { session } = new SessionCore('', sessionId, { client: /** @type {any} */ (client), rtc: /** @type {any} */ (fakeRtc), clock });
+  const tell = (/** @type {any} */ item) => client.done.push(item);
+  session.on({
+    sessionConnected: () => tell({ connected: true }),
+    sessionReconnecting: () => tell({ reconnecting: true }),
+    sessionReconnected: () => tell({ reconnected: true }),
+    sessionDisconnected: ({ reason }) => tell({ disconnected: reason }),
+    connectionCreated: ({ connection }) => { if (connection !== session.connection) tell({ member: connection.connectionId }); },
+    connectionDestroyed: ({ connection, reason }) => tell({ memberGone: connection.connectionId, reason }),
+    streamCreated: ({ stream }) => tell({ stream: stream.streamId }),
+    streamDestroyed: ({ stream, reason }) => tell({ streamGone: stream.streamId, reason }),
+  });
+  return {
+    done: client.done,
+    play(input, word) {
+      if (word !== 'connect') return client.play(input, word);
+      return void session.connect('token', (error) => { if (error) tell({ failed: 'join', code: error.reason }); });
+    },
+  };
+});
