@@ -1,8 +1,10 @@
 // Compares docs/limits.md with the code. Prints the differences; exit status 1 if there are any.
 //
-// 1. Each setting and constant on the page must exist, and each counter must be in the listed file.
-// 2. The page must list each setting that limits clients, and each constant that limits one address or all of them.
-// 3. The defaults must be those of deploy/confab.sample.yaml, which a test compares with the code.
+// 1. Each setting and constant on the page must exist, each counter must be in the listed file, and each constant must have its value.
+// 2. The page must list each setting that limits clients, each budget of the rules, and each constant that limits one address or all
+//    of them.
+//
+// scripts/settings writes the rows of settings, and a Swift test compares them.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -40,6 +42,12 @@ const internals = {
   'QRCodeDrawing.maxTextSize': 'the capacity of a QR code',
 };
 
+/** Constants whose values are computed, or that are not numbers. */
+const computed = [
+  'DescriptorBudget.connections', 'DescriptorBudget.transfers', 'RobotConnection.maxSources', 'Room.maxBudgets', 'Rules.messages',
+  'Rules.reports', 'SRTPReceiver.maxControlSources',
+];
+
 /** Folders whose `max…` constants must all be on the page. In other folders, only those whose comment mentions addresses. */
 const complete = ['Sources/Server/Gateway/', 'Sources/Server/MediaPlane/'];
 
@@ -75,29 +83,29 @@ export function names(cell) {
 /** Returns the cells of the rows of all tables. @param {string} page */
 export function rows(page) {
   return page.split('\n').filter((line) => line.startsWith('| ') && !line.startsWith('| ---'))
-    .map((line) => line.slice(2).replace(/\s*\|$/, '').split(' | ').map((cell) => cell.trim()));
+    .map((line) => line.slice(2).split(' |').slice(0, -1).map((cell) => cell.trim()));
 }
 
-/** Returns the default of each setting in the sample. @param {string} sample */
-export function defaults(sample) {
-  const found = new Map();
-  let group = '';
-  for (const line of sample.split('\n')) {
-    group = /^([a-zA-Z]+):\s*$/.exec(line)?.[1] ?? group;
-    const [, name, value] = /^ {2}#?([a-zA-Z]+): *(.*)$/.exec(line) ?? [];
-    if (name) found.set(`${group}.${name}`, value);
-  }
-  return found;
+/**
+ * Returns the numbers of an initializer such as `4 << 20`, `.seconds(10)` or `Budget.Rate(perSecond: 2, burst: 100)`, in bytes and seconds.
+ * @param {string} text @returns {number[]}
+ */
+export function valuesOf(text) {
+  const rate = /^Budget\.Rate\(per\w+: (.+?)(?:, burst: (.+))?\)$/.exec(text);
+  if (rate) return rate.slice(1).flatMap((part) => (part ? valuesOf(part) : []));
+  const [, unit, time] = /^\w*\.(milliseconds|seconds)\((.+)\)$/.exec(text) ?? [];
+  if (time) return valuesOf(time).map((number) => number * (unit === 'seconds' ? 1 : 0.001));
+  const factors = text.replaceAll('_', '').split(' * ').map((factor) => factor.split(' << ').map(Number));
+  return [factors.reduce((product, [number, shift = 0]) => product * number * 2 ** shift, 1)];
 }
 
 /**
  * Returns the differences between the page and the code.
- * @param {{ page: string, sample: string, sources: Map<string, string> }} given
+ * @param {{ page: string, sources: Map<string, string> }} given
  */
-export function faults({ page, sample, sources }) {
+export function faults({ page, sources }) {
   const found = [];
   const settings = settingsIn(sources);
-  const declared = defaults(sample);
   const listed = { settings: new Set(), constants: new Set() };
   for (const cells of rows(page)) {
     // The table of resources lists the limit of each in its second column, and its counter in the third.
@@ -112,14 +120,20 @@ export function faults({ page, sample, sources }) {
     if (!isResource && cells.length < 4) continue;
     named.settings.forEach((name) => listed.settings.add(name));
     named.constants.forEach((name) => listed.constants.add(name));
-    if (isResource || named.settings.length === 0) continue;
-    const expected = named.settings.flatMap((name) => numbers(declared.get(name) ?? ''));
-    const shown = numbers(cells[1]).slice(0, expected.length);
-    if (`${shown}` !== `${expected}`) found.push(`${named.settings}: the page says ${cells[1]}, the sample ${expected}.`);
+    if (isResource) continue;
+    const values = [...new Set(named.constants)].filter((name) => !computed.includes(name)).flatMap((name) => initializers(name, sources));
+    const shown = numbers(cells[1]).slice(0, values.length);
+    if (`${shown}` !== `${values}`) found.push(`${named.constants}: the page says ${cells[1]}, the code ${values}.`);
   }
   for (const name of settings) {
     const isLimit = limiting.includes(name.split('.')[0]) && !(name in others);
     if (isLimit && !listed.settings.has(name)) found.push(`The page does not name the setting ${name}.`);
+  }
+  const all = [...sources.values()].join('\n');
+  for (const [, budget] of (sources.get('Sources/Signaling/Rules.swift') ?? '').matchAll(/var (\w+) = Budget\.Rate\(/g)) {
+    const keys = [...all.matchAll(/"(\w+\.\w+)", \\\.rules\.(\w+)/g)].filter(([, , rule]) => rule === budget).map(([, key]) => key);
+    const isListed = listed.constants.has(`Rules.${budget}`) || keys.some((key) => listed.settings.has(key));
+    if (!isListed) found.push(`The page does not name Rules.${budget}.`);
   }
   for (const { name, file } of maxima(sources)) {
     if (!listed.constants.has(name) && !(name in internals)) found.push(`The page does not name ${name} (${file}).`);
@@ -134,15 +148,33 @@ function settingsIn(sources) {
 }
 
 /**
+ * Returns the files that mention the member and declare or extend the type.
+ * @param {string} type
+ * @param {string} member
+ * @param {Map<string, string>} sources
+ */
+function filesOf(type, member, sources) {
+  const declaration = new RegExp(`\\b(?:struct|class|enum|actor|extension) (?:\\w+\\.)*${type}\\b`);
+  return [...sources.values()].filter((text) => text.includes(member) && declaration.test(text));
+}
+
+/**
  * Returns whether a file that declares or extends the type declares the member.
  * @param {string} type
  * @param {string} member
  * @param {Map<string, string>} sources
  */
 function isDeclared(type, member, sources) {
-  const declaration = new RegExp(`\\b(?:struct|class|enum|actor|extension) (?:\\w+\\.)*${type}\\b`);
   const property = new RegExp(`\\b(?:let|var|func|case|struct|enum|class) ${member}\\b|\\b${member}\\(`);
-  return [...sources.values()].some((text) => text.includes(member) && declaration.test(text) && property.test(text));
+  return filesOf(type, member, sources).some((text) => property.test(text));
+}
+
+/** Returns the numbers with which a constant is initialized. @param {string} name @param {Map<string, string>} sources */
+function initializers(name, sources) {
+  const [type, member] = name.split('.');
+  const property = new RegExp(`(?:let|var) ${member}(?:: [\\w.]+)? = (.+)`);
+  const [value] = filesOf(type, member, sources).flatMap((text) => property.exec(text)?.[1] ?? []);
+  return value === undefined ? [] : valuesOf(value);
 }
 
 /**
@@ -197,7 +229,7 @@ function main() {
   const paths = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', 'Sources/*.swift'], { cwd: root, encoding: 'utf8' });
   const files = paths.split('\n').filter((path) => path !== '' && existsSync(join(root, path)));
   const sources = new Map(files.map((path) => [path, read(path)]));
-  const all = faults({ page: read('docs/limits.md'), sample: read('deploy/confab.sample.yaml'), sources });
+  const all = faults({ page: read('docs/limits.md'), sources });
   for (const fault of all) console.log(`docs/limits.md: ${fault}`);
   process.exitCode = all.length > 0 ? 1 : 0;
 }

@@ -10,8 +10,7 @@ public struct Rules: Equatable, Sendable {
     /// The budget for a client's requests. Negotiation messages have a separate budget, because a client sends dozens of ICE
     /// candidates at once.
     public var verbs = Budget.Rate(perSecond: 20, burst: 100)
-    /// The budget for the requests of one person on all devices. It is enough for three devices that each use their
-    /// full budget.
+    /// The budget for the requests of one person on all devices.
     public var personVerbs = Budget.Rate(perSecond: 60, burst: 300)
     /// Maximum number of client connections of one person at the same time. A further connection closes the oldest with 4409.
     public var connectionsPerPerson = 16
@@ -77,8 +76,7 @@ public struct Rules: Equatable, Sendable {
     // WHIP and WHEP resources.
     public var resources = 2000
     public var resourcesPerAddress = 100
-    /// Maximum number of resources per token. A shared viewer link contains one token, so this also limits the number of its
-    /// viewers.
+    /// Maximum number of resources per token.
     public var resourcesPerToken = 500
     /// How long a request for a resource may wait for an answer from the media plane.
     public var resourceAnswer: Duration = .seconds(5)
@@ -128,8 +126,7 @@ public struct Rules: Equatable, Sendable {
     /// The budget for pages of people nearby, per person on all devices: 30 at once, then one every two seconds. Computing a
     /// page takes at most half a millisecond, so one core can serve four thousand people who request pages constantly.
     public var nearbyPages = Budget.Rate(perSecond: 0.5, burst: 30)
-    /// Maximum number of watched pages to refresh per second, for all people together. A refresh takes a fraction of a
-    /// millisecond.
+    /// Maximum number of watched pages to refresh per second, for all people together.
     public var nearbyRefreshesPerSecond = 500
 
     // Calls.
@@ -152,8 +149,7 @@ public struct Rules: Equatable, Sendable {
     public var roomCreation = RoomCreation.everyone
     /// How long an empty room is kept, so that it survives if everyone loses their connection at once.
     public var roomEmptyGrace: Duration = .seconds(60)
-    /// How long an empty room with a password is kept. It is longer, because no stranger may take the room's name
-    /// while its people are offline.
+    /// How long an empty room with a password is kept.
     public var roomPasswordGrace: Duration = .seconds(600)
     /// How long an empty persistent room is kept. It is limited, because the room's people may never return.
     public var roomRetention: Duration = .seconds(365 * 86400)
@@ -166,20 +162,16 @@ public struct Rules: Equatable, Sendable {
     /// Maximum number of existing rooms that were created by one person, and from one address.
     public var roomsPerPerson = 10
     public var roomsPerAddress = 200
-    /// Maximum number of persistent rooms created by people, in total and per address. The rest of `maxRooms` is for
-    /// rooms that end when they are empty.
+    /// Maximum number of persistent rooms created by people, in total and per address.
     public var maxPersistentRooms = 5000
     public var persistentRoomsPerAddress = 50
-    /// Maximum percentage of a room's places for people from one address, unless a host is also at this address. With
-    /// 80, a room for 32 has places for a class of 25 behind one address whose teacher is elsewhere, and no single
-    /// address can fill a room.
+    /// Maximum percentage of a room's places for people from one address, unless a host is also at this address.
     public var roomAddressShare = 80
     /// The budgets for joins that follow departures, per person and room, and per address and room. A room of 100
     /// people behind one address may return from a break at once.
     public var roomReturns = Budget.Rate(perSecond: 0.5, burst: 20)
     public var roomReturnsPerAddress = Budget.Rate(perSecond: 1, burst: 100)
-    /// Maximum number of people waiting in a room's lobby, in total and from one address. A class can knock, and three
-    /// addresses leave places for others.
+    /// Maximum number of people waiting in a room's lobby, in total and from one address.
     public var roomLobby = 100
     public var roomLobbyPerAddress = 30
     /// The budget for knocks at one room, per address. Every host is notified of each.
@@ -214,8 +206,7 @@ public struct Rules: Equatable, Sendable {
     /// How long a person has to start an upload, and to complete it.
     public var roomUploadStart: Duration = .seconds(30)
     public var roomUploadTime: Duration = .seconds(600)
-    /// Minimum rate of an upload in bytes per second, after an initial `roomUploadStart`. A slow mobile connection is
-    /// twice as fast.
+    /// Minimum rate of an upload in bytes per second, after an initial `roomUploadStart`.
     public var roomUploadRate = 32 * 1024
     /// How long a file is kept, unless its room ends earlier.
     public var roomFileLifetime: Duration = .seconds(86400)

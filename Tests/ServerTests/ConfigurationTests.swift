@@ -215,43 +215,23 @@ import Testing
     }
 
     @Test func theSampleFileListsAllKeysWithTheirDefaults() throws {
-        let root = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent()
-        let sample = try String(contentsOf: root.appendingPathComponent("deploy/confab.sample.yaml"), encoding: .utf8)
-        #expect(try load(yaml: sample) == ConfabConfiguration(), "the unchanged sample has only defaults")
-
-        var names: [String] = []
-        var group = ""
-        var uncommented = ""
-        var isExplained = false
-        for line in sample.split(separator: "\n", omittingEmptySubsequences: false) {
-            let text = line.drop { $0 == " " }
-            let isSetting = text.hasPrefix("#") && text.dropFirst().first?.isLetter == true
-            uncommented += (isSetting ? line.prefix { $0 == " " } + text.dropFirst() : line) + "\n"
-            if isSetting, let colon = text.firstIndex(of: ":") {
-                let name = (line.hasPrefix(" ") ? group + "." : "") + text.dropFirst()[..<colon]
-                let value = text[text.index(after: colon)...].drop { $0 == " " }
-                let key = try #require(
-                    ConfabConfiguration.keys.first { $0.name == name }, "unknown key \(name)")
-                let isList = value.hasPrefix("[")
-                #expect((isList ? value.dropFirst().dropLast() : value) == key.defaultText, "\(name)")
-                #expect(isExplained, "\(name) has no comment")
-                names.append(name)
-            } else if !text.hasPrefix("#"), text.hasSuffix(":") {
-                group = String(text.dropLast())
-            }
-            isExplained = text.hasPrefix("# ")
-        }
-        #expect(names == ConfabConfiguration.keys.map(\.name).sortedLike(names), "each key occurs once")
-        #expect(Set(names) == Set(ConfabConfiguration.keys.map(\.name)))
-        #expect(names.count == ConfabConfiguration.keys.count)
+        #expect(try load(yaml: SettingDocuments.sample) == ConfabConfiguration())
+        let setting = /^ *#(\w+):/.anchorsMatchLineEndings()
+        let names = SettingDocuments.sample.matches(of: setting).map(\.output.1)
+        #expect(names == ConfabConfiguration.keys.map { $0.name.split(separator: ".").last ?? "" })
+        let uncommented = SettingDocuments.sample.replacing(setting) { $0.output.0.replacing("#", with: "") }
         #expect(try load(yaml: uncommented) == ConfabConfiguration())
     }
-}
 
-extension [String] {
-    /// Returns the elements sorted in the order of another list.
-    fileprivate func sortedLike(_ order: [String]) -> [String] { order.filter(contains) }
+    @Test func theSampleFileAndTheRowsInThePageOfLimitsAreWrittenFromTheSettings() throws {
+        let root = URL(filePath: #filePath).resolvingSymlinksInPath().appending(path: "../../..").standardized
+        let sample = try String(contentsOf: root.appending(path: "deploy/confab.sample.yaml"), encoding: .utf8)
+        #expect(sample == SettingDocuments.sample, "run scripts/settings")
+        let page = try String(contentsOf: root.appending(path: "docs/limits.md"), encoding: .utf8)
+        #expect(page == SettingDocuments.limits(page), "run scripts/settings")
+        let messages = Rules().messages
+        #expect(page.contains("(`Rules.messages`) | \(Int(messages.perSecond))/s, \(Int(messages.burst)) |"))
+    }
 }
 
 @Suite struct ProjectFileTests {

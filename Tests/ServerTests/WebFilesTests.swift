@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import HummingbirdCore
 import NIOCore
@@ -83,6 +84,18 @@ import Testing
         let some = try #require(WebFiles(features: [.rooms, .nearby]).file("/"))
         #expect(String(buffer: some.body).contains("data-features=\"rooms nearby\""))
         #expect(some.tag != all.tag)
+    }
+
+    @Test(arguments: [nil, "web"])
+    func pagesContainTheFilesThatTheyInclude(directory: String?) throws {
+        let root = URL(filePath: #filePath).resolvingSymlinksInPath().appending(path: "../../..").standardized
+        let files = WebFiles(directory: directory.map { root.appending(path: $0).path })
+        for (address, start) in [("/", ""), ("/room/tea", "../"), ("/try", "")] {
+            let text = String(buffer: try #require(files.file(address)).body)
+            #expect(text.contains("<head>\n  <meta charset=\"utf-8\">\n"))
+            #expect(text.contains("<link rel=\"icon\" href=\"\(start)app/favicon.svg\""))
+            #expect(!text.contains("include"))
+        }
     }
 
     @Test func waysInAreReadFromTheConfiguration() throws {

@@ -4,8 +4,8 @@ import Signaling
 /// All settings of the server as one value. The executable loads it once and passes it on; it is never global.
 ///
 /// The initial values here and in `Rules` are the only place that defines the defaults. Code that needs a setting gets this
-/// value or a part of it. `deploy/confab.sample.yaml` lists the same defaults, and a test compares the two. ``keys``
-/// describes each setting. Printing this value redacts its secrets.
+/// value or a part of it. ``keys`` describes each setting, with the reasons for its default. Printing this value redacts
+/// its secrets.
 ///
 /// ```swift
 /// var configuration = ConfabConfiguration()
@@ -100,8 +100,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var address: IPAddress?
         /// Whether to choose the layers for subscribers according to the available bandwidth of their connections.
         public var congestionControl = true
-        /// Maximum number of publishers per session whose audio is forwarded. Few conversations have more voices at
-        /// once.
+        /// Maximum number of publishers per session whose audio is forwarded. Few conversations have more voices.
         public var loudestStreams = 20
         /// The maximum total bitrates sent to the subscribers of one session, and of all sessions; nil for no limit.
         public var sessionBitrate: Bitrate?
@@ -133,21 +132,15 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var newConnections = Budget.Rate(perSecond: 50, burst: 2000)
         public var handshakeTimeout: Duration = .seconds(10)
         public var requestHeaderTimeout: Duration = .seconds(10)
-        /// Rate limit for new clients (hellos and handshakes) per address. It allows everyone behind a shared address
-        /// to reconnect at once.
+        /// Rate limit for new clients (hellos and handshakes) per address.
         public var hellos = Budget.Rate(perSecond: 20, burst: 800)
-        /// Rate limit for uploads and downloads of files in rooms, per address. Hundreds of people behind a shared address may
-        /// open the same file at once.
+        /// Rate limit for uploads and downloads of files in rooms, per address.
         public var files = Budget.Rate(perSecond: 20, burst: 800)
-        /// Maximum number of concurrent uploads and downloads per address. Everyone with a socket may open the same
-        /// file at once.
+        /// Maximum number of concurrent uploads and downloads per address.
         public var transfersPerAddress = 400
-        /// The budget for messages and requests from all clients of an address. Four hundred people who use the
-        /// roulette at the same time send about half of the rate, and the event loop can handle more than ten times
-        /// as much.
+        /// The budget for messages and requests from all clients of an address.
         public var addressMessages = Budget.Rate(perSecond: 2000, burst: 5000)
-        /// Maximum number of bytes that the clients of an address may cause to be stored per day. Four hundred people
-        /// who go online, register for push notifications and make some calls need about a quarter of it.
+        /// Maximum number of bytes that the clients of an address may cause to be stored per day.
         public var storedPerAddressAndDay = 16 << 20
         /// Maximum size of a connection's send queue, in bytes.
         public var sendQueue = 1 << 20
@@ -190,15 +183,13 @@ public struct ConfabConfiguration: Sendable, Equatable {
 
     /// How long records are stored.
     public struct Retention: Sendable, Equatable {
-        /// How long to keep reports: long enough to cover an operator's vacation, but no longer, because reports contain
-        /// private chats.
+        /// How long to keep reports: long enough to cover an operator's vacation.
         public var reports: Duration = .seconds(30 * 86400)
         /// How long to keep call logs. Few people look for calls older than a year.
         public var calls: Duration = .seconds(365 * 86400)
         /// How long to keep the audit log: long enough to explain a ban after a complaint.
         public var audit: Duration = .seconds(365 * 86400)
-        /// How long to keep push endpoints that are not registered again, as pages and apps do each time they are
-        /// opened.
+        /// How long to keep push endpoints that are not registered again.
         public var pushEndpoints: Duration = .seconds(180 * 86400)
         /// How long to keep profiles of people who do not go online again and on whom no other data depends.
         public var profiles: Duration = .seconds(365 * 86400)
@@ -224,8 +215,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     /// How long each step of the shutdown may take.
     public struct Shutdown: Sendable, Equatable {
         public var grace: Duration = .seconds(5)
-        /// How long to wait for clients to answer the close frame. Long enough for most networks. A client that takes longer
-        /// still gets the frame, because the kernel delivers what was sent.
+        /// How long to wait for clients to answer the close frame. Slower clients still get it: the kernel delivers it.
         public var closeTimeout: Duration = .milliseconds(300)
         public init() {}
     }
@@ -243,5 +233,38 @@ extension ConfabConfiguration: CustomStringConvertible {
             return "\(setting.key.name): \(setting.key.isSecret ? "[redacted]" : text)"
         }
         .joined(separator: "\n")
+    }
+}
+
+extension ConfabConfiguration {
+    /// The value of `Strict-Transport-Security` (RFC 6797), which makes browsers use HTTPS for this host. Nil for no
+    /// header.
+    ///
+    /// Nil with `--lan`: only phones that were set up trust its certificate, and other devices must still be able to
+    /// reach the machine. Subdomains are not included, because they may belong to other servers.
+    public var strictTransport: String? {
+        guard tls.certificate != nil, tls.hsts, !lan else { return nil }
+        // A year, as RFC 6797 §11.2 and browsers' lists suggest.
+        return "max-age=31536000"
+    }
+}
+
+extension ConfabConfiguration.Metrics {
+    /// True if the request's `Host` is an IP address, `localhost` or ``host``.
+    ///
+    /// A web page can point a host name that it controls at 127.0.0.1 and then read the responses of a server there
+    /// (DNS rebinding). Its requests contain that name.
+    ///
+    /// - Parameter authority: host and port. Nil if there is none, as in HTTP/1.0; browsers always send it.
+    public func allows(host authority: String?) -> Bool {
+        guard let authority else { return true }
+        let name: Substring
+        if authority.hasPrefix("[") {
+            guard let end = authority.firstIndex(of: "]") else { return false }
+            name = authority[..<end].dropFirst()
+            return IPAddress(name) != nil
+        }
+        name = authority.prefix { $0 != ":" }
+        return IPAddress(name) != nil || ["localhost", host.lowercased()].contains(name.lowercased())
     }
 }

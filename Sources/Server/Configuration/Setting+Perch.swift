@@ -5,7 +5,7 @@ extension Setting {
         Setting(
             "perch.ident", \.perch.ident, .optional(.word("text without spaces")),
             "The ident that PerchRTC's clients send. Together with perch.secret, it lets them join mesh rooms.",
-            applies: .atReload),
+            "It is not the API key. Set both, or these clients cannot connect.", applies: .atReload),
         Setting(
             "perch.secret", \.perch.secret,
             .optional(.secret("16 to 1024 bytes", where: { (16...1024).contains($0.utf8.count) })),
@@ -13,6 +13,7 @@ extension Setting {
             isSecret: true, applies: .atReload),
         Setting(
             "perch.tokenLifetime", \.perch.tokenLifetime, .duration(.seconds(1) ... .seconds(3600)),
-            "How long a PerchRTC client may take to open its WebSocket after it got a token.", applies: .atReload),
+            "How long a PerchRTC client may take to open its WebSocket after it got a token.",
+            "Each token works once.", applies: .atReload),
     ]
 }

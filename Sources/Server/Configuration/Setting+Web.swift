@@ -10,7 +10,8 @@ extension Setting {
         Setting(
             "web.features", \.web.features, .features,
             "Features of the web app, in the order shown on the start page (/). If there is only one, its page is the "
-                + "start page.")
+                + "start page.",
+            "Features not listed have no page, but applications can still use them.")
     ]
 }
 

@@ -1,6 +1,6 @@
 import Wire
 
-/// The description of a configuration key, for `--help-config` and error messages.
+/// The description of a configuration key, for `--help-config`, error messages and the documents of `SettingDocuments`.
 public struct ConfigurationKey: Sendable, Equatable {
     /// The full name with a dot for each level: `roulette.interestWait`.
     public let name: String
@@ -8,6 +8,8 @@ public struct ConfigurationKey: Sendable, Equatable {
     public let defaultText: String
     /// What the setting does, in one line.
     public let meaning: String
+    /// What else an operator should know: reasons, what counts, and advice. Sentences, or empty.
+    public let details: String
     /// The accepted values, for error messages. The text completes "expected …".
     public let accepts: String
     /// True if the value must never be shown.
@@ -55,7 +57,8 @@ struct Setting: Sendable {
 
     init<Value: Sendable>(
         _ name: String, _ path: any WritableKeyPath<ConfabConfiguration, Value> & Sendable, _ format: Format<Value>,
-        _ meaning: String, isSecret: Bool = false, applies application: Application = .atRestart
+        _ meaning: String, _ details: String = "", isSecret: Bool = false,
+        applies application: Application = .atRestart
     ) {
         text = { format.write($0[keyPath: path]) }
         copy = { $1[keyPath: path] = $0[keyPath: path] }
@@ -67,7 +70,7 @@ struct Setting: Sendable {
         isList = format.isList
         key = ConfigurationKey(
             name: name, defaultText: format.write(ConfabConfiguration()[keyPath: path]), meaning: meaning,
-            accepts: format.accepts, isSecret: isSecret, isLive: application == .atReload)
+            details: details, accepts: format.accepts, isSecret: isSecret, isLive: application == .atReload)
     }
 }
 

@@ -29,25 +29,23 @@ struct WebFiles: Sendable {
         self.directory = directory
         self.features = features
         files = Dictionary(
-            uniqueKeysWithValues: embeddedWebFiles.map { name, text in
-                (
-                    name,
-                    Self.file(
-                        name, Array(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)), features
-                    )
-                )
+            uniqueKeysWithValues: embeddedWebFiles.keys.compactMap { name in
+                Self.file(name, features) { name in
+                    embeddedWebFiles[name].map {
+                        Array(UnsafeBufferPointer(start: $0.utf8Start, count: $0.utf8CodeUnitCount))
+                    }
+                }.map { (name, $0) }
             }
         )
     }
 
     func file(_ path: String) -> File? {
         guard let name = Self.name(of: path, features) else { return nil }
-        guard let directory else { return files[name] }
         // Serve only names of embedded files, so that no path from a request reaches the file system.
-        guard files[name] != nil, let data = FileManager.default.contents(atPath: directory + "/" + name) else {
-            return nil
+        guard let directory, files[name] != nil else { return files[name] }
+        return Self.file(name, features) { name in
+            FileManager.default.contents(atPath: directory + "/" + name).map { Array($0) }
         }
-        return Self.file(name, Array(data), features)
     }
 
     private static let folders = ["app", "lib", "socket.io"]
@@ -118,17 +116,23 @@ struct WebFiles: Sendable {
         folders.contains { path.hasPrefix("/\($0)/") } ? String(path.dropFirst()) : nil
     }
 
-    /// The embedded pages list all features. Replaces this list with the features that are on.
-    private static func page(_ bytes: [UInt8], _ features: [Feature]) -> [UInt8] {
+    /// Returns a page as it is served. A line such as `<!-- include "../app/shared/head.html" -->` becomes that file, with
+    /// references that begin like this one. The list of all features becomes a list of those that are on.
+    private static func page(_ bytes: [UInt8], _ features: [Feature], _ read: (String) -> [UInt8]?) -> [UInt8] {
         let attribute = { (features: [Feature]) in
             "data-features=\"\(features.map(\.rawValue).joined(separator: " "))\""
         }
         let text = String(decoding: bytes, as: UTF8.self)
+            .replacing(/<!-- include "([.\/]*)(app\/shared\/\w+\.html)" -->\n/) { include in
+                String(decoding: read(String(include.2)) ?? [], as: UTF8.self)
+                    .replacing("=\"app/", with: "=\"\(include.1)app/")
+            }
         return Array(text.replacing(attribute(Feature.allCases), with: attribute(features), maxReplacements: 1).utf8)
     }
 
-    private static func file(_ name: String, _ original: [UInt8], _ features: [Feature]) -> File {
-        let bytes = name.hasSuffix(".html") && features != Feature.allCases ? page(original, features) : original
+    private static func file(_ name: String, _ features: [Feature], _ read: (String) -> [UInt8]?) -> File? {
+        guard let original = read(name) else { return nil }
+        let bytes = name.hasSuffix(".html") ? page(original, features, read) : original
         let hash = SHA256.hash(data: bytes).prefix(12).map { byte in
             String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
         }

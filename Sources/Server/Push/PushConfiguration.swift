@@ -31,32 +31,39 @@ extension Setting {
             "push.services", \.push.services,
             .list(
                 of: .word("a host name, or *. and a domain for all of its subdomains", where: PushServices.isPattern)),
-            "Browser push services that this server may send to. An empty list turns Web Push off."),
+            "Browser push services that this server may send to. An empty list turns Web Push off.",
+            "The defaults are the services of Chrome, Firefox, Safari and Edge. Clients choose the URLs, so do not "
+                + "list servers of other parties here."),
         Setting(
             "push.contact", \.push.contact,
             .optional(.word("a URL beginning with mailto: or https://", where: isContact)),
-            "Contact URL for operators of push services. Defaults to publicURL."),
+            "Contact URL for operators of push services. Defaults to publicURL.",
+            "Safari's service rejects pushes that have neither."),
         Setting(
             "push.allowPrivateAddresses", \.push.allowPrivateAddresses, .boolean,
-            "Allow push services on this machine and on private networks."),
+            "Allow push services on this machine and on private networks.",
+            "Use it only for your own push service: it lets clients make this server connect to internal addresses."),
         Setting(
             "push.authorities", \.push.authorities, .optional(.path),
             "PEM file of CA certificates to trust in addition to the system's, for your own push service."),
         Setting(
             "push.timeout", \.push.timeout, .duration(.milliseconds(10) ... .seconds(300)),
-            "How long a push service may take to answer."),
+            "How long a push service may take to answer.", "The server then retries until the notification expires."),
         Setting(
-            "push.concurrency", \.push.concurrency, .integer(1...1000),
-            "Maximum concurrent requests to push services."),
+            "push.concurrency", \.push.concurrency, .integer(1...1000), "Maximum concurrent requests to push services.",
+            "At most half of them go to the same service: one that hangs must not stop the others."),
         Setting(
             "push.queue", \.push.queue, .integer(1...1_000_000),
-            "Maximum notifications that are waiting or being sent."),
+            "Maximum notifications that are waiting or being sent.",
+            "Further ones are dropped: a late ring is worthless."),
         Setting(
             "push.endpointRetention", \.retention.pushEndpoints, .duration(.zero ... .seconds(3650 * 86400)),
-            "How long a push endpoint is kept if the device does not register it again.", applies: .atReload),
+            "How long a push endpoint is kept if the device does not register it again.",
+            "Pages and apps register whenever they are opened.", applies: .atReload),
         Setting(
             "push.apnsKey", \.push.apnsKey, .optional(.path),
-            "The .p8 key file for Apple's push service (APNs). Without it, apps get no push notifications."),
+            "The .p8 key file for Apple's push service (APNs). Without it, apps get no push notifications.",
+            "Get it from the developer account that publishes the app. Only the server should be able to read it."),
         Setting(
             "push.apnsKeyID", \.push.apnsKeyID, .optional(.word("10 letters and digits", where: isAppleID)),
             "ID of the APNs key."),

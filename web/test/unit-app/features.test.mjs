@@ -1,10 +1,10 @@
 // The ways in, and what a room can be called.
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import test, { afterEach, beforeEach } from 'node:test';
 import { roomNameIn } from '../../app/rooms/room-name.js';
 import { recentRooms } from '../../app/shared/recent-rooms.js';
 import { randomRoomName, roomPath, enabledFeatures } from '../../app/shared/features.js';
+import { pageText } from './page-text.mjs';
 
 const storage = (map) => ({ getItem: (key) => map.get(key) ?? null, setItem: (key, value) => map.set(key, value), removeItem: (key) => map.delete(key) });
 
@@ -18,7 +18,7 @@ afterEach(() => {
 
 test('every page lists the features in, and links to each of them', async () => {
   for (const page of ['front', 'strangers', 'nearby', 'rooms']) {
-    const html = await readFile(new URL(`../../app/${page}/index.html`, import.meta.url), 'utf8');
+    const html = await pageText(page);
     assert.equal(html.split('<html lang="en" data-features="strangers nearby rooms">').length, 2, page);
     for (const way of ['strangers', 'nearby', 'rooms']) assert.match(html, new RegExp(`data-feature="${way}" href="${way}"`), page);
     assert.doesNotMatch(html, /href="(\.?\/|\.)?(\?[^"]*)?"/, `${page}: / need not be a way in`);

@@ -5,6 +5,7 @@ import { distance, moved, noMoves } from '../../app/nearby/position.js';
 import { duration, nearbyStringsFor, unitFor } from '../../app/nearby/strings.js';
 import { afterwardsOf, noticeOf, statusOf } from '../../app/nearby/words.js';
 import { me, NearbyMachine } from './nearby-machine.mjs';
+import { pageText } from './page-text.mjs';
 
 const { strings } = nearbyStringsFor(['en']);
 const plain = (text) => text.replace(/[\u2068\u2069]/g, '');
@@ -106,7 +107,7 @@ test('durations are shown like a clock', () => {
 });
 
 test('every text of the page is in the catalog, and the page contains nothing its security policy forbids', async () => {
-  const html = await readFile(new URL('../../app/nearby/index.html', import.meta.url), 'utf8');
+  const html = await pageText('nearby');
   const asked = [...html.matchAll(/data-(?:text|label|hint)="([^"]+)"/g)].map(([, path]) => path);
   assert.ok(asked.length > 30);
   for (const path of asked) assert.equal(typeof path.split('.').reduce((part, key) => part?.[key], strings), 'string', path);
@@ -115,7 +116,7 @@ test('every text of the page is in the catalog, and the page contains nothing it
 
 test('every element the scripts look for is in the page', async () => {
   const folder = new URL('../../app/nearby/', import.meta.url);
-  const html = await readFile(new URL('../../app/nearby/index.html', import.meta.url), 'utf8');
+  const html = await pageText('nearby');
   for (const file of (await readdir(folder)).filter((name) => name.endsWith('.js'))) {
     const source = await readFile(new URL(file, folder), 'utf8');
     for (const [, id] of source.matchAll(/(?:box|button|input|byId)\('([\w-]+)'/g)) assert.ok(html.includes(`id="${id}"`), `${file}: #${id}`);

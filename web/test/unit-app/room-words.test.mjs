@@ -1,6 +1,5 @@
 // The texts of a room's page, and its small rules: the address, the settings, the microphone, the active speaker.
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import test from 'node:test';
 import { arrivalIn, namesItsHolder } from '../../app/room/address.js';
 import { Hearing } from '../../app/room/hearing.js';
@@ -9,6 +8,7 @@ import { ActiveSpeaker } from '../../app/room/speaker.js';
 import { roomStringsFor } from '../../app/room/strings.js';
 import { deviceHint, endingOf, noticeOf, showsName, statusOf } from '../../app/room/words.js';
 import { ann, bob, me, RoomMachine, stream } from './room-machine.mjs';
+import { pageText } from './page-text.mjs';
 
 const { strings } = roomStringsFor(['en']);
 const plain = (text) => text.replace(/[\u2068\u2069]/g, '');
@@ -157,7 +157,7 @@ test('the names that tests and users rely on do not change', () => {
 });
 
 test('every text of the page is in the catalog, and nothing on it is forbidden by its security policy', async () => {
-  const html = await readFile(new URL('../../app/room/index.html', import.meta.url), 'utf8');
+  const html = await pageText('room');
   const asked = [...html.matchAll(/data-(?:text|label|hint)="([^"]+)"/g)].map(([, path]) => path);
   assert.ok(asked.length > 40);
   for (const path of asked) assert.equal(typeof path.split('.').reduce((part, key) => part?.[key], strings), 'string', path);

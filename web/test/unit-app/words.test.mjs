@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import test from 'node:test';
 import { withInterests } from '../../app/strangers/interests.js';
 import { noticeOf, startReason, statusOf } from '../../app/strangers/status.js';
 import { stringsFor } from '../../app/shared/strings.js';
 import { alice, Machine } from './machine.mjs';
+import { pageText } from './page-text.mjs';
 
 const { strings } = stringsFor(['en']);
 const plain = (text) => text.replace(/[\u2068\u2069]/g, '');
@@ -114,7 +114,7 @@ test('the names that tests and users rely on do not change', () => {
 
 test('every text of the pages is in the catalog', async () => {
   for (const page of ['strangers', 'try']) {
-    const html = await readFile(new URL(`../../app/${page}/index.html`, import.meta.url), 'utf8');
+    const html = await pageText(page);
     const asked = [...html.matchAll(/data-(?:text|label|hint)="([^"]+)"/g)].map(([, path]) => path);
     assert.ok(asked.length > 10, page);
     for (const path of asked) assert.equal(typeof path.split('.').reduce((part, key) => part?.[key], strings), 'string', `${page}: ${path}`);
@@ -123,7 +123,7 @@ test('every text of the pages is in the catalog', async () => {
 
 test('the pages contain nothing that their security policy forbids', async () => {
   for (const page of ['strangers', 'try']) {
-    const html = await readFile(new URL(`../../app/${page}/index.html`, import.meta.url), 'utf8');
+    const html = await pageText(page);
     assert.doesNotMatch(html, /<style|\sstyle=|\son\w+=|<script(?![^>]*src=)|https?:/, page);
   }
 });
