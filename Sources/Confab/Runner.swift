@@ -2,8 +2,11 @@ import Wire
 
 /// A state machine: inputs in, effects out. It does not read a clock.
 package protocol StateMachine: Sendable {
+    /// An event that the machine handles.
     associatedtype Input: Sendable
+    /// An action for the owner of the machine.
     associatedtype Effect: Sendable
+    /// Processes an input, and returns the effects in order.
     mutating func handle(_ input: Input, now: Timestamp) -> [Effect]
     /// When to call `handleTimeout`; nil for never. It may change with every call.
     var nextTimeout: Timestamp? { get }
@@ -12,7 +15,9 @@ package protocol StateMachine: Sendable {
 }
 
 extension StateMachine {
+    /// Never, for a machine without timeouts.
     package var nextTimeout: Timestamp? { nil }
+    /// Does nothing, for a machine without timeouts.
     package mutating func handleTimeout(now: Timestamp) -> [Effect] { [] }
 }
 
@@ -31,6 +36,7 @@ extension SessionMachine: StateMachine {
 /// effect causes another input, the effects of that input wait until the current ones are done. A call never waits
 /// for effects that another thread is carrying out.
 package final class Runner<Machine: StateMachine>: Sendable {
+    /// A change of the machine, which returns the effects.
     package typealias Body = @Sendable (inout Machine, Timestamp) -> [Machine.Effect]
 
     /// The state that the lock protects.
@@ -63,6 +69,7 @@ package final class Runner<Machine: StateMachine>: Sendable {
     /// Reads from the machine's state.
     package func read<Value: Sendable>(_ body: (Machine) -> Value) -> Value { state.withLock { body($0.machine) } }
 
+    /// Passes an input to the machine, and carries out its effects.
     package func post(_ input: Machine.Input) { update { machine, now in machine.handle(input, now: now) } }
 
     /// Changes the machine, and carries out the effects that `body` returns.
@@ -158,6 +165,8 @@ package final class WeakReference<Object: AnyObject & Sendable>: Sendable {
 
     package init() {}
 
+    /// The object; nil before it is set and after it was released.
     package var object: Object? { state.withLock { $0.object } }
+    /// Sets the object.
     package func set(_ object: Object) { state.withLock { $0.object = object } }
 }

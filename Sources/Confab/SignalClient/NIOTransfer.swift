@@ -31,11 +31,14 @@ extension NIOTransport {
 
 /// The host, port and path of a URL.
 package struct HostEndpoint: Sendable {
+    /// The host, without brackets.
     package let host: String
+    /// The port, also if it is the default one.
     package let port: Int
     let isSecure: Bool
     /// The path for the request line.
     let path: String
+    /// The text for the `Host` header.
     package var authority: String { URLAuthority(host: host, port: port).description }
 
     package init(_ url: URL) {

@@ -35,7 +35,9 @@ private final class NIOSocketHandle: TransportSocket {
 /// A WebSocket with the subprotocol `confab.v1`, for the SDK, for load tests, and for tests of the server. It is
 /// `@unchecked Sendable` because everything but `loop` is used on the event loop only.
 package final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
+    /// Frames from the server.
     package typealias InboundIn = WebSocketFrame
+    /// Frames to the server.
     package typealias OutboundOut = WebSocketFrame
 
     /// Settings that only load tests and tests change.
@@ -163,12 +165,14 @@ package final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
 
     // MARK: ChannelInboundHandler
 
+    /// Reports that the socket is open.
     package func handlerAdded(context: ChannelHandlerContext) {
         guard !isEnded else { return context.close(promise: nil) }
         self.context = context
         report(.opened)
     }
 
+    /// Reports a message, and answers pings and closes.
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isEnded else { return }
         let frame = unwrapInboundIn(data)
@@ -195,17 +199,20 @@ package final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
         report(frame.fin ? .received(text) : .heard)
     }
 
+    /// Ends the socket.
     package func channelInactive(context: ChannelHandlerContext) {
         end(.abnormal)
         context.fireChannelInactive()
     }
 
+    /// Ends the socket.
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         fault = error
         end(.abnormal)
         context.close(promise: nil)
     }
 
+    /// Ends the socket.
     package func handlerRemoved(context: ChannelHandlerContext) {
         end(.abnormal)
         self.context = nil

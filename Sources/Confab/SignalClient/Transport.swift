@@ -49,6 +49,7 @@ package enum SocketEvent: Sendable {
 
 /// Returns the current time, and schedules callbacks.
 package protocol SignalClock: Sendable {
+    /// The current time.
     var now: Timestamp { get }
     /// Calls `body` once, at the given time or later, and never before this method has returned.
     ///
@@ -63,8 +64,10 @@ package struct SystemClock: SignalClock {
 
     package init() {}
 
+    /// The current time.
     package var now: Timestamp { epoch + (ContinuousClock.now - start) }
 
+    /// Calls `body` once, at the given time or later.
     package func schedule(at time: Timestamp, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
         // A time in the past is due immediately.
         let instant = start.advanced(by: time - epoch)
