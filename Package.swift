@@ -108,8 +108,6 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
             // The sample media that the bot publishes by default, embedded in the executable.
             resources: [.embedInCode("Sample/picture.ivf"), .embedInCode("Sample/sound.ogg")],
@@ -210,7 +208,8 @@ let package = Package(
         .testTarget(
             name: "ServerTests",
             dependencies: [
-                "CAllocations", "CSockets", "Datagrams", "RTC", "SFU", "Server", "Signaling", "Wire", "TestSupport",
+                "CAllocations", "CSockets", "Confab", "Datagrams", "RTC", "SFU", "Server", "Signaling", "Wire",
+                "TestSupport",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),

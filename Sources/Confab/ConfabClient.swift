@@ -51,7 +51,7 @@ public actor ConfabClient {
     }
 
     /// Returns the URL of the WebSocket; nil if the server's address is unusable.
-    private static func socketURL(_ server: URL) -> URL? {
+    package static func socketURL(_ server: URL) -> URL? {
         let schemes = ["http": "ws", "ws": "ws", "https": "wss", "wss": "wss"]
         guard var parts = URLComponents(url: server, resolvingAgainstBaseURL: true), parts.host?.isEmpty == false,
             let scheme = parts.scheme.flatMap({ schemes[$0.lowercased()] })

@@ -1,9 +1,6 @@
+import Confab
 import Foundation
 import NIOCore
-import NIOHTTP1
-import NIOPosix
-import NIOSSL
-import NIOWebSocket
 import Peers
 import Synchronization
 import Wire
@@ -16,9 +13,45 @@ import Wire
 /// let joined = try await client.join(session, token: token)
 /// ```
 public final class RobotClient: Sendable {
-    private let line: RobotSignalClient
+    private typealias Waiting = CheckedContinuation<ServerMessage, any Error>
 
-    private init(_ line: RobotSignalClient) { self.line = line }
+    /// The state that the lock protects.
+    private struct State {
+        var channel: (any Channel)?
+        var socket: SignalClient.Socket?
+        var requestCount: UInt64 = 0
+        var waiting: [SignalClient.RequestID: Waiting] = [:]
+        /// Why the connection ended; nil while it is open.
+        var ending: String?
+        /// The error that closed the socket.
+        var fault: (any Error)?
+    }
+
+    /// How long to wait for `welcome`. A server to which many robots connect at once may be this slow.
+    private static let welcomeTimeout = Duration.seconds(20)
+
+    private let state = Mutex(State())
+    private let runner: Runner<SignalClient>
+    private let socket: NIOSocket
+    /// Ends with the welcome, or with the error that came instead.
+    private let greeted: AsyncThrowingStream<Void, any Error>
+    private let greeting: AsyncThrowingStream<Void, any Error>.Continuation
+
+    private init(_ hello: Hello, from source: String?, on loop: (any EventLoop)?) {
+        var options = SignalClient.Options()
+        (options.reconnects, options.connectTimeout, options.welcomeTimeout) = (false, nil, Self.welcomeTimeout)
+        let line = SignalClient(hello: hello, options: options, random: SystemRandomNumberGenerator())
+        runner = Runner(line, clock: SystemClock())
+        (greeted, greeting) = AsyncThrowingStream.makeStream()
+        let client = WeakReference<RobotClient>()
+        var socketOptions = NIOSocket.Options()
+        socketOptions.source = source
+        socket = NIOSocket(socketOptions, on: loop) { event in client.object?.report(event) }
+        client.set(self)
+        runner.onEffect { [weak self] effect in self?.carryOut(effect) }
+    }
+
+    deinit { socket.close(.normal) }
 
     /// Opens a WebSocket and sends `hello`.
     ///
@@ -32,17 +65,17 @@ public final class RobotClient: Sendable {
         to server: String, hello: Hello = Hello(), from source: String? = nil, on group: (any EventLoopGroup)? = nil
     ) async throws -> RobotClient {
         let place = try HostEndpoint(server)
-        let line = RobotSignalClient(hello)
-        let loop = (group ?? MultiThreadedEventLoopGroup.singleton).next()
+        let client = RobotClient(hello, from: source, on: group?.next())
         do {
-            try await line.open(place, from: source, on: loop)
-        } catch let error as RobotError {
-            throw error
+            let channel = try await client.socket.connect(to: place)
+            client.state.withLock { $0.channel = channel }
+        } catch let error as NIOSocket.NotConfab {
+            throw RobotError("\(error)")
         } catch {
             throw RobotError("\(server) cannot be reached: \(error)")
         }
-        try await line.greet()
-        return RobotClient(line)
+        for try await _ in client.greeted {}
+        return client
     }
 
     // MARK: Requests
@@ -50,7 +83,17 @@ public final class RobotClient: Sendable {
     /// Sends a request and waits for the response.
     /// - Throws: the `WireError` that the server sent, or a `RobotError` if the connection ended before the response.
     @discardableResult
-    public func ask(_ message: ClientMessage) async throws -> ServerMessage { try await line.ask(message) }
+    public func ask(_ message: ClientMessage) async throws -> ServerMessage {
+        try await withCheckedThrowingContinuation { (waiting: Waiting) in
+            let id = state.withLock { state in
+                state.requestCount += 1
+                let id = SignalClient.RequestID(rawValue: state.requestCount)
+                state.waiting[id] = waiting
+                return id
+            }
+            runner.post(.request(id, message))
+        }
+    }
 
     public func join(_ session: SessionID, token: String) async throws -> SessionNotice.Joined {
         let answer = try await ask(.session(.join(.init(session: session, token: token))))
@@ -83,7 +126,53 @@ public final class RobotClient: Sendable {
     }
 
     /// Sends `bye` and closes the connection.
-    public func close() async { await line.leave() }
+    public func close() async {
+        runner.post(.leave)
+        socket.close(.normal)
+        try? await state.withLock { $0.channel }?.closeFuture.get()
+    }
+
+    // MARK: SignalClient
+
+    private func report(_ event: SocketEvent) {
+        if case .opened = event { runner.post(.connect) }
+        guard let open = state.withLock({ $0.socket }) else { return }
+        switch event {
+        case .opened: runner.post(.opened(open))
+        case .received(let bytes): runner.post(.received(bytes, on: open))
+        case .heard: runner.post(.heard(open))
+        case .closed(let code):
+            state.withLock { $0.fault = socket.fault }
+            runner.post(.closed(open, code))
+        }
+    }
+
+    private func carryOut(_ effect: SignalClient.Effect) {
+        switch effect {
+        case .open(let socket): state.withLock { $0.socket = socket }
+        case .send(let bytes, _): socket.send(bytes)
+        case .close(_, let code): socket.close(code)
+        case .connected: greeting.finish()
+        case .answered(let id, .error(let error)): take(id)?.resume(throwing: error.error)
+        case .answered(let id, let message): take(id)?.resume(returning: message)
+        case .failed(let id, let error):
+            take(id)?.resume(throwing: RobotError(state.withLock { $0.ending } ?? error.message))
+        case .ended(let ending): ended(ending)
+        // A load test does not use events, and does not reconnect.
+        case .event, .unreadable, .reconnecting, .expired: break
+        }
+    }
+
+    private func take(_ id: SignalClient.RequestID) -> Waiting? {
+        state.withLock { $0.waiting.removeValue(forKey: id) }
+    }
+
+    private func ended(_ ending: SignalClient.Ending) {
+        let reason = ending.error?.message ?? "This client has left."
+        state.withLock { state in state.ending = state.fault.map { "\(reason) (\($0))" } ?? reason }
+        greeting.finish(throwing: ending.error ?? RobotError(reason))
+        socket.close(.normal)
+    }
 }
 
 extension RobotError {
@@ -94,23 +183,10 @@ extension RobotError {
     }
 }
 
-/// The address of a server.
-struct HostEndpoint {
-    var host: String
-    var port: Int
-    var isSecure: Bool
-    var path: String
-
-    init(_ text: String) throws {
-        guard let url = URLComponents(string: text), let host = url.host, !host.isEmpty,
-            let scheme = url.scheme?.lowercased(), let isSecure = Self.schemes[scheme]
-        else { throw RobotError.noAddress(text) }
-        self.host = URLAuthority(host: host).host
-        self.isSecure = isSecure
-        port = url.port ?? (isSecure ? 443 : 80)
-        let base = url.percentEncodedPath
-        path = (base.hasSuffix("/") ? String(base.dropLast()) : base) + "/v1/socket"
+extension HostEndpoint {
+    /// - Parameter server: the server's address, with or without a path.
+    init(_ server: String) throws(RobotError) {
+        guard let url = URL(string: server).flatMap(ConfabClient.socketURL) else { throw .noAddress(server) }
+        self.init(url)
     }
-
-    private static let schemes = ["http": false, "ws": false, "https": true, "wss": true]
 }

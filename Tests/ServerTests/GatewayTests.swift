@@ -1,3 +1,4 @@
+import Confab
 import Foundation
 import Server
 import Signaling
@@ -31,6 +32,19 @@ struct GatewayTests {
             try await bob.say(.roulette(.next(.init())))
             let ended = try await ann.hear("end") { if case .roulette(.ended(let ended)) = $0 { ended } else { nil } }
             #expect(ended.reason == .partnerNext)
+        }
+    }
+
+    @Test("a socket at an address without Confab closes at once and says why")
+    func wrongAddress() async throws {
+        try await TestServer.run { server in
+            let (incoming, events) = AsyncStream.makeStream(of: SocketEvent.self)
+            let socket = NIOSocket { events.yield($0) }
+            let url = try #require(URL(string: "ws://127.0.0.1:\(server.port)/nothing"))
+            await #expect(throws: NIOSocket.NotConfab.self) { try await socket.connect(to: HostEndpoint(url)) }
+            for await event in incoming {
+                if case .closed(.abnormal) = event { break }
+            }
         }
     }
 

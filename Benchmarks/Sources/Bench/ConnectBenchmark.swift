@@ -27,18 +27,26 @@ struct ConnectBenchmark {
             connectsPerSecond: Double(count) / used, bytesPerIdle: (server.residentBytes() - bytes) / Double(count)
         )
         let all = clients
-        try loop.submit { for client in all { client.end() } }.wait()
+        try loop.submit { for end in all { end() } }.wait()
         return figures
     }
 
-    private func open(_ count: Int, from first: Int) throws -> [ConnectClient] {
-        var clients: [ConnectClient] = []
+    /// Opens connections, and returns the functions that end them.
+    private func open(_ count: Int, from first: Int) throws -> [@Sendable () -> Void] {
+        var clients: [@Sendable () -> Void] = []
         while clients.count < count {
-            let some = (clients.count..<min(count, clients.count + Self.opening)).map { number in
-                ConnectClient.connect(port: server.port, transport: transport, number: first + number, on: loop)
-            }
+            let some = (clients.count..<min(count, clients.count + Self.opening)).map { connect(first + $0) }
             clients += try EventLoopFuture.whenAllSucceed(some, on: loop).wait()
         }
         return clients
+    }
+
+    private func connect(_ number: Int) -> EventLoopFuture<@Sendable () -> Void> {
+        guard transport == .native else {
+            return ConnectClient.connect(port: server.port, transport: transport, number: number, on: loop)
+                .map { client in { client.end() } }
+        }
+        return LoadClient.connect(port: server.port, number: number, on: loop)
+            .flatMap { client in client.welcome().map { _ in { client.end() } } }
     }
 }

@@ -1,9 +1,8 @@
 import NIOCore
 import NIOPosix
-import Wire
 
-/// A client that connects over one transport until the server has welcomed it or sent its session. After that it stays idle. A
-/// polling client waits in a poll.
+/// A Socket.IO client that connects over one transport until the server has sent its session. After that it stays idle. A polling
+/// client waits in a poll.
 ///
 /// The class is `@unchecked Sendable` because it is used only on its event loop.
 final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
@@ -11,6 +10,7 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
     typealias OutboundOut = ByteBuffer
 
     enum Transport: String, CaseIterable {
+        /// The other protocol, with a `LoadClient`.
         case native = "confab.v1"
         case webSocket = "websocket"
         case xhrPolling = "xhr-polling"
@@ -26,20 +26,16 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
     private let transport: Transport
     private let address: SocketAddress
     private let connected: EventLoopPromise<Void>
-    private var step: Step
+    private var step = Step.handshake
     private var id = ""
     private var context: ChannelHandlerContext?
     private var unread: [UInt8] = []
-    /// The state machine of the native transport.
-    private var line = SignalClient(hello: Hello(), random: SystemRandomNumberGenerator())
-    private var socket: SignalClient.Socket?
 
     private init(port: Int, transport: Transport, address: SocketAddress, connected: EventLoopPromise<Void>) {
         self.port = port
         self.transport = transport
         self.address = address
         self.connected = connected
-        step = transport == .native ? .upgrade : .handshake
     }
 
     /// Connects from the client's own source address, because servers limit connections per address.
@@ -82,12 +78,10 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
         switch step {
         case .handshake: get("/socket.io/1/?t=1")
         case .upgrade:
-            let path = transport == .native ? "/v1/socket" : "/socket.io/1/websocket/\(id)"
-            let protocols = transport == .native ? "Sec-WebSocket-Protocol: confab.v1\r\n" : ""
             get(
-                path,
+                "/socket.io/1/websocket/\(id)",
                 "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                    + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" + protocols)
+                    + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
         case .greeting, .poll, .done: break
         }
     }
@@ -134,17 +128,9 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
             guard let end = unread.firstRange(of: Array("\r\n\r\n".utf8)) else { return false }
             unread.removeFirst(end.upperBound)
             step = .greeting
-            if transport == .native {
-                update { $0.handle(.connect, now: $1) }
-                if let socket { update { $0.handle(.opened(socket), now: $1) } }
-            }
         case .greeting:
             guard let text = readText() else { return false }
-            if let socket {
-                update { $0.handle(.received(text, on: socket), now: $1) }
-            } else if text.contains(Array("\"initial\"".utf8)) {
-                finish()
-            }
+            if text.contains(Array("\"initial\"".utf8)) { finish() }
         case .poll:
             guard let answer = readAnswer() else { return false }
             poll()
@@ -152,20 +138,6 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
         case .done: return false
         }
         return true
-    }
-
-    /// Runs one step of the `SignalClient`. Timeouts are ignored, because the line is used only from `hello` to `welcome`.
-    private func update(_ body: (inout SignalClient, Timestamp) -> [SignalClient.Effect]) {
-        for effect in body(&line, Timestamp(milliseconds: 0)) {
-            switch effect {
-            case .open(let socket): self.socket = socket
-            case .send(let bytes, _): sendText(bytes)
-            case .connected: finish()
-            case .ended(let ending):
-                connected.fail(LoadClient.Failure(description: ending.error?.message ?? "left"))
-            default: break
-            }
-        }
     }
 
     private func finish() {
@@ -203,10 +175,5 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
         guard unread.count >= start + length else { return nil }
         defer { unread.removeFirst(start + length) }
         return Array(unread[start..<start + length])
-    }
-
-    /// Sends a text message of less than 126 bytes, masked with zeros.
-    private func sendText(_ text: [UInt8]) {
-        write([0x81, 0x80 | UInt8(text.count), 0, 0, 0, 0] + text)
     }
 }

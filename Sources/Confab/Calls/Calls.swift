@@ -66,7 +66,7 @@ public actor Calls {
         let source = EventSource<Event>()
         let media = CallsMedia(desk.core, source)
         let feature = FeatureCore(CallsMachine(), desk, tell: { media.tell($0) }, perform: { media.perform($0) })
-        media.attach(feature)
+        media.weakFeature.set(feature)
         (self.feature, self.media, self.source) = (feature, media, source)
         desk.onClose { [weak media] in
             media?.releaseIfUnused()

@@ -18,13 +18,10 @@ final class CallsMedia: Sendable {
         var switching: Task<Void, Never>?
     }
 
-    /// A weak reference to the feature.
-    private struct WeakFeature: Sendable { weak var feature: FeatureCore<CallsMachine>? }
-
     private let core: ClientCore
     private let source: EventSource<Calls.Event>
     private let state = LockedValue(State())
-    private let weakFeature = LockedValue(WeakFeature())
+    let weakFeature = WeakReference<FeatureCore<CallsMachine>>()
 
     init(_ core: ClientCore, _ source: EventSource<Calls.Event>) { (self.core, self.source) = (core, source) }
 
@@ -33,9 +30,7 @@ final class CallsMedia: Sendable {
         release()
     }
 
-    func attach(_ feature: FeatureCore<CallsMachine>) { weakFeature.withLock { $0.feature = feature } }
-
-    private var feature: FeatureCore<CallsMachine>? { weakFeature.withLock { $0.feature } }
+    private var feature: FeatureCore<CallsMachine>? { weakFeature.object }
 
     func use(_ own: (any LocalMedia)?) {
         let (memberships, captured) = state.withLock { state in

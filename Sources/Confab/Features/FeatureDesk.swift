@@ -1,35 +1,3 @@
-/// Runs closures one after the other, in the order of the calls of `post`. A call never waits for a closure that
-/// another thread is running.
-final class FeatureMailbox: Sendable {
-    /// The state that the lock protects.
-    private struct State: Sendable {
-        var items: [@Sendable () -> Void] = []
-        var isBusy = false
-    }
-
-    private let state = LockedValue(State())
-
-    func post(_ item: @escaping @Sendable () -> Void) {
-        let isFirst = state.withLock { state in
-            state.items.append(item)
-            defer { state.isBusy = true }
-            return !state.isBusy
-        }
-        guard isFirst else { return }
-        while let items = take() {
-            for item in items { item() }
-        }
-    }
-
-    private func take() -> [@Sendable () -> Void]? {
-        state.withLock { state in
-            defer { state.items = [] }
-            if state.items.isEmpty { state.isBusy = false }
-            return state.items.isEmpty ? nil : state.items
-        }
-    }
-}
-
 /// The objects that all features of one client share: the connection, and one mailbox.
 ///
 /// Features receive connection events in the order in which they were added, but presence comes first: after a restart,
@@ -38,7 +6,7 @@ final class FeatureDesk: Sendable {
     typealias Listener = @Sendable (FeatureInput) -> Void
 
     let core: ClientCore
-    let mailbox = FeatureMailbox()
+    let mailbox = Mailbox()
     private let listeners = LockedValue<[Listener]>([])
     private let closers = LockedValue<[@Sendable () -> Void]>([])
     private let listening = LockedValue<Listening?>(nil)

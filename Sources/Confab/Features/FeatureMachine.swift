@@ -44,31 +44,24 @@ struct FeatureCaller: Hashable, Sendable {
     var number: UInt64
 }
 
-/// The state machine of one feature, such as the roulette: events in, effects out. It does not read a clock.
-protocol FeatureMachine: Sendable {
+/// The state machine of one feature, such as the roulette.
+protocol FeatureMachine: StateMachine where Input == FeatureInput, Effect == FeatureEffect<Event, Action> {
     associatedtype Event: Equatable & Sendable
     associatedtype Action: Equatable & Sendable
     /// A request of the application.
     associatedtype Command: Sendable
-    typealias Effect = FeatureEffect<Event, Action>
 
     /// Whether this feature receives connection events before the others.
     static var hearsFirst: Bool { get }
 
-    mutating func handle(_ news: FeatureInput, now: Timestamp) -> [Effect]
     mutating func handle(_ command: Command, from caller: FeatureCaller, now: Timestamp) -> [Effect]
     /// Handles the cancellation of a waiting method's task. The method has already returned.
     mutating func cancelled(_ caller: FeatureCaller, now: Timestamp) -> [Effect]
-    /// When to call `handleTimeout`; nil for never.
-    var nextTimeout: Timestamp? { get }
-    mutating func handleTimeout(now: Timestamp) -> [Effect]
 }
 
 extension FeatureMachine {
     static var hearsFirst: Bool { false }
     mutating func cancelled(_ caller: FeatureCaller, now: Timestamp) -> [Effect] { [] }
-    var nextTimeout: Timestamp? { nil }
-    mutating func handleTimeout(now: Timestamp) -> [Effect] { [] }
 }
 
 extension Result where Failure == ConfabError {

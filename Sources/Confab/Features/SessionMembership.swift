@@ -105,7 +105,7 @@ final class SessionMembership: Sendable {
     private let state = LockedValue(State())
     /// Keeps the events of the session and of its streams in one order, so that the application receives the newest
     /// last.
-    private let order = FeatureMailbox()
+    private let order = Mailbox()
 
     init(
         _ admission: Admission, _ core: ClientCore, _ plan: Plan,
@@ -381,8 +381,8 @@ final class SessionMembership: Sendable {
     /// - Returns: whether it succeeded.
     @discardableResult
     private func attempt(_ body: @Sendable () async throws(ConfabError) -> Void) async -> Bool {
-        var backoff = FeatureBackoff(longest: Self.longestPause)
-        var random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
+        var backoff = Backoff(longest: Self.longestPause)
+        var random = SystemRandomNumberGenerator()
         var isFirst = true
         while !Task.isCancelled {
             do throws(ConfabError) {

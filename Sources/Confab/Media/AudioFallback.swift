@@ -107,5 +107,3 @@ struct AudioFallback: Equatable, Sendable {
         }
     }
 }
-
-extension AudioFallback: TimedRules {}

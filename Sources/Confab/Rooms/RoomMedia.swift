@@ -17,20 +17,15 @@ final class RoomMedia: Sendable {
         var waitingCount = 0
     }
 
-    /// A weak reference to the feature.
-    private struct WeakFeature: Sendable { weak var feature: FeatureCore<RoomsMachine>? }
-
     private let core: ClientCore
     private let state = LockedValue(State())
-    private let weakFeature = LockedValue(WeakFeature())
+    let weakFeature = WeakReference<FeatureCore<RoomsMachine>>()
 
     init(_ core: ClientCore) { self.core = core }
 
     deinit { state.withLock { $0.membership }?.end() }
 
-    func attach(_ feature: FeatureCore<RoomsMachine>) { weakFeature.withLock { $0.feature = feature } }
-
-    private var feature: FeatureCore<RoomsMachine>? { weakFeature.withLock { $0.feature } }
+    private var feature: FeatureCore<RoomsMachine>? { weakFeature.object }
     var source: EventSource<Room.Event>? { state.withLock { $0.source } }
     /// Returns an object for the current room. The object holds this one, not the other way around, so the
     /// application need not keep it.

@@ -18,7 +18,7 @@ public actor Rooms {
         let feature = FeatureCore(
             RoomsMachine(random: desk.core.dependencies.random), desk, tell: { media.tell($0) },
             perform: { media.perform($0) })
-        media.attach(feature)
+        media.weakFeature.set(feature)
         (self.feature, self.media) = (feature, media)
     }
 

@@ -60,7 +60,7 @@ struct RoomsMachine: FeatureMachine, Sendable {
         /// The call of `join` that waits for the result; nil when rejoining.
         var caller: FeatureCaller?
         var phase = Phase.idle
-        var backoff = FeatureBackoff(longest: .seconds(5))
+        var backoff = Backoff(longest: .seconds(5))
         /// When to give up rejoining; nil if the first rejection is final.
         var until: Timestamp?
         /// When to send the request, while `idle`. Nil: as soon as the connection has been restored.

@@ -75,7 +75,7 @@ public actor Roulette {
         let media = RouletteMedia(desk.core, source)
         let feature = FeatureCore(
             RouletteMachine(), desk, tell: { media.tell($0) }, perform: { media.perform($0) })
-        media.attach(feature)
+        media.weakFeature.set(feature)
         (self.feature, self.media, self.source, self.contacts) = (feature, media, source, contacts)
         desk.onClose { [weak media] in
             media?.releaseIfIdle()

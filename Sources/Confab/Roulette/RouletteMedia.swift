@@ -18,13 +18,10 @@ final class RouletteMedia: Sendable {
         var sending = SessionMembership.Sending()
     }
 
-    /// A weak reference to the feature.
-    private struct WeakFeature: Sendable { weak var feature: FeatureCore<RouletteMachine>? }
-
     private let core: ClientCore
     private let source: EventSource<Roulette.Event>
     private let state = LockedValue(State())
-    private let weakFeature = LockedValue(WeakFeature())
+    let weakFeature = WeakReference<FeatureCore<RouletteMachine>>()
 
     init(_ core: ClientCore, _ source: EventSource<Roulette.Event>) { (self.core, self.source) = (core, source) }
 
@@ -33,9 +30,7 @@ final class RouletteMedia: Sendable {
         release()
     }
 
-    func attach(_ feature: FeatureCore<RouletteMachine>) { weakFeature.withLock { $0.feature = feature } }
-
-    private var feature: FeatureCore<RouletteMachine>? { weakFeature.withLock { $0.feature } }
+    private var feature: FeatureCore<RouletteMachine>? { weakFeature.object }
 
     /// Captures media, unless there already is some.
     func capture() async throws(ConfabError) {

@@ -79,7 +79,7 @@ final class Publication: Sendable {
         /// The transceivers in a routed session.
         var pair: SFUConnections.Pair?
         /// The state of audio fallback; nil if the application did not enable it.
-        var fallback: Mailbox<AudioFallback>?
+        var fallback: Runner<AudioFallback>?
         /// Whether audio fallback withholds the video.
         var isVideoStopped = false
         var isEnded = false

@@ -1,16 +1,11 @@
 import Wire
 
-/// Owns a session's state machine. Inputs are processed in the order of the calls and of the connection's events.
+/// Owns the ``Runner`` of a session's state machine, and connects it to the connection.
 final class SessionCore: Sendable {
     typealias Ended = @Sendable (Result<Void, ConfabError>) -> Void
 
     /// The state that the lock protects.
     private struct State: Sendable {
-        var machine = SessionMachine()
-        var effects: [SessionMachine.Effect] = []
-        var isCarryingOut = false
-        /// Whether the client is closed permanently, so that no events follow.
-        var isClosed = false
         var joining: [Ended] = []
         var leaving: [Ended] = []
         var listening: Listening?
@@ -29,11 +24,14 @@ final class SessionCore: Sendable {
     let core: ClientCore
     private let token: String
     private let state = LockedValue(State())
+    private let runner: Runner<SessionMachine>
     let statuses = EventSource<Session.Status>(state: .notConnected)
     let events = EventSource<Session.Event>(fold: SessionCore.fold)
 
     init(_ id: SessionID, token: String, core: ClientCore) {
         (self.id, self.token, self.core) = (id, token, core)
+        runner = Runner(SessionMachine(), clock: core.dependencies.clock)
+        runner.onEffect { [weak self] effect in self?.carryOut(effect) }
         let listening = core.listen { [weak self] event in self?.hear(event) }
         state.withLock { $0.listening = listening }
     }
@@ -43,19 +41,20 @@ final class SessionCore: Sendable {
         if machine.status != .notConnected { core.send(.session(.leave(.init(session: id)))) }
     }
 
-    var machine: SessionMachine { state.withLock { $0.machine } }
+    var machine: SessionMachine { runner.read { $0 } }
 
     func setMedia(_ media: @escaping @Sendable (MediaEvent) -> Void) { state.withLock { $0.media = media } }
 
     func connect(_ ended: @escaping Ended) {
         state.withLock { $0.joining.append(ended) }
-        post(.connect)
+        runner.post(.connect)
     }
 
     /// Waits for a join that is in progress. Does not start one.
     func waitForJoin(_ ended: @escaping Ended) {
         let isJoining = state.withLock { state in
-            guard state.machine.status == .connecting else { return false }
+            // Check this under the lock, so that the end of the join either is visible or comes later.
+            guard machine.status == .connecting else { return false }
             state.joining.append(ended)
             return true
         }
@@ -64,49 +63,31 @@ final class SessionCore: Sendable {
 
     func disconnect(_ ended: @escaping Ended) {
         state.withLock { $0.leaving.append(ended) }
-        post(.disconnect)
+        runner.post(.disconnect)
     }
 
     private func hear(_ event: ConnectionEvent) {
         switch event {
-        case .message(.session(let notice)): if notice.session == id { post(.notice(notice)) }
-        case .reconnecting: post(.reconnecting)
-        case .connected(_, .resumed): post(.resumed)
-        case .connected(_, .restarted), .expired: if machine.status != .connecting { post(.lost(.sessionLost)) }
+        case .message(.session(let notice)): if notice.session == id { runner.post(.notice(notice)) }
+        case .reconnecting: runner.post(.reconnecting)
+        case .connected(_, .resumed): runner.post(.resumed)
+        case .connected(_, .restarted), .expired: if machine.status != .connecting { runner.post(.lost(.sessionLost)) }
         case .ended(let error):
-            if case .closed = core.connectionState { state.withLock { $0.isClosed = true } }
-            post(.lost(error ?? .closed))
+            runner.post(.lost(error ?? .closed))
+            guard case .closed = core.connectionState else { return }
+            runner.afterEffects { [statuses, events] in
+                statuses.finish()
+                events.finish()
+            }
         case .message, .connected: break
         }
-    }
-
-    private func post(_ input: SessionMachine.Input) {
-        let isFirst = state.withLock { state in
-            state.effects += state.machine.handle(input)
-            if state.isCarryingOut { return false }
-            state.isCarryingOut = true
-            return true
-        }
-        guard isFirst else { return }
-        while true {
-            let effects = state.withLock { state in
-                defer { state.effects = [] }
-                if state.effects.isEmpty { state.isCarryingOut = false }
-                return state.effects
-            }
-            if effects.isEmpty { break }
-            for effect in effects { carryOut(effect) }
-        }
-        guard state.withLock({ $0.isClosed }) else { return }
-        statuses.finish()
-        events.finish()
     }
 
     private func carryOut(_ effect: SessionMachine.Effect) {
         switch effect {
         case .join: join()
         case .leave:
-            core.send(.session(.leave(.init(session: id)))) { [weak self] _ in self?.post(.leaveAnswered) }
+            core.send(.session(.leave(.init(session: id)))) { [weak self] _ in self?.runner.post(.leaveAnswered) }
         case .joinEnded(let error): end(\.joining, error.map { .failure($0) } ?? .success(()))
         case .leaveEnded: end(\.leaving, .success(()))
         case .status(let status):
@@ -122,9 +103,9 @@ final class SessionCore: Sendable {
     private func join() {
         core.send(.session(.join(.init(session: id, token: token)))) { [weak self] result in
             switch result {
-            case .success(.session(.joined(let joined))): self?.post(.joined(.success(joined)))
-            case .success(let answer): self?.post(.joined(.failure(.unexpected(answer, for: "session.join"))))
-            case .failure(let error): self?.post(.joined(.failure(error)))
+            case .success(.session(.joined(let joined))): self?.runner.post(.joined(.success(joined)))
+            case .success(let answer): self?.runner.post(.joined(.failure(.unexpected(answer, for: "session.join"))))
+            case .failure(let error): self?.runner.post(.joined(.failure(error)))
             }
         }
     }

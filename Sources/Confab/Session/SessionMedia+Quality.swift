@@ -6,11 +6,12 @@ extension SessionMedia {
 
     /// Starts audio fallback: stops the video of a stream whenever the network cannot carry it.
     func beginFallback(of publication: Publication) {
-        let mailbox = Mailbox(AudioFallback(), clock: core.dependencies.clock) { [weak self, weak publication] effect in
+        let runner = Runner(AudioFallback(), clock: core.dependencies.clock)
+        runner.onEffect { [weak self, weak publication] effect in
             guard let self, let publication else { return }
             carryOut(effect, of: publication)
         }
-        publication.state.withLock { if !$0.isEnded { $0.fallback = mailbox } }
+        publication.state.withLock { if !$0.isEnded { $0.fallback = runner } }
     }
 
     /// Handles the server's judgment of a stream. Delay alone does not stop the video: on a long path, sending less

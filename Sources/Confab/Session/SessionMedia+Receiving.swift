@@ -25,7 +25,7 @@ extension SessionMedia {
                 core.send(.session(request), answer)
                 // Do this after the request: it can lead to an offer, and the server forwards an offer only to a
                 // subscriber.
-                if !isRouted { peer(stream.connection)?.mailbox.post(.expect) }
+                if !isRouted { peer(stream.connection)?.rules.post(.expect) }
             }
         } catch {
             if session.machine.status == .connected {
@@ -146,7 +146,7 @@ extension SessionMedia {
 
     func hear(_ status: Session.Status) {
         switch status {
-        case .connected: for peer in state.withLock({ Array($0.peers.values) }) { peer.mailbox.post(.resumed) }
+        case .connected: for peer in state.withLock({ Array($0.peers.values) }) { peer.rules.post(.resumed) }
         case .notConnected, .connecting, .reconnecting, .disconnecting, .failed: break
         }
     }

@@ -12,22 +12,20 @@ extension SessionMedia {
         if let present { return present }
         guard !isFull else { return nil }
         guard let engine = core.media, let own = session.machine.connection?.id else { return nil }
-        let reports = LockedValue(WeakMailbox(mailbox: nil))
+        // The peer with the lower id, compared as text, is polite.
+        let rules = Runner(
+            RelayedPeer(isPolite: "\(own)" < "\(connection)", random: core.dependencies.random),
+            clock: core.dependencies.clock)
         let runner = PeerRunner(
             engine: engine,
             configure: { [weak core] () async throws(ConfabError) in
                 try await core?.peerConfiguration(isRelayed: true) ?? PeerConfiguration()
             },
-            report: { report, number in
-                reports.withLock { $0.mailbox }?.post(.report(report, connection: number))
-            })
-        // The peer with the lower id, compared as text, is polite.
-        let rules = RelayedPeer(isPolite: "\(own)" < "\(connection)", random: core.dependencies.random)
-        let mailbox = Mailbox(rules, clock: core.dependencies.clock) { [weak self, runner] effect in
+            report: { [weak rules] report, number in rules?.post(.report(report, connection: number)) })
+        rules.onEffect { [weak self, runner] effect in
             if case .step(let step) = effect { runner.run(step) } else { self?.carryOut(effect, with: connection) }
         }
-        reports.withLock { $0 = WeakMailbox(mailbox: mailbox) }
-        let made = RelayedConnection(mailbox: mailbox, runner: runner)
+        let made = RelayedConnection(rules: rules, runner: runner)
         return state.withLock { state in
             if let present = state.peers[connection] { return present }
             state.peers[connection] = made
@@ -37,11 +35,11 @@ extension SessionMedia {
 
     func send(_ publication: Publication, to connection: ConnectionID, _ wanted: Wanted) {
         let outgoing = publication.outgoing(audio: wanted.audio, video: wanted.video)
-        peer(connection)?.mailbox.post(.send(publication.id, outgoing))
+        peer(connection)?.rules.post(.send(publication.id, outgoing))
     }
 
     func stopSending(_ stream: StreamID, to connection: ConnectionID) {
-        state.withLock { $0.peers[connection] }?.mailbox.post(.stopSending(stream))
+        state.withLock { $0.peers[connection] }?.rules.post(.stopSending(stream))
         release(connection)
     }
 
@@ -74,7 +72,7 @@ extension SessionMedia {
         guard !isRouted, state.withLock({ $0.isRelated(notice.from) }), let message = RelayedPeer.Message(notice) else {
             return
         }
-        peer(notice.from)?.mailbox.post(.received(message))
+        peer(notice.from)?.rules.post(.received(message))
     }
 
     private func carryOut(_ effect: RelayedPeer.Effect, with connection: ConnectionID) {
@@ -83,7 +81,7 @@ extension SessionMedia {
         case .post(let message):
             core.send(.session(message.verb(session.id, to: connection))) { [weak self] result in
                 guard case .failure(let error) = result else { return }
-                self?.state.withLock { $0.peers[connection] }?.mailbox.post(.refused(message, error))
+                self?.state.withLock { $0.peers[connection] }?.rules.post(.refused(message, error))
             }
         case .state(let next):
             if next == .connected, state.withLock({ $0.reported.insert(connection).inserted }) {
@@ -96,7 +94,7 @@ extension SessionMedia {
             guard let subscription else { return }
             _ = subscription.state.withLock { $0.mids.insert(mid) }
             take(track, track.media.kind, for: subscription)
-            if let state = state.withLock({ $0.peers[connection] })?.mailbox.rules.state { subscription.update(state) }
+            if let state = state.withLock({ $0.peers[connection] })?.rules.read(\.state) { subscription.update(state) }
         case .firstFrame(let mid):
             let subscription = subscriptions(from: connection).first { $0.state.withLock { $0.mids.contains(mid) } }
             subscription?.frameArrived()
@@ -208,11 +206,6 @@ extension SessionMedia {
             subscription.events.send(.failed(error))
         }
     }
-}
-
-/// A weak reference to a mailbox.
-private struct WeakMailbox: Sendable {
-    weak let mailbox: Mailbox<RelayedPeer>?
 }
 
 extension SessionMedia.State {

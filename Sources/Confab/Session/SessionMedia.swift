@@ -29,7 +29,7 @@ final class SessionMedia: Sendable {
 
     /// The peer connection with one other member.
     struct RelayedConnection: Sendable {
-        let mailbox: Mailbox<RelayedPeer>
+        let rules: Runner<RelayedPeer>
         let runner: PeerRunner
     }
 

@@ -6,12 +6,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Owns the client's state machine, its sockets and its timer. All features of the client (sessions, roulette, calls …)
-/// share one core.
-///
-/// Inputs are processed in the order of the calls, and effects in the order in which the machine returns them. If an
-/// effect causes another input, the effects of that input wait until the current ones are done. A call never waits
-/// for effects that another thread is carrying out.
+/// Owns the client's sockets and the ``Runner`` of its state machine. All features of the client (sessions, roulette,
+/// calls …) share one core.
 ///
 /// The core is released with the last feature that the application holds: sockets and timers hold it weakly.
 final class ClientCore: Sendable {
@@ -20,9 +16,6 @@ final class ClientCore: Sendable {
 
     /// The state that the lock protects.
     private struct State: Sendable {
-        var machine: ClientMachine
-        var effects: [ClientMachine.Effect] = []
-        var isCarryingOut = false
         var requestCount: UInt64 = 0
         var completions: [SignalClient.RequestID: Completion] = [:]
         var listeners: [(id: UInt64, listener: Listener)] = []
@@ -30,7 +23,6 @@ final class ClientCore: Sendable {
         var sockets: [ClientMachine.Socket: any TransportSocket] = [:]
         /// The socket that is being opened; also nil if it closed before the transport returned it.
         var opening: ClientMachine.Socket?
-        var timer: (at: Timestamp, cancel: @Sendable () -> Void)?
         /// Pending calls of `connect`.
         var greetings: [UInt64: Greeting] = [:]
         var greetingCount: UInt64 = 0
@@ -49,7 +41,8 @@ final class ClientCore: Sendable {
     /// The path of the WebSocket below the server's address.
     static let socketPath = "/v1/socket"
 
-    private let state: LockedValue<State>
+    private let state = LockedValue(State())
+    private let runner: Runner<ClientMachine>
     private let connectTimeout: Duration
     let dependencies: Dependencies
     /// The URL of the WebSocket; nil if the server's address is unusable.
@@ -70,17 +63,16 @@ final class ClientCore: Sendable {
         lineOptions.connectTimeout = options.connectTimeout
         connectTimeout = options.connectTimeout
         let usesToken = if case .userToken = credential { true } else { false }
-        state = LockedValue(
-            State(
-                machine: ClientMachine(
-                    hello: hello, usesToken: usesToken, options: lineOptions, random: dependencies.random)))
+        runner = Runner(
+            ClientMachine(hello: hello, usesToken: usesToken, options: lineOptions, random: dependencies.random),
+            clock: dependencies.clock)
         (self.url, self.credential, self.media, self.dependencies) = (url, credential, media, dependencies)
         log = options.log ?? { _ in }
+        runner.onEffect { [weak self] effect in self?.carryOut(effect) }
     }
 
     deinit {
-        let (sockets, timer, greetings) = state.withLock { ($0.sockets, $0.timer?.cancel, $0.greetings.values) }
-        timer?()
+        let (sockets, greetings) = state.withLock { ($0.sockets, $0.greetings.values) }
         for greeting in greetings { greeting.cancelTimer() }
         for socket in sockets.values { socket.close(.normal) }
     }
@@ -91,24 +83,25 @@ final class ClientCore: Sendable {
     var socketCount: Int { state.withLock { $0.sockets.count } }
 
     /// The most recent welcome; nil before the first.
-    var welcome: Welcome? { state.withLock { $0.machine.welcome } }
+    var welcome: Welcome? { runner.read(\.welcome) }
 
     /// The state of the connection.
-    var connectionState: ConfabClient.State { state.withLock { $0.machine.state } }
+    var connectionState: ConfabClient.State { runner.read(\.state) }
 
     /// The secret of this person's identity; nil until the server has created one, and with a user token.
-    var identity: String? { state.withLock { $0.machine.identity } }
+    var identity: String? { runner.read(\.identity) }
 
     /// Sends a request. Requests are sent in the order of the calls.
     ///
     /// - Parameter completion: called once, in sequence with all ``ConnectionEvent``s.
     func send(_ message: ClientMessage, _ completion: @escaping Completion = { _ in }) {
-        update { state, now in
+        let id = state.withLock { state in
             state.requestCount += 1
             let id = SignalClient.RequestID(rawValue: state.requestCount)
             state.completions[id] = completion
-            return state.machine.handle(.request(id, message), now: now)
+            return id
         }
+        runner.post(.request(id, message))
     }
 
     /// Sends a request and waits for its answer. Cancelling the task ends the wait, but does not revoke the request.
@@ -150,15 +143,15 @@ final class ClientCore: Sendable {
         guard url != nil else { throw .invalidServerURL }
         if case .anonymous(let store) = credential { try load(store) }
         try await awaitResult { (answer: @escaping @Sendable (Result<Void, ConfabError>) -> Void) in
-            update { state, now in
+            state.withLock { state in
                 state.greetingCount += 1
                 let number = state.greetingCount
                 // A client that was connected before keeps trying, but each call of `connect` times out.
-                let time = now + connectTimeout + Self.greetingGrace
+                let time = dependencies.clock.now + connectTimeout + Self.greetingGrace
                 let cancel = dependencies.clock.schedule(at: time) { [weak self] in self?.giveUp(number) }
                 state.greetings[number] = Greeting(answer: answer, cancelTimer: cancel)
-                return state.machine.handle(.connect, now: now)
             }
+            connectNow()
             settleGreetings()
         }
     }
@@ -168,14 +161,17 @@ final class ClientCore: Sendable {
     }
 
     /// Connects without waiting for the result.
-    func connectNow() { post(.connect) }
+    func connectNow() { runner.post(.connect) }
 
     /// Reads the identity from its store, unless it is already loaded.
     func load(_ store: any IdentityStore) throws(ConfabError) {
-        guard state.withLock({ $0.machine.identity == nil }) else { return }
+        guard identity == nil else { return }
         do {
             let secret = try store.load()
-            state.withLock { $0.machine.identity = secret }
+            runner.update { machine, _ in
+                machine.identity = secret
+                return []
+            }
         } catch {
             throw ConfabError(
                 .identityStoreFailed, "The identity cannot be read from its store. Check the store and try again.",
@@ -185,14 +181,11 @@ final class ClientCore: Sendable {
 
     /// Completes the pending calls of `connect` if the state determines their result.
     private func settleGreetings() {
-        let result = state.withLock { state -> Result<Void, ConfabError>? in
-            switch state.machine.state {
-            case .online, .reconnecting: .success(())
-            case .closed(let error): .failure(error ?? .closed)
-            default: nil
-            }
+        switch connectionState {
+        case .online, .reconnecting: endGreetings(.success(()))
+        case .closed(let error): endGreetings(.failure(error ?? .closed))
+        default: break
         }
-        if let result { endGreetings(result) }
     }
 
     private func endGreetings(_ result: Result<Void, ConfabError>) {
@@ -207,49 +200,19 @@ final class ClientCore: Sendable {
     }
 
     func leave() {
-        post(.leave)
+        runner.post(.leave)
         // Without a connection, the client notifies the server later that it has left. Keep the core until then, even
         // if the application releases the client.
-        guard let deadline = state.withLock({ $0.machine.line.leaveDeadline }) else { return }
+        guard let deadline = runner.read(\.line.leaveDeadline) else { return }
         _ = dependencies.clock.schedule(at: deadline) { [self] in withExtendedLifetime(self) {} }
     }
+
     func networkChanged(isAvailable: Bool) {
-        post(.networkChanged(isAvailable: isAvailable))
+        runner.post(.networkChanged(isAvailable: isAvailable))
         if isAvailable, case .online = connectionState { link.withLock { $0.link }?.networkChanged() }
     }
 
-    // MARK: The mailbox
-
-    private func post(_ input: ClientMachine.Input) {
-        update { state, now in state.machine.handle(input, now: now) }
-    }
-
-    private func update(_ body: @Sendable (inout State, Timestamp) -> [ClientMachine.Effect]) {
-        let now = dependencies.clock.now
-        let isFirst = state.withLock { state in
-            let effects = body(&state, now)
-            state.effects += effects
-            if state.isCarryingOut { return false }
-            state.isCarryingOut = true
-            return true
-        }
-        guard isFirst else { return }
-        while let effects = takeEffects() {
-            for effect in effects { carryOut(effect) }
-        }
-        schedule()
-    }
-
-    private func takeEffects() -> [ClientMachine.Effect]? {
-        state.withLock { state in
-            guard !state.effects.isEmpty else {
-                state.isCarryingOut = false
-                return nil
-            }
-            defer { state.effects = [] }
-            return state.effects
-        }
-    }
+    // MARK: Effects
 
     private func carryOut(_ effect: ClientMachine.Effect) {
         switch effect {
@@ -285,16 +248,16 @@ final class ClientCore: Sendable {
 
     private func report(_ event: SocketEvent, on socket: ClientMachine.Socket) {
         switch event {
-        case .opened: post(.opened(socket))
-        case .received(let bytes): post(.received(bytes, on: socket))
-        case .heard: post(.heard(socket))
+        case .opened: runner.post(.opened(socket))
+        case .received(let bytes): runner.post(.received(bytes, on: socket))
+        case .heard: runner.post(.heard(socket))
         case .closed(let code):
             let closed = state.withLock { state in
                 if state.opening == socket { state.opening = nil }
                 return state.sockets.removeValue(forKey: socket)
             }
             withExtendedLifetime(closed) {}
-            post(.closed(socket, code))
+            runner.post(.closed(socket, code))
         }
     }
 
@@ -307,7 +270,7 @@ final class ClientCore: Sendable {
             } catch {
                 token = .failure(error)
             }
-            self?.post(.token(token, for: socket))
+            self?.runner.post(.token(token, for: socket))
         }
     }
 
@@ -318,27 +281,6 @@ final class ClientCore: Sendable {
         } catch {
             log(LogEntry(.error, "The identity could not be saved, so the next launch gets a new one: \(error)"))
         }
-    }
-
-    /// Schedules the timer for the machine's next timeout. A timer that fires too early schedules the next one.
-    private func schedule() {
-        let obsolete = state.withLock { state -> (@Sendable () -> Void)? in
-            guard let next = state.machine.nextTimeout else {
-                defer { state.timer = nil }
-                return state.timer?.cancel
-            }
-            if let timer = state.timer, timer.at <= next { return nil }
-            let obsolete = state.timer?.cancel
-            let cancel = dependencies.clock.schedule(at: next) { [weak self] in self?.timedOut(next) }
-            state.timer = (next, cancel)
-            return obsolete
-        }
-        obsolete?()
-    }
-
-    private func timedOut(_ time: Timestamp) {
-        state.withLock { if $0.timer?.at == time { $0.timer = nil } }
-        update { state, now in state.machine.handleTimeout(now: now) }
     }
 }
 

@@ -30,15 +30,18 @@ extension NIOTransport {
 }
 
 /// The host, port and path of a URL.
-struct HostEndpoint: Sendable {
-    let host: String
-    let port: Int
+package struct HostEndpoint: Sendable {
+    /// The host, without brackets.
+    package let host: String
+    /// The port, also if it is the default one.
+    package let port: Int
     let isSecure: Bool
     /// The path for the request line.
     let path: String
-    var authority: String { URLAuthority(host: host, port: port).description }
+    /// The text for the `Host` header.
+    package var authority: String { URLAuthority(host: host, port: port).description }
 
-    init(_ url: URL) {
+    package init(_ url: URL) {
         host = URLAuthority(host: url.host ?? "").host
         isSecure = url.scheme == "wss" || url.scheme == "https"
         port = url.port ?? (isSecure ? 443 : 80)
@@ -46,8 +49,8 @@ struct HostEndpoint: Sendable {
         self.path = path.isEmpty ? "/" : path
     }
 
-    func addTLS(to channel: any Channel) throws {
-        let context = try NIOSSLContext(configuration: .makeClientConfiguration())
+    func addTLS(to channel: any Channel, _ context: NIOSSLContext? = nil) throws {
+        let context = try context ?? NIOSSLContext(configuration: .makeClientConfiguration())
         // Pass no host name for an IP address, because SNI does not allow one.
         let isAddress = host.contains(":") || host.allSatisfy { $0.isNumber || $0 == "." }
         let handler = try NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host)

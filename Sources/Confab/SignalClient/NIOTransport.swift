@@ -3,6 +3,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import NIOSSL
 import NIOWebSocket
 import Wire
 
@@ -15,10 +16,9 @@ struct NIOTransport: Transport {
     static let maxFrame = 1 << 20
 
     func open(_ url: URL, _ report: @escaping @Sendable (SocketEvent) -> Void) -> any TransportSocket {
-        let loop = MultiThreadedEventLoopGroup.singleton.next()
-        let socket = NIOSocket(loop, report)
-        loop.execute { socket.connect(to: url) }
-        return socket.handle
+        let socket = NIOSocket(report: report)
+        Task { try await socket.connect(to: HostEndpoint(url)) }
+        return NIOSocketHandle(socket)
     }
 }
 
@@ -28,70 +28,121 @@ private final class NIOSocketHandle: TransportSocket {
     init(_ socket: NIOSocket) { self.socket = socket }
     deinit { close(.normal) }
 
-    func send(_ text: [UInt8]) { socket.loop.execute { [socket] in socket.write(text) } }
-    func close(_ code: CloseCode) { socket.loop.execute { [socket] in socket.close(code) } }
+    func send(_ text: [UInt8]) { socket.send(text) }
+    func close(_ code: CloseCode) { socket.close(code) }
 }
 
-/// A WebSocket and its handler. It is `@unchecked Sendable` because everything but `loop` is used on the event loop only.
-private final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
-    typealias InboundIn = WebSocketFrame
-    typealias OutboundOut = WebSocketFrame
+/// A WebSocket with the subprotocol `confab.v1`, for the SDK, for load tests, and for tests of the server. It is
+/// `@unchecked Sendable` because everything but `loop` is used on the event loop only.
+package final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
+    /// Frames from the server.
+    package typealias InboundIn = WebSocketFrame
+    /// Frames to the server.
+    package typealias OutboundOut = WebSocketFrame
 
-    let loop: any EventLoop
+    /// Settings that only load tests and tests change.
+    package struct Options: Sendable {
+        /// More headers of the handshake.
+        package var headers: [(String, String)] = []
+        /// The local IP address to connect from; nil for any.
+        package var source: String?
+        /// Nil for a context that trusts the system's certificates.
+        package var tls: NIOSSLContext?
+        /// Whether the channel closes after a close frame from the server.
+        package var answersClose = true
+        package init() {}
+    }
+
+    /// The server did not accept the upgrade, so it is not a Confab server.
+    package struct NotConfab: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    private let loop: any EventLoop
+    private let options: Options
     private let report: @Sendable (SocketEvent) -> Void
     private var context: ChannelHandlerContext?
-    private var channel: (any Channel)?
+    /// All channels: a name with several addresses can need several attempts.
+    private var channels: [any Channel] = []
     private var isEnded = false
+    /// The error that ended the socket, if any. Read it on the event loop.
+    package private(set) var fault: (any Error)?
     /// The text of a fragmented message so far; nil between messages.
     private var fragments: [UInt8]?
 
-    init(_ loop: any EventLoop, _ report: @escaping @Sendable (SocketEvent) -> Void) {
-        (self.loop, self.report) = (loop, report)
+    /// - Parameter report: called on the event loop.
+    package init(
+        _ options: Options = Options(), on loop: (any EventLoop)? = nil,
+        report: @escaping @Sendable (SocketEvent) -> Void
+    ) {
+        (self.options, self.report) = (options, report)
+        self.loop = loop ?? MultiThreadedEventLoopGroup.singleton.next()
     }
-
-    var handle: NIOSocketHandle { NIOSocketHandle(self) }
 
     // MARK: Opening
 
-    func connect(to url: URL) {
-        let place = HostEndpoint(url)
-        guard !isEnded, !place.host.isEmpty else { return end(.abnormal) }
-        ClientBootstrap(group: loop)
-            .channelOption(.socketOption(.tcp_nodelay), value: 1)
-            .channelInitializer { channel in
+    /// Opens the socket.
+    ///
+    /// - Returns: the channel. It stays open if this object is released.
+    /// - Throws: ``NotConfab``, or why the server cannot be reached. The event `closed` is reported too.
+    @discardableResult
+    package func connect(to place: HostEndpoint) async throws -> any Channel {
+        do {
+            var bootstrap = ClientBootstrap(group: loop).channelOption(.socketOption(.tcp_nodelay), value: 1)
+            if let source = options.source {
+                bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: source, port: 0))
+            }
+            let upgraded = try await bootstrap.connect(host: place.host, port: place.port) { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    self.channel = channel
-                    if place.isSecure { try place.addTLS(to: channel) }
-                    try self.upgrade(channel, place).whenFailure { _ in self.end(.abnormal) }
+                    guard !self.isEnded else { throw ChannelError.alreadyClosed }
+                    self.channels.append(channel)
+                    if place.isSecure { try place.addTLS(to: channel, self.options.tls) }
+                    return try self.upgrade(channel, place)
                 }
             }
-            .connect(host: place.host, port: place.port)
-            .whenFailure { _ in self.end(.abnormal) }
+            return try await upgraded.get()
+        } catch {
+            loop.execute { self.end(.abnormal) }
+            throw error
+        }
     }
 
-    private func upgrade(_ channel: any Channel, _ place: HostEndpoint) throws -> EventLoopFuture<Void> {
+    private func upgrade(_ channel: any Channel, _ place: HostEndpoint) throws -> EventLoopFuture<any Channel> {
         let upgrader = NIOTypedWebSocketClientUpgrader<Void>(maxFrameSize: NIOTransport.maxFrame) { channel, _ in
             channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(self) }
         }
         var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: place.path)
         head.headers.add(name: "Host", value: place.authority)
         head.headers.add(name: "Sec-WebSocket-Protocol", value: "confab.v1")
+        head.headers.add(contentsOf: HTTPHeaders(options.headers))
         var configuration = NIOUpgradableHTTPClientPipelineConfiguration(
             upgradeConfiguration: .init(upgradeRequestHead: head, upgraders: [upgrader]) { channel in
-                // The server did not accept the upgrade, so it is not a Confab server.
-                channel.close()
+                channel.close().flatMapThrowing {
+                    throw NotConfab(description: "The server at \(place.authority) is not a Confab server.")
+                }
             })
         // Keep the bytes after the 101 response, because a server that refuses the client may send its error in the
         // same packet.
         configuration.leftOverBytesStrategy = .forwardBytes
-        return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(
-            configuration: configuration)
+        return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(configuration: configuration)
+            .map { channel }
     }
 
     // MARK: Sending and closing
 
-    func write(_ text: [UInt8]) {
-        if !isEnded { write(.text, ByteBuffer(bytes: text)) }
+    /// Sends a text message.
+    package func send(_ text: [UInt8]) {
+        loop.execute { if !self.isEnded { self.write(.text, ByteBuffer(bytes: text)) } }
+    }
+
+    /// Sends a close frame and closes the channel. No event follows.
+    package func close(_ code: CloseCode) {
+        loop.execute {
+            guard !self.isEnded else { return }
+            self.isEnded = true
+            self.write(.connectionClose, ByteBuffer(integer: code.rawValue))
+            self.closeChannels()
+        }
     }
 
     private func write(_ opcode: WebSocketOpcode, _ data: ByteBuffer) {
@@ -100,31 +151,29 @@ private final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
         context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
     }
 
-    func close(_ code: CloseCode) {
-        guard !isEnded else { return }
-        isEnded = true
-        var data = ByteBuffer()
-        data.writeInteger(code.rawValue)
-        write(.connectionClose, data)
-        channel?.close(promise: nil)
-    }
-
     private func end(_ code: CloseCode) {
         guard !isEnded else { return }
         isEnded = true
         report(.closed(code))
-        channel?.close(promise: nil)
+        if options.answersClose { closeChannels() }
+    }
+
+    private func closeChannels() {
+        for channel in channels { channel.close(promise: nil) }
+        channels = []
     }
 
     // MARK: ChannelInboundHandler
 
-    func handlerAdded(context: ChannelHandlerContext) {
+    /// Reports that the socket is open.
+    package func handlerAdded(context: ChannelHandlerContext) {
         guard !isEnded else { return context.close(promise: nil) }
         self.context = context
         report(.opened)
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    /// Reports a message, and answers pings and closes.
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isEnded else { return }
         let frame = unwrapInboundIn(data)
         switch frame.opcode {
@@ -150,17 +199,21 @@ private final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
         report(frame.fin ? .received(text) : .heard)
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
+    /// Ends the socket.
+    package func channelInactive(context: ChannelHandlerContext) {
         end(.abnormal)
         context.fireChannelInactive()
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    /// Ends the socket.
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        fault = error
         end(.abnormal)
         context.close(promise: nil)
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) {
+    /// Ends the socket.
+    package func handlerRemoved(context: ChannelHandlerContext) {
         end(.abnormal)
         self.context = nil
     }

@@ -35,7 +35,7 @@ protocol TransportSocket: Sendable {
 }
 
 /// An event of a WebSocket.
-enum SocketEvent: Sendable {
+package enum SocketEvent: Sendable {
     /// The handshake is complete.
     case opened
     /// A text message arrived.
@@ -48,7 +48,8 @@ enum SocketEvent: Sendable {
 }
 
 /// Returns the current time, and schedules callbacks.
-protocol SignalClock: Sendable {
+package protocol SignalClock: Sendable {
+    /// The current time.
     var now: Timestamp { get }
     /// Calls `body` once, at the given time or later, and never before this method has returned.
     ///
@@ -57,13 +58,17 @@ protocol SignalClock: Sendable {
 }
 
 /// Wall-clock time that never goes backward.
-struct SystemClock: SignalClock {
+package struct SystemClock: SignalClock {
     private let start = ContinuousClock.now
     private let epoch = Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
 
-    var now: Timestamp { epoch + (ContinuousClock.now - start) }
+    package init() {}
 
-    func schedule(at time: Timestamp, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+    /// The current time.
+    package var now: Timestamp { epoch + (ContinuousClock.now - start) }
+
+    /// Calls `body` once, at the given time or later.
+    package func schedule(at time: Timestamp, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
         // A time in the past is due immediately.
         let instant = start.advanced(by: time - epoch)
         let task = Task {

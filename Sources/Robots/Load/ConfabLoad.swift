@@ -1,3 +1,4 @@
+import Confab
 import Peers
 import RTC
 import Wire

@@ -1,3 +1,4 @@
+import Confab
 import Foundation
 import Peers
 import Synchronization

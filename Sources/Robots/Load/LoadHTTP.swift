@@ -1,3 +1,4 @@
+import Confab
 import NIOCore
 import NIOHTTP1
 import NIOPosix

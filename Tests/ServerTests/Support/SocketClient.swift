@@ -1,10 +1,10 @@
+import Confab
 import Foundation
 import NIOCore
-import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import NIOWebSocket
-import Synchronization
+import Testing
 import Wire
 
 /// A `SignalClient` on a real socket, for tests. It stores received messages and can wait for specific ones. Before its
@@ -14,19 +14,12 @@ actor SocketClient {
         let description: String
     }
 
-    enum Heard: Sendable {
-        case text([UInt8])
-        /// The code of the server's close frame, or 1006 if the connection ended without one.
-        case closed(UInt16)
-    }
-
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     private let port: Int
-    private let headers: [(String, String)]
-    private let tls: NIOSSLContext?
+    private let options: NIOSocket.Options
     private var channel: any Channel
-    private var incoming: Inbox
+    private var incoming: AsyncStream<SocketEvent>
     private var line: SignalClient
     private var socket: SignalClient.Socket?
     private var requestCount: UInt64 = 0
@@ -39,10 +32,9 @@ actor SocketClient {
     private(set) var refusal: WireError?
 
     private init(
-        port: Int, headers: [(String, String)], _ tls: NIOSSLContext?, _ channel: any Channel, _ incoming: Inbox
+        port: Int, _ options: NIOSocket.Options, _ connected: (channel: any Channel, incoming: AsyncStream<SocketEvent>)
     ) {
-        (self.port, self.headers, self.channel, self.incoming) = (port, headers, channel, incoming)
-        self.tls = tls
+        (self.port, self.options, channel, incoming) = (port, options, connected.channel, connected.incoming)
         line = SignalClient(hello: Hello(), random: SystemRandomNumberGenerator())
         for case .open(let socket) in line.handle(.connect, now: Self.now) { self.socket = socket }
     }
@@ -58,43 +50,22 @@ actor SocketClient {
     static func connect(
         port: Int, headers: [(String, String)] = [], tls: NIOSSLContext? = nil, answersClose: Bool = true
     ) async throws -> SocketClient {
-        let (channel, inbox) = try await open(port: port, headers: headers, tls, answersClose: answersClose)
-        return SocketClient(port: port, headers: headers, tls, channel, inbox)
+        var options = NIOSocket.Options()
+        (options.headers, options.tls, options.answersClose) = (headers, tls, answersClose)
+        return SocketClient(port: port, options, try await open(port: port, options))
     }
 
     private static func open(
-        port: Int, headers: [(String, String)], _ tls: NIOSSLContext?, answersClose: Bool = true
-    ) async throws -> (any Channel, Inbox) {
-        let inbox = Inbox()
-        let channel = try await ClientBootstrap(group: group)
-            .connect(host: "127.0.0.1", port: port) { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    if let tls {
-                        let handler = try NIOSSLClientHandler(context: tls, serverHostname: nil)
-                        try channel.pipeline.syncOperations.addHandler(handler)
-                    }
-                    let upgrader = NIOTypedWebSocketClientUpgrader<Void>(maxFrameSize: 1 << 20) { channel, _ in
-                        channel.eventLoop.makeCompletedFuture {
-                            try channel.pipeline.syncOperations.addHandler(Listener(inbox, answersClose: answersClose))
-                        }
-                    }
-                    var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/v1/socket")
-                    head.headers.add(name: "Host", value: "127.0.0.1:\(port)")
-                    head.headers.add(name: "Sec-WebSocket-Protocol", value: "confab.v1")
-                    for (name, value) in headers { head.headers.add(name: name, value: value) }
-                    var configuration = NIOUpgradableHTTPClientPipelineConfiguration(
-                        upgradeConfiguration: .init(upgradeRequestHead: head, upgraders: [upgrader]) { channel in
-                            channel.close().flatMapThrowing { throw ChannelError.eof }
-                        }
-                    )
-                    // A server that rejects the client may send the error in the same packet as its 101 response.
-                    configuration.leftOverBytesStrategy = .forwardBytes
-                    return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(
-                        configuration: configuration
-                    ).map { channel }
-                }
-            }
-        return (try await channel.get(), inbox)
+        port: Int, _ options: NIOSocket.Options
+    ) async throws -> (channel: any Channel, incoming: AsyncStream<SocketEvent>) {
+        let (incoming, events) = AsyncStream.makeStream(of: SocketEvent.self)
+        let socket = NIOSocket(options, on: group.next()) { event in
+            events.yield(event)
+            if case .closed = event { events.finish() }
+        }
+        let scheme = options.tls == nil ? "ws" : "wss"
+        let url = try #require(URL(string: "\(scheme)://127.0.0.1:\(port)/v1/socket"))
+        return (try await socket.connect(to: HostEndpoint(url)), incoming)
     }
 
     /// The server's certificate. Nil without HTTPS.
@@ -165,7 +136,7 @@ actor SocketClient {
         try await report(.closed(socket, .abnormal))
         // Connect at once, without waiting for the backoff.
         if let next = line.nextTimeout { try await carryOut(line.handleTimeout(now: next)) }
-        (channel, incoming) = try await Self.open(port: port, headers: headers, tls)
+        (channel, incoming) = try await Self.open(port: port, options)
         return try await sayHello()
     }
 
@@ -188,17 +159,19 @@ actor SocketClient {
                 heard.append(message)
                 if let picked = pick(message) { return picked }
             }
-            guard let event = await incoming.next(), let socket else { break }
+            var events = incoming.makeAsyncIterator()
+            guard let event = await events.next(), let socket else { break }
             switch event {
-            case .text(let bytes):
+            case .received(let bytes):
                 if case .error(let failure)? = try? Envelope<ServerMessage>.decode(bytes).message, failure.re == nil {
                     refusal = failure.error
                 }
                 try await report(.received(bytes, on: socket))
+            case .opened, .heard: break
             case .closed(let code):
-                closeCode = code
-                try await report(.closed(socket, CloseCode(rawValue: code)))
-                throw TimedOut(description: "no \(what): closed with \(code) after \(heard.map(\.type))")
+                closeCode = code.rawValue
+                try await report(.closed(socket, code))
+                throw TimedOut(description: "no \(what): closed with \(code.rawValue) after \(heard.map(\.type))")
             }
         }
         throw TimedOut(description: "no \(what): the connection is closed; received \(heard.map(\.type))")
@@ -233,82 +206,5 @@ actor SocketClient {
     func join(_ admission: Admission) async throws -> SessionNotice.Joined {
         try await say(.session(.join(.init(session: admission.session, token: admission.token))))
         return try await hear("session.joined") { if case .session(.joined(let joined)) = $0 { joined } else { nil } }
-    }
-}
-
-/// A queue of received events. `nil` is the end.
-private final class Inbox: Sendable {
-    private struct Contents {
-        var events: [SocketClient.Heard?] = []
-        var waiting: CheckedContinuation<SocketClient.Heard?, Never>?
-    }
-
-    private let contents = Mutex(Contents())
-
-    func put(_ event: SocketClient.Heard?) {
-        let waiting = contents.withLock { contents in
-            guard let waiting = contents.waiting else {
-                contents.events.append(event)
-                return nil as CheckedContinuation<SocketClient.Heard?, Never>?
-            }
-            contents.waiting = nil
-            return waiting
-        }
-        waiting?.resume(returning: event)
-    }
-
-    func next() async -> SocketClient.Heard? {
-        await withCheckedContinuation { continuation in
-            let event = contents.withLock { contents -> SocketClient.Heard?? in
-                if let last = contents.events.first {
-                    // Keep the end in the queue, so that later calls return it too.
-                    if case .some = last { contents.events.removeFirst() }
-                    return .some(last)
-                }
-                contents.waiting = continuation
-                return nil
-            }
-            if let event { continuation.resume(returning: event) }
-        }
-    }
-}
-
-private final class Listener: ChannelInboundHandler {
-    typealias InboundIn = WebSocketFrame
-
-    private let inbox: Inbox
-    private let answersClose: Bool
-    private var isClosed = false
-
-    init(_ inbox: Inbox, answersClose: Bool) { (self.inbox, self.answersClose) = (inbox, answersClose) }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let frame = unwrapInboundIn(data)
-        switch frame.opcode {
-        case .text:
-            var data = frame.unmaskedData
-            let bytes = data.readBytes(length: data.readableBytes) ?? []
-            inbox.put(.text(bytes))
-        case .connectionClose:
-            var data = frame.unmaskedData
-            finish(data.readInteger(as: UInt16.self) ?? 1005)
-            if answersClose { context.close(promise: nil) }
-        case .ping:
-            let pong = WebSocketFrame(fin: true, opcode: .pong, maskKey: .random(), data: frame.unmaskedData)
-            context.channel.writeAndFlush(pong, promise: nil)
-        default: break
-        }
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        finish(1006)
-        context.fireChannelInactive()
-    }
-
-    private func finish(_ code: UInt16) {
-        guard !isClosed else { return }
-        isClosed = true
-        inbox.put(.closed(code))
-        inbox.put(nil)
     }
 }

@@ -42,7 +42,7 @@ final class SFUConnections: Sendable {
 
     /// The peer connection of one side, and the state machine that controls it.
     private struct Side: Sendable {
-        let mailbox: Mailbox<SFUTransport>
+        let rules: Runner<SFUTransport>
         let runner: PeerRunner
     }
 
@@ -65,18 +65,16 @@ final class SFUConnections: Sendable {
                     try await core?.peerConfiguration(isRelayed: false) ?? PeerConfiguration()
                 },
                 report: { [weak self] in self?.post(.report($0, connection: $1), to: side) })
-            let mailbox = Mailbox(SFUTransport(receives: side == .receive), clock: core.dependencies.clock) {
-                [weak self] effect in
-                self?.carryOut(effect, of: side)
-            }
-            sides.withLock { $0[side] = Side(mailbox: mailbox, runner: runner) }
+            let rules = Runner(SFUTransport(receives: side == .receive), clock: core.dependencies.clock)
+            rules.onEffect { [weak self] effect in self?.carryOut(effect, of: side) }
+            sides.withLock { $0[side] = Side(rules: rules, runner: runner) }
         }
         let listening = core.listen { [weak self] event in self?.hear(event) }
         state.withLock { $0.listening = listening }
     }
 
     deinit {
-        for (side, one) in sides.withLock({ $0 }) where one.mailbox.rules.isOpen {
+        for (side, one) in sides.withLock({ $0 }) where one.rules.read(\.isOpen) {
             core.send(.media(.close(.init(side: side))))
         }
     }
@@ -94,7 +92,7 @@ final class SFUConnections: Sendable {
     // MARK: Pairs
 
     /// The state of the receiving connection.
-    var receiving: PeerState { side(.receive)?.mailbox.rules.state ?? .new }
+    var receiving: PeerState { side(.receive)?.rules.read(\.state) ?? .new }
 
     /// Reserves a pair that sends these layers.
     func takeOutgoing(layers: [Layer]) throws(ConfabError) -> Pair { try take(.send, layers) }
@@ -186,7 +184,7 @@ final class SFUConnections: Sendable {
     func networkChanged() { postAll(.networkChanged) }
 
     private func side(_ side: MediaSide) -> Side? { sides.withLock { $0[side] } }
-    private func post(_ input: SFUTransport.Input, to one: MediaSide) { side(one)?.mailbox.post(input) }
+    private func post(_ input: SFUTransport.Input, to one: MediaSide) { side(one)?.rules.post(input) }
     private func postAll(_ input: SFUTransport.Input) { for side in MediaSide.allCases { post(input, to: side) } }
 
     private func hear(_ event: ConnectionEvent) {
