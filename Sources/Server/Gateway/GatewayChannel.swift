@@ -20,7 +20,7 @@ struct GatewayChannel: HTTPChannelHandler {
 
     let responder: HTTPChannelHandler.Responder
     let gateway: NIOLoopBound<Gateway>
-    /// The certificate for new connections; nil if the server does not handle HTTPS.
+    /// Nil without HTTPS.
     let certificates: TLSCertificates?
     /// Runs the router, so that its handlers use the gateway without changing threads.
     let executor: EventLoopExecutor

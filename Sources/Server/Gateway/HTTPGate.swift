@@ -185,7 +185,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
             }
         case .perch(let request):
             respond(to: call, PerchDirectory.layers) { gateway, call throws(WireError) in
-                try gateway.perch.respond(to: request, call)
+                try await gateway.perch.respond(to: request, call)
             }
         }
     }

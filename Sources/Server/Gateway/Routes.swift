@@ -146,20 +146,13 @@ struct Routes: Sendable {
     }
 
     /// Answers a plain request or an unsupported upgrade at the WebSocket's path.
-    private func upgradeRequired(_ request: Request) -> Response {
-        Response(
-            status: .upgradeRequired,
-            headers: [
-                .upgrade: "websocket", .connection: "Upgrade", .secWebSocketVersion: "13",
-                .contentType: "text/plain; charset=utf-8", .xContentTypeOptions: "nosniff",
-            ],
-            body: .init(
-                byteBuffer: ByteBuffer(
-                    string:
-                        "Connect with a WebSocket (RFC 6455, version 13, subprotocol \(WebSocketUpgrade.subprotocol)).\n"
-                )
-            )
-        )
+    private static var upgradeRequired: GateResponse {
+        var response = GateResponse(
+            status: 426,
+            text: "Connect with a WebSocket (RFC 6455, version 13, subprotocol \(WebSocketUpgrade.subprotocol)).\n")
+        response.headers.add(
+            contentsOf: [("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Version", "13")])
+        return response
     }
 }
 

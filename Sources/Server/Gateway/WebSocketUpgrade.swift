@@ -20,8 +20,9 @@ enum WebSocketUpgrade {
         var headers = HTTPHeaders([
             ("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Accept", accept(key)),
         ])
-        if usesSubprotocol(request) {
-            headers.add(name: "Sec-WebSocket-Protocol", value: subprotocol)
+        // Socket.IO and PerchRTC use no subprotocol.
+        if EndpointRequest(handshake: request) == nil {
+            headers.add(name: "Sec-WebSocket-Protocol", value: Self.subprotocol)
         }
         return headers
     }
@@ -35,8 +36,12 @@ enum WebSocketUpgrade {
     /// True if this is a valid WebSocket handshake for one of the server's paths.
     static func isOurs(_ head: HTTPRequestHead, _ settings: HTTPConnection.Settings) -> Bool {
         let path = head.uri.prefix { $0 != "?" }
-        let isSocketIO = settings.allowsSocketIO && SocketIORequest.webSocketID(uri: head.uri) != nil
-        let isOther = isSocketIO || settings.allowsPerch && PerchHTTPRequest.socket(uri: head.uri) != nil
+        let isOther =
+            switch EndpointRequest(handshake: head) {
+            case .socketIO: settings.allowsSocketIO
+            case .perch: settings.allowsPerch
+            case .whip, nil: false
+            }
         guard head.method == .GET, head.version == .http1_1, path == Self.path || isOther else {
             return false
         }
@@ -45,7 +50,7 @@ enum WebSocketUpgrade {
             && head.headers["Sec-WebSocket-Version"] == ["13"]
             && isKey(head.headers["Sec-WebSocket-Key"])
             && (isOther
-                || head.headers[canonicalForm: "sec-websocket-protocol"].contains { $0 == subprotocol })
+                || head.headers[canonicalForm: "sec-websocket-protocol"].contains { $0 == Self.subprotocol })
     }
 
     /// True if there is exactly one key and it is 16 bytes in base64 (RFC 6455 §4.1).

@@ -34,22 +34,18 @@ final class PerchDirectory {
 
     // MARK: Calls
 
-    /// Passes a new token to `body` if the room would currently admit the client.
-    func token(
-        _ fields: FormFields, from address: IPAddress, _ body: @escaping (Result<String, WireError>) -> Void
-    ) throws(WireError) {
+    /// Returns a new token if the room would currently admit the client.
+    func token(_ fields: FormFields, from address: IPAddress) async throws(WireError) -> String {
         let place = try place(fields)
         let project = gateway.runner.hubSettings.project
         let application = PerchClient.application(place, address: gateway.limitingText(address), project)
-        gateway.runner.ask(.check(application)).assumeIsolated().whenSuccess { [self] reply in
-            if case .refused(let error) = reply { return body(.failure(error)) }
-            var generator = SystemRandomNumberGenerator()
-            let token = project.randomText(bytes: Self.tokenBytes, using: &generator)
-            let now = gateway.runner.now
-            let expiresAt = now + gateway.configuration.perch.tokenLifetime
-            tokens.add(token, PerchTokens.Ticket(place: place, address: address, expiresAt: expiresAt), now: now)
-            body(.success(token))
-        }
+        _ = try await gateway.runner.ask(.check(application))
+        var generator = SystemRandomNumberGenerator()
+        let token = project.randomText(bytes: Self.tokenBytes, using: &generator)
+        let now = gateway.runner.now
+        let expiresAt = now + gateway.configuration.perch.tokenLifetime
+        tokens.add(token, PerchTokens.Ticket(place: place, address: address, expiresAt: expiresAt), now: now)
+        return token
     }
 
     /// Returns the place described by the fields. The envelope is set later, because the WebSocket's URL determines

@@ -18,10 +18,15 @@ extension PerchDirectory {
         })
 
     /// - Returns: nil if the WebSocket can open.
-    func respond(to request: PerchHTTPRequest, _ call: GateRequest) throws(WireError) -> GateResponse? {
+    func respond(to request: PerchHTTPRequest, _ call: GateRequest) async throws(WireError) -> GateResponse? {
         switch request {
-        case .call(let call): perform(call, FormFields(body), head, address)
-        case .preflight: answer(204, [], head)
+        case .webSocket(let token, _):
+            try admit(token, from: call.address)
+            return nil
+        case .call(let kind):
+            try gateway.admit(call.address, at: .handshake)
+            return Self.response(200, await body(kind, FormFields(call.body), call))
+        case .preflight: return Self.response(204, [])
         case .wrongMethod:
             let error = WireError(.methodNotAllowed, "Method not allowed. Send a form with POST.")
             var response = Self.response(405, Self.envelope(error))
@@ -36,32 +41,20 @@ extension PerchDirectory {
         GateResponse(status: status, type: "application/json", body: body)
     }
 
-    private func perform(
-        _ call: PerchHTTPRequest.Call, _ fields: FormFields, _ head: HTTPRequestHead, _ address: IPAddress
-    ) {
+    private func body(
+        _ call: PerchHTTPRequest.Call, _ fields: FormFields, _ request: GateRequest
+    ) async -> [UInt8] {
         do throws(WireError) {
             try check(fields)
             switch call {
-            case .token:
-                try gateway.perch.token(fields, from: address) { [weak self] result in
-                    switch result {
-                    case .success(let token): self?.answer(200, Self.envelope("token", .string(token)), head)
-                    case .failure(let error): self?.refuse(error, head)
-                    }
-                }
-            case .list: answer(200, Self.envelope("value", .string(socketURL(head))), head)
-            case .servers:
-                let servers = gateway.perch.servers().flatMap(Self.entries)
-                answer(200, Self.envelope("iceServers", .array(servers)), head)
+            case .token: return Self.envelope("token", .string(try await token(fields, from: request.address)))
+            case .list: return Self.envelope("value", .string(socketURL(request.headers)))
+            case .servers: return Self.envelope("iceServers", .array(servers().flatMap(Self.entries)))
             }
         } catch {
-            refuse(error, head)
+            gateway.metrics.refusedHellos.increment()
+            return Self.envelope(error)
         }
-    }
-
-    private func refuse(_ error: WireError, _ head: HTTPRequestHead) {
-        gateway.metrics.refusedHellos.increment()
-        answer(200, Self.envelope(error), head)
     }
 
     /// Returns the URL to which tokens are appended. PerchRTC always changes its scheme to `wss`.

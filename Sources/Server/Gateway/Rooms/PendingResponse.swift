@@ -8,10 +8,10 @@ private final class PendingResponse: RunnerSocket {
     var slot: AddressBudgets.Slot? { nil }
     var socket: SocketID?
     private weak var runner: HubRunner?
-    private var promise: EventLoopPromise<OperatorReply>?
+    private var continuation: CheckedContinuation<OperatorReply, Never>?
 
-    fileprivate init(_ runner: HubRunner, _ promise: EventLoopPromise<OperatorReply>) {
-        (self.runner, self.promise) = (runner, promise)
+    init(_ runner: HubRunner, _ continuation: CheckedContinuation<OperatorReply, Never>) {
+        (self.runner, self.continuation) = (runner, continuation)
     }
 
     // The runner releases all sockets when the server stops. Answer the HTTP request then, so that it does not keep
@@ -19,9 +19,9 @@ private final class PendingResponse: RunnerSocket {
     deinit { continuation?.resume(returning: .refused(Gateway.AdmissionPoint.operation.draining)) }
 
     func answer(_ reply: OperatorReply) {
-        guard let promise else { return }
-        self.promise = nil
-        promise.succeed(reply)
+        guard let continuation else { return }
+        self.continuation = nil
+        continuation.resume(returning: reply)
         if let socket { runner?.unregister(socket, leaving: true) }
     }
 
@@ -35,27 +35,14 @@ private final class PendingResponse: RunnerSocket {
 extension HubRunner {
     /// Submits a request from an operator or application. The answer follows when all changes that it reports are
     /// stored.
-    func ask(_ action: OperatorRequest.Action) -> EventLoopFuture<OperatorReply> {
-        let promise = eventLoop.makePromise(of: OperatorReply.self)
-        let pending = PendingResponse(self, promise)
-        let socket = register(pending)
-        pending.socket = socket
-        submit(.operated(OperatorRequest(socket: socket, action)))
-        return promise.futureResult
-    }
-}
-
-extension NIOLoopBound where Value == Gateway {
-    /// Sends a request to the rooms, and returns their answer.
     ///
-    /// - Throws: the error with which they refuse.
+    /// - Throws: the error with which the hub refuses.
     func ask(_ action: OperatorRequest.Action) async throws(WireError) -> OperatorReply {
-        let gateway = self
-        let reply: OperatorReply
-        do {
-            reply = try await gateway.eventLoop.flatSubmit { gateway.value.runner.ask(action) }.get()
-        } catch {
-            throw Gateway.AdmissionPoint.operation.draining
+        let reply = await withCheckedContinuation { continuation in
+            let pending = PendingResponse(self, continuation)
+            let socket = register(pending)
+            pending.socket = socket
+            submit(.operated(OperatorRequest(socket: socket, action)))
         }
         if case .refused(let error) = reply { throw error }
         return reply

@@ -31,10 +31,8 @@ enum RoomsEndpoint: Sendable {
 
     // MARK: Requests
 
-    private func action(
-        _ operation: Operation, _ request: Request, _ context: PersonExport.Context
-    ) async throws(WireError) -> OperatorRequest.Action {
-        switch operation {
+    private func action(_ request: GateRequest) throws(WireError) -> OperatorRequest.Action {
+        switch self {
         case .list: return try page(request)
         case .create:
             return .create(try RoomCreationRequest(members: try members(request, allowing: ["name", "options"])))
@@ -56,9 +54,8 @@ enum RoomsEndpoint: Sendable {
         return name
     }
 
-    private func page(_ request: Request) throws(WireError) -> OperatorRequest.Action {
-        let query = request.uri.queryParameters
-        let wanted: Int? = query.get("limit").map { Int($0) } ?? Limits.roomsPage
+    private func page(_ request: GateRequest) throws(WireError) -> OperatorRequest.Action {
+        let wanted: Int? = request.query.get("limit").map { Int($0) } ?? Limits.roomsPage
         guard let limit = wanted, (1...Limits.roomsPage).contains(limit) else {
             throw WireError(.malformed, "Invalid \"limit\". Send a number from 1 to \(Limits.roomsPage).")
         }
@@ -94,9 +91,7 @@ enum RoomsEndpoint: Sendable {
     // MARK: Responses
 
     /// Adds the action to the audit log. A failure does not undo the action, so it is only logged.
-    private func record(
-        _ operation: Operation, _ action: OperatorRequest.Action, _ reply: OperatorReply, _ logger: Logger
-    ) async {
+    private func record(_ action: OperatorRequest.Action, _ reply: OperatorReply, _ gateway: Gateway) async {
         let (name, subject): (String, RoomName)
         switch (action, reply) {
         case (.create, .room(let room)): (name, subject) = ("room.create", room.summary.name)
@@ -113,20 +108,15 @@ enum RoomsEndpoint: Sendable {
         }
     }
 
-extension EndpointResponse {
-    fileprivate init(_ reply: OperatorReply, to operation: RoomsEndpoint.Operation, below base: BasePath) {
+    private func response(_ reply: OperatorReply, below base: BasePath) -> GateResponse {
         let body: [UInt8]
         switch reply {
         case .room(let room): body = room.json
         case .rooms(let list): body = list.json
         case .token(let token): body = token.json
         // Files have a separate endpoint.
-        case .closed, .file, .admissible:
-            self.init(status: 204)
-            return
-        case .refused(let error):
-            self.init(error)
-            return
+        case .closed, .file, .admissible: return GateResponse(status: 204)
+        case .refused(let error): return GateResponse(error)
         }
         let isNew = self == .create || self == .makeToken
         var response = GateResponse(
