@@ -68,8 +68,9 @@ extension Room {
         guard let former else { throw isFull ? full : .addressFull }
         if isFull {
             // People who are already waiting for a place come first. A room whose capacity was lowered shrinks first,
-            // but hosts with places of their own do not count toward that.
-            let owners = roster.members.count(where: hasOwnPlace)
+            // but hosts with places of their own do not count toward that. A person who returns without the rights of the
+            // dropped connection takes an ordinary place.
+            let owners = roster.members.count { hasOwnPlace($0) && $0.client != former.client }
             guard options.lobby || lobby.waiting.isEmpty, roster.count <= options.capacity + owners else { throw full }
         }
         guard !isOverShare || former.address == applicant.address else { throw .addressFull }

@@ -59,6 +59,18 @@ import Wire
         #expect(ada.open(nil, token: token.token)?.room?.joined?.role == .host)
     }
 
+    @Test func aHostWhoReturnsWithoutTheTokenNeedsAnOrdinaryPlace() {
+        var creation = RoomCreationRequest()
+        (creation.name, creation.options) = (.standUp, RoomChanges { $0.capacity = 2 })
+        _ = stage.operate(.create(creation))
+        for address in ["x", "y"] { stage.arrive(address: address).open() }
+        #expect(ada.open(nil, token: stage.roomToken(.host, "Ada"))?.room?.joined?.role == .host)
+        ada.drop()
+        #expect(stage.arrive(ada.identity, address: "home").open()?.errorCode == .roomFull)
+        let token = stage.roomToken(.host, "Ada")
+        #expect(stage.arrive(ada.identity, address: "home").open(nil, token: token)?.room?.joined?.role == .host)
+    }
+
     /// A room of the greatest capacity has no place beyond it.
     @Test func onePlaceOfTheGreatestCapacityIsKeptForTheCreator() {
         ada.open(with: RoomChanges { ($0.media, $0.capacity) = (.mesh, 6) })
