@@ -104,31 +104,33 @@ extension HTTPConnection {
     }
 }
 
-extension GateResponse {
+extension HTTPConnection.Refusal {
     /// Returns the response to input that the connection does not accept.
-    init(_ refusal: HTTPConnection.Refusal, _ configuration: ConfabConfiguration) {
-        switch refusal {
+    func response(_ configuration: ConfabConfiguration) -> GateResponse {
+        switch self {
         case .headersTooLarge:
-            self.init(status: 431, text: "The request headers are too large. Send fewer or shorter ones.\n")
-        case .notHTTP: self.init(status: 400, text: "This is not a valid HTTP/1.1 request.\n")
-        case .hostMissing: self.init(status: 400, text: "Send exactly one Host header.\n")
+            return GateResponse(status: 431, text: "The request headers are too large. Send fewer or shorter ones.\n")
+        case .notHTTP: return GateResponse(status: 400, text: "This is not a valid HTTP/1.1 request.\n")
+        case .hostMissing: return GateResponse(status: 400, text: "Send exactly one Host header.\n")
         case .transferEncodingUnknown:
-            self.init(
+            return GateResponse(
                 status: 400,
                 text: "HTTP/1.0 does not support Transfer-Encoding. Use HTTP/1.1 or Content-Length.\n")
         case .forwardingContradictory:
-            self.init(
+            return GateResponse(
                 status: 400,
                 text:
                     "The headers Forwarded and X-Forwarded-For name different clients. If you sent one of them, omit it. "
                     + "If you operate this server, let its proxy remove the one that it does not set.\n")
         case .bodyTooLarge(let limit):
-            self.init(
+            return GateResponse(
                 status: 413,
                 text: "message_too_large: The request body is too large. Send at most \(limit) bytes.\n")
         case .descriptionTooLarge(let head, let request, let limit):
-            self.init(WireError(.messageTooLarge, "The request body is too large. Send at most \(limit) bytes."))
-            EndpointLayers.whip(request).share(&self, with: head.headers, head.method, configuration)
+            var response = GateResponse(
+                WireError(.messageTooLarge, "The request body is too large. Send at most \(limit) bytes."))
+            EndpointLayers.whip(request).share(&response, with: head.headers, head.method, configuration)
+            return response
         }
     }
 }

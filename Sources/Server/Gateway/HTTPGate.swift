@@ -152,7 +152,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         case .answer(let reply, let head, let keepsAlive): send(reply, to: head, keepsAlive: keepsAlive, context)
         case .refuse(let refusal):
             if refusal == .forwardingContradictory { gateway.logContradiction() }
-            send(GateResponse(refusal, gateway.configuration), to: nil, keepsAlive: false, context)
+            send(refusal.response(gateway.configuration), to: nil, keepsAlive: false, context)
         case .upgrade(let head): upgrade(head, context)
         case .nextTurn:
             gateway.runner.laterTurns.run { self.handle(.turn) }
