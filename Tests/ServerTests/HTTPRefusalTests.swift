@@ -50,7 +50,7 @@ import Testing
 
     @Test("the sentence tells the operator what to do")
     func sentence() {
-        let reply = GateResponse(.forwardingContradictory, ConfabConfiguration())
+        let reply = HTTPConnection.Refusal.forwardingContradictory.response(ConfabConfiguration())
         let text = String(decoding: reply.body, as: UTF8.self)
         #expect(reply.status == 400 && text.contains("let its proxy remove"))
     }
