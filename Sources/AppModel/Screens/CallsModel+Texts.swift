@@ -16,7 +16,9 @@ extension CallsModel {
         case .held: return "On hold. \(name) cannot hear or see you."
         case .ending: return "Ending the call…"
         case .active:
-            if call.call?.isPartnerConnected == false { return "\(name) lost the connection and may reconnect." }
+            if call.call?.isPartnerConnected == false {
+                return "\(name) lost their connection and may be back in a moment."
+            }
             if isPartnerPaused {
                 return "\(name)’s video is paused because the network is slow. You can still hear them."
             }

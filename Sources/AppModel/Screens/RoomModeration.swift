@@ -42,8 +42,7 @@ public struct RoomQuestion: Equatable, Sendable {
         case .remove: text = "Remove \(isolated(person.name)) from the room?"
         case .makeHost:
             text =
-                "Make \(isolated(person.name)) a host? Hosts can change everyone’s role, including yours, so you cannot "
-                + "undo this."
+                "Make \(isolated(person.name)) a host? Hosts can change everyone’s role, including yours."
         }
         (self.action, self.person, connection) = (action, person.id, person.member.id)
     }

@@ -83,7 +83,7 @@ extension Gateway.AdmissionPoint {
 
     var tooManyConnections: WireError {
         let source = self == .handshake ? "" : " from your network"
-        let advice = isRequest || self == .transport ? "Try again later." : "Close some tabs and try again."
+        let advice = isRequest || self == .transport ? "Try again later." : "Close some tabs or apps and try again."
         return WireError(
             .tooManyConnections, "Too many connections\(source). \(advice)", retryable: true,
             retryAfter: self == .handshake ? nil : .seconds(10))

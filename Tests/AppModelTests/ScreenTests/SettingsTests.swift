@@ -71,7 +71,7 @@ import Testing
     }
     @Test func aCodeIsShownWhileItWorks() {
         let model = model(.code(code))
-        #expect(model.codeText.hasSuffix("for 5 minutes."))
+        #expect(model.codeText.hasSuffix("in 5 minutes."))
         clock.pass(300)
         #expect(model.codeText.isEmpty)
     }
