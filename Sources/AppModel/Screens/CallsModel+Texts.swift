@@ -82,7 +82,8 @@ extension CallsModel {
         case .hungUp: return "\(name) ended the call.\(lasted)"
         case .ended: return "The call ended.\(lasted)"
         case .declined: return isOutgoing ? "\(name) declined the call." : "You declined the call from \(name)."
-        case .cancelled: return isOutgoing ? "You canceled the call to \(name)." : "\(name) hung up before you answered."
+        case .cancelled:
+            return isOutgoing ? "You canceled the call to \(name)." : "\(name) hung up before you answered."
         case .missed, .unanswered: return isOutgoing ? "\(name) did not answer." : "You missed a call from \(name)."
         case .busy: return isOutgoing ? "\(name) is busy. Try again later." : "\(name) called while you were busy."
         case .unreachable:
