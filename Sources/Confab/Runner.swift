@@ -79,7 +79,11 @@ package final class Runner<Machine: StateMachine>: Sendable {
     }
 
     /// Calls `body` after the effects of all earlier inputs.
-    func afterEffects(_ body: @escaping @Sendable () -> Void) { (inputs ?? effects).post(body) }
+    func afterEffects(_ body: @escaping @Sendable () -> Void) {
+        if let inputs { return inputs.post(body) }
+        effects.add(body)
+        if effects.run() { schedule() }
+    }
 
     private func run(_ body: Body) {
         let now = clock.now

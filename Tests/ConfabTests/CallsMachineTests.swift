@@ -58,12 +58,19 @@ struct CallsMachineTests {
     }
 
     @Test("after a restart, a call is rejoined")
-    mutating func rejoining() {
+    mutating func rejoining() throws {
         _ = place()
         var accepted = CallNotice.Accepted()
         (accepted.call, accepted.person) = (id(5), bob)
         _ = machine.handle(.event(.call(.accepted(accepted))), now: now)
         _ = machine.handle(.expired, now: now)
         #expect(machine.call(id(5))?.isRejoining == true)
+        var rejoined: UInt64?
+        for effect in machine.handle(.connected(Welcome(), .restarted), now: now) {
+            if case .send(let number, .call(.rejoin)) = effect { rejoined = number }
+        }
+        let error = ConfabError(.callState, "This call is ending.")
+        let request = try #require(rejoined)
+        #expect(machine.handle(.answered(request, .failure(error)), now: now) == [], "nothing visible has changed")
     }
 }

@@ -11,7 +11,6 @@ import Foundation
     private var listeners: [Task<Void, Never>] = []
     /// The last queued request. Requests run one at a time, in the order of the user's taps.
     private var last: Task<Void, Never>?
-    private var isRestarted = false
     private var wasOnline = false
     let media: OwnMedia
     /// The number of searches about to start. The end of an earlier one must not close their camera.

@@ -95,6 +95,7 @@ extension CallsMachine {
                 (Person(accepted.person), accepted.video, accepted.withVideo)
             if call.state != .active { call.state = .joining }
             (call.isWaiting, call.isRejoining, call.ringDeadline, call.endDeadline) = (false, false, nil, nil)
+            call.lateOutcome = .failed
             call.acceptedAt = call.acceptedAt ?? now
         }
         return effects + endOthers(id, now) + join(id, accepted.admission)

@@ -184,7 +184,7 @@ struct CallsMachine: FeatureMachine, Equatable {
             return left
                 + change(call.id) { call in
                     (call.session, call.isPartnerConnected, call.endDeadline) = (nil, false, nil)
-                    call.isRejoining = true
+                    (call.isRejoining, call.lateOutcome) = (true, .failed)
                 }
         }
     }
@@ -353,8 +353,9 @@ extension Call {
             (one[keyPath: path], two[keyPath: path]) = (nil, nil)
         }
         (one.session, two.session, one.toldVideo, two.toldVideo) = (nil, nil, nil, nil)
-        // Reported with the other person's connection.
+        // Reported with the other person's connection, and with the end of the call.
         (one.isRejoining, two.isRejoining) = (false, false)
+        (one.lateOutcome, two.lateOutcome) = (.failed, .failed)
         return one == two
     }
 }

@@ -22,7 +22,7 @@ final class FeatureCore<Machine: FeatureMachine>: Sendable {
         (self.desk, self.tell, self.perform) = (desk, tell, perform)
         runner = Runner(machine, clock: desk.core.dependencies.clock, inputs: desk.mailbox)
         runner.onEffect { [weak self] effect in self?.carryOut(effect) }
-        desk.add(first: Machine.hearsFirst) { [weak runner] news in runner?.post(news) }
+        desk.add(first: Machine.hearsFirst) { [weak runner] input in runner?.post(input) }
     }
 
     deinit { for answer in state.withLock({ $0.callers.values.map(\.self) }) { answer(.failure(.closed)) } }

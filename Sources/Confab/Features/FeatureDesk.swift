@@ -15,8 +15,9 @@ final class FeatureDesk: Sendable {
         self.core = core
         let (mailbox, listeners, closers) = (mailbox, listeners, closers)
         let token = core.listen { [weak core] event in
-            let news = FeatureInput(event)
-            mailbox.post { for listener in listeners.withLock({ $0 }) { listener(news) } }
+            // Each listener posts to the mailbox. A post around them would let answers that follow overtake the event.
+            let input = FeatureInput(event)
+            for listener in listeners.withLock({ $0 }) { listener(input) }
             guard case .ended = event, case .closed? = core?.connectionState else { return }
             mailbox.post { for closer in closers.withLock({ $0 }) { closer() } }
         }

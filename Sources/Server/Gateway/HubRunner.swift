@@ -99,9 +99,6 @@ final class HubRunner {
     /// The number of sockets ever registered.
     var arrivals: UInt64 { sockets.added }
 
-    /// Calls `body` with each socket and its id.
-    func forEachSocket(_ body: (SocketID, any RunnerSocket) -> Void) { sockets.forEach(body) }
-
     // MARK: Inputs and effects
 
     func submit(_ input: Input) {

@@ -71,7 +71,14 @@ struct Routes: Sendable {
             }
         }
         for path in ["/", "**"] as [RouterPath] {
-            router.get(path) { request, _ in files.response(to: request, framedBy: live.current.allowedOrigins) }
+            router.get(path) { request, _ in
+                let origins = live.current.allowedOrigins
+                guard files.readsDisk else { return files.response(to: request, framedBy: origins) }
+                // A slow disk must not block the event loop.
+                return await withTaskExecutorPreference(globalConcurrentExecutor) {
+                    files.response(to: request, framedBy: origins)
+                }
+            }
         }
         return router
     }

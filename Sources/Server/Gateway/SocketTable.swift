@@ -44,8 +44,4 @@ struct SocketTable {
     }
 
     mutating func removeAll() { (sockets, people, socketsOfPeople) = ([:], [:], [:]) }
-
-    func forEach(_ body: (SocketID, any RunnerSocket) -> Void) {
-        for (id, socket) in sockets { body(id, socket) }
-    }
 }

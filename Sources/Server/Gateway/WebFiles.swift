@@ -39,6 +39,9 @@ struct WebFiles: Sendable {
         )
     }
 
+    /// Whether files are read from the disk for each request, and not from the executable.
+    var readsDisk: Bool { directory != nil }
+
     func file(_ path: String) -> File? {
         guard let name = Self.name(of: path, features) else { return nil }
         // Serve only names of embedded files, so that no path from a request reaches the file system.

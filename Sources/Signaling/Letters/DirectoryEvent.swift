@@ -1,5 +1,6 @@
 import Wire
 
+/// What people report to the directory: that they can be found, and where they are.
 public enum DirectoryEvent: Equatable, Sendable {
     /// Adds a person to the directory, or updates their listing.
     case show(Listing)

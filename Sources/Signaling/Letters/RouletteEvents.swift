@@ -57,6 +57,7 @@ public struct PoolEntry: Equatable, Sendable {
     }
 }
 
+/// What the two people, their session and the operators report to their match.
 public enum MatchEvent: Equatable, Sendable {
     /// Both people are reserved, so the match begins.
     case begin(ChatMode, PoolEntry, PoolEntry)

@@ -1,5 +1,6 @@
 import Wire
 
+/// What clients, rooms, matches and operators request from a session.
 public enum SessionEvent: Equatable, Sendable {
     case join(ConnectionID, IdentityID, SessionGrant, re: UInt64)
     case verb(ConnectionID, re: UInt64, SessionVerb)

@@ -211,7 +211,7 @@ test('a voice call rings as one; a video call accepted without video opens no ca
   await openMenu(a, 'Bob');
   await a.click('button', 'Voice call');
   await rings(b, 'Ann');
-  assert.match(await b.evaluate("document.getElementById('incoming-title').textContent"), /without video/);
+  assert.match(await b.evaluate("document.getElementById('incoming-title').textContent"), /^Voice call/);
   assert.ok(!await b.has('button', 'Accept without video'));
   await b.click('button', 'Accept');
   await Promise.all([a, b].map((page) => page.waitForStatus(says.talking)));

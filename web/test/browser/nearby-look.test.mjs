@@ -105,7 +105,7 @@ test('problems look right: no camera, and a lost server', async (t) => {
   ].map((person) => come(t, browser, server.url, person)));
   await lists(page, 'Bob');
   await call(page, 'Bob');
-  await page.find('button', 'Call without video');
+  await page.find('button', 'Voice call');
   await looksRight(t, page, 'no-camera');
   await server.kill();
   await page.waitForStatus(says.dropped);

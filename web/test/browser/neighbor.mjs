@@ -176,7 +176,7 @@ export async function rings(page, name) {
   await page.find('button', 'Accept');
   const words = await page.evaluate(() => [document.getElementById('incoming-title'), document.getElementById('waiting-text')]
     .filter((element) => element.checkVisibility({ visibilityProperty: true })).map((element) => element.textContent).join(' '));
-  assert.match(words, new RegExp(`${name}.*is calling`), `${page.label} says who calls`);
+  assert.match(words, new RegExp(`${name}.*is calling|Voice call from .*${name}`), `${page.label} says who calls`);
 }
 
 /** Waits until the page no longer rings. */
