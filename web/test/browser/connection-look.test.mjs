@@ -70,7 +70,7 @@ test('the network of each tile is shown in three levels, and one press says why'
   const own = await page.find('button', 'Your connection: poor');
   await own.focus();
   await page.press('Enter');
-  await says(/your upload is slow/i);
+  await says(/your upload speed is low/i);
   assert.deepEqual(await inspect(page, 'network-poor'), []);
   await page.press('Enter');
   await says(/^$/);

@@ -313,7 +313,7 @@ export async function peerDetails() {
  * @this {HTMLElement}
  */
 export async function clickPoint() {
-  if (!this.isConnected) return { blocked: 'it is no longer in the page' };
+  if (!this.isConnected) return { blocked: 'it is no longer in the page', isGone: true };
   if (this.matches(':disabled') || this.closest('[aria-disabled=true]')) return { blocked: 'it is disabled' };
   if (!this.checkVisibility({ visibilityProperty: true })) return { blocked: 'it is not visible' };
   this.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });

@@ -139,7 +139,8 @@ export class Page {
 
   /** Waits until there is such a control and it can be clicked, and clicks it with the mouse. */
   async click(role, name, options) {
-    await (await this.find(role, name, options)).click();
+    const element = await this.find(role, name, options);
+    await element.click({ findAgain: () => this.find(role, name, options) });
   }
 
   /** Replaces the content of a text field by typing. */
@@ -255,10 +256,15 @@ export class Element {
   /**
    * Clicks the middle of the element, once it can be clicked and has stopped moving. A click that missed it, because the page
    * moved it at the last moment, has had no effect and is repeated.
+   *
+   * @param {object} [options]
+   * @param {number} [options.times]
+   * @param {() => Promise<Element>} [options.findAgain] finds the element that has taken this one's place, if the page replaces it
    */
-  async click({ times = 1 } = {}) {
+  async click({ times = 1, findAgain } = {}) {
     await this.page.until(`${this.description} can be clicked`, async () => {
-      const { x, y, blocked } = await this.evaluate(clickPoint);
+      const { x, y, blocked, isGone } = await this.evaluate(clickPoint);
+      if (isGone && findAgain) this.handle = (await findAgain()).handle;
       if (blocked) throw new NotYet(blocked);
       await this.page.clickAt(x, y, times);
       // An error means that the click has closed the document.

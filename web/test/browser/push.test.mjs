@@ -83,7 +83,7 @@ test('below a path of a site and without an open page, a push shows a notificati
   const shown = await shows(worker, { title: 'Confab', tag: callId, data: { callId }, requireInteraction: true });
   assert.match(shown.body, /incoming call/i);
   await worker.push({ type: 'call', callId, kind: 'over' });
-  assert.match((await shows(worker, { tag: callId, requireInteraction: false })).body, /received a call/i);
+  assert.match((await shows(worker, { tag: callId, requireInteraction: false })).body, /call to you has ended/i);
   await worker.push({ type: 'call', callId, kind: 'missed' });
   await until('the call is said to be missed', async () => {
     const { body } = await shows(worker, { tag: callId });
