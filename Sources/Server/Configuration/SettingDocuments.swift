@@ -36,10 +36,10 @@ public enum SettingDocuments {
         ("Share", " %"),
     ]
 
-    /// Returns the default with its unit: `64 KiB`, `20/s`, `16 MiB a day`.
+    /// Returns the default with its unit: `64 KiB`, `10 min`, `20/s`, `16 MiB a day`.
     private static func quantity(_ key: ConfigurationKey) -> String {
         let unit = units.first { key.name.hasSuffix($0.0) }?.1 ?? ""
-        return key.defaultText.replacing(/^\d+(?=[A-Za-z]+$)/) { "\($0.output) " } + unit
+        return key.defaultText.replacing(/^(\d+)([A-Za-z]+)$/) { "\($0.1) \($0.2 == "m" ? "min" : $0.2)" } + unit
     }
 
     private static let introduction = """
