@@ -42,9 +42,9 @@ public enum CandidateChoice: String, Codable, CaseIterable, Sendable {
 
     public var text: String {
         switch self {
-        case .local: "Direct connections only"
-        case .stun: "Direct connections and STUN"
-        case .turn: "TURN servers only"
+        case .local: "Direct, without STUN"
+        case .stun: "Direct, with STUN"
+        case .turn: "Relayed (TURN) only"
         case .any: "Automatic"
         }
     }

@@ -52,10 +52,12 @@ extension Setting {
             "publicURL", \.publicURL,
             .optional(
                 .webURL(
-                    "a URL such as https://chat.example.org, or, below a path of another site, "
-                        + "https://example.org/video (letters, digits and -._~)", allowsPath: true)),
-            "Public URL of this server, if it is behind a reverse proxy. May have a path. Shown in links and at startup.",
-            "Without it, the server only knows the address it listens on. See docs/operations.md."),
+                    "an http:// or https:// URL without user name, query or fragment, such as "
+                        + "https://chat.example.org. It may have a path: https://example.org/video (letters, digits "
+                        + "and -._~)", allowsPath: true),
+                empty: "the address that the server listens on"),
+            "Public URL of this server, if it is behind a reverse proxy. Shown in links and at startup.",
+            "See docs/operations.md."),
         Setting(
             "lan", \.lan, .boolean,
             "Make the server available on the local network: use all interfaces and a local CA, and show a QR code.",
@@ -73,15 +75,18 @@ extension Setting {
             applies: .atReload),
         Setting(
             "allowedOrigins", \.allowedOrigins,
-            .list(of: .webURL("an origin such as https://chat.example.org", allowsPath: false)),
+            .list(of: .webURL("an http:// or https:// origin, such as https://chat.example.org", allowsPath: false)),
             "Web origins that may connect. Empty allows all, which is safe because no cookies are used.",
             applies: .atReload),
         Setting(
-            "apiKey", \.apiKey, .optional(.word("8 to 20 digits", where: ProjectFile.isAPIKey)),
+            "apiKey", \.apiKey,
+            .optional(.word("8 to 20 digits", where: ProjectFile.isAPIKey), empty: "the one in the project file"),
             "API key of the project. Overrides the one in the project file."),
         Setting(
             "apiSecret", \.apiSecret,
-            .optional(.secret(ProjectFile.acceptedSecret, where: ProjectFile.isAPISecret)),
+            .optional(
+                .secret(ProjectFile.acceptedSecret, where: ProjectFile.isAPISecret),
+                empty: "the one in the project file"),
             "Secret that signs tokens. Overrides the one in the project file.",
             "Prefer the environment variable CONFAB_API_SECRET or the project file to a value here.",
             isSecret: true, applies: .atReload),
@@ -122,8 +127,9 @@ extension Setting {
         Setting("metrics.port", \.metrics.port, port, "TCP port for GET /metrics. Must differ from the public port."),
         Setting(
             "metrics.enabled", \.metrics.enabled, .choice,
-            "Whether to serve metrics. auto serves them only if metrics.host is a loopback address.",
-            "Their port must be free too. With true, the server does not start if it cannot serve them."),
+            "Whether to serve metrics. auto serves them only if metrics.host is a loopback address and the port is "
+                + "free.",
+            "With true, the server does not start if it cannot serve them."),
         Setting(
             "storage.busyTimeout", \.storage.busyTimeout, interval,
             "How long a change waits for a locked database before it fails. Requests that store nothing do not wait.",
@@ -131,12 +137,13 @@ extension Setting {
         Setting(
             "storage.faultTimeout", \.storage.faultTimeout, interval,
             "How long the server keeps retrying when the disk is full or an I/O error occurs, before it shuts down.",
-            "Meanwhile, GET /ready reports that it is not ready. A short fault must not stop the server."),
+            "Meanwhile, GET /ready reports that the server is not ready. Long enough that a short fault does not "
+                + "stop the server."),
         Setting(
             "storage.minFreeSpace", \.storage.minFreeSpace, .size(.mebibytes(0) ... .mebibytes(1 << 20)),
-            "Minimum free space on the disk of the data directory. With less, the server is not ready (GET /ready).",
-            "SQLite needs some space to finish its transactions. GET /ready names the disk, and the server keeps "
-                + "running. 0B turns this off."),
+            "Minimum free space on the disk of the data directory.",
+            "With less, GET /ready reports that the server is not ready and names the disk; the server keeps "
+                + "running. SQLite needs the space to finish its transactions. 0B turns this off."),
         Setting(
             "storage.lowSpace", \.storage.lowSpace, .size(.mebibytes(0) ... .mebibytes(1 << 20)),
             "Free space below which nothing optional is stored: no new profiles, contacts or push endpoints.",
@@ -149,15 +156,15 @@ extension Setting {
         Setting(
             "storage.lockTimeout", \.storage.lockTimeout, wait,
             "How long a starting server waits for another server to release the data directory.",
-            "A restart must not fail. 0s does not wait."),
+            "It lets a restart wait for the old process to exit. 0s does not wait."),
         Setting(
             "shutdown.grace", \.shutdown.grace, wait,
             "How long shutdown waits for changes to be stored and connections to close.", applies: .atReload),
         Setting(
             "shutdown.closeTimeout", \.shutdown.closeTimeout, wait,
             "How long shutdown waits for clients to acknowledge the closing.",
-            "It does not wait for slower clients: one silent client must not delay all others. Until then, the port "
-                + "is still in use, so a new server cannot start on it.", applies: .atReload),
+            "It does not wait for slower clients, so that one silent client does not delay the shutdown. Until then, "
+                + "the port is still in use, so a new server cannot start on it.", applies: .atReload),
     ]
 
     private static let media: [Setting] = [
@@ -171,7 +178,9 @@ extension Setting {
                 + "another port and logs it."),
         Setting(
             "media.address", \.media.address,
-            .optional(.single("an IPv4 or IPv6 address", parse: { IPAddress($0) }, write: \.description)),
+            .optional(
+                .single("an IPv4 or IPv6 address", parse: { IPAddress($0) }, write: \.description),
+                empty: "the machine's own address"),
             "Address announced to browsers for media, if it differs from this machine's own (NAT).",
             "Behind a router or in a container, set the public address."),
         Setting(
@@ -184,11 +193,11 @@ extension Setting {
             "Maximum publishers per session whose audio is forwarded. In a larger session, only the loudest are heard.",
             "A person who starts to talk is heard within a tenth of a second."),
         Setting(
-            "media.sessionBitrate", \.media.sessionBitrate, .optional(.bitrate),
+            "media.sessionBitrate", \.media.sessionBitrate, .optional(.bitrate, empty: "no limit"),
             "Maximum total bitrate sent to the subscribers of one session. At the limit, new video is refused.",
             "Audio alone is still accepted, and existing media continues, so a session can slightly exceed the limit."),
         Setting(
-            "media.totalBitrate", \.media.totalBitrate, .optional(.bitrate),
+            "media.totalBitrate", \.media.totalBitrate, .optional(.bitrate, empty: "no limit"),
             "Maximum total bitrate sent to all subscribers. At the limit, new video and new connections are refused."),
         Setting(
             "media.relayedFallback", \.rules.relayedFallback, wait,
@@ -212,15 +221,16 @@ extension Setting {
             "With TURN, strangers do not see each other's IP address.", applies: .atReload),
         Setting(
             "ice.turnSecret", \.ice.turnSecret,
-            .optional(.secret("the TURN server's shared secret", where: { !$0.isEmpty })),
+            .optional(.secret("any text", where: { !$0.isEmpty }), empty: "not used"),
             "Shared secret of the TURN server (coturn: static-auth-secret). Each client gets its own temporary "
                 + "credentials.",
             isSecret: true, applies: .atReload),
         Setting(
-            "ice.turnUsername", \.ice.turnUsername, .optional(.word("a user name")),
+            "ice.turnUsername", \.ice.turnUsername, .optional(.word("text without spaces"), empty: "not used"),
             "Fixed TURN user name, for servers without a shared secret. Every client can see it.", applies: .atReload),
         Setting(
-            "ice.turnPassword", \.ice.turnPassword, .optional(.secret("a password", where: { !$0.isEmpty })),
+            "ice.turnPassword", \.ice.turnPassword,
+            .optional(.secret("any text", where: { !$0.isEmpty }), empty: "not used"),
             "Fixed TURN password. Every client can see it.", isSecret: true, applies: .atReload),
         Setting(
             "ice.credentialLifetime", \.ice.credentialLifetime, .duration(.seconds(10) ... .seconds(86400)),
@@ -232,7 +242,7 @@ extension Setting {
         Setting(
             "whip.resources", \.rules.resources, count,
             "Maximum simultaneous WHIP publishers (OBS, for example) and WHEP viewers.",
-            "Each uses one peer connection, which costs the media thread.", applies: .atReload),
+            "Each uses one peer connection, which takes time on the media thread.", applies: .atReload),
         Setting(
             "whip.resourcesPerAddress", \.rules.resourcesPerAddress, count,
             "Maximum WHIP and WHEP clients per IP address (per /64 for IPv6).",
@@ -266,12 +276,12 @@ extension Setting {
         Setting(
             "limits.connectionsPerAddress", \.limits.connectionsPerAddress, count,
             "Maximum TCP connections per IP address (per /64 for IPv6), counted before TLS and before any request.",
-            "Connections from trustedProxies do not count. Idle connections cost descriptors: one address never gets "
-                + "more than half of the server's connections, whose total depends on the process's open-file limit "
-                + "(docs/limits.md). 400 pages with six connections each fit.", applies: .atReload),
+            "Connections from trustedProxies do not count. Every connection, even an idle one, uses a file "
+                + "descriptor, so one address never gets more than half of all connections. The default fits 400 "
+                + "pages with six connections each.", applies: .atReload),
         Setting(
             "limits.newConnectionsPerSecond", \.limits.newConnections.perSecond, rate,
-            "Sustained rate: new TCP connections per second per IP address, counted before TLS.",
+            "Sustained rate: new TCP connections per second per IP address (per /64 for IPv6), counted before TLS.",
             "A TLS handshake costs the server more than the client: about 1 ms (ECDSA) to 2 ms (RSA) of the event "
                 + "loop. Connections from trustedProxies do not count."),
         Setting(
@@ -325,14 +335,15 @@ extension Setting {
         Setting(
             "limits.transfersPerAddress", \.limits.transfersPerAddress, count,
             "Maximum concurrent uploads and downloads of files in rooms per IP address (per /64 for IPv6).",
-            "At most half of all. Everyone with a socket may open the same file at once.", applies: .atReload),
+            "One address never gets more than half of the server's transfers. The default lets everyone with a "
+                + "socket open the same file at once.", applies: .atReload),
         Setting(
             "limits.addressMessagesPerSecond", \.limits.addressMessages.perSecond, rate,
             "Sustained rate: messages and requests per second per IP address (per /64 for IPv6), over all connections.",
-            "Counts WebSocket frames, and requests of Socket.IO, WHIP and WHEP; one more per 4 KiB, and for each "
-                + "further packet in a Socket.IO payload. Beyond it, the sockets of the address are read more "
-                + "slowly. 400 people in the roulette send about half; the event loop handles more than ten times as "
-                + "much."),
+            "Each WebSocket frame and each Socket.IO, WHIP or WHEP request counts as one, plus one for every 4 KiB "
+                + "and for each additional packet in a Socket.IO payload. Beyond the limit, the sockets of the "
+                + "address are read more slowly. 400 people in the roulette send about half of the default. The "
+                + "event loop can handle more than ten times the default."),
         Setting(
             "limits.addressMessageBurst", \.limits.addressMessages.burst, rate,
             "Burst: messages and requests that an IP address may send at once, above the sustained rate."),
@@ -340,15 +351,16 @@ extension Setting {
             "limits.storedPerAddressAndDay", \.limits.storedPerAddressAndDay, largeSize,
             "Maximum data stored per day for the clients of one IP address.",
             "Beyond it, nothing optional is stored. Beyond twice as much, nothing at all is stored. 400 people need "
-                + "about a quarter; one address then fills at most 12 GB a year."),
+                + "about a quarter of the default, with which one address can fill at most 12 GB a year."),
         Setting(
             "limits.sendQueue", \.limits.sendQueue, size,
             "Maximum unsent data per connection. A client that reads too slowly is disconnected.",
-            "It can resume. Also counts what waits to be stored before it is sent."),
+            "The client can then resume. Includes data that is held until a change is stored."),
         Setting(
             "limits.sendQueuesPerAddress", \.limits.sendQueuesPerAddress, largeSize,
             "Maximum unsent data per IP address. Beyond it, the connection with the most unsent data is closed.",
-            "Also counts what waits to be stored before it is sent, or for a poll. 400 connections could hold 400 MiB."),
+            "Includes data that is held until a change is stored, or until a Socket.IO client polls. Without this "
+                + "limit, 400 connections could hold 400 MiB."),
         Setting(
             "limits.sendQueuesOfAll", \.limits.sendQueuesOfAll, largeSize,
             "Maximum unsent data of all connections. Beyond it, the IP address with the most unsent data loses a "
@@ -370,7 +382,7 @@ extension Setting {
         Setting(
             "connection.replayMessages", \.rules.replay.messages, .integer(0...65536),
             "Maximum messages kept for a lost connection. If there are more, the client gets a snapshot instead.",
-            "Also limits the packets that wait for the next poll of a Socket.IO client, which is dropped beyond it."),
+            "Also limits the packets queued for a Socket.IO client's next poll. A client with more is disconnected."),
         Setting(
             "connection.replayBytes", \.rules.replay.bytes, .size(ByteCount(bytes: 0) ... .mebibytes(64)),
             "Maximum total size of the messages kept for a lost connection.",
@@ -435,7 +447,7 @@ extension Setting {
         Setting(
             "roulette.entriesPerAddress", \.rules.entriesPerAddress, count,
             "Maximum people per IP address who can wait for a match at the same time.",
-            "Otherwise one machine could be the partner of most people."),
+            "Keeps one machine from being matched with most of the people in the queue."),
         Setting(
             "roulette.candidatesPerAttempt", \.rules.candidatesPerAttempt, .integer(1...100_000),
             "Maximum partners considered per attempt, which keeps matching fast in a long queue."),

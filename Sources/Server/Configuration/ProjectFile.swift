@@ -171,7 +171,8 @@ public struct ProjectFile: Sendable, Equatable {
     }
 
     static let acceptedSecret =
-        "32 to 1024 bytes without spaces that do not end like a file name (.env), for example 48 hexadecimal digits"
+        "32 to 1024 bytes without spaces, for example 48 hexadecimal digits. The value must not end like a file name, "
+        + "such as .env"
 
     /// True if the text can be the secret. HS256 requires a key of at least 32 bytes (RFC 7518 §3.2). OpenTok's SDKs treat a
     /// secret that ends like a file name (`[.][a-zA-Z0-9_]+$`) as the path of a private key, and fail to open it.

@@ -49,7 +49,7 @@ extension Setting {
         Setting(
             "call.ringsPerMinute", \.rules.ringsReceived.perMinute, count,
             "Maximum incoming calls per person per minute. Additional callers get \"busy\".",
-            "Otherwise a person could be called without a pause.", applies: .atReload),
+            "Otherwise a person could be called nonstop.", applies: .atReload),
         Setting(
             "call.unsuccessfulLimit", \.rules.unsuccessfulCallLimit, count,
             "Number of unsuccessful calls to the same person after which the caller must wait.",

@@ -19,8 +19,10 @@ extension Format<[Feature]> {
     /// A format for a list of features: at least one, and each at most once.
     fileprivate static var features: Format<[Feature]> {
         let list: Format<[Feature]> = .list(of: Format<Feature>.choice)
+        let names = Feature.allCases.map(\.rawValue)
+        let choices = names.dropLast().joined(separator: ", ") + " and " + names[names.count - 1]
         return Format<[Feature]>(
-            accepts: list.accepts + ", with at least one item and no repetitions", isList: true,
+            accepts: "a list of at least one of \(choices), without repetitions", isList: true,
             parse: { items in
                 guard let features = list.parse(items), !features.isEmpty, Set(features).count == features.count else {
                     return nil

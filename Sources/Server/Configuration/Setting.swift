@@ -12,6 +12,8 @@ public struct ConfigurationKey: Sendable, Equatable {
     public let details: String
     /// The accepted values, for error messages. The text completes "expected …".
     public let accepts: String
+    /// What an empty value means, such as `no limit`. It may be empty if the value is required or `meaning` says it.
+    public let emptyMeaning: String
     /// True if the value must never be shown.
     public let isSecret: Bool
     /// True if a reload (SIGHUP) changes the setting in the running server. Otherwise a change needs a restart.
@@ -34,6 +36,8 @@ public struct ConfigurationKey: Sendable, Equatable {
 struct Format<Value: Sendable>: Sendable {
     /// The accepted values, for error messages. The text completes "expected …".
     var accepts: String
+    /// What an empty value means; see `ConfigurationKey`.
+    var emptyMeaning = ""
     /// True for a list, which is a sequence in the file and comma-separated text elsewhere.
     var isList = false
     /// Parses a value from its elements: exactly one, or any number for a list. Returns nil if the text is invalid.
@@ -70,7 +74,8 @@ struct Setting: Sendable {
         isList = format.isList
         key = ConfigurationKey(
             name: name, defaultText: format.write(ConfabConfiguration()[keyPath: path]), meaning: meaning,
-            details: details, accepts: format.accepts, isSecret: isSecret, isLive: application == .atReload)
+            details: details, accepts: format.accepts, emptyMeaning: format.emptyMeaning, isSecret: isSecret,
+            isLive: application == .atReload)
     }
 }
 
@@ -84,9 +89,11 @@ extension Format {
 
     /// A format for an optional value. Empty text means no value, so an environment variable can unset a key that the file
     /// sets.
-    static func optional<Wrapped>(_ format: Format<Wrapped>) -> Format where Value == Wrapped? {
+    ///
+    /// - Parameter empty: what an empty value means, such as `no limit`.
+    static func optional<Wrapped>(_ format: Format<Wrapped>, empty: String = "") -> Format where Value == Wrapped? {
         Format(
-            accepts: format.accepts + ", or an empty value",
+            accepts: format.accepts, emptyMeaning: empty,
             parse: { items in items.allSatisfy(\.isEmpty) ? .some(nil) : format.parse(items).map(Value.some) },
             write: { $0.map(format.write) ?? "" })
     }
@@ -124,12 +131,8 @@ extension Format<String> {
         "a path", parse: { $0.isEmpty || $0.unicodeScalars.contains { $0.value < 0x20 } ? nil : $0 }, write: { $0 })
 
     /// A format for an origin or base URL, stored with scheme and host in lower case and no trailing slash.
-    ///
-    /// - Parameter accepts: describes the host and the path. Text about the rest is added.
     static func webURL(_ accepts: String, allowsPath: Bool) -> Format {
-        .single(
-            accepts + ", which begins with http:// or https:// and has no user name, query or fragment",
-            parse: { WebURLText.normalized($0, allowsPath: allowsPath) }, write: { $0 })
+        .single(accepts, parse: { WebURLText.normalized($0, allowsPath: allowsPath) }, write: { $0 })
     }
 
     private static func isWord(_ text: String) -> Bool {
@@ -188,7 +191,7 @@ extension Format<Int> {
     /// A format for a number of bytes with a unit.
     static func size(_ range: ClosedRange<ByteCount>) -> Format {
         .single(
-            "a whole number and a unit (B, KiB or MiB), from \(range.lowerBound) to \(range.upperBound)",
+            "a whole number and a unit (B, KiB, MiB or GiB), from \(range.lowerBound) to \(range.upperBound)",
             parse: { text in ByteCount(text).flatMap { range.contains($0) ? $0.bytes : nil } },
             write: { ByteCount(bytes: $0).description })
     }

@@ -25,9 +25,21 @@ public enum SettingDocuments {
             guard let name = line.firstMatch(of: /^\| `(\w+\.\w+)` \|/)?.1, let key = keys[String(name)] else {
                 return String(line)
             }
-            let reason = key.details.isEmpty ? "" : " \(key.details)"
-            return "| `\(name)` | \(key.defaultText) | \(key.meaning) |\(reason) |"
+            let details = key.details.isEmpty ? "" : " \(key.details)"
+            return "| `\(name)` | \(quantity(key)) | \(key.meaning) |\(details) |"
         }.joined(separator: "\n")
+    }
+
+    /// Units that the value of a setting does not contain, by the end of the setting's name.
+    private static let units = [
+        ("PerSecond", "/s"), ("Rate", "/s"), ("PerMinute", " a minute"), ("PerAddressAndDay", " a day"),
+        ("Share", " %"),
+    ]
+
+    /// Returns the default with its unit: `64 KiB`, `10 min`, `20/s`, `16 MiB a day`.
+    private static func quantity(_ key: ConfigurationKey) -> String {
+        let unit = units.first { key.name.hasSuffix($0.0) }?.1 ?? ""
+        return key.defaultText.replacing(/^(\d+)([A-Za-z]+)$/) { "\($0.1) \($0.2 == "m" ? "min" : $0.2)" } + unit
     }
 
     private static let introduction = """
@@ -36,25 +48,26 @@ public enum SettingDocuments {
         #
         # Command-line flags override environment variables, and environment variables override this file. The
         # environment variable for roulette.interestWait is CONFAB_ROULETTE_INTEREST_WAIT, and so on. A duration is a
-        # whole number and a unit (ms, s, m, h or d). A size is a whole number and a unit (B, KiB or MiB). Unknown keys
-        # and invalid values are errors. "confab serve --help-config" marks the keys that a reload (SIGHUP) applies; the
-        # others need a restart.
+        # whole number and a unit (ms, s, m, h or d). A size is a whole number and a unit (B, KiB, MiB or GiB). Unknown
+        # keys and invalid values are errors. "confab serve --help-config" marks the keys that a reload (SIGHUP)
+        # applies; the others need a restart.
 
         """
 
     /// The beginnings of what a setting accepts that its default and the introduction already show.
     private static let obvious = [
         "a whole number from", "a whole number and a unit (ms", "a whole number and a unit (B", "true or false",
-        "a path", "an address or host name",
+        "a path", "an address or host name", "any text",
     ]
 
     private static func entry(_ setting: Setting, indent: String, name: Substring) -> String {
         let key = setting.key
         let accepts = obvious.contains(where: key.accepts.hasPrefix) ? "" : " Accepts \(key.accepts)."
+        let empty = key.emptyMeaning.isEmpty ? "" : " Empty: \(key.emptyMeaning)."
         let value = setting.isList && key.defaultText.isEmpty ? "[]" : key.defaultText
         var text = ""
         var line = indent + "#"
-        for word in "\(key.meaning) \(key.details)\(accepts)".split(separator: " ") {
+        for word in "\(key.meaning) \(key.details)\(accepts)\(empty)".split(separator: " ") {
             if line.count + 1 + word.count > 120 {
                 text += line + "\n"
                 line = indent + "#"

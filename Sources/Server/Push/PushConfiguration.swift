@@ -30,7 +30,8 @@ extension Setting {
         Setting(
             "push.services", \.push.services,
             .list(
-                of: .word("a host name, or *. and a domain for all of its subdomains", where: PushServices.isPattern)),
+                of: .word(
+                    "a host name, or *.example.org for all subdomains of example.org", where: PushServices.isPattern)),
             "Browser push services that this server may send to. An empty list turns Web Push off.",
             "The defaults are the services of Chrome, Firefox, Safari and Edge. Clients choose the URLs, so do not "
                 + "list servers of other parties here."),
@@ -51,11 +52,11 @@ extension Setting {
             "How long a push service may take to answer.", "The server then retries until the notification expires."),
         Setting(
             "push.concurrency", \.push.concurrency, .integer(1...1000), "Maximum concurrent requests to push services.",
-            "At most half of them go to the same service: one that hangs must not stop the others."),
+            "At most half of them go to the same service, so that one that hangs does not stop the others."),
         Setting(
             "push.queue", \.push.queue, .integer(1...1_000_000),
             "Maximum notifications that are waiting or being sent.",
-            "Further ones are dropped: a late ring is worthless."),
+            "Further ones are dropped, because a late ring is worthless."),
         Setting(
             "push.endpointRetention", \.retention.pushEndpoints, .duration(.zero ... .seconds(3650 * 86400)),
             "How long a push endpoint is kept if the device does not register it again.",
@@ -66,14 +67,14 @@ extension Setting {
             "Get it from the developer account that publishes the app. Only the server should be able to read it."),
         Setting(
             "push.apnsKeyID", \.push.apnsKeyID, .optional(.word("10 letters and digits", where: isAppleID)),
-            "ID of the APNs key."),
+            "ID of the APNs key.", "Required with apnsKey."),
         Setting(
             "push.apnsTeamID", \.push.apnsTeamID, .optional(.word("10 letters and digits", where: isAppleID)),
-            "ID of the Apple developer team."),
+            "ID of the Apple developer team.", "Required with apnsKey."),
         Setting(
             "push.apnsBundle", \.push.apnsBundle,
-            .optional(.word("a bundle identifier such as org.example.chat", where: isBundle)),
-            "Bundle identifier of the app."),
+            .optional(.word("letters, digits, hyphens and dots, such as org.example.chat", where: isBundle)),
+            "Bundle identifier of the app.", "Required with apnsKey."),
         Setting(
             "push.apnsServer", \.push.apnsServer,
             .optional(.word("a URL such as https://apns.example.org:2197", where: isServer)),

@@ -26,7 +26,7 @@ const en = {
   title: 'Confab – people nearby',
   titles: { ringing: /** @param {string} name */ (name) => `${name} is calling – Confab`, call: 'In a call – Confab' },
   headline: 'See who is nearby and call them.',
-  pitch: 'Choose a name for others to see, then press “Call” next to a person.',
+  pitch: 'Go online to see who is nearby, then press “Call” next to a person.',
 
   // The first screen
   nameHint: 'Shown to others. If you leave it empty, we pick one for you.',
@@ -35,7 +35,8 @@ const en = {
     + 'Others see only a rough distance, such as “within 5 miles”. Without your location, people can still find you by your link.',
   enter: 'Go online',
   leave: 'Go offline',
-  guestNote: 'You are a guest in this tab: a separate person, with none of the data from your other tabs.',
+  guestNote: 'You are a guest in this tab. Others see you as a different person, without your contacts and call history. '
+    + 'This browser deletes the guest’s data when you close the tab.',
 
   // The list
   panels: { people: 'Nearby', contacts: 'Contacts', log: 'Calls', settings: 'Settings' },
@@ -172,7 +173,7 @@ const en = {
     voice: /** @param {string} name */ (name) => `Voice call from ${name}`,
   },
   waitingCall: /** @param {string} name */ (name) => `${isolated(name)} is calling. Accepting ends the current call.`,
-  callControls: 'Call',
+  callControls: 'Call controls',
   inCall: 'In a call',
   incomingCall: 'Incoming call',
   elapsed: 'Call duration',

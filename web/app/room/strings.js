@@ -135,9 +135,9 @@ const en = {
   optionsTitle: 'Room settings',
   locked: 'Lock the room',
   lockedHint: 'No one else can join.',
-  lobby: 'Lobby',
+  lobby: 'Use a lobby',
   lobbyHint: 'People wait until a host lets them in.',
-  chatOption: 'Chat',
+  chatOption: 'Allow chat',
   shareHosts: 'Only hosts and cohosts can share their screen',
   persistent: 'Keep the room when it is empty',
   persistentHint: 'Otherwise, the room ends soon after the last person leaves, or when the server restarts.',
@@ -157,7 +157,7 @@ const en = {
   unnamedSpeakers: /** @param {number} number */ (number) => `Speakers ${number}`,
   candidates: 'Connection type',
   candidateNames: {
-    any: 'Automatic', local: 'Direct connections only', stun: 'Direct connections and STUN', turn: 'TURN servers only',
+    any: 'Automatic', local: 'Direct, without STUN', stun: 'Direct, with STUN', turn: 'Relayed (TURN) only',
   },
   protocol: 'Protocol',
   protocolNames: { any: 'UDP or TCP', udp: 'UDP', tcp: 'TCP' },
@@ -191,7 +191,7 @@ const en = {
     closed: 'Not connected.',
     over: 'You are not in the room.',
     alone: 'You are the only one here.',
-    here: /** @param {number} others */ (others) => `You and ${counted(others, 'other person', 'other people')}`,
+    here: /** @param {number} others */ (others) => `You and ${counted(others, 'other person', 'other people')} are here.`,
     sharing: 'You are sharing your screen.',
     handUp: 'Your hand is raised.',
     came: /** @param {string} name */ (name) => `${isolated(name)} joined.`,
@@ -258,7 +258,7 @@ const en = {
 
   // Problems
   troubles: {
-    room_mesh: 'In this room, members can see each other’s IP addresses. Press Join again if you accept that.',
+    room_mesh: 'In this room, members can see each other’s IP addresses. To join anyway, press Join.',
     room_no_password: 'This room has no password, so it may not be the room you expect. Anyone who knows its name can join. To join anyway, press Join.',
     wrong_password: 'Wrong password. Try again.',
     rate_limited: 'Too many requests. Wait a moment, then try again.',

@@ -73,7 +73,7 @@ const en = {
   startClosed: 'Not connected to the server.',
   starting: 'One moment…',
   addressNote: 'In video chats your partner can see your IP address. Text chats hide it.',
-  guestNote: 'You are a guest in this tab: a separate person, with none of the data from your other tabs.',
+  guestNote: 'You are a guest in this tab. Others see you as a different person. This browser deletes the guest’s data when you close the tab.',
 
   // The preview
   previewOff: 'Check your camera first. Nothing is sent until you press Start.',

@@ -22,9 +22,9 @@ test('the status line follows a visit', () => {
   assert.equal(status(new RoomMachine().joining()), 'Joining…');
   assert.match(status(new RoomMachine().joining().tell('waiting')), /Waiting for a host/);
   const inside = new RoomMachine().inside();
-  assert.equal(status(inside), 'You and 1 other person');
+  assert.equal(status(inside), 'You and 1 other person are here.');
   assert.equal(status(inside.tell('person', { person: bob, me: 'me' })), 'Bob joined.');
-  assert.equal(status(inside.tell('passed', { passing: inside.state.passing })), 'You and 2 other people');
+  assert.equal(status(inside.tell('passed', { passing: inside.state.passing })), 'You and 2 other people are here.');
   assert.match(status(inside.tell('reconnecting')), /^Connection lost/);
 });
 
