@@ -70,7 +70,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
-    /// Where metrics are served.
+    /// Whether and where metrics are served.
     public struct Metrics: Sendable, Equatable {
         public var host = "127.0.0.1"
         public var port = 9464
@@ -156,7 +156,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
-    /// Timeouts for Socket.IO 0.9.
+    /// Settings for Socket.IO 0.9.
     public struct SocketIO: Sendable, Equatable {
         /// Whether RouletteTok's original clients can connect.
         public var isEnabled = true
@@ -255,7 +255,8 @@ extension ConfabConfiguration.Metrics {
     /// A web page can point a host name that it controls at 127.0.0.1 and then read the responses of a server there
     /// (DNS rebinding). Its requests contain that name.
     ///
-    /// - Parameter authority: host and port. Nil if there is none, as in HTTP/1.0; browsers always send it.
+    /// - Parameter authority: host and port. Nil if there is none, as in HTTP/1.0. Such a request is allowed, because
+    ///   browsers always send the header.
     public func allows(host authority: String?) -> Bool {
         guard let authority else { return true }
         let name: Substring

@@ -52,7 +52,8 @@ public struct ForwardedAddress: Equatable, Sendable {
     private static let names: Set = ["forwarded", "x-forwarded-for", "x-forwarded-proto"]
 
     /// Returns the first untrusted address from the right, or the leftmost address if all are trusted. An element that
-    /// is not an address was written by the next proxy, whose address is then the result.
+    /// is not an address ends the search. The result is then the address to its right (for the last element, the
+    /// peer), because that is the proxy that wrote the element.
     private static func walk(_ hops: [IPAddress?], peer: IPAddress, trusted: TrustedProxies) -> IPAddress {
         var client = peer
         for hop in hops.suffix(maxHops).reversed() {

@@ -18,7 +18,7 @@ public struct ProjectFile: Sendable, Equatable {
     /// 8 to 20 digits.
     public let apiKey: String
     public let apiSecret: SecretText
-    /// The secret before the last rotation.
+    /// The secret before the last rotation. Nil if the secret was never rotated, or if the configuration sets it.
     public let previous: Previous?
     /// The server key as text, as in `server.key`.
     let serverKey: SecretText
@@ -99,7 +99,7 @@ public struct ProjectFile: Sendable, Equatable {
         }
     }
 
-    /// Opens the project file in a directory.
+    /// Opens the project file in a directory. Creates it and the server key if neither it nor a database exists.
     static func open(
         directory: String, using random: inout some RandomNumberGenerator
     ) throws(DataDirectoryError) -> ProjectFile {
@@ -125,8 +125,8 @@ public struct ProjectFile: Sendable, Equatable {
         return kept
     }
 
-    /// Returns the error for a missing project file. Creating a new project would invalidate all IDs and tokens in the
-    /// database.
+    /// Returns the error for a directory with a database but no project file. Creating a new project would invalidate
+    /// all IDs and tokens in the database.
     private static func missing(_ directory: String) -> DataDirectoryError {
         DataDirectoryError(
             "\(directory) has a database but no \(fileName). If the server gets its API key and secret from CONFAB_API_KEY and "
@@ -138,7 +138,7 @@ public struct ProjectFile: Sendable, Equatable {
         (0..<24).map { _ in hex(UInt8.random(in: 0...255, using: &random)) }.joined()
     }
 
-    /// Reads the file. Returns nil if it does not exist.
+    /// Reads the project file. Returns nil if it does not exist.
     private static func read(_ directory: String) throws(DataDirectoryError) -> ProjectFile? {
         let path = directory + "/" + fileName
         guard let file = try PrivateFiles.read(path, limit: 64 << 10) else { return nil }
@@ -202,8 +202,8 @@ extension ProjectFile {
     /// The result of a rotation.
     public struct Rotation: Sendable {
         public let file: ProjectFile
-        /// If this rotation ended the overlap of the rotation before it: when that overlap would have ended. Only the
-        /// last two secrets are accepted, so tokens signed by the one before them are refused now.
+        /// When the overlap of the previous rotation would have ended; nil if it was already over. Only the last two
+        /// secrets are accepted, so tokens signed by the one before them are refused now.
         public let cutShort: Timestamp?
     }
 

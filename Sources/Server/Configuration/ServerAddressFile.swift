@@ -24,7 +24,8 @@ public enum ServerAddressFile {
         try? FileManager.default.removeItem(atPath: directory + "/" + fileName)
     }
 
-    /// Returns the server's URL; nil if no server is running with this data directory.
+    /// Returns the URL in the file; nil if there is no file, so that no server is running with this data directory.
+    /// After a crash, the file exists although no server is running.
     static func read(in directory: String) throws(DataDirectoryError) -> String? {
         guard let file = try PrivateFiles.read(directory + "/" + fileName, limit: maxSize) else { return nil }
         let text = String(decoding: file.bytes, as: UTF8.self)

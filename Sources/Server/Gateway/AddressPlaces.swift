@@ -64,7 +64,7 @@ struct AddressPlaces {
         return (place, dropped)
     }
 
-    /// True if the address has fewer places than it may have.
+    /// True if the address and its wide block may take another place, even if all places are taken.
     func hasRoom(for address: IPAddress) -> Bool {
         // Limit one address to half of the places, so that several addresses can have some.
         let most = min(perAddress, total / 2)

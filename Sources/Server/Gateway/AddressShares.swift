@@ -22,7 +22,7 @@ struct AddressShares<Entry: Hashable> {
     private struct Queue {
         var order: Deque<Entry> = []
         var entries: Set<Entry> = []
-        /// The order of the newest share.
+        /// The `order` of the block's newest share. Its older shares in the heap are outdated.
         var shareOrder: UInt64 = 0
     }
 

@@ -40,7 +40,7 @@ struct CommitQueue {
         var failures: [Failure] = []
     }
 
-    /// What an effect belongs to. Effects with the same key keep their order.
+    /// A socket or person for which effects may have to wait. See `holders`.
     private enum Key: Hashable {
         case socket(SocketID)
         case person(IdentityID)
@@ -59,7 +59,8 @@ struct CommitQueue {
     private var waiting: [Transaction] = []
     /// The number of the first transaction in the queue. The others follow without a gap.
     private var firstNumber: UInt64 = 0
-    /// For each key, the newest transaction that an effect with this key waits for.
+    /// For each key, the newest transaction that further effects with this key must wait for. For a person, this is
+    /// the latest one with a change of theirs; for a socket, the latest one that holds an effect for it.
     private var holders: [Key: UInt64] = [:]
     private var bytesOfSockets: [SocketID: Int] = [:]
 
@@ -84,7 +85,7 @@ struct CommitQueue {
     /// The total size of this socket's waiting messages, in bytes.
     func heldBytes(for socket: SocketID) -> Int { bytesOfSockets[socket] ?? 0 }
 
-    /// Adds the effects of one event.
+    /// Adds the effects of one event. Holds back those that must wait for a commit.
     ///
     /// - Parameter person: returns the person on a socket; nil for clients without one.
     /// - Returns: the effects to carry out now, in order.
@@ -114,14 +115,15 @@ struct CommitQueue {
         return ready
     }
 
-    /// The transactions to commit next, in order; nil while a batch is being written or if there is nothing to write.
+    /// Starts a batch of all waiting transactions and returns the changes of each, in order. Returns nil while a batch
+    /// is being written or if there is nothing to write.
     mutating func takeBatch() -> [[Change]]? {
         guard writing.isEmpty, !waiting.isEmpty else { return nil }
         swap(&writing, &waiting)
         return writing.map(\.changes)
     }
 
-    /// Ends the batch.
+    /// Ends the batch. Returns the effects that waited for it, and the transactions that failed.
     ///
     /// - Parameter succeeded: for each transaction of the batch, whether storage committed it.
     mutating func settle(_ succeeded: [Bool]) -> Settled {

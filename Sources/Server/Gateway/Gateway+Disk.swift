@@ -12,7 +12,7 @@ final class DiskMeter {
 
     init(_ disk: DiskSpace, mark: Int) { (self.disk, self.mark) = (disk, mark) }
 
-    /// Measures the free space and reports it to the gateway.
+    /// Measures the free space and reports it to the gateway. If a measurement is in progress, returns its result.
     ///
     /// - Returns: the free bytes; nil if they cannot be read.
     func measure(for gateway: Gateway) -> EventLoopFuture<Int?> {

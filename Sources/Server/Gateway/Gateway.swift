@@ -46,7 +46,7 @@ final class Gateway {
     /// The connections of the transfers.
     var transferChannels: [Transfers.Place: any Channel] = [:]
     var budgets: AddressBudgets
-    /// The WebSockets that are not read because their address exceeds its budget, in the order in which they were
+    /// For each address that exceeds its budget, the WebSockets that are not read, in the order in which they were
     /// paused.
     var pausedReaders: [AddressBudgets.Slot: Deque<any PausedReader>] = [:]
     /// True if the disk is nearly full, so that only essential data is stored. Set by `DiskMeter`.
@@ -160,7 +160,8 @@ final class Gateway {
         if let tls { tls.close(promise: nil) } else { channel.close(promise: nil) }
     }
 
-    /// The number of open connections, including those that are closing.
+    /// The number of registered connections, including those that are closing. TCP connections without a client do not
+    /// count.
     var openConnections: Int { connections.reduce(0) { $0 + $1.count } }
 
     /// True if the address may open another connection.

@@ -15,7 +15,8 @@ extension HTTPConnection {
         var fileTime: Duration
         /// How long the first request may take, including a TLS handshake.
         var headerTimeout: Duration
-        /// How long each later request and the pause before it may take.
+        /// How long a connection may be idle between requests, and how long each later request may take, unless it is
+        /// an upload.
         var idleTimeout: Duration { headerTimeout * 6 }
         /// The remote address of the connection.
         var peer: IPAddress
@@ -34,7 +35,7 @@ extension HTTPConnection {
             headerTimeout = configuration.limits.requestHeaderTimeout
         }
 
-        /// Returns the refusal of a request with these headers, regardless of its path.
+        /// Returns why a request with these headers is refused, regardless of its path; nil if it is not refused.
         func refusal(of head: HTTPRequestHead) -> Refusal? {
             if head.version == .http1_1, head.headers["Host"].count != 1 { return .hostMissing }
             if head.version != .http1_1, head.headers.contains(name: "Transfer-Encoding") {
@@ -49,7 +50,8 @@ extension HTTPConnection {
             Self.isUpload(head) ? max(fileTime, idleTimeout) : idleTimeout
         }
 
-        /// Maximum size of the body of a request to the router in bytes. A file is written to disk as it arrives.
+        /// Maximum size of the body of a request to the router, in bytes. A room file may be larger than other bodies,
+        /// because it is written to disk as it arrives.
         func maxRoutedBytes(_ head: HTTPRequestHead) -> Int {
             Self.isUpload(head) ? max(fileSize, HTTPConnection.maxBodyBytes) : HTTPConnection.maxBodyBytes
         }

@@ -60,7 +60,7 @@ struct HTTPConnection {
     /// connections.
     private enum Pace { case ready, waitingForTurn }
 
-    /// Whether the channel may read.
+    /// Whether a read that the channel requested is held back.
     private enum Reading { case flowing, held }
 
     /// Whether the server is stopping, so that the connection closes after its current request.
@@ -69,7 +69,8 @@ struct HTTPConnection {
     /// Whether the router has handled a request of this connection.
     private enum Router { case unused, used }
 
-    /// Limit for requests to the router. Endpoints have their own limits.
+    /// Maximum size of the body of a request to the router, in bytes, unless it is an upload. Endpoints have their own
+    /// limits.
     static let maxBodyBytes = 1 << 20
 
     /// The settings in use. The shell sets them before each request, because a reload changes them.
@@ -299,8 +300,8 @@ struct HTTPConnection {
         outputs.append(.read)
     }
 
-    /// Handles the end of the client's input. Closes the connection, unless the router closes it after its response.
-    /// Requests to endpoints are abandoned.
+    /// Handles the end of the client's input. Closes the connection, unless the router's handlers close it after the
+    /// current response. Requests to endpoints are abandoned.
     private mutating func endInput() {
         waiting = []
         switch state {
