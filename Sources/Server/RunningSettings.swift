@@ -28,7 +28,8 @@ actor RunningSettings {
 
     // MARK: The API secret
 
-    /// Reads the project file again. `confab project rotate`, a separate process, may have changed it.
+    /// Reads the project file again and applies a changed secret. `confab project rotate`, a separate process, may
+    /// have changed it.
     func checkProject() async {
         do throws(DataDirectoryError) {
             let found = try open(live.current)

@@ -21,7 +21,8 @@ public struct ConfabServer: Sendable {
     public let configuration: ConfabConfiguration
     private let project: ProjectFile
     private let storage: any Storage
-    /// The lock on the data directory, held as long as the server exists.
+    /// The lock on the data directory, held as long as the server exists. Nil if the server was created with other
+    /// storage.
     private let lock: DirectoryLock?
     private let logger: Logger
     private let prometheus: PrometheusMetrics?
@@ -41,7 +42,7 @@ public struct ConfabServer: Sendable {
     }
 
     /// - Parameters:
-    ///   - storage: If nil, opens the database in the data directory.
+    ///   - storage: If nil, locks the data directory and opens the database in it.
     ///   - supervisor: Receives the server's status (systemd).
     ///   - log: The settings of the log handlers, which a reload changes.
     ///   - reloading: When and how to reload the configuration; nil for never.
@@ -338,7 +339,8 @@ struct LocalNetwork: Sendable {
     let addresses: [IPAddress]
     let material: LocalCertificateAuthority.Material
 
-    /// The wildcard address to bind. An IPv6 socket also accepts IPv4, if the machine has IPv6.
+    /// The wildcard address to bind: that of IPv6 if the machine has an IPv6 address, because such a socket also
+    /// accepts IPv4.
     var everyAddress: String { addresses.contains { !$0.isIPv4 } ? "::" : "0.0.0.0" }
 
     init(_ configuration: ConfabConfiguration) throws {

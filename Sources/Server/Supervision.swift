@@ -22,7 +22,7 @@ public final class Supervisor: Sendable {
     private let path: [UInt8]
     private let descriptor: Int32
 
-    /// Returns nil if nothing supervises this process.
+    /// Returns nil if nothing supervises this process, and on systems other than Linux.
     ///
     /// - Parameter environment: `NOTIFY_SOCKET`, the path of a socket, or an abstract name that begins with `@`;
     ///   `WATCHDOG_USEC`, the timeout in microseconds, for the process `WATCHDOG_PID`.

@@ -32,7 +32,8 @@ final class BatchWriter {
         (self.metrics, self.eventLoop) = (metrics, eventLoop)
     }
 
-    /// True if storage currently accepts no changes.
+    /// True if storage currently accepts no changes, for example because the disk is full. False while it is only
+    /// busy.
     var isUnavailable: Bool { trouble.isUnavailable }
 
     /// Writes a batch, and then calls `settle` with the result of each transaction.

@@ -41,7 +41,8 @@ final class DiskMeter {
 }
 
 extension NIOLoopBound where Value == Gateway {
-    /// Measures the free disk space now. Does nothing if the gateway has no disk.
+    /// Measures the free disk space now and returns it in bytes. Returns nil if it cannot be measured, or if the
+    /// gateway stores nothing on a disk.
     @discardableResult
     func measureDisk() async -> Int? {
         let gateway = self

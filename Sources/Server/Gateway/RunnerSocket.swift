@@ -3,7 +3,7 @@ import Wire
 
 /// A socket, with the interface that the runner uses. Used only on the runner's event loop.
 protocol RunnerSocket: AnyObject {
-    /// The account of the client's address; nil for a closed socket.
+    /// The account of the client's address. Nil if the socket is closed, or if it does not count against an address.
     var slot: AddressBudgets.Slot? { get }
     /// Called after messages that wait for a commit were added: updates the count of queued bytes.
     func queueChanged()

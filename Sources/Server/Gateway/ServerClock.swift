@@ -113,7 +113,7 @@ struct WallClockJudge: Equatable, Sendable {
     /// The correction to add to the time that has passed since the start.
     private var correction: Duration = .zero
     private var jump: Jump?
-    /// When the server's time last changed by a jump.
+    /// When the server's time last changed by a jump, on the `awake` clock; initially the start.
     private var steadySince: Duration
 
     init(_ start: ClockReading) { (self.start, steadySince) = (start, start.awake) }

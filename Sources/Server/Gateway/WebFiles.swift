@@ -99,8 +99,8 @@ struct WebFiles: Sendable {
         return "../\(segment)" + (query.map { "?\($0)" } ?? "")
     }
 
-    /// Returns the address of the page whose file has this path. Requests for the file are redirected to this
-    /// address, because the page's relative references are right only there.
+    /// Returns the address of the page whose file has this path; nil if it is not the file of a page. Requests for the
+    /// file are redirected to this address, because the page's relative references are right only there.
     static func address(ofPageFile path: String) -> String? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 4, parts[1] == "app", parts[3] == "index.html" else { return nil }
@@ -116,8 +116,9 @@ struct WebFiles: Sendable {
         folders.contains { path.hasPrefix("/\($0)/") } ? String(path.dropFirst()) : nil
     }
 
-    /// Returns a page as it is served. A line such as `<!-- include "../app/shared/head.html" -->` becomes that file, with
-    /// references that begin like this one. The list of all features becomes a list of those that are on.
+    /// Returns a page as it is served. A line such as `<!-- include "../app/shared/head.html" -->` is replaced with
+    /// the named file, in whose references `app/` gets the same prefix (here `../`). The first list of all features is
+    /// replaced with a list of those that are on.
     private static func page(_ bytes: [UInt8], _ features: [Feature], _ read: (String) -> [UInt8]?) -> [UInt8] {
         let attribute = { (features: [Feature]) in
             "data-features=\"\(features.map(\.rawValue).joined(separator: " "))\""

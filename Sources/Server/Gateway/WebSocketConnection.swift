@@ -57,7 +57,8 @@ struct WebSocketConnection {
         case noMessage
         /// A ping. Answer it with a pong.
         case ping([UInt8])
-        /// The user must close the WebSocket with this code.
+        /// The peer violated RFC 6455 or sent too many control frames and fragments. The user of the WebSocket must
+        /// close it with this code and reason.
         case violation(CloseCode, String)
         /// A close frame. Answer it by closing the WebSocket with the second code.
         case closed(CloseCode, answer: CloseCode)
@@ -165,8 +166,8 @@ struct WebSocketConnection {
         if unread.readableBytes == 0 { unread = bytes } else { unread.writeBuffer(&bytes) }
     }
 
-    /// Returns the event for the next frame. Nil if there is no complete frame, or if the next one has to wait for its
-    /// turn.
+    /// Returns the event for the next frame. Nil if there is no complete frame, if the next one has to wait for its
+    /// turn, or if further frames are ignored.
     mutating func next() -> Event? {
         // Ignore everything after the peer's close frame (RFC 6455 §5.5.1).
         while case .parsing = intake, state == .open || state == .sent, framesLeft > 0, let frame = nextFrame() {
@@ -280,7 +281,8 @@ struct WebSocketConnection {
 
     // MARK: Reading, pings and closing
 
-    /// Pauses reading while the user is congested. Unread data then stays in the sender's buffers.
+    /// Reads more data, or pauses reading while the user is congested. Unread data then stays in the sender's buffers.
+    /// While frames wait for their turn, only notes that data was requested.
     private mutating func read(isCongested: Bool) -> [Output] {
         if case .waiting(let next) = intake {
             if next == .nothing { intake = .waiting(then: .read) }

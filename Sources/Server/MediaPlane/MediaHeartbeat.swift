@@ -8,8 +8,8 @@ struct MediaHeartbeat: Equatable, Sendable {
     /// When the unanswered request was sent.
     private var askedAt: SuspendingClock.Instant?
 
-    /// Records a request. Returns false if one is still unanswered, because requests must not accumulate in a loop that
-    /// has stopped.
+    /// Records a request. If one is still unanswered, records nothing and returns false: requests must not accumulate
+    /// in a loop that has stopped.
     mutating func ask(at now: SuspendingClock.Instant) -> Bool {
         guard askedAt == nil else { return false }
         askedAt = now

@@ -76,7 +76,7 @@ final class StreamConnection {
     // MARK: Writing
 
     /// Queues a datagram.
-    /// - Returns: False if the queue is full and the datagram was dropped.
+    /// - Returns: False if the datagram was dropped, because the queue is full or the datagram exceeds a frame.
     func send(_ datagram: UnsafeRawBufferPointer, now: MediaTime) -> Bool {
         guard datagram.count <= Int(UInt16.max), queue.count - queueStart + datagram.count + 2 <= Self.maxQueueSize
         else {

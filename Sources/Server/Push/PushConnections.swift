@@ -38,7 +38,7 @@ actor PushConnections: PushTransport {
     /// How long to keep idle connections. Apple asks providers to keep connections open.
     private static let idleTimeout: TimeAmount = .minutes(5)
 
-    /// What a connection leads to.
+    /// The peer of a connection: the host name, and the checked address to which the connection is opened.
     private struct Target: Hashable {
         var host: String
         var address: IPAddress
@@ -101,7 +101,8 @@ actor PushConnections: PushTransport {
         throw failure
     }
 
-    /// Returns all addresses of a service. Throws if any of them is private, because its DNS is then not trustworthy.
+    /// Returns all addresses of a service, from the cache if they are recent. Throws if any of them is private,
+    /// because the service's DNS is then not trustworthy, unless the settings allow private addresses.
     private func addresses(of host: String) async throws -> [IPAddress] {
         if let known = names[host], ContinuousClock.now - known.resolvedAt < Self.addressLifetime {
             return known.addresses
@@ -177,7 +178,7 @@ actor PushConnections: PushTransport {
         message.body = .bytes(ByteBuffer(bytes: request.body))
         let response: HTTPClientResponse
         do {
-            // Set a longer timeout here than the sender's own, which reports a clearer error.
+            // Set a longer timeout here than that of the whole exchange, which ends first and reports a clearer error.
             response = try await client.execute(message, timeout: .milliseconds(2 * timeout.wholeMilliseconds))
         } catch is CancellationError {
             throw CancellationError()

@@ -62,7 +62,8 @@ extension PushRequest {
         return PushRequest(host: url.host, port: url.port, path: url.path, headers: headers, body: body)
     }
 
-    /// Returns the remaining lifetime in seconds, rounded up: a message with half a second left is still useful.
+    /// Returns the remaining lifetime in seconds, 0 if the notice has expired. Rounded up: a message with half a
+    /// second left is still useful.
     private static func lifetime(of notice: PushNotice, now: Timestamp) -> Int64 {
         let left = (notice.expires - now).wholeMilliseconds
         return left <= 0 ? 0 : left / 1000 + (left % 1000 == 0 ? 0 : 1)

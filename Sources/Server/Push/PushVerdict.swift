@@ -57,7 +57,8 @@ struct PushRetries: Equatable, Sendable {
 
     var areExhausted: Bool { count >= Self.maxRetries }
 
-    /// Returns the delay before the next attempt; nil if there should be none.
+    /// Counts a retry and returns the delay before it. Returns nil if the retries are used up, or if the notice would
+    /// expire first.
     mutating func next(after requested: Duration?, now: Timestamp, expires: Timestamp) -> Duration? {
         guard !areExhausted else { return nil }
         let doubled = min(Self.firstDelay * (1 << count), Self.maxDelay)
@@ -67,7 +68,7 @@ struct PushRetries: Equatable, Sendable {
     }
 }
 
-/// The outcome of a push to one endpoint, for the metrics.
+/// The outcome of a push to one endpoint, or of a notice that was sent to no endpoint, for the metrics.
 enum PushOutcome: String, CaseIterable, Sendable {
     case sent
     /// The endpoint was gone and has been removed.

@@ -76,7 +76,8 @@ extension Database {
         return changesCount
     }
 
-    /// Deletes profiles on which no contact, device or push endpoint depends. Such people start over when they return.
+    /// Deletes at most `limit` profiles that were not used since `moment` and on which no contact, device or push
+    /// endpoint depends. Such people start over when they return.
     private func deleteUnusedProfiles(since moment: Timestamp, limit: Int) throws -> Int {
         try run(
             """

@@ -27,7 +27,7 @@ public final class SQLiteStorage: Storage {
     /// Opens the storage in `directory` and migrates it to the current schema. Creates the directory (mode 0700) and the file
     /// (mode 0600) if they are missing. Blocks on the disk, so call it only at startup.
     ///
-    /// - Throws: ``StorageError``: `.newerSchema`, `.notAccessible`, `.corrupt`, `.busy`.
+    /// - Throws: ``StorageError``: `.newerSchema`, `.notAccessible`, `.corrupt`, `.diskFull`, `.busy`.
     public convenience init(
         directory: String, bounds: StorageBounds = StorageBounds(),
         lockTimeout: Duration = SQLiteStorage.defaultLockTimeout

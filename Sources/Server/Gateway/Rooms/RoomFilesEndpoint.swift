@@ -99,8 +99,8 @@ struct RoomFilesEndpoint {
     private static let plain = CharacterSet(
         charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
 
-    /// Returns the header value (RFC 6266). Everything except plain letters is encoded, so that a name cannot end the
-    /// header or its value.
+    /// Returns the value of `Content-Disposition` (RFC 6266). Everything except ASCII letters, digits and `-._~` is
+    /// encoded, so that a name cannot end the header or its value.
     private static func disposition(_ name: String) -> String {
         let encoded = name.addingPercentEncoding(withAllowedCharacters: plain) ?? "download"
         return "attachment; filename=\"download\"; filename*=UTF-8''\(encoded)"

@@ -60,7 +60,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         return SocketIOConnection.PollID(rawValue: lastPoll)
     }
 
-    /// - Parameter responder: Called once, possibly before this function returns. Not called after `lost`.
+    /// - Parameter responder: Called at most once, possibly before this function returns. Not called after `lost`.
     func poll(_ poll: SocketIOConnection.PollID, _ responder: @escaping Responder) {
         polls[poll] = responder
         handle(.polled(poll))

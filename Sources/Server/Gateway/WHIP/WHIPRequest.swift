@@ -14,7 +14,7 @@ struct WHIPRequest: Equatable, Sendable {
     }
 
     var target: Target
-    /// OPTIONS is a CORS preflight request, or a client that queries the accepted content types.
+    /// OPTIONS is a CORS preflight request, or a query for the accepted content types.
     var method: HTTPMethod
     var isWHIP: Bool
 
@@ -60,7 +60,7 @@ struct WHIPRequest: Equatable, Sendable {
         }
     }
 
-    /// RFC 9725 §4.2 allows no other methods.
+    /// Whether the target supports the method. RFC 9725 §4.2 allows no other methods.
     var isAllowed: Bool {
         switch (target, method) {
         case (.endpoint, .POST), (.resource, .PATCH), (.resource, .DELETE): true
