@@ -15,7 +15,7 @@ actor RunningSettings {
     private let log: LogSettings?
     private let logger: Logger
     private var file: ProjectFile
-    /// The latest problem with the project file, so that it is logged only once.
+    /// The latest problem with the project file, so that it is logged only once. Nil after the file was read.
     private var problem: String?
 
     init(

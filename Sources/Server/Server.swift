@@ -42,7 +42,7 @@ public struct ConfabServer: Sendable {
     }
 
     /// - Parameters:
-    ///   - storage: If nil, locks the data directory and opens the database in it.
+    ///   - storage: The storage to use. If nil, the server locks the data directory and opens the database in it.
     ///   - supervisor: Receives the server's status (systemd).
     ///   - log: The settings of the log handlers, which a reload changes.
     ///   - reloading: When and how to reload the configuration; nil for never.

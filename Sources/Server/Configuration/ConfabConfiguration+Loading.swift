@@ -117,7 +117,7 @@ extension ConfabConfiguration {
         throw ConfigurationError(problems: [problem])
     }
 
-    /// Problems with values that are valid on their own but conflict with each other.
+    /// Problems with values that are valid on their own but conflict with each other, or that require another setting.
     private var conflicts: [ConfigurationError.Problem] {
         var found: [ConfigurationError.Problem] = []
         func require(_ condition: Bool, _ key: String, _ message: String) {

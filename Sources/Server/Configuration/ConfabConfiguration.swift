@@ -16,7 +16,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var host = "127.0.0.1"
     public var port = 8080
     public var dataDirectory = "./confab-data"
-    /// The server's public URL, without a trailing slash.
+    /// The server's public URL, without a trailing slash; nil if none is set.
     public var publicURL: String?
     public var lan = false
     public var webDirectory: String?

@@ -84,6 +84,7 @@ public struct ForwardedAddress: Equatable, Sendable {
     }
 
     /// Parses an address with or without a port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`.
+    /// Returns nil for anything else.
     private static func node(_ text: String) -> IPAddress? {
         let text = unquoted(text)
         if text.hasPrefix("[") {

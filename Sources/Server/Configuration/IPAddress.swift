@@ -94,7 +94,8 @@ public struct IPAddress: Hashable, Sendable {
         return head + [UInt8](repeating: 0, count: missing) + tail
     }
 
-    /// Parses colon-separated groups, the last of which may be dotted IPv4. Empty text has no groups.
+    /// Parses colon-separated groups, the last of which may be dotted IPv4, and returns their bytes. Returns nil if a
+    /// group is invalid or there are too many. Empty text has no groups.
     private static func groups(_ text: Substring) -> [UInt8]? {
         if text.isEmpty { return [] }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)

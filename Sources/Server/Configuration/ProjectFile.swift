@@ -259,7 +259,7 @@ extension ProjectFile {
         /// keys.
         var serverKeyFile: String?
         var previousSecret: String?
-        /// An ISO 8601 time.
+        /// When the previous secret stops being accepted, as an ISO 8601 time.
         var previousSecretUntil: String?
 
         var json: [UInt8] {

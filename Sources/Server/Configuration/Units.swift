@@ -86,7 +86,8 @@ enum DurationText {
     }
 }
 
-/// Splits `30d` into 30 and `d`. Returns nil if there are no digits, more than 18 digits, or no unit.
+/// Splits a quantity such as `30d` into the number (30) and the unit (`d`). Returns nil if there are no digits, more
+/// than 18 digits, or no unit.
 private func splitQuantity(_ text: String) -> (Int, String)? {
     let digits = text.prefix { $0.isASCII && $0.isWholeNumber }
     guard (1...18).contains(digits.utf8.count), let number = Int(digits), digits.endIndex != text.endIndex else {

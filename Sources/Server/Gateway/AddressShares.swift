@@ -64,7 +64,7 @@ struct AddressShares<Entry: Hashable> {
         queues[block]?.order.removeAll { !queue.entries.contains($0) }
     }
 
-    /// Removes and returns the oldest entry of the block.
+    /// Removes and returns the oldest entry of the block; nil if it has none.
     mutating func removeOldest(of block: CIDRBlock) -> Entry? {
         while let entry = queues[block]?.order.popFirst() {
             guard queues[block]?.entries.remove(entry) != nil else { continue }
@@ -75,7 +75,7 @@ struct AddressShares<Entry: Hashable> {
         return nil
     }
 
-    /// Returns the block with the most entries. Mutates only to drop outdated shares.
+    /// Returns the block with the most entries; nil if there are no entries. Mutates only to drop outdated shares.
     mutating func largest() -> CIDRBlock? {
         while let share = shares.max {
             if queues[share.block]?.entries.count == share.count { return share.block }

@@ -19,7 +19,7 @@ final class BatchWriter {
     private let metrics: GatewayMetrics
     private let eventLoop: any EventLoop
     private var trouble: StorageTrouble
-    /// The batch that is being written.
+    /// The batch that is being written; nil if there is none.
     private var batch: Batch?
     /// Called once, when storage has failed for so long that the server must stop.
     var onStorageLost: ((StorageError) -> Void)?

@@ -17,7 +17,8 @@ import Wire
 struct CommitQueue {
     /// The client and the request that caused an event, so that a failure can be reported to them.
     struct Origin: Equatable {
-        /// The socket whose message was handled, its person, and the id of its request.
+        /// The socket whose message was handled, its person, and the id of its request. All are nil for other events,
+        /// such as timers.
         var socket: SocketID?
         var person: IdentityID?
         var request: UInt64?
@@ -213,7 +214,7 @@ struct CommitQueue {
 }
 
 extension Effect {
-    /// The socket that the effect is for.
+    /// The socket that the effect is for; nil if it is for a person, the media plane or storage.
     var socket: SocketID? {
         switch self {
         case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _), .answer(let socket, _): socket

@@ -30,7 +30,7 @@ struct EndpointLayers: Sendable {
         var readers = Readers.all
         /// The methods and headers that pages may send.
         var (methods, headers): (String, String)
-        /// The headers that pages may read.
+        /// The response headers that pages may read in addition to those that CORS always allows; nil for none.
         var exposed: String?
     }
 

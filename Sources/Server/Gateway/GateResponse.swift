@@ -7,7 +7,7 @@ import NIOHTTPTypesHTTP1
 import Signaling
 import Wire
 
-/// A complete response of an endpoint. Its headers forbid caches to store it and browsers to guess its type.
+/// A complete response of an endpoint. Its headers keep caches from storing it and browsers from guessing its type.
 struct GateResponse: Equatable {
     var status: Int
     var headers: HTTPHeaders

@@ -12,7 +12,8 @@ protocol GatewayConnection: AnyObject {
     var address: IPAddress { get }
     /// The number of the group in which this connection is pinged. Set by `Gateway.register`.
     var group: Int { get set }
-    /// The account of the connection's address. Set by `Gateway.register`.
+    /// The account of the connection's address. Set by `Gateway.register`; nil before that and after
+    /// `Gateway.release`.
     var slot: AddressBudgets.Slot? { get set }
     /// The budget for messages that were read while the address exceeded its own budget.
     var excess: Budget? { get set }
@@ -53,7 +54,7 @@ final class Gateway {
     var isDiskLow = false
     /// Measures the disk. Set when the server starts; nil if nothing is stored on a disk.
     var diskMeter: DiskMeter?
-    /// When a request with contradictory forwarding headers was last logged.
+    /// When a request with contradictory forwarding headers was last logged; nil if never.
     var contradictionLoggedAt: Timestamp?
     /// All connections, divided into groups. One timer pings the groups in turn, which spreads the pings over the ping
     /// interval.
@@ -225,8 +226,8 @@ final class Gateway {
         }
     }
 
-    /// Returns an active ban of a person or of the person's device. A ban in memory may be newer than the record from
-    /// storage.
+    /// Returns an active ban of a person or of the person's device, if there is one. A ban in memory may be newer than
+    /// the record from storage.
     func ban(of identities: [IdentityID], _ record: PersonRecord) -> Ban? {
         identityBans.active(stored: record.ban, identities, at: runner.wallNow)
     }

@@ -13,10 +13,10 @@ extension HTTPConnection {
         /// Maximum size of a room file in bytes, and the maximum duration of its upload.
         var fileSize: Int
         var fileTime: Duration
-        /// How long the first request may take, including a TLS handshake.
+        /// How long it may take until the head of the first request has arrived, including a TLS handshake.
         var headerTimeout: Duration
-        /// How long a connection may be idle between requests, and how long each later request may take, unless it is
-        /// an upload.
+        /// How long it may take until the head of a later request has arrived after the previous response, and how
+        /// long each request may take after its head. An upload may take longer.
         var idleTimeout: Duration { headerTimeout * 6 }
         /// The remote address of the connection.
         var peer: IPAddress

@@ -5,7 +5,7 @@ struct MediaHeartbeat: Equatable, Sendable {
     /// stopped, even on an overloaded machine.
     static let limit: Duration = .seconds(5)
 
-    /// When the unanswered request was sent.
+    /// When the unanswered request was sent; nil if there is none.
     private var askedAt: SuspendingClock.Instant?
 
     /// Records a request. If one is still unanswered, records nothing and returns false: requests must not accumulate

@@ -38,7 +38,7 @@ final class StreamConnection {
 
     var isWaiting: Bool { queueStart < queue.count }
 
-    /// When the oldest queued data was queued, approximately.
+    /// When the oldest queued data was queued, approximately; nil if the queue is empty.
     var waitingSince: MediaTime? { isWaiting ? marks.first?.at : nil }
 
     // MARK: Reading

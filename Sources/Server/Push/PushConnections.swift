@@ -23,7 +23,7 @@ actor PushConnections: PushTransport {
         /// Time limit for the whole exchange: DNS lookup, connection and response.
         var timeout: Duration
         var allowsPrivateAddresses = false
-        /// A PEM file of CA certificates to trust in addition to the system's.
+        /// A PEM file of CA certificates to trust in addition to the system's; nil for none.
         var authorities: String?
         /// Sleeps for a duration. Tests replace it.
         var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }

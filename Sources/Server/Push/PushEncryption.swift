@@ -21,8 +21,11 @@ enum PushEncryption {
     /// Encrypts a message and returns the request body.
     ///
     /// - Parameters:
-    ///   - key, authentication: the subscription's public key and authentication secret.
-    ///   - sender, salt: must be new for each message. Reusing them would reveal both messages.
+    ///   - key: the subscription's public key.
+    ///   - authentication: the subscription's authentication secret.
+    ///   - sender: a key pair that is new for each message.
+    ///   - salt: ``saltSize`` random bytes that are new for each message. Reusing the key pair and the salt would
+    ///     reveal both messages.
     ///   - padding: the number of zeros to append after the delimiter.
     static func seal(
         _ message: [UInt8], for key: [UInt8], authentication: [UInt8], sender: P256.KeyAgreement.PrivateKey,

@@ -51,7 +51,7 @@ struct VAPIDTokens {
 
     private let key: P256.Signing.PrivateKey
     private let publicKey: String
-    /// A `mailto:` or `https:` URL where the service can reach the operator.
+    /// A `mailto:` or `https:` URL where the service can reach the operator; nil if none is configured.
     private let contact: String?
     private var tokens: [String: (text: String, expires: Timestamp)] = [:]
 

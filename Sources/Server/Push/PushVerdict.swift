@@ -35,7 +35,7 @@ enum PushVerdict: Equatable, Sendable {
         }
     }
 
-    /// Returns the word in `{"reason":"…"}`. Other text is not logged.
+    /// Returns the word in `{"reason":"…"}`; nil for any other body, which must not be logged.
     private static func reason(_ body: [UInt8]) -> String? {
         guard case .object(let object) = try? JSONReader.parse(body), case .string(let text) = object["reason"],
             (1...64).contains(text.utf8.count),

@@ -131,8 +131,8 @@ public protocol Storage: Sendable {
     /// Returns up to `limit` entries of the audit log since `start`, newest first.
     func audit(since start: Timestamp, limit: Int) async throws -> [AuditEntry]
 
-    /// Deletes records of one kind that are older than the given time. ``OldRecords`` defines which time counts. Uses
-    /// small transactions, so that other writes need not wait long.
+    /// Deletes records of one kind that are older than `moment`. ``OldRecords`` defines which time counts for each
+    /// kind. Uses small transactions, so that other writes need not wait long.
     ///
     /// - Returns: the number of deleted records.
     @discardableResult

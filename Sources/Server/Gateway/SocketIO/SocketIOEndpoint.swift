@@ -24,9 +24,9 @@ final class SocketIOEndpoint {
     private unowned let gate: HTTPGate
     /// The request being answered.
     private var request: GateRequest?
-    /// The poll that waits for packets.
+    /// The poll that waits for packets, if there is one.
     private var pending: Poll?
-    /// An answered poll whose response may not have been received.
+    /// The answered poll whose response may not have been received, if there is one.
     private var unconfirmed: Poll?
 
     init(gateway: Gateway, gate: HTTPGate) { (self.gateway, self.gate) = (gateway, gate) }
