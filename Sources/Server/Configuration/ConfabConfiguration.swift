@@ -169,11 +169,11 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
-    /// The credential of PerchRTC's clients. It is embedded in their applications.
+    /// Settings for PerchRTC's clients. The credential (`ident` and `secret`) is embedded in their applications.
     public struct Perch: Sendable, Equatable {
         public var ident: String?
         public var secret: SecretText?
-        /// How long a token is valid. Clients use it immediately.
+        /// How long a token is valid. A short time is enough, because clients use the token immediately.
         public var tokenLifetime: Duration = .seconds(60)
         public init() {}
 

@@ -202,8 +202,8 @@ extension ProjectFile {
     /// The result of a rotation.
     public struct Rotation: Sendable {
         public let file: ProjectFile
-        /// When the overlap of the previous rotation would have ended; nil if it was already over. Only the last two
-        /// secrets are accepted, so tokens signed by the one before them are refused now.
+        /// When the overlap of the previous rotation would have ended; nil if it was already over or there was none.
+        /// Only the last two secrets are accepted, so tokens signed by the one before them are refused now.
         public let cutShort: Timestamp?
     }
 

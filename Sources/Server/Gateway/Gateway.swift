@@ -126,7 +126,8 @@ final class Gateway {
 
     // MARK: Addresses
 
-    /// Returns the address that limits count. For IPv6 this is the /64, since one customer gets a whole /64.
+    /// Returns the address under which limits count this one: for IPv6 the first address of its /64, because one
+    /// customer gets a whole /64.
     private func limited(_ address: IPAddress) -> IPAddress { address.limitingBlock.network }
 
     /// Counts a newly accepted connection until it closes. Closes another one in exchange if too few descriptors are
@@ -176,8 +177,8 @@ final class Gateway {
         connection.slot = budgets.addSocket(of: connection.address, now: runner.now)
     }
 
-    /// Counts the connection against its new address. The connection may be dropped because of the data queued for the
-    /// client.
+    /// Counts the connection against its new address. The connection may be dropped if too much data is then queued
+    /// for that address.
     func move(_ connection: some GatewayConnection) {
         guard let old = connection.slot else { return }
         connection.slot = budgets.addSocket(of: connection.address, now: runner.now)
