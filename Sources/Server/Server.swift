@@ -79,8 +79,8 @@ public struct ConfabServer: Sendable {
     /// Runs until SIGTERM or SIGINT (if `signals` is true) or until `stop` returns, and then shuts down gracefully. Stops
     /// immediately if the surrounding task is cancelled.
     public func run(signals: Bool, until stop: (@Sendable () async -> Void)? = nil) async throws {
-        // One event loop for all signaling: the rules then need no locks and no thread hops, and one core handles tens of
-        // thousands of messages per second. Media has its own thread.
+        // Use one event loop for all signaling: the rules then need no locks and no thread hops, and one core handles
+        // tens of thousands of messages per second. Media has its own thread.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         defer { if lock != nil { ServerAddressFile.remove(from: configuration.dataDirectory) } }
         let media = configuration.rules.routesMedia ? try startMedia() : nil
@@ -260,7 +260,8 @@ public struct ConfabServer: Sendable {
     private func restoreRooms(to gateway: NIOLoopBound<Gateway>) async throws {
         let stored = try await storage.rooms()
         stored.logUnreadable(logger)
-        // Restore the newest room first: if storage failed to delete a room, a newer room may have its name.
+        // Restore the newest room first: if storage failed to delete a room, a newer room may have its name and must
+        // keep it.
         let rooms = Array(stored.rooms.reversed())
         try await gateway.eventLoop.submit {
             for room in rooms { gateway.value.runner.submit(.restoredRoom(room)) }

@@ -80,7 +80,7 @@ public struct ProjectFile: Sendable, Equatable {
         by configuration: ConfabConfiguration, _ directory: String
     ) throws(DataDirectoryError) -> ProjectFile {
         let secret = configuration.apiSecret ?? apiSecret
-        // Without a stored server key, the current secret created the IDs.
+        // If no server key is stored, the current secret created the IDs, so use it as the server key.
         let serverKey = try ServerKeyFile.read(directory) ?? ServerKeyFile.text(of: secret)
         return ProjectFile(
             apiKey: configuration.apiKey ?? apiKey, apiSecret: secret,

@@ -57,7 +57,8 @@ final class BatchWriter {
 
     private func attempted(_ results: [StorageError?]) {
         guard let batch else { return }
-        // Storage stops at an error that affects all changes, so it has not tried the transactions after this one.
+        // Find the first error that affects all changes. Storage stops there, so it has not tried the transactions
+        // after it.
         guard let index = results.firstIndex(where: { $0?.concernsEverything ?? false }), let error = results[index]
         else {
             trouble.succeeded()

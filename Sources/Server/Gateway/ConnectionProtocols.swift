@@ -113,11 +113,11 @@ final class ConnectionProtocols {
         // An endpoint has already admitted clients of Socket.IO and PerchRTC. `NativeSocket` admits its client itself.
         switch EndpointRequest(handshake: head) {
         case .socketIO(.webSocket(let id)):
-            // A client with an unknown ID starts with a new handshake.
+            // Report an unknown ID to the client, which then starts with a new handshake.
             let unknown = RefusedWebSocket(SocketIOPacket.notHandshaken.encode(), .normal, "")
             (user, messageSize) = (gateway.socketIO.session(id) ?? unknown, rules.messageSize)
         case .perch(.webSocket(let token, let envelope)):
-            // Another connection may have used the token since the handshake.
+            // Refuse the client if another connection has used the token since the handshake.
             let used = RefusedWebSocket(nil, .token, WireError.perchToken.message)
             user = gateway.perch.open(token, envelope, from: address) ?? used
             messageSize = rules.descriptionSize

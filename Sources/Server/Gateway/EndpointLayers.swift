@@ -5,7 +5,8 @@ import NIOHTTP1
 import Signaling
 import Wire
 
-/// A complete request to an endpoint, with the address of the client behind it.
+/// A request to an endpoint, with the address of the client behind it. For a request through the router, the body is
+/// added after admission.
 struct GateRequest: Sendable {
     var method: HTTPMethod
     var headers: HTTPHeaders

@@ -15,7 +15,7 @@ protocol GatewayConnection: AnyObject {
     /// The account of the connection's address. Set by `Gateway.register`; nil before that and after
     /// `Gateway.release`.
     var slot: AddressBudgets.Slot? { get set }
-    /// The budget for messages that were read while the address exceeded its own budget.
+    /// The budget for messages that were read while the address exceeded its own budget. Nil means that it is full.
     var excess: Budget? { get set }
     /// The number of bytes waiting to be sent to the client, or to be stored before that.
     var queuedBytes: Int { get }

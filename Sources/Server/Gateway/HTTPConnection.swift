@@ -11,7 +11,8 @@ import Signaling
 struct HTTPConnection {
     /// Legal next states: `idle` → `routed`, `reading`, `switching`, `closing`, `closed`; `routed` → `idle`, `closing`;
     /// `reading` → `answering`, `closing`; `answering` → `idle`, `upgraded`, `closing`; `switching` → `answering`, `upgraded`,
-    /// `closing`. Each can time out, which leads to `closed`.
+    /// `closing`. From each state except `upgraded`, a timeout leads to `closed`; so does the end of the client's
+    /// input, unless the router or `closing` handles it.
     private enum State {
         case idle
         /// The router handles a request.
@@ -377,7 +378,7 @@ struct HTTPConnection {
     private mutating func linger() {
         state = .closing
         outputs.append(.linger)
-        // Yield the turn. This also discards the pipelined requests.
+        // Continue in the next turn, which discards the pipelined requests, because the state is `closing`.
         yieldTurn()
     }
 

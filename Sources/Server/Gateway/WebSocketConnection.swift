@@ -249,7 +249,8 @@ struct WebSocketConnection {
         return .violation(violation.code, violation.reason)
     }
 
-    /// Ends a turn of the event loop, after `next` has returned nil.
+    /// Ends a turn of the event loop, after `next` has returned nil. Requests another turn if frames are waiting;
+    /// otherwise carries out what was postponed until they were handled.
     mutating func finishTurn(isCongested: Bool) -> [Output] {
         guard state != .closing, state != .disconnected else { return [] }
         if bytesAfterClose > Self.bytesAfterClose { return close() }

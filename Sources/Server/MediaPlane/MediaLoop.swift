@@ -184,7 +184,7 @@ final class MediaLoop: MediaSink {
         }
         SocketOptions.configureStream(descriptor)
         let number = nextConnection
-        // The numbers repeat after 4 billion connections.
+        // After 4 billion connections, start again with the first number.
         nextConnection = nextConnection < Self.wakeTag - 1 ? nextConnection + 1 : Self.firstConnection
         let path = Path(socket: number, isTCP: true, remote: remote)
         connections[number] = StreamConnection(descriptor: descriptor, path: path, now: now)

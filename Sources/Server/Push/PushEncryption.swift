@@ -36,7 +36,7 @@ enum PushEncryption {
         }
         let receiver = try P256.KeyAgreement.PublicKey(x963Representation: key)
         let ownKey = Array(sender.publicKey.x963Representation)
-        // RFC 8291 §3.4: combines the ECDH secret, the authentication secret and both public keys.
+        // Combine the ECDH secret, the authentication secret and both public keys (RFC 8291 §3.4).
         let input = try sender.sharedSecretFromKeyAgreement(with: receiver).hkdfDerivedSymmetricKey(
             using: SHA256.self, salt: Data(authentication), sharedInfo: Data(info("WebPush: info") + key + ownKey),
             outputByteCount: 32)

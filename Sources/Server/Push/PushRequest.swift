@@ -54,7 +54,8 @@ extension PushRequest {
         let headers = [
             (name: "authorization", value: authorization), ("content-encoding", "aes128gcm"),
             ("content-type", "application/octet-stream"), ("ttl", String(lifetime(of: notice, now: now))),
-            // RFC 8030 §5.3 suggests high for an incoming call. A missed call can wait until the device is active.
+            // RFC 8030 §5.3 suggests the urgency `high` for an incoming call. A missed call can wait until the device
+            // is active.
             ("urgency", notice.kind == .missed ? "normal" : "high"),
             // A newer message with the same topic replaces an undelivered one (§5.4). A topic has at most 32 characters.
             ("topic", notice.call.description),

@@ -192,7 +192,8 @@ public final class SQLiteStorage: Storage {
         let database = database
         try await StorageError.translating {
             try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-                // Closing waits for running reads and writes and must not block the cooperative thread pool.
+                // Close on a dispatch queue: closing waits for running reads and writes, which must not block the
+                // cooperative thread pool.
                 DispatchQueue.global().async { done.resume(with: Result { try database.close() }) }
             }
         }
@@ -250,7 +251,8 @@ extension Database {
         let target = try DatabaseQueue(path: path)
         try target.writeWithoutTransaction { db in
             try backup(to: db)
-            // The copy is in WAL mode like its source. Without WAL, it is a single file that also works on a read-only disk.
+            // Turn off WAL mode, which the copy inherits from its source. Without WAL, it is a single file that also
+            // works on a read-only disk.
             try db.execute(sql: "PRAGMA journal_mode = DELETE")
         }
         try target.close()

@@ -48,7 +48,8 @@ struct RoomFilesEndpoint {
             defer { withExtendedLifetime(transfer) {} }
             let endpoint = endpoint.value
             try await endpoint.store.read(endpoint.id, size: file.size) { part in
-                // The client may be slow, and may have been removed from the room in the meantime.
+                // Ask again before each part: a slow client may have been removed from the room since the download
+                // began.
                 _ = try await endpoint.ask(.download(endpoint.key))
                 try await writer.write(part)
             }

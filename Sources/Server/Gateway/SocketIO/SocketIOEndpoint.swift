@@ -116,7 +116,7 @@ final class SocketIOEndpoint {
         case .handshake(let script): return try handshake(call.address, script: script)
         case .webSocket(let id):
             _ = try directory.session(id, from: call.address, moves: true)
-            // `ConnectionProtocols` opens the WebSocket, even for an unknown ID.
+            // Accept even an unknown ID: `ConnectionProtocols` opens the WebSocket and reports the error on it.
             gate.accept()
             return nil
         case .disconnect(let id):
