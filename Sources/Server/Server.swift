@@ -171,7 +171,7 @@ public struct ConfabServer: Sendable {
         return (gateway, services)
     }
 
-    /// The services that change settings and keys while the server runs.
+    /// Returns the services that change settings and keys while the server runs.
     private func settingsServices(
         _ gateway: NIOLoopBound<Gateway>, _ live: LiveConfiguration, _ certificates: TLSCertificates?
     ) -> [any Service] {

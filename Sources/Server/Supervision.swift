@@ -1,5 +1,5 @@
-// The system's header with the flags of `sendto` is not part of a module. In a release build, it is visible only
-// through the first module that includes it, which is this one.
+// Import `CSockets` for the flags of `sendto`. The system's header that defines them is not part of a module, and in a
+// release build it is visible only through the first module that includes it, which is `CSockets`.
 import CSockets
 import Foundation
 

@@ -99,7 +99,8 @@ public struct ForwardedAddress: Equatable, Sendable {
         return isPort(parts[1]) ? IPAddress(parts[0]) : nil
     }
 
-    /// RFC 7239 §6: a port has at most five digits, or is an obfuscated name, which begins with `_`.
+    /// Returns whether the text is a port: one to five digits, or an obfuscated name, which begins with `_` (RFC 7239
+    /// §6).
     private static func isPort(_ text: Substring) -> Bool {
         if text.hasPrefix("_") { return true }
         return (1...5).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }

@@ -165,7 +165,7 @@ public struct ProjectFile: Sendable, Equatable {
             serverKey: serverKey ?? ServerKeyFile.text(of: SecretText(contents.apiSecret)), warnings: warnings)
     }
 
-    /// True for 8 to 20 digits. OpenTok's keys are numbers, and its SDKs check that.
+    /// True for 8 to 20 digits. OpenTok's API keys are numbers, and its SDKs reject others.
     static func isAPIKey(_ text: String) -> Bool {
         (8...20).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
     }

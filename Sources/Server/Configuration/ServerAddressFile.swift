@@ -12,6 +12,8 @@ public enum ServerAddressFile {
     /// Maximum bytes of the file. A host name has at most 253.
     private static let maxSize = 1024
 
+    /// Writes the server's URL to the file, replacing an earlier one.
+    ///
     /// - Parameter host: the address that the server listens on; may be a wildcard.
     static func write(
         to directory: String, host: String, port: Int, isSecure: Bool

@@ -251,7 +251,7 @@ struct AddressBudgets {
         accounts[wide].messages.spend(wideLimits.messages, cost: cost, now: now)
     }
 
-    /// The number of messages that may be read; negative if too many were read.
+    /// Returns the number of messages that may be read; negative if too many were read.
     func messages(in slot: Slot, now: Timestamp) -> Double {
         let own = accounts[slot.index].messages.tokens(limits.messages, now: now)
         guard let wide = accounts[slot.index].wide else { return own }

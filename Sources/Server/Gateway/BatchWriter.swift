@@ -43,6 +43,8 @@ final class BatchWriter {
         attempt(settled: [])
     }
 
+    /// Writes the transactions of the batch that have no result yet.
+    ///
     /// - Parameter settled: the results of the batch's first transactions, from an earlier attempt.
     private func attempt(settled: [StorageError?]) {
         guard let batch else { return }

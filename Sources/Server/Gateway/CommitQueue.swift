@@ -83,7 +83,7 @@ struct CommitQueue {
     /// Whether this person has a change that is not committed yet.
     func isUncommitted(_ person: IdentityID) -> Bool { holders[.person(person)] != nil }
 
-    /// The total size of this socket's waiting messages, in bytes.
+    /// Returns the total size of this socket's waiting messages, in bytes.
     func heldBytes(for socket: SocketID) -> Int { bytesOfSockets[socket] ?? 0 }
 
     /// Adds the effects of one event. Holds back those that must wait for a commit.

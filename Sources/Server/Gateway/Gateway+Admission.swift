@@ -146,6 +146,8 @@ extension Gateway {
 // MARK: Origins
 
 extension ConfabConfiguration {
+    /// Returns whether the configuration allows an origin. A missing origin is allowed only if all origins are.
+    ///
     /// - Parameter origin: Nil if the request has no `Origin` header, or several.
     func allows(origin: String?) -> Bool {
         guard !allowedOrigins.isEmpty else { return true }
@@ -172,7 +174,7 @@ extension ConfabConfiguration {
 }
 
 extension HTTPHeaders {
-    /// The value of a header. Nil if there is none, or more than one.
+    /// Returns the value of a header. Nil if there is none, or more than one.
     func only(_ name: String) -> String? {
         let values = self[name]
         return values.count == 1 ? values[0] : nil

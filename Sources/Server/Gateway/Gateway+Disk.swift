@@ -32,6 +32,8 @@ final class DiskMeter {
         return reported
     }
 
+    /// Reports the free space to the rules, and notes whether the disk is nearly full.
+    ///
     /// - Parameter arrived: the number of bytes of unfinished uploads that were on the disk. It is added to the free
     ///   space, because the rules reserve space for the whole of each upload.
     private func report(_ free: Int?, _ arrived: Int, to gateway: Gateway) {

@@ -206,7 +206,7 @@ final class Gateway {
         point == .file ? budgets.takeFile(of: address, now: runner.now) : helloDelay(address)
     }
 
-    /// The key under which the rules count the queue entries of this address.
+    /// Returns the key under which the rules count the clients of this address.
     func limitingText(_ address: IPAddress) -> String { limited(address).description }
 
     func ban(of address: IPAddress) -> Ban? { addressBans.ban(of: address, at: runner.wallNow) }

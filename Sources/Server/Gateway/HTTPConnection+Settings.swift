@@ -45,13 +45,13 @@ extension HTTPConnection {
             return client == nil ? .forwardingContradictory : nil
         }
 
-        /// How long this request may take.
+        /// Returns how long this request may take after its head.
         func timeLimit(_ head: HTTPRequestHead) -> Duration {
             Self.isUpload(head) ? max(fileTime, idleTimeout) : idleTimeout
         }
 
-        /// Maximum size of the body of a request to the router, in bytes. A room file may be larger than other bodies,
-        /// because it is written to disk as it arrives.
+        /// Returns the maximum size of the body of a request to the router, in bytes. A room file may be larger than
+        /// other bodies, because it is written to disk as it arrives.
         func maxRoutedBytes(_ head: HTTPRequestHead) -> Int {
             Self.isUpload(head) ? max(fileSize, HTTPConnection.maxBodyBytes) : HTTPConnection.maxBodyBytes
         }

@@ -207,7 +207,9 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
 
     // MARK: Responses
 
-    /// - Parameter request: The request being answered. Nil if the input is refused.
+    /// Writes a complete response, and closes the connection after the last one.
+    ///
+    /// - Parameter request: The request being answered. Nil if the input is refused; the connection then lingers.
     private func send(
         _ reply: GateResponse, to request: HTTPRequestHead?, keepsAlive: Bool, _ context: ChannelHandlerContext
     ) {

@@ -197,6 +197,9 @@ final class HubRunner {
         }
     }
 
+    /// Carries out the effects of one event. Charges the bytes that they store, and holds back those that must wait
+    /// for a commit.
+    ///
     /// - Parameter account: the account to charge for stored bytes; nil for the account of the origin's socket.
     func carryOut(
         _ effects: [Effect], from origin: CommitQueue.Origin, chargedTo account: AddressBudgets.Slot? = nil
@@ -235,7 +238,7 @@ final class HubRunner {
         }
     }
 
-    /// The size of the messages to this socket that wait for a commit, in bytes.
+    /// Returns the size of the messages to this socket that wait for a commit, in bytes.
     func heldBytes(for socket: SocketID) -> Int { queue.heldBytes(for: socket) }
 
     /// Drops the messages that wait for this socket, which is about to be closed.

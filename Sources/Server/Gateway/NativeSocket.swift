@@ -172,6 +172,8 @@ final class NativeSocket: ClientSocket {
         admit(guest, found.record, lookupStart: lookupStart)
     }
 
+    /// Admits the client to the hub, unless its address is refused or the person or device is banned.
+    ///
     /// - Parameter lookupStart: `HubRunner.lookupStart` before the lookup. The default is for newcomers, who are not
     ///   looked up.
     private func admit(_ guest: HelloValidator.Guest, _ record: PersonRecord, lookupStart: LookupStart = .init()) {

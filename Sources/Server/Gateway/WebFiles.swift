@@ -86,8 +86,8 @@ struct WebFiles: Sendable {
         return parts.count == 3 && parts[1] == "room" && !parts[2].isEmpty
     }
 
-    /// If the path is the address of a page with an additional slash, as people and programs write it, returns the
-    /// page's address; otherwise nil.
+    /// Returns the address of a page if the path is that address with an additional slash, as people and programs
+    /// write it; otherwise nil.
     ///
     /// The result is relative, because a proxy may serve this server below another path.
     static func redirection(path: String, query: String?, _ features: [Feature]) -> String? {
@@ -164,7 +164,8 @@ struct WebFiles: Sendable {
         ].joined(separator: "; ")
     }
 
-    /// The headers that all files have.
+    /// Returns the headers that all files have. `framers` are the other origins whose pages may show the file in a
+    /// frame; if there are none, no page may.
     static func headers(of file: File, framedBy framers: [String]) -> HTTPFields {
         var headers: HTTPFields = [
             .contentType: file.type, .eTag: file.tag, .cacheControl: "no-cache",
@@ -176,8 +177,10 @@ struct WebFiles: Sendable {
         return headers
     }
 
-    /// - Parameter origins: the origins whose pages may show the page of a room in a frame. No other page can be framed: a
-    ///   visitor could be made to press its buttons without seeing them.
+    /// Returns the requested file, a redirection to the address of a page, or a 404 response.
+    ///
+    /// - Parameter origins: the origins whose pages may show the page of a room in a frame. No other page can be
+    ///   framed: a visitor could be made to press its buttons without seeing them.
     func response(to request: Request, framedBy origins: [String] = []) -> Response {
         let page = Self.address(ofPageFile: request.uri.path)
         guard page == nil, let file = file(request.uri.path) else {

@@ -46,7 +46,7 @@ final class DiskSpace: Sendable {
         (self.directory, self.minimum, self.lifetime, freeBytes) = (directory, minimum, lifetime, measure)
     }
 
-    /// The free bytes; nil if they cannot be read.
+    /// Returns the free bytes, from the cache if they are recent; nil if they cannot be read.
     func free() async -> Int? {
         if case .bytes(let bytes) = await current() { bytes } else { nil }
     }

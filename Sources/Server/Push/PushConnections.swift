@@ -6,6 +6,8 @@ import Wire
 
 /// A client for push services.
 protocol PushTransport: Sendable {
+    /// Sends a request and returns the response.
+    ///
     /// - Throws: `PushFailure`, or `CancellationError`.
     func exchange(_ request: PushRequest) async throws -> PushResponse
     /// Closes all connections. Later requests fail.

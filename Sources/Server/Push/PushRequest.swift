@@ -82,7 +82,9 @@ enum APNS {
     /// eventually stops delivering pushes to it. Once woken, the app gets the further progress of the call from the server.
     static func sends(_ kind: PushNotice.Kind) -> Bool { kind == .incoming }
 
-    /// - Parameter server: replaces Apple's server in tests.
+    /// Returns a push message to an app.
+    ///
+    /// - Parameter server: replaces Apple's server in tests; nil for Apple's.
     static func request(
         _ notice: PushNotice, to device: String, isSandbox: Bool, bundle: String, token: String,
         server: (host: String, port: Int)?

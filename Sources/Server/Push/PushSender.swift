@@ -4,7 +4,7 @@ import Signaling
 import Synchronization
 import Wire
 
-/// Access to the stored endpoints of people's devices.
+/// Access to the stored push endpoints of people's devices, for the push sender.
 public protocol PushDirectory: Sendable {
     func endpoints(of identity: IdentityID) async throws -> [PushEndpoint]
     /// Removes an endpoint that its service reported as gone.

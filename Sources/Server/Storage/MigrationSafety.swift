@@ -109,7 +109,7 @@ struct MigrationSafety: Sendable {
         return "\(prefix)\(version)-\(digits)\(suffix)"
     }
 
-    /// The names of the copies in a directory, oldest first.
+    /// Returns the names of the copies in a directory, oldest first.
     static func copies(in directory: String) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: directory)
             .filter { $0.wholeMatch(of: /confab-v\d+-\d{8}T\d{6}Z\.sqlite/) != nil }

@@ -211,7 +211,7 @@ public final class SQLiteStorage: Storage {
         }
     }
 
-    /// For tests: keeps other processes and storages from writing while `body` runs.
+    /// Keeps other processes and storages from writing while `body` runs, for tests.
     func holdLock(_ body: @escaping @Sendable () -> Void) async throws {
         try await write { db in
             try db.execute(sql: "DELETE FROM block WHERE 0")

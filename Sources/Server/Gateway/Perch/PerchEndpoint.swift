@@ -18,6 +18,8 @@ extension PerchDirectory {
             return response
         })
 
+    /// Handles a request.
+    ///
     /// - Returns: nil if the WebSocket can open.
     func respond(to request: PerchHTTPRequest, _ call: GateRequest) async throws(WireError) -> GateResponse? {
         switch request {

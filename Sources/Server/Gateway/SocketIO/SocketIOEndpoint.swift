@@ -98,6 +98,8 @@ final class SocketIOEndpoint {
         }
     }
 
+    /// Handles a request.
+    ///
     /// - Returns: nil for a poll, which is answered later, and for a WebSocket.
     private func response(to request: SocketIORequest, _ call: GateRequest) throws(WireError) -> GateResponse? {
         let directory = gateway.socketIO
