@@ -77,7 +77,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var enabled: Enablement = .auto
         public init() {}
 
-        /// `auto` serves metrics only on a loopback address.
+        /// Whether to serve metrics. `auto` serves them only on a loopback address.
         public enum Enablement: String, Sendable, Equatable, CaseIterable {
             case auto
             case always = "true"
@@ -215,7 +215,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
     /// How long each step of the shutdown may take.
     public struct Shutdown: Sendable, Equatable {
         public var grace: Duration = .seconds(5)
-        /// How long to wait for clients to answer the close frame. Slower clients still get it: the kernel delivers it.
+        /// How long to wait for clients to answer the close frame. Slower clients still receive the frame, because the
+        /// kernel delivers it.
         public var closeTimeout: Duration = .milliseconds(300)
         public init() {}
     }

@@ -127,7 +127,8 @@ extension IPAddress {
 }
 
 extension Gateway {
-    /// The minimum time between two log lines, because clients can cause them.
+    /// The minimum time between two log lines about contradictory headers. Without a minimum, clients could flood the
+    /// log.
     private static let contradictionLogInterval = Duration.seconds(60)
 
     /// Logs that a proxy passes on a header that it should remove, unless this was logged recently.

@@ -57,8 +57,8 @@ struct HTTPConnection {
         case unparsable(Refusal)
     }
 
-    /// Limits a connection to one request per turn of the event loop. A flood of requests then cannot starve other
-    /// connections.
+    /// Whether the next request may begin. Only one may begin per turn of the event loop, so that a flood of requests
+    /// cannot starve other connections.
     private enum Pace { case ready, waitingForTurn }
 
     /// Whether a read that the channel requested is held back.

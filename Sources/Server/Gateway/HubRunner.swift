@@ -34,7 +34,8 @@ final class HubRunner {
     let laterTurns: LaterTurns
     private let flushes: PendingFlushes
     private var paused: [any PausedReader] = []
-    /// Maximum number of uncommitted transactions. Above it, sockets are not read, so a stalled disk cannot fill the memory.
+    /// Maximum number of uncommitted transactions. Above it, the sockets of people with uncommitted changes are not
+    /// read, so a stalled disk cannot fill the memory.
     private static let maxUncommitted = 4096
     private static let maxHeldBytesOfAll = 64 << 20
     /// Maximum size of the messages that wait for one socket, in bytes. The same limit applies to a client that reads slowly.

@@ -9,7 +9,7 @@ import RTC
 final class StreamConnection {
     /// Maximum size of the send queue: half a second at 8 Mbit/s. Older data is useless in a call.
     static let maxQueueSize = 512 * 1024
-    /// Time for a new connection to pass an ICE connectivity check.
+    /// Time limit for a new connection to pass an ICE connectivity check. After that, the loop closes it.
     static let handshakeTimeout = MediaInterval.seconds(10)
     /// Size of the read buffer, enough for several frames of maximum size.
     private static let readSize = 16 * 1024

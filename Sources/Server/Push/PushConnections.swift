@@ -143,8 +143,8 @@ actor PushConnections: PushTransport {
         connections[target]?.lastUse = .now
     }
 
-    /// If the cache is full, closes the least recently used idle connection. Concurrent requests are limited elsewhere, so the
-    /// connections in use are limited too.
+    /// Closes the least recently used idle connection if the cache is full. Concurrent requests are limited elsewhere,
+    /// so the connections in use are limited too.
     private func evictIdleConnection() {
         guard connections.count >= Self.maxCached else { return }
         let idle = connections.filter { $0.value.uses == 0 }.min { $0.value.lastUse < $1.value.lastUse }

@@ -85,7 +85,7 @@ public protocol Storage: Sendable {
 
     /// Removes a push endpoint.
     ///
-    /// - Returns: whether the person has any left.
+    /// - Returns: whether the person has any push endpoints left.
     @discardableResult
     func removePushEndpoint(_ endpoint: String, of id: IdentityID) async throws -> Bool
 
