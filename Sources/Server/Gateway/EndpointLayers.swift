@@ -23,8 +23,8 @@ struct EndpointLayers: Sendable {
     ///
     /// Allowing other origins is safe: requests carry no ambient authority such as cookies, only a secret or a token.
     struct Sharing: Sendable {
-        /// Whom `Access-Control-Allow-Origin` names. `all`: every page (`*`) if all origins are allowed, otherwise
-        /// only the request's origin. `named`: always only the request's origin, if it is allowed.
+        /// Which origins `Access-Control-Allow-Origin` names. `all`: every page (`*`) if all origins are allowed,
+        /// otherwise only the request's origin. `named`: always only the request's origin, if it is allowed.
         /// `namedWithCredentials` also allows credentials.
         enum Readers: Sendable { case all, named, namedWithCredentials }
 

@@ -15,7 +15,7 @@ protocol RunnerSocket: AnyObject {
     func drop()
     /// Delivers the reply to a request. Only WHIP and WHEP resources make requests.
     func reply(_ reply: ResourceReply)
-    /// Delivers the answer to a request from an operator or application.
+    /// Delivers the answer to a request that was submitted with `HubRunner.ask`.
     func answer(_ reply: OperatorReply)
 }
 

@@ -15,11 +15,12 @@ struct WebSocketConnection {
         case read(isCongested: Bool)
         /// All data from one read has been handled.
         case readComplete
-        /// The event loop's next turn, after `nextTurn`. Frames may follow.
+        /// The event loop's next turn, after `nextTurn`. The shell then calls `next` for the frames that waited.
         case turn
         /// The peer closed its side of the connection without a close frame.
         case inputEnded
-        /// The gateway's timer fired, which happens once per ping interval.
+        /// The gateway's timer fired, which happens once per ping interval. The peer is dropped after `dropAfter`
+        /// unanswered pings, or never if it is nil.
         case tick(dropAfter: Int?, isCongested: Bool)
         /// The number of bytes that are queued because the peer does not read.
         case unsent(Int)
@@ -36,7 +37,7 @@ struct WebSocketConnection {
         case send(FrameReader.Opcode, [UInt8])
         case flush
         case read
-        /// Reads again when the user is no longer congested.
+        /// Pauses reading until the user is no longer congested.
         case pause
         /// Requests the input `turn` in the event loop's next turn.
         case nextTurn
@@ -110,7 +111,7 @@ struct WebSocketConnection {
     private var framesLeft = 0
     /// The payload length of the frame that `next` read most recently.
     private(set) var frameLength = 0
-    /// Pings in a row without a frame in between.
+    /// The number of pings in a row without a frame from the peer in between.
     private var unanswered = 0
     private var idleFrames = 0
     private var unflushedPongs = 0

@@ -28,8 +28,8 @@ public struct LocalCertificateAuthority: Sendable {
         public var expires: Date
     }
 
-    /// Apple's systems reject server certificates that are valid for more than 398 days. The limit for user-installed
-    /// authorities is currently 825 days, but may change.
+    /// How long the server's certificate is valid. Apple's systems reject server certificates that are valid for more
+    /// than 398 days. The limit for user-installed authorities is currently 825 days, but may change.
     static let certificateLifetime: TimeInterval = 397 * day
     static let authorityLifetime: TimeInterval = 3650 * day
     /// Certificates are renewed this long before they expire, so that a server can run for a month without a restart.

@@ -6,7 +6,7 @@ import Wire
 struct WHIPRequest: Equatable, Sendable {
     /// What the URL refers to.
     enum Target: Equatable, Sendable {
-        /// The URL for creating resources in a session, for WHEP optionally with a stream.
+        /// The URL for creating resources in a session. For WHEP, it may also name the stream to watch.
         case endpoint(SessionID, ResourcePurpose)
         /// An existing resource, by the last part of its URL.
         case resource(String)
