@@ -19,7 +19,8 @@ public struct OperatorClient: Sendable {
     /// - Parameters:
     ///   - server: the server's URL; nil for the server that uses this data directory.
     ///   - dataDirectory: the directory where a running server stores its address.
-    /// - Throws: `OperatorClientError` if no server is running.
+    /// - Throws: `OperatorClientError` if `server` is nil and no server is using the data directory, or if the stored
+    ///   address cannot be read.
     public init(server: String?, dataDirectory: String, project: Project) throws(OperatorClientError) {
         let own: String?
         do throws(DataDirectoryError) { own = try ServerAddressFile.read(in: dataDirectory) } catch {
@@ -35,7 +36,7 @@ public struct OperatorClient: Sendable {
 
     /// Sends a request and returns the JSON object in the response; an empty object if there is none.
     ///
-    /// - Throws: `OperatorClientError`.
+    /// - Throws: `OperatorClientError` if the server does not respond or refuses the request.
     public func send(_ method: String, _ path: String, _ body: [UInt8]? = nil) async throws -> JSONObject {
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         let answer: (status: Int, body: [UInt8])

@@ -15,7 +15,7 @@ actor RunningSettings {
     private let log: LogSettings?
     private let logger: Logger
     private var file: ProjectFile
-    /// The latest problem with the project file, so that it is logged only once.
+    /// The latest problem with the project file, so that it is logged only once. Nil after the file was read.
     private var problem: String?
 
     init(
@@ -28,7 +28,8 @@ actor RunningSettings {
 
     // MARK: The API secret
 
-    /// Reads the project file again. `confab project rotate`, a separate process, may have changed it.
+    /// Reads the project file again and applies a changed secret. `confab project rotate`, a separate process, may
+    /// have changed it.
     func checkProject() async {
         do throws(DataDirectoryError) {
             let found = try open(live.current)

@@ -21,7 +21,8 @@ public struct ConfabServer: Sendable {
     public let configuration: ConfabConfiguration
     private let project: ProjectFile
     private let storage: any Storage
-    /// The lock on the data directory, held as long as the server exists.
+    /// The lock on the data directory, held as long as the server exists. Nil if the server was created with other
+    /// storage.
     private let lock: DirectoryLock?
     private let logger: Logger
     private let prometheus: PrometheusMetrics?
@@ -41,7 +42,7 @@ public struct ConfabServer: Sendable {
     }
 
     /// - Parameters:
-    ///   - storage: If nil, opens the database in the data directory.
+    ///   - storage: The storage to use. If nil, the server locks the data directory and opens the database in it.
     ///   - supervisor: Receives the server's status (systemd).
     ///   - log: The settings of the log handlers, which a reload changes.
     ///   - reloading: When and how to reload the configuration; nil for never.
@@ -78,8 +79,8 @@ public struct ConfabServer: Sendable {
     /// Runs until SIGTERM or SIGINT (if `signals` is true) or until `stop` returns, and then shuts down gracefully. Stops
     /// immediately if the surrounding task is cancelled.
     public func run(signals: Bool, until stop: (@Sendable () async -> Void)? = nil) async throws {
-        // One event loop for all signaling: the rules then need no locks and no thread hops, and one core handles tens of
-        // thousands of messages per second. Media has its own thread.
+        // Use one event loop for all signaling: the rules then need no locks and no thread hops, and one core handles
+        // tens of thousands of messages per second. Media has its own thread.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         defer { if lock != nil { ServerAddressFile.remove(from: configuration.dataDirectory) } }
         let media = configuration.rules.routesMedia ? try startMedia() : nil
@@ -170,7 +171,7 @@ public struct ConfabServer: Sendable {
         return (gateway, services)
     }
 
-    /// The services that change settings and keys while the server runs.
+    /// Returns the services that change settings and keys while the server runs.
     private func settingsServices(
         _ gateway: NIOLoopBound<Gateway>, _ live: LiveConfiguration, _ certificates: TLSCertificates?
     ) -> [any Service] {
@@ -259,7 +260,8 @@ public struct ConfabServer: Sendable {
     private func restoreRooms(to gateway: NIOLoopBound<Gateway>) async throws {
         let stored = try await storage.rooms()
         stored.logUnreadable(logger)
-        // Restore the newest room first: if storage failed to delete a room, a newer room may have its name.
+        // Restore the newest room first: if storage failed to delete a room, a newer room may have its name and must
+        // keep it.
         let rooms = Array(stored.rooms.reversed())
         try await gateway.eventLoop.submit {
             for room in rooms { gateway.value.runner.submit(.restoredRoom(room)) }
@@ -338,7 +340,8 @@ struct LocalNetwork: Sendable {
     let addresses: [IPAddress]
     let material: LocalCertificateAuthority.Material
 
-    /// The wildcard address to bind. An IPv6 socket also accepts IPv4, if the machine has IPv6.
+    /// The wildcard address to bind: that of IPv6 if the machine has an IPv6 address, because such a socket also
+    /// accepts IPv4.
     var everyAddress: String { addresses.contains { !$0.isIPv4 } ? "::" : "0.0.0.0" }
 
     init(_ configuration: ConfabConfiguration) throws {

@@ -92,6 +92,8 @@ struct Retention: Service {
         }
     }
 
+    /// Deletes the records of all kinds whose retention time has passed.
+    ///
     /// - Returns: false if nothing may be deleted, because the clock is not confirmed.
     func deleteOld() async -> Bool {
         guard let now = clock.moment.confirmedWall else { return false }

@@ -1,5 +1,5 @@
-// The system's header with the flags of `sendto` is not part of a module. In a release build, it is visible only
-// through the first module that includes it, which is this one.
+// Import `CSockets` for the flags of `sendto`. The system's header that defines them is not part of a module, and in a
+// release build it is visible only through the first module that includes it, which is `CSockets`.
 import CSockets
 import Foundation
 
@@ -22,7 +22,7 @@ public final class Supervisor: Sendable {
     private let path: [UInt8]
     private let descriptor: Int32
 
-    /// Returns nil if nothing supervises this process.
+    /// Returns nil if nothing supervises this process, and on systems other than Linux.
     ///
     /// - Parameter environment: `NOTIFY_SOCKET`, the path of a socket, or an abstract name that begins with `@`;
     ///   `WATCHDOG_USEC`, the timeout in microseconds, for the process `WATCHDOG_PID`.

@@ -18,12 +18,12 @@ struct BasePath: Equatable, Sendable {
         text = configuration.publicURL.map(WebURLText.path) ?? ""
     }
 
-    /// The first segment of the path, if it is one of the server's own.
+    /// The first segment of the base path if it is reserved; otherwise nil.
     var reservedSegment: String? {
         text.split(separator: "/").first.map(String.init).flatMap { Self.reserved.contains($0) ? $0 : nil }
     }
 
-    /// Returns the target of a request without the base path.
+    /// Returns the target of a request without the base path, or unchanged if it is not below the base path.
     ///
     /// The base path alone, without a slash at its end, is returned unchanged. The server redirects it, because the
     /// relative references of a page would be wrong there.

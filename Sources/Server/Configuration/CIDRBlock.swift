@@ -5,6 +5,8 @@ public struct CIDRBlock: Hashable, Sendable {
     /// The length of the prefix in bits: 0...32 for IPv4, 0...128 for IPv6.
     public let prefixLength: Int
 
+    /// Creates the block that contains the address.
+    ///
     /// - Parameter prefixLength: in bits; clamped to the address's size.
     public init(address: IPAddress, prefixLength: Int) {
         let length = min(max(prefixLength, 0), address.bytes.count * 8)

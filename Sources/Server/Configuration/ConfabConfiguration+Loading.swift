@@ -48,7 +48,8 @@ extension ConfabConfiguration {
         return try load(overrides: overrides, environment: environment, yaml: text, named: file ?? "the file")
     }
 
-    /// Loads the configuration from the file's text. Errors refer to the file as `name`.
+    /// Loads the configuration. `yaml` is the text of the file, or nil if there is none. Errors refer to the file as
+    /// `name`.
     static func load(
         overrides: [String: String], environment: [String: String], yaml: String?, named name: String
     ) throws(ConfigurationError) -> ConfabConfiguration {
@@ -116,7 +117,7 @@ extension ConfabConfiguration {
         throw ConfigurationError(problems: [problem])
     }
 
-    /// Problems with values that are valid on their own but conflict with each other.
+    /// Problems with values that are valid on their own but conflict with each other, or that require another setting.
     private var conflicts: [ConfigurationError.Problem] {
         var found: [ConfigurationError.Problem] = []
         func require(_ condition: Bool, _ key: String, _ message: String) {

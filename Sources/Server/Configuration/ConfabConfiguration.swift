@@ -16,7 +16,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var host = "127.0.0.1"
     public var port = 8080
     public var dataDirectory = "./confab-data"
-    /// The server's public URL, without a trailing slash.
+    /// The server's public URL, without a trailing slash; nil if none is set.
     public var publicURL: String?
     public var lan = false
     public var webDirectory: String?
@@ -70,14 +70,14 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
-    /// Where metrics are served.
+    /// Whether and where metrics are served.
     public struct Metrics: Sendable, Equatable {
         public var host = "127.0.0.1"
         public var port = 9464
         public var enabled: Enablement = .auto
         public init() {}
 
-        /// `auto` serves metrics only on a loopback address.
+        /// Whether to serve metrics. `auto` serves them only on a loopback address.
         public enum Enablement: String, Sendable, Equatable, CaseIterable {
             case auto
             case always = "true"
@@ -156,7 +156,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
-    /// Timeouts for Socket.IO 0.9.
+    /// Settings for Socket.IO 0.9.
     public struct SocketIO: Sendable, Equatable {
         /// Whether RouletteTok's original clients can connect.
         public var isEnabled = true
@@ -169,11 +169,11 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
-    /// The credential of PerchRTC's clients. It is embedded in their applications.
+    /// Settings for PerchRTC's clients. The credential (`ident` and `secret`) is embedded in their applications.
     public struct Perch: Sendable, Equatable {
         public var ident: String?
         public var secret: SecretText?
-        /// How long a token is valid. Clients use it immediately.
+        /// How long a token is valid. A short time is enough, because clients use the token immediately.
         public var tokenLifetime: Duration = .seconds(60)
         public init() {}
 
@@ -215,7 +215,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
     /// How long each step of the shutdown may take.
     public struct Shutdown: Sendable, Equatable {
         public var grace: Duration = .seconds(5)
-        /// How long to wait for clients to answer the close frame. Slower clients still get it: the kernel delivers it.
+        /// How long to wait for clients to answer the close frame. Slower clients still receive the frame, because the
+        /// kernel delivers it.
         public var closeTimeout: Duration = .milliseconds(300)
         public init() {}
     }
@@ -255,7 +256,8 @@ extension ConfabConfiguration.Metrics {
     /// A web page can point a host name that it controls at 127.0.0.1 and then read the responses of a server there
     /// (DNS rebinding). Its requests contain that name.
     ///
-    /// - Parameter authority: host and port. Nil if there is none, as in HTTP/1.0; browsers always send it.
+    /// - Parameter authority: host and port. Nil if there is none, as in HTTP/1.0. Such a request is allowed, because
+    ///   browsers always send the header.
     public func allows(host authority: String?) -> Bool {
         guard let authority else { return true }
         let name: Substring

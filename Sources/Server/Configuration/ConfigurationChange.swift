@@ -12,7 +12,7 @@ struct ConfigurationChange {
     /// Settings that keep their value until a restart.
     private(set) var pending: [Difference] = []
     private(set) var unchanged = 0
-    /// The configuration in use, with the settings that apply now.
+    /// The configuration to use now: the current one with the applied settings changed.
     private(set) var result: ConfabConfiguration
 
     init(from current: ConfabConfiguration, to loaded: ConfabConfiguration) {

@@ -6,7 +6,8 @@ public struct ConfigurationError: Error, Equatable, Sendable {
         public var key: String?
         /// The value as given, redacted if it is secret. Nil if the problem is not about one value.
         public var value: String?
-        /// Where the value was given: `on the command line`, `in CONFAB_PORT`, `in confab.yaml`.
+        /// Where the value was given: `on the command line`, `in CONFAB_PORT`, `in confab.yaml`. Nil if values from
+        /// several sources may be involved.
         public var source: String?
         /// What is wrong and what to do.
         public var message: String

@@ -38,7 +38,7 @@ struct ConfigurationFile {
         } catch {
             throw ConfigurationError(problems: [.init(source: source, message: "is not valid YAML: \(error)")])
         }
-        // A file with only comments sets nothing.
+        // Accept a file with only comments, which sets nothing.
         guard let root, !root.isEmptyScalar else { return }
         guard let mapping = root.mapping else {
             throw ConfigurationError(problems: [

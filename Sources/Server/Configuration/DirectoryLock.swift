@@ -55,7 +55,7 @@ final class DirectoryLock: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Returns the process ID that the lock's holder wrote into the file.
+    /// Returns the process ID that the lock's holder wrote into the file; nil if there is none.
     private static func process(in descriptor: Int32) -> Int32? {
         var bytes = [UInt8](repeating: 0, count: 16)
         let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }

@@ -52,7 +52,8 @@ public struct ForwardedAddress: Equatable, Sendable {
     private static let names: Set = ["forwarded", "x-forwarded-for", "x-forwarded-proto"]
 
     /// Returns the first untrusted address from the right, or the leftmost address if all are trusted. An element that
-    /// is not an address was written by the next proxy, whose address is then the result.
+    /// is not an address ends the search. The result is then the address to its right (for the last element, the
+    /// peer), because that is the proxy that wrote the element.
     private static func walk(_ hops: [IPAddress?], peer: IPAddress, trusted: TrustedProxies) -> IPAddress {
         var client = peer
         for hop in hops.suffix(maxHops).reversed() {
@@ -83,6 +84,7 @@ public struct ForwardedAddress: Equatable, Sendable {
     }
 
     /// Parses an address with or without a port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`.
+    /// Returns nil for anything else.
     private static func node(_ text: String) -> IPAddress? {
         let text = unquoted(text)
         if text.hasPrefix("[") {
@@ -97,7 +99,8 @@ public struct ForwardedAddress: Equatable, Sendable {
         return isPort(parts[1]) ? IPAddress(parts[0]) : nil
     }
 
-    /// RFC 7239 §6: a port has at most five digits, or is an obfuscated name, which begins with `_`.
+    /// Returns whether the text is a port: one to five digits, or an obfuscated name, which begins with `_` (RFC 7239
+    /// §6).
     private static func isPort(_ text: Substring) -> Bool {
         if text.hasPrefix("_") { return true }
         return (1...5).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }

@@ -61,9 +61,8 @@ public struct IPAddress: Hashable, Sendable {
 
     static let widePrefix = 56
 
-    /// How many times as large as those of a limiting block the limits of a wide block are. Four, because some
-    /// providers give each customer only a /64. Up to 256 customers then share a /56, but few of them connect at the
-    /// same time.
+    /// The factor between the limits of a limiting block and those of a wide block. Four, because some providers give
+    /// each customer only a /64. Up to 256 customers then share a /56, but few of them connect at the same time.
     public static let wideFactor = 4
 
     private static let mappedPrefix = [UInt8](repeating: 0, count: 10) + [0xff, 0xff]
@@ -95,7 +94,8 @@ public struct IPAddress: Hashable, Sendable {
         return head + [UInt8](repeating: 0, count: missing) + tail
     }
 
-    /// Parses colon-separated groups, the last of which may be dotted IPv4. Empty text has no groups.
+    /// Parses colon-separated groups, the last of which may be dotted IPv4, and returns their bytes. Returns nil if a
+    /// group is invalid or there are too many. Empty text has no groups.
     private static func groups(_ text: Substring) -> [UInt8]? {
         if text.isEmpty { return [] }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)

@@ -49,8 +49,8 @@ enum PrivateFiles {
         syncDirectory(of: path)
     }
 
-    /// Makes a new directory entry survive a power failure. The file itself was synced before. Without this function,
-    /// the old file could reappear.
+    /// Syncs the directory that contains `path`, so that a created or replaced file survives a power failure. The
+    /// file's contents must already be synced. Without this, the old file could reappear. Ignores errors.
     static func syncDirectory(of path: String) {
         let descriptor = open(directory(of: path), O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
@@ -63,7 +63,7 @@ enum PrivateFiles {
         return folder.isEmpty ? (path.hasPrefix("/") ? "/" : ".") : folder
     }
 
-    /// Runs `body` while no other process runs a body under this directory's lock.
+    /// Runs `body` while holding the exclusive lock of this directory. Waits while another process holds it.
     static func withLock<Result>(
         on directory: String, _ body: () throws(DataDirectoryError) -> Result
     ) throws(DataDirectoryError) -> Result {
@@ -77,10 +77,10 @@ enum PrivateFiles {
         return try body()
     }
 
-    /// Throws if replacing the file would change its owner to this process's user. The server could then no longer read
-    /// it.
+    /// Checks that replacing the file does not change its owner. If the file belonged to the user of this process
+    /// afterwards, the server could no longer read it.
     ///
-    /// - Throws: `DataDirectoryError` if the file belongs to another user.
+    /// - Throws: `DataDirectoryError` if the file belongs to another user than this process's.
     static func requireOwner(of path: String) throws(DataDirectoryError) {
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         guard let owner = (attributes?[.ownerAccountID] as? NSNumber)?.uint32Value, owner != geteuid() else { return }

@@ -18,7 +18,7 @@ public struct ProjectFile: Sendable, Equatable {
     /// 8 to 20 digits.
     public let apiKey: String
     public let apiSecret: SecretText
-    /// The secret before the last rotation.
+    /// The secret before the last rotation. Nil if the secret was never rotated, or if the configuration sets it.
     public let previous: Previous?
     /// The server key as text, as in `server.key`.
     let serverKey: SecretText
@@ -80,7 +80,7 @@ public struct ProjectFile: Sendable, Equatable {
         by configuration: ConfabConfiguration, _ directory: String
     ) throws(DataDirectoryError) -> ProjectFile {
         let secret = configuration.apiSecret ?? apiSecret
-        // Without a stored server key, the current secret created the IDs.
+        // If no server key is stored, the current secret created the IDs, so use it as the server key.
         let serverKey = try ServerKeyFile.read(directory) ?? ServerKeyFile.text(of: secret)
         return ProjectFile(
             apiKey: configuration.apiKey ?? apiKey, apiSecret: secret,
@@ -99,7 +99,7 @@ public struct ProjectFile: Sendable, Equatable {
         }
     }
 
-    /// Opens the project file in a directory.
+    /// Opens the project file in a directory. Creates it and the server key if neither it nor a database exists.
     static func open(
         directory: String, using random: inout some RandomNumberGenerator
     ) throws(DataDirectoryError) -> ProjectFile {
@@ -125,8 +125,8 @@ public struct ProjectFile: Sendable, Equatable {
         return kept
     }
 
-    /// Returns the error for a missing project file. Creating a new project would invalidate all IDs and tokens in the
-    /// database.
+    /// Returns the error for a directory with a database but no project file. Creating a new project would invalidate
+    /// all IDs and tokens in the database.
     private static func missing(_ directory: String) -> DataDirectoryError {
         DataDirectoryError(
             "\(directory) has a database but no \(fileName). If the server gets its API key and secret from CONFAB_API_KEY and "
@@ -138,7 +138,7 @@ public struct ProjectFile: Sendable, Equatable {
         (0..<24).map { _ in hex(UInt8.random(in: 0...255, using: &random)) }.joined()
     }
 
-    /// Reads the file. Returns nil if it does not exist.
+    /// Reads the project file. Returns nil if it does not exist.
     private static func read(_ directory: String) throws(DataDirectoryError) -> ProjectFile? {
         let path = directory + "/" + fileName
         guard let file = try PrivateFiles.read(path, limit: 64 << 10) else { return nil }
@@ -165,7 +165,7 @@ public struct ProjectFile: Sendable, Equatable {
             serverKey: serverKey ?? ServerKeyFile.text(of: SecretText(contents.apiSecret)), warnings: warnings)
     }
 
-    /// True for 8 to 20 digits. OpenTok's keys are numbers, and its SDKs check that.
+    /// True for 8 to 20 digits. OpenTok's API keys are numbers, and its SDKs reject others.
     static func isAPIKey(_ text: String) -> Bool {
         (8...20).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
     }
@@ -203,8 +203,8 @@ extension ProjectFile {
     /// The result of a rotation.
     public struct Rotation: Sendable {
         public let file: ProjectFile
-        /// If this rotation ended the overlap of the rotation before it: when that overlap would have ended. Only the
-        /// last two secrets are accepted, so tokens signed by the one before them are refused now.
+        /// When the overlap of the previous rotation would have ended; nil if it was already over or there was none.
+        /// Only the last two secrets are accepted, so tokens signed by the one before them are refused now.
         public let cutShort: Timestamp?
     }
 
@@ -260,7 +260,7 @@ extension ProjectFile {
         /// keys.
         var serverKeyFile: String?
         var previousSecret: String?
-        /// An ISO 8601 time.
+        /// When the previous secret stops being accepted, as an ISO 8601 time.
         var previousSecretUntil: String?
 
         var json: [UInt8] {

@@ -12,6 +12,8 @@ public enum ServerAddressFile {
     /// Maximum bytes of the file. A host name has at most 253.
     private static let maxSize = 1024
 
+    /// Writes the server's URL to the file, replacing an earlier one.
+    ///
     /// - Parameter host: the address that the server listens on; may be a wildcard.
     static func write(
         to directory: String, host: String, port: Int, isSecure: Bool
@@ -24,7 +26,8 @@ public enum ServerAddressFile {
         try? FileManager.default.removeItem(atPath: directory + "/" + fileName)
     }
 
-    /// Returns the server's URL; nil if no server is running with this data directory.
+    /// Returns the URL in the file; nil if there is no file, so that no server is running with this data directory.
+    /// After a crash, the file exists although no server is running.
     static func read(in directory: String) throws(DataDirectoryError) -> String? {
         guard let file = try PrivateFiles.read(directory + "/" + fileName, limit: maxSize) else { return nil }
         let text = String(decoding: file.bytes, as: UTF8.self)

@@ -21,7 +21,7 @@ enum ServerKeyFile {
         return text
     }
 
-    /// Creates the file, or reads it if it exists.
+    /// Creates the file with this key, unless it exists. Returns the key in the file.
     static func create(_ directory: String, _ key: SecretText) throws(DataDirectoryError) -> SecretText {
         try PrivateFiles.create(
             directory + "/" + fileName, contents: Array((key.revealed + "\n").utf8),

@@ -1,7 +1,7 @@
 import Wire
 
-/// The URLs of a server that listens on a host, which may be a wildcard. A wildcard address is replaced, because
-/// nobody can open it.
+/// The URLs of a server that listens on a host. If the host is a wildcard, which no client can open, the URLs contain
+/// the loopback address and this machine's other addresses instead.
 struct ServerURLs: Equatable, Sendable {
     /// Maximum number of other addresses that are shown. A machine can have dozens, too many for the operator to
     /// read.

@@ -64,7 +64,8 @@ enum DurationText {
         ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1),
     ]
 
-    /// Parses a duration. Returns nil if the text has another form, lacks a unit, or exceeds a hundred years.
+    /// Parses a duration. Returns nil if the format is unexpected, the unit is missing, or the duration exceeds a
+    /// hundred years.
     static func parse(_ text: String) -> Duration? {
         guard let (number, unit) = splitQuantity(text), let scale = units.first(where: { $0.0 == unit })?.1 else {
             return nil
@@ -73,8 +74,9 @@ enum DurationText {
         return overflow || milliseconds > 100 * 366 * 86_400_000 ? nil : .milliseconds(milliseconds)
     }
 
-    /// Returns the duration in the largest unit that gives a whole number above one: 60 seconds is `60s`, which is easier
-    /// to compare with `5s` than `1m` is. Truncates to milliseconds.
+    /// Returns the duration in the largest unit that gives a whole number above one, or else in seconds. 60 seconds is
+    /// `60s`, which is easier to compare with `5s` than `1m` is. A duration that is not a whole number of seconds is
+    /// in milliseconds, rounded down.
     static func write(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         let milliseconds = Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000)
@@ -84,7 +86,8 @@ enum DurationText {
     }
 }
 
-/// Splits `30d` into 30 and `d`. Returns nil if there are no digits, more than 18 digits, or no unit.
+/// Splits a quantity such as `30d` into the number (30) and the unit (`d`). Returns nil if there are no digits, more
+/// than 18 digits, or no unit.
 private func splitQuantity(_ text: String) -> (Int, String)? {
     let digits = text.prefix { $0.isASCII && $0.isWholeNumber }
     guard (1...18).contains(digits.utf8.count), let number = Int(digits), digits.endIndex != text.endIndex else {

@@ -4,7 +4,7 @@ import Wire
 /// The address bans in force, indexed by prefix length. A lookup takes one step per distinct prefix length, no matter how many
 /// bans there are.
 struct AddressBans: Equatable, Sendable {
-    /// A prefix length, which is a key of `bans`.
+    /// The address family and prefix length of a block. The key of `bans`.
     private struct Length: Hashable {
         var isIPv4: Bool
         var bits: Int

@@ -1,4 +1,4 @@
-/// Bytes waiting to be sent or stored.
+/// Counts the bytes that wait to be sent to clients, or to be stored before that.
 ///
 /// Each count is from the last write of its connection. The connection may have sent some bytes since, so a sum is only
 /// an upper bound. If a sum is too large, the gateway counts again before it drops the largest queue.
@@ -6,9 +6,9 @@ extension AddressBudgets {
     /// The queues of one block.
     struct Queues {
         fileprivate(set) var bytes = 0
-        /// The connections with a queue.
+        /// For each connection with a queue, the size of its queue in bytes.
         fileprivate var byConnection: [ObjectIdentifier: Int] = [:]
-        /// The sum at which the queues are counted again.
+        /// The sum in bytes above which the queues are counted again.
         fileprivate var check = 0
 
         init(limit: Int = 0) { check = limit }
@@ -39,7 +39,8 @@ extension AddressBudgets {
     }
 
     /// Returns the connection to drop: the one with the largest queue in this block if the block exceeds its limit.
-    /// Otherwise, if all blocks together exceed theirs, the one with the largest queue in the largest block.
+    /// Otherwise, if all blocks together exceed theirs, the one with the largest queue in the largest block. Nil if no
+    /// limit is exceeded.
     func queueToDrop(_ slot: Slot) -> (connection: ObjectIdentifier, slot: Slot)? {
         var index = slot.index
         if accounts[index].queues.bytes <= limits.queuedBytes {
@@ -49,7 +50,7 @@ extension AddressBudgets {
         return accounts[index].queues.byConnection.max { $0.value < $1.value }.map { ($0.key, Slot(index)) }
     }
 
-    /// Forces new counts after the limits have changed.
+    /// Called after the limits have changed: the queues are counted again as soon as they exceed a new limit.
     mutating func checkQueuesAgain() {
         for index in accounts.indices { accounts[index].queues.check = limits.queuedBytes }
         queueCheck = limits.queuedBytesOfAll

@@ -53,7 +53,8 @@ struct AddressBudgets {
         fileprivate let block: CIDRBlock
         /// The account of the wide block. Nil for IPv4, and for the account of a wide block.
         fileprivate let wide: Int?
-        /// The number of slots that are held.
+        /// How many sockets and queries hold this account; for a wide block, how many accounts of its limiting blocks
+        /// exist. The account is idle if nothing holds it.
         fileprivate var holders = 0
         fileprivate var sockets = 0
         fileprivate var queries = 0
@@ -85,7 +86,7 @@ struct AddressBudgets {
     private var free: [Int] = []
     private var idle = 0
     private var sweepAt = 1000
-    /// The queued bytes of all blocks. `queueCheck` is the sum at which they are checked again.
+    /// The queued bytes of all blocks. `queueCheck` is the sum above which they are counted again.
     var queuedBytes = 0
     var queueCheck: Int
 
@@ -200,12 +201,13 @@ struct AddressBudgets {
         take(\.hellos, \.hellos, of: address, now: now)
     }
 
-    /// Takes one upload or download. Returns how long to wait if the budget is used up.
+    /// Takes one upload or download from the budget. Returns how long to wait if the budget is used up.
     mutating func takeFile(of address: IPAddress, now: Timestamp) -> Duration? {
         take(\.files, \.files, of: address, now: now)
     }
 
-    /// Takes from the budgets of the address and of its wide block, or from neither.
+    /// Takes from the budgets of the address and of its wide block. If one of them is used up, takes from neither and
+    /// returns how long to wait.
     private mutating func take(
         _ budget: WritableKeyPath<Account, Budget>, _ rate: KeyPath<Limits, Budget.Rate>, cost: Double = 1,
         of address: IPAddress, now: Timestamp
@@ -226,7 +228,8 @@ struct AddressBudgets {
 
     private static func cost(_ bytes: Int) -> Double { Double(1 + bytes / bytesPerMessage) }
 
-    /// Takes a request that can be refused. Returns how long to wait if the budget is used up.
+    /// Charges a request to the address's message budget. If the budget is used up, charges nothing and returns how
+    /// long to wait.
     mutating func takeRequest(of address: IPAddress, bytes: Int, now: Timestamp) -> Duration? {
         take(\.messages, \.messages, cost: Self.cost(bytes), of: address, now: now)
     }
@@ -248,7 +251,7 @@ struct AddressBudgets {
         accounts[wide].messages.spend(wideLimits.messages, cost: cost, now: now)
     }
 
-    /// The number of messages that may be read; negative if too many were read.
+    /// Returns the number of messages that may be read; negative if too many were read.
     func messages(in slot: Slot, now: Timestamp) -> Double {
         let own = accounts[slot.index].messages.tokens(limits.messages, now: now)
         guard let wide = accounts[slot.index].wide else { return own }
@@ -301,7 +304,8 @@ struct AddressBudgets {
 }
 
 extension AddressBudgets.Limits {
-    /// The limits of a wide block. Its queues are not counted.
+    /// The limits of a wide block. Those for queues are unchanged and have no effect, because queues are not counted
+    /// for wide blocks.
     fileprivate var ofWideBlock: Self {
         var limits = self
         limits.sockets *= IPAddress.wideFactor

@@ -4,7 +4,7 @@
 /// no place is free, the wide block with the most places loses its oldest one to a newcomer, so that a few addresses
 /// cannot keep out all others. Blocks with few places lose none: if only such blocks are left, the newcomer is refused.
 struct AddressPlaces {
-    /// A place that was taken. Its holder returns it with `release`.
+    /// A place that was taken. Its holder frees it with `release`.
     struct Place: Hashable, Sendable {
         fileprivate let number: UInt64
         /// The address that holds the place; nil for a place that counts only toward the total.
@@ -64,7 +64,7 @@ struct AddressPlaces {
         return (place, dropped)
     }
 
-    /// True if the address has fewer places than it may have.
+    /// True if the address and its wide block may take another place, even if all places are taken.
     func hasRoom(for address: IPAddress) -> Bool {
         // Limit one address to half of the places, so that several addresses can have some.
         let most = min(perAddress, total / 2)
@@ -82,7 +82,7 @@ struct AddressPlaces {
         return place
     }
 
-    /// Returns a place. Does nothing if it was taken away.
+    /// Frees a place. Does nothing if it was taken away.
     mutating func release(_ place: Place) {
         guard let address = place.address else {
             withoutAddress -= 1

@@ -22,7 +22,7 @@ struct AddressShares<Entry: Hashable> {
     private struct Queue {
         var order: Deque<Entry> = []
         var entries: Set<Entry> = []
-        /// The order of the newest share.
+        /// The `order` of the block's newest share. Its older shares in the heap are outdated.
         var shareOrder: UInt64 = 0
     }
 
@@ -64,7 +64,7 @@ struct AddressShares<Entry: Hashable> {
         queues[block]?.order.removeAll { !queue.entries.contains($0) }
     }
 
-    /// Removes and returns the oldest entry of the block.
+    /// Removes and returns the oldest entry of the block; nil if it has none.
     mutating func removeOldest(of block: CIDRBlock) -> Entry? {
         while let entry = queues[block]?.order.popFirst() {
             guard queues[block]?.entries.remove(entry) != nil else { continue }
@@ -75,7 +75,7 @@ struct AddressShares<Entry: Hashable> {
         return nil
     }
 
-    /// Returns the block with the most entries. Mutates only to drop outdated shares.
+    /// Returns the block with the most entries; nil if there are no entries. Mutates only to drop outdated shares.
     mutating func largest() -> CIDRBlock? {
         while let share = shares.max {
             if queues[share.block]?.entries.count == share.count { return share.block }

@@ -19,7 +19,7 @@ final class BatchWriter {
     private let metrics: GatewayMetrics
     private let eventLoop: any EventLoop
     private var trouble: StorageTrouble
-    /// The batch that is being written.
+    /// The batch that is being written; nil if there is none.
     private var batch: Batch?
     /// Called once, when storage has failed for so long that the server must stop.
     var onStorageLost: ((StorageError) -> Void)?
@@ -32,7 +32,8 @@ final class BatchWriter {
         (self.metrics, self.eventLoop) = (metrics, eventLoop)
     }
 
-    /// True if storage currently accepts no changes.
+    /// True if storage currently accepts no changes, for example because the disk is full. False while it is only
+    /// busy.
     var isUnavailable: Bool { trouble.isUnavailable }
 
     /// Writes a batch, and then calls `settle` with the result of each transaction.
@@ -42,6 +43,8 @@ final class BatchWriter {
         attempt(settled: [])
     }
 
+    /// Writes the transactions of the batch that have no result yet.
+    ///
     /// - Parameter settled: the results of the batch's first transactions, from an earlier attempt.
     private func attempt(settled: [StorageError?]) {
         guard let batch else { return }
@@ -56,7 +59,8 @@ final class BatchWriter {
 
     private func attempted(_ results: [StorageError?]) {
         guard let batch else { return }
-        // Storage stops at an error that affects all changes, so it has not tried the transactions after this one.
+        // Find the first error that affects all changes. Storage stops there, so it has not tried the transactions
+        // after it.
         guard let index = results.firstIndex(where: { $0?.concernsEverything ?? false }), let error = results[index]
         else {
             trouble.succeeded()

@@ -17,7 +17,8 @@ import Wire
 struct CommitQueue {
     /// The client and the request that caused an event, so that a failure can be reported to them.
     struct Origin: Equatable {
-        /// The socket whose message was handled, its person, and the id of its request.
+        /// The socket whose message was handled, its person, and the id of its request. All are nil for other events,
+        /// such as timers.
         var socket: SocketID?
         var person: IdentityID?
         var request: UInt64?
@@ -40,7 +41,7 @@ struct CommitQueue {
         var failures: [Failure] = []
     }
 
-    /// What an effect belongs to. Effects with the same key keep their order.
+    /// A socket or person for which effects may have to wait. See `holders`.
     private enum Key: Hashable {
         case socket(SocketID)
         case person(IdentityID)
@@ -59,7 +60,8 @@ struct CommitQueue {
     private var waiting: [Transaction] = []
     /// The number of the first transaction in the queue. The others follow without a gap.
     private var firstNumber: UInt64 = 0
-    /// For each key, the newest transaction that an effect with this key waits for.
+    /// For each key, the newest transaction that further effects with this key must wait for. For a person, this is
+    /// the latest one with a change of theirs; for a socket, the latest one that holds an effect for it.
     private var holders: [Key: UInt64] = [:]
     private var bytesOfSockets: [SocketID: Int] = [:]
 
@@ -81,10 +83,10 @@ struct CommitQueue {
     /// Whether this person has a change that is not committed yet.
     func isUncommitted(_ person: IdentityID) -> Bool { holders[.person(person)] != nil }
 
-    /// The total size of this socket's waiting messages, in bytes.
+    /// Returns the total size of this socket's waiting messages, in bytes.
     func heldBytes(for socket: SocketID) -> Int { bytesOfSockets[socket] ?? 0 }
 
-    /// Adds the effects of one event.
+    /// Adds the effects of one event. Holds back those that must wait for a commit.
     ///
     /// - Parameter person: returns the person on a socket; nil for clients without one.
     /// - Returns: the effects to carry out now, in order.
@@ -114,14 +116,15 @@ struct CommitQueue {
         return ready
     }
 
-    /// The transactions to commit next, in order; nil while a batch is being written or if there is nothing to write.
+    /// Starts a batch of all waiting transactions and returns the changes of each, in order. Returns nil while a batch
+    /// is being written or if there is nothing to write.
     mutating func takeBatch() -> [[Change]]? {
         guard writing.isEmpty, !waiting.isEmpty else { return nil }
         swap(&writing, &waiting)
         return writing.map(\.changes)
     }
 
-    /// Ends the batch.
+    /// Ends the batch. Returns the effects that waited for it, and the transactions that failed.
     ///
     /// - Parameter succeeded: for each transaction of the batch, whether storage committed it.
     mutating func settle(_ succeeded: [Bool]) -> Settled {
@@ -211,7 +214,7 @@ struct CommitQueue {
 }
 
 extension Effect {
-    /// The socket that the effect is for.
+    /// The socket that the effect is for; nil if it is for a person, the media plane or storage.
     var socket: SocketID? {
         switch self {
         case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _), .answer(let socket, _): socket

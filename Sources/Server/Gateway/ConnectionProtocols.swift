@@ -21,7 +21,8 @@ final class ConnectionProtocols {
         case socket(any Channel)
     }
 
-    /// Maximum size of one header field, maximum size of all header fields of a request, and their maximum number.
+    /// Limits for the headers of a request: the size of one header field and of all fields together, in bytes, and the
+    /// number of fields.
     private static let maxHeaderField = 16 * 1024
     private static let maxHeaders = 64 * 1024
     private static let maxHeaderFields = 100
@@ -109,14 +110,14 @@ final class ConnectionProtocols {
         let rules = gateway.configuration.rules
         let address = gateway.configuration.clientAddress(head.headers, from: channel.remoteAddress)
         let (user, messageSize): (any WebSocketUser, Int)
-        // The endpoints have already admitted the client.
+        // An endpoint has already admitted clients of Socket.IO and PerchRTC. `NativeSocket` admits its client itself.
         switch EndpointRequest(handshake: head) {
         case .socketIO(.webSocket(let id)):
-            // A client with an unknown ID starts with a new handshake.
+            // Report an unknown ID to the client, which then starts with a new handshake.
             let unknown = RefusedWebSocket(SocketIOPacket.notHandshaken.encode(), .normal, "")
             (user, messageSize) = (gateway.socketIO.session(id) ?? unknown, rules.messageSize)
         case .perch(.webSocket(let token, let envelope)):
-            // Another connection may have used the token since the handshake.
+            // Refuse the client if another connection has used the token since the handshake.
             let used = RefusedWebSocket(nil, .token, WireError.perchToken.message)
             user = gateway.perch.open(token, envelope, from: address) ?? used
             messageSize = rules.descriptionSize
@@ -128,7 +129,7 @@ final class ConnectionProtocols {
     }
 }
 
-/// A WebSocket that closes as soon as it is open.
+/// Closes a WebSocket as soon as it is open, after sending the message, if there is one.
 private final class RefusedWebSocket: WebSocketUser {
     private let (message, code, reason): ([UInt8]?, CloseCode, String)
 

@@ -16,9 +16,9 @@ struct DescriptorBudget: Equatable, Sendable {
     /// thread that reads or writes files.
     static let maxReserve = 160
 
-    /// TCP connections to the public port (`ConnectionCounts`).
+    /// Maximum number of TCP connections to the public port (`ConnectionCounts`).
     let connections: Int
-    /// TCP connections for media (`MediaLoop`).
+    /// Maximum number of TCP connections for media (`MediaLoop`).
     let mediaConnections: Int
 
     /// - Parameter limit: the maximum number of descriptors of the process.
@@ -28,8 +28,8 @@ struct DescriptorBudget: Equatable, Sendable {
         connections = shared - mediaConnections
     }
 
-    /// Uploads and downloads of files (`Transfers`). Each also takes one of `connections`, so they may use at most half
-    /// of those.
+    /// Maximum number of concurrent uploads and downloads of files (`Transfers`). Each also takes one of
+    /// `connections`, so they may use at most half of those.
     var transfers: Int { connections / 2 }
 
     /// The budget of this process.

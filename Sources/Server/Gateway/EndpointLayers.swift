@@ -5,7 +5,8 @@ import NIOHTTP1
 import Signaling
 import Wire
 
-/// A complete request to an endpoint, with the address of the client behind it.
+/// A request to an endpoint, with the address of the client behind it. For a request through the router, the body is
+/// added after admission.
 struct GateRequest: Sendable {
     var method: HTTPMethod
     var headers: HTTPHeaders
@@ -22,17 +23,19 @@ struct EndpointLayers: Sendable {
     ///
     /// Allowing other origins is safe: requests carry no ambient authority such as cookies, only a secret or a token.
     struct Sharing: Sendable {
-        /// Which origins may read the responses, and whether with credentials.
+        /// Which origins `Access-Control-Allow-Origin` names. `all`: every page (`*`) if all origins are allowed,
+        /// otherwise only the request's origin. `named`: always only the request's origin, if it is allowed.
+        /// `namedWithCredentials` also allows credentials.
         enum Readers: Sendable { case all, named, namedWithCredentials }
 
         var readers = Readers.all
         /// The methods and headers that pages may send.
         var (methods, headers): (String, String)
-        /// The headers that pages may read.
+        /// The response headers that pages may read in addition to those that CORS always allows; nil for none.
         var exposed: String?
     }
 
-    /// Whether each request counts against the messages of its address.
+    /// Whether each request counts against the message budget of its address.
     var countsMessages = false
     /// Whether refused requests count in the metrics.
     var countsRefusals = false
@@ -43,7 +46,8 @@ struct EndpointLayers: Sendable {
     var sharing: Sharing?
     var response: @Sendable (WireError) -> GateResponse = { GateResponse($0) }
 
-    /// Adds the headers with which the page that sent the request can read the response, if its origin is allowed.
+    /// Adds the CORS headers that let the page that sent the request read the response, if its origin is allowed. For
+    /// `OPTIONS`, also adds those that answer a preflight request. Does nothing if `sharing` is nil.
     func share(
         _ response: inout GateResponse, with request: HTTPHeaders, _ method: HTTPMethod,
         _ configuration: ConfabConfiguration
@@ -71,7 +75,8 @@ struct EndpointLayers: Sendable {
 extension Gateway {
     typealias Handler = @Sendable (Gateway, GateRequest) async throws(WireError) -> GateResponse?
 
-    /// Answers a request through an endpoint's layers. Runs on the gateway's event loop.
+    /// Admits a request to an endpoint, calls the handler, and adds the CORS headers to the response. Runs on the
+    /// gateway's event loop.
     ///
     /// - Returns: nil if the handler accepts a WebSocket handshake.
     func respond(
@@ -98,8 +103,8 @@ extension Gateway {
         if layers.isForOperators { try authorize(request) }
     }
 
-    /// Checks an operator's token. Only failures count against the address's limit, so that an application can create a
-    /// token for each of its users.
+    /// Checks an operator's token. Only failures count against the address's budget for hellos, so that an application
+    /// can create a token for each of its users.
     private func authorize(_ request: GateRequest) throws(WireError) {
         do throws(WireError) {
             guard let token = request.headers.only("X-OPENTOK-AUTH") ?? request.headers.bearerToken else {

@@ -19,8 +19,9 @@ enum EndpointRequest: Equatable {
         }
     }
 
-    /// Returns the request to admit a WebSocket with a valid handshake. Nil if it needs no admission: `NativeSocket`
-    /// refuses clients with an error that pages can read. They cannot read an HTTP response.
+    /// Creates the request in which an endpoint admits a WebSocket with a valid handshake. Nil for the native
+    /// protocol: `NativeSocket` opens first and then refuses clients with an error. Pages can read that error, but not
+    /// the HTTP response to a handshake.
     init?(handshake head: HTTPRequestHead) {
         if let id = SocketIORequest.webSocketID(uri: head.uri) {
             self = .socketIO(.webSocket(id))

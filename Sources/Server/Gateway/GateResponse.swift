@@ -7,7 +7,7 @@ import NIOHTTPTypesHTTP1
 import Signaling
 import Wire
 
-/// A complete response of an endpoint. No cache keeps it, and no browser guesses its type.
+/// A complete response of an endpoint. Its headers keep caches from storing it and browsers from guessing its type.
 struct GateResponse: Equatable {
     var status: Int
     var headers: HTTPHeaders
@@ -43,9 +43,9 @@ struct GateResponse: Equatable {
         headers.add(name: "Retry-After", value: "\(max(1, (wait.wholeMilliseconds + 999) / 1000))")
     }
 
-    /// Returns the response for Hummingbird's router.
+    /// Converts the response to one of Hummingbird's router.
     ///
-    /// - Parameter body: sent instead of the response's own body.
+    /// - Parameter body: sent instead of the response's own body; nil to send that one.
     func routed(_ body: ResponseBody? = nil) -> Response {
         Response(
             status: HTTPResponse.Status(code: status), headers: HTTPFields(headers, splitCookie: false),

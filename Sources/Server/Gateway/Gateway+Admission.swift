@@ -73,7 +73,7 @@ extension Gateway.AdmissionPoint {
 
     // MARK: Errors. Browsers and programs get different advice.
 
-    /// Whether it is a request over HTTP, and not a step of a WebSocket or of Socket.IO.
+    /// Whether the client sent an HTTP request, instead of taking a step of a WebSocket or of Socket.IO.
     private var isRequest: Bool {
         switch self {
         case .resource, .export, .drawing, .operation, .file: true
@@ -127,10 +127,11 @@ extension IPAddress {
 }
 
 extension Gateway {
-    /// The minimum time between two log lines, because clients can cause them.
+    /// The minimum time between two log lines about contradictory headers. Without a minimum, clients could flood the
+    /// log.
     private static let contradictionLogInterval = Duration.seconds(60)
 
-    /// Logs that a proxy passes on a header that it should remove.
+    /// Logs that a proxy passes on a header that it should remove, unless this was logged recently.
     func logContradiction() {
         let now = runner.now
         if let last = contradictionLoggedAt, now - last < Self.contradictionLogInterval { return }
@@ -146,6 +147,8 @@ extension Gateway {
 // MARK: Origins
 
 extension ConfabConfiguration {
+    /// Returns whether the configuration allows an origin. A missing origin is allowed only if all origins are.
+    ///
     /// - Parameter origin: Nil if the request has no `Origin` header, or several.
     func allows(origin: String?) -> Bool {
         guard !allowedOrigins.isEmpty else { return true }
@@ -153,14 +156,14 @@ extension ConfabConfiguration {
         return allowedOrigins.contains(origin.lowercased())
     }
 
-    /// Returns the decision for plain HTTP: a request without an `Origin` header is allowed. Programs send none, and
-    /// browsers send none for same-origin GET requests.
+    /// Returns whether a plain HTTP request is allowed by its origin. A request without an `Origin` header is allowed:
+    /// programs send none, and browsers send none for same-origin GET requests.
     func allows(_ headers: HTTPHeaders) -> Bool {
         !headers.contains(name: "Origin") || allows(origin: headers.onlyOrigin)
     }
 
-    /// Returns the decision for JSONP. Any page can load a script, and browsers send no `Origin` for it. They do send
-    /// `Sec-Fetch-Site`, or at least `Referer`, which a page can suppress but not forge.
+    /// Returns whether a JSONP request is allowed by its origin. Any page can load a script, and browsers send no
+    /// `Origin` for it. They do send `Sec-Fetch-Site`, or at least `Referer`, which a page can suppress but not forge.
     func allowsScript(_ headers: HTTPHeaders) -> Bool {
         if allowedOrigins.isEmpty || headers.contains(name: "Origin") { return allows(headers) }
         if let site = headers.only("Sec-Fetch-Site"), site == "same-origin" || site == "none" { return true }
@@ -172,7 +175,7 @@ extension ConfabConfiguration {
 }
 
 extension HTTPHeaders {
-    /// The value of a header. Nil if there is none, or more than one.
+    /// Returns the value of a header. Nil if there is none, or more than one.
     func only(_ name: String) -> String? {
         let values = self[name]
         return values.count == 1 ? values[0] : nil

@@ -25,12 +25,12 @@ extension Gateway {
         return !wasOver || connection.excess.take(configuration.rules.refusals, now: now) == nil
     }
 
-    /// Counts the packets after the first of a Socket.IO payload.
+    /// Counts the packets after the first of a Socket.IO payload. The first was counted with the message itself.
     func countPackets(_ count: Int, of connection: some GatewayConnection) {
         if let slot = connection.slot { budgets.spendMessages(count, in: slot, now: runner.now) }
     }
 
-    /// Counts an HTTP request of Socket.IO, WHIP or WHEP.
+    /// Charges an HTTP request to the message budget of its address. Throws if the budget is used up.
     func admitRequest(from address: IPAddress, bytes: Int) throws(WireError) {
         guard let wait = budgets.takeRequest(of: address, bytes: bytes, now: runner.now) else { return }
         metrics.overBudget(.messages)
@@ -42,7 +42,8 @@ extension Gateway {
         connection.slot.map { budgets.messages(in: $0, now: runner.now) < 0 } ?? false
     }
 
-    /// Stores a reader until its address is within its budget again.
+    /// Pauses a reader until its address is within its budget again. If the connection has no slot, the reader resumes
+    /// immediately.
     func pause(_ reader: any PausedReader, of connection: some GatewayConnection) {
         guard let slot = connection.slot else { return reader.resumeReading() }
         metrics.overBudget(.messages)

@@ -12,7 +12,7 @@ final class DiskMeter {
 
     init(_ disk: DiskSpace, mark: Int) { (self.disk, self.mark) = (disk, mark) }
 
-    /// Measures the free space and reports it to the gateway.
+    /// Measures the free space and reports it to the gateway. If a measurement is in progress, returns its result.
     ///
     /// - Returns: the free bytes; nil if they cannot be read.
     func measure(for gateway: Gateway) -> EventLoopFuture<Int?> {
@@ -20,7 +20,8 @@ final class DiskMeter {
         let eventLoop = gateway.eventLoop
         let (meter, disk) = (NIOLoopBound(self, eventLoop: eventLoop), disk)
         let bound = NIOLoopBound(gateway, eventLoop: eventLoop)
-        // Read this before the free space is measured, so that it does not exceed what was written by then.
+        // Read this before the free space is measured, so that it does not count bytes that are written after the
+        // measurement.
         let arrived = gateway.runner.roomFiles?.arrivedBytes ?? 0
         let reported = eventLoop.makeFutureWithTask { await disk.measure() }.map { free in
             meter.value.running = nil
@@ -31,6 +32,8 @@ final class DiskMeter {
         return reported
     }
 
+    /// Reports the free space to the rules, and notes whether the disk is nearly full.
+    ///
     /// - Parameter arrived: the number of bytes of unfinished uploads that were on the disk. It is added to the free
     ///   space, because the rules reserve space for the whole of each upload.
     private func report(_ free: Int?, _ arrived: Int, to gateway: Gateway) {
@@ -41,7 +44,8 @@ final class DiskMeter {
 }
 
 extension NIOLoopBound where Value == Gateway {
-    /// Measures the free disk space now. Does nothing if the gateway has no disk.
+    /// Measures the free disk space now and returns it in bytes. Returns nil if it cannot be measured, or if the
+    /// gateway stores nothing on a disk.
     @discardableResult
     func measureDisk() async -> Int? {
         let gateway = self

@@ -12,9 +12,10 @@ protocol GatewayConnection: AnyObject {
     var address: IPAddress { get }
     /// The number of the group in which this connection is pinged. Set by `Gateway.register`.
     var group: Int { get set }
-    /// The account of the connection's address. Set by `Gateway.register`.
+    /// The account of the connection's address. Set by `Gateway.register`; nil before that and after
+    /// `Gateway.release`.
     var slot: AddressBudgets.Slot? { get set }
-    /// The budget for messages that were read while the address exceeded its own budget.
+    /// The budget for messages that were read while the address exceeded its own budget. Nil means that it is full.
     var excess: Budget? { get set }
     /// The number of bytes waiting to be sent to the client, or to be stored before that.
     var queuedBytes: Int { get }
@@ -46,14 +47,14 @@ final class Gateway {
     /// The connections of the transfers.
     var transferChannels: [Transfers.Place: any Channel] = [:]
     var budgets: AddressBudgets
-    /// The WebSockets that are not read because their address exceeds its budget, in the order in which they were
+    /// For each address that exceeds its budget, the WebSockets that are not read, in the order in which they were
     /// paused.
     var pausedReaders: [AddressBudgets.Slot: Deque<any PausedReader>] = [:]
     /// True if the disk is nearly full, so that only essential data is stored. Set by `DiskMeter`.
     var isDiskLow = false
     /// Measures the disk. Set when the server starts; nil if nothing is stored on a disk.
     var diskMeter: DiskMeter?
-    /// When a request with contradictory forwarding headers was last logged.
+    /// When a request with contradictory forwarding headers was last logged; nil if never.
     var contradictionLoggedAt: Timestamp?
     /// All connections, divided into groups. One timer pings the groups in turn, which spreads the pings over the ping
     /// interval.
@@ -125,7 +126,8 @@ final class Gateway {
 
     // MARK: Addresses
 
-    /// Returns the address that limits count. For IPv6 this is the /64, since one customer gets a whole /64.
+    /// Returns the address under which limits count this one: for IPv6 the first address of its /64, because one
+    /// customer gets a whole /64.
     private func limited(_ address: IPAddress) -> IPAddress { address.limitingBlock.network }
 
     /// Counts a newly accepted connection until it closes. Closes another one in exchange if too few descriptors are
@@ -160,7 +162,8 @@ final class Gateway {
         if let tls { tls.close(promise: nil) } else { channel.close(promise: nil) }
     }
 
-    /// The number of open connections, including those that are closing.
+    /// The number of registered connections, including those that are closing. TCP connections without a client do not
+    /// count.
     var openConnections: Int { connections.reduce(0) { $0 + $1.count } }
 
     /// True if the address may open another connection.
@@ -174,8 +177,8 @@ final class Gateway {
         connection.slot = budgets.addSocket(of: connection.address, now: runner.now)
     }
 
-    /// Counts the connection against its new address. The connection may be dropped because of the data queued for the
-    /// client.
+    /// Counts the connection against its new address. The connection may be dropped if too much data is then queued
+    /// for that address.
     func move(_ connection: some GatewayConnection) {
         guard let old = connection.slot else { return }
         connection.slot = budgets.addSocket(of: connection.address, now: runner.now)
@@ -203,7 +206,7 @@ final class Gateway {
         point == .file ? budgets.takeFile(of: address, now: runner.now) : helloDelay(address)
     }
 
-    /// The key under which the rules count the queue entries of this address.
+    /// Returns the key under which the rules count the clients of this address.
     func limitingText(_ address: IPAddress) -> String { limited(address).description }
 
     func ban(of address: IPAddress) -> Ban? { addressBans.ban(of: address, at: runner.wallNow) }
@@ -224,8 +227,8 @@ final class Gateway {
         }
     }
 
-    /// Returns an active ban of a person or of the person's device. A ban in memory may be newer than the record from
-    /// storage.
+    /// Returns an active ban of a person or of the person's device, if there is one. A ban in memory may be newer than
+    /// the record from storage.
     func ban(of identities: [IdentityID], _ record: PersonRecord) -> Ban? {
         identityBans.active(stored: record.ban, identities, at: runner.wallNow)
     }

@@ -9,8 +9,8 @@ import Signaling
 /// A connection to the public port, with TLS if the server has a certificate. Each request is handled by the router or
 /// by one of the server's endpoints, or turns the connection into a WebSocket for the hub.
 struct GatewayChannel: HTTPChannelHandler {
-    /// `first` is a future because a channel does not read before its setup is complete, and the first request decides
-    /// the protocol.
+    /// A connection that was set up, and what it will become. `first` is a future, because the first request decides
+    /// the protocol, and a channel does not read before its setup is complete.
     struct Value: ServerChildChannelValue {
         let channel: any Channel
         let first: EventLoopFuture<ConnectionProtocols.First>

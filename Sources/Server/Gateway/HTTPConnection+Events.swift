@@ -19,7 +19,7 @@ extension HTTPConnection {
         case accepted
         /// The router is ready to read the file in the current request.
         case bodyWanted
-        /// Whether the client reads its responses.
+        /// Whether the channel is writable. It is not while the client does not read its responses.
         case writable(Bool)
         /// The event loop's next turn, after `nextTurn`.
         case turn

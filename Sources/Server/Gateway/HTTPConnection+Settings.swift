@@ -13,9 +13,10 @@ extension HTTPConnection {
         /// Maximum size of a room file in bytes, and the maximum duration of its upload.
         var fileSize: Int
         var fileTime: Duration
-        /// How long the first request may take, including a TLS handshake.
+        /// How long it may take until the head of the first request has arrived, including a TLS handshake.
         var headerTimeout: Duration
-        /// How long each later request and the pause before it may take.
+        /// How long it may take until the head of a later request has arrived after the previous response, and how
+        /// long each request may take after its head. An upload may take longer.
         var idleTimeout: Duration { headerTimeout * 6 }
         /// The remote address of the connection.
         var peer: IPAddress
@@ -34,7 +35,7 @@ extension HTTPConnection {
             headerTimeout = configuration.limits.requestHeaderTimeout
         }
 
-        /// Returns the refusal of a request with these headers, regardless of its path.
+        /// Returns why a request with these headers is refused, regardless of its path; nil if it is not refused.
         func refusal(of head: HTTPRequestHead) -> Refusal? {
             if head.version == .http1_1, head.headers["Host"].count != 1 { return .hostMissing }
             if head.version != .http1_1, head.headers.contains(name: "Transfer-Encoding") {
@@ -44,12 +45,13 @@ extension HTTPConnection {
             return client == nil ? .forwardingContradictory : nil
         }
 
-        /// How long this request may take.
+        /// Returns how long this request may take after its head.
         func timeLimit(_ head: HTTPRequestHead) -> Duration {
             Self.isUpload(head) ? max(fileTime, idleTimeout) : idleTimeout
         }
 
-        /// Maximum size of the body of a request to the router in bytes. A file is written to disk as it arrives.
+        /// Returns the maximum size of the body of a request to the router, in bytes. A room file may be larger than
+        /// other bodies, because it is written to disk as it arrives.
         func maxRoutedBytes(_ head: HTTPRequestHead) -> Int {
             Self.isUpload(head) ? max(fileSize, HTTPConnection.maxBodyBytes) : HTTPConnection.maxBodyBytes
         }

@@ -11,7 +11,8 @@ import Signaling
 struct HTTPConnection {
     /// Legal next states: `idle` → `routed`, `reading`, `switching`, `closing`, `closed`; `routed` → `idle`, `closing`;
     /// `reading` → `answering`, `closing`; `answering` → `idle`, `upgraded`, `closing`; `switching` → `answering`, `upgraded`,
-    /// `closing`. Each can time out, which leads to `closed`.
+    /// `closing`. From each state except `upgraded`, a timeout leads to `closed`; so does the end of the client's
+    /// input, unless the router or `closing` handles it.
     private enum State {
         case idle
         /// The router handles a request.
@@ -56,11 +57,11 @@ struct HTTPConnection {
         case unparsable(Refusal)
     }
 
-    /// Limits a connection to one request per turn of the event loop. A flood of requests then cannot starve other
-    /// connections.
+    /// Whether the next request may begin. Only one may begin per turn of the event loop, so that a flood of requests
+    /// cannot starve other connections.
     private enum Pace { case ready, waitingForTurn }
 
-    /// Whether the channel may read.
+    /// Whether a read that the channel requested is held back.
     private enum Reading { case flowing, held }
 
     /// Whether the server is stopping, so that the connection closes after its current request.
@@ -69,7 +70,8 @@ struct HTTPConnection {
     /// Whether the router has handled a request of this connection.
     private enum Router { case unused, used }
 
-    /// Limit for requests to the router. Endpoints have their own limits.
+    /// Maximum size of the body of a request to the router, in bytes, unless it is an upload. Endpoints have their own
+    /// limits.
     static let maxBodyBytes = 1 << 20
 
     /// The settings in use. The shell sets them before each request, because a reload changes them.
@@ -299,8 +301,8 @@ struct HTTPConnection {
         outputs.append(.read)
     }
 
-    /// Handles the end of the client's input. Closes the connection, unless the router closes it after its response.
-    /// Requests to endpoints are abandoned.
+    /// Handles the end of the client's input. Closes the connection, unless the router's handlers close it after the
+    /// current response. Requests to endpoints are abandoned.
     private mutating func endInput() {
         waiting = []
         switch state {
@@ -376,7 +378,7 @@ struct HTTPConnection {
     private mutating func linger() {
         state = .closing
         outputs.append(.linger)
-        // Yield the turn. This also discards the pipelined requests.
+        // Continue in the next turn, which discards the pipelined requests, because the state is `closing`.
         yieldTurn()
     }
 

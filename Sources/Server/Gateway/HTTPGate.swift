@@ -28,7 +28,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     /// The promises of the router's writes that `outputs` contains or `connection` is about to output.
     private var writes: Deque<EventLoopPromise<Void>?> = []
     private var endpoint: SocketIOEndpoint?
-    /// The handler of the current request. Cancelled if the client is gone.
+    /// The task that runs an endpoint's handler for the current request. Cancelled if the client is gone.
     private var task: Task<Void, Never>?
     private var context: ChannelHandlerContext?
     private var idleCheck: Scheduled<Void>?
@@ -207,7 +207,9 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
 
     // MARK: Responses
 
-    /// - Parameter request: The request being answered. Nil if it could not be parsed.
+    /// Writes a complete response, and closes the connection after the last one.
+    ///
+    /// - Parameter request: The request being answered. Nil if the input is refused; the connection then lingers.
     private func send(
         _ reply: GateResponse, to request: HTTPRequestHead?, keepsAlive: Bool, _ context: ChannelHandlerContext
     ) {

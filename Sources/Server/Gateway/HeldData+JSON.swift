@@ -50,7 +50,7 @@ extension PersonData {
 }
 
 extension PushRegistration {
-    /// Host name of a browser's push service. The rest of the URL is a secret.
+    /// The host name of a browser's push service; nil for an app's endpoint. The rest of the URL is a secret.
     fileprivate var host: String? {
         guard kind == .web, let start = endpoint.firstRange(of: "://")?.upperBound else { return nil }
         let host = endpoint[start...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }

@@ -8,7 +8,7 @@ struct HelloValidator: Sendable {
     struct Guest: Sendable {
         /// The person's identity. Before the storage lookup, this is the device's own identity.
         var identity: Identity
-        /// The identity that the secret or token proves.
+        /// The device's own identity: the one that the secret or token proves, or a new one.
         let device: IdentityID
         var newSecret: String?
         var hello: Hello

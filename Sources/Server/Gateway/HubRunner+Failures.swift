@@ -46,7 +46,7 @@ extension HubRunner {
         if !failure.rooms.isEmpty { reload(failure.rooms) }
     }
 
-    /// Maximum number of times that rooms are read if they keep changing in the meantime.
+    /// Maximum number of times that rooms are read again because they changed while they were read.
     private static let maxReads = 10
 
     /// Loads rooms from storage again. Waits for changes that are being stored, because a room may have made another
@@ -64,8 +64,8 @@ extension HubRunner {
         }
     }
 
-    /// Resets rooms to the state that was read. If they have changed again in the meantime, reads once more, because
-    /// the new change may be stored but is not in the state that was read.
+    /// Resets rooms to the state that was read. If they changed while they were read, reads once more, because the new
+    /// change may be stored but is not in the state that was read.
     ///
     /// - Parameter start: the number of the last change in `roomChanges` before reading.
     func reload(_ rooms: Set<RoomID>, from stored: [StoredRoom], since start: UInt64, reads: Int = 1) {

@@ -34,7 +34,8 @@ final class HubRunner {
     let laterTurns: LaterTurns
     private let flushes: PendingFlushes
     private var paused: [any PausedReader] = []
-    /// Maximum number of uncommitted transactions. Above it, sockets are not read, so a stalled disk cannot fill the memory.
+    /// Maximum number of uncommitted transactions. Above it, the sockets of people with uncommitted changes are not
+    /// read, so a stalled disk cannot fill the memory.
     private static let maxUncommitted = 4096
     private static let maxHeldBytesOfAll = 64 << 20
     /// Maximum size of the messages that wait for one socket, in bytes. The same limit applies to a client that reads slowly.
@@ -113,7 +114,8 @@ final class HubRunner {
         submit(.arrived(arrival))
     }
 
-    /// True if an earlier input changed the arriving device's identity after the lookup. The client then has to reconnect.
+    /// Returns whether the input is an arrival whose lookup is outdated, because an earlier input changed the device's
+    /// identity. If so, closes the socket, so that the client reconnects.
     private func isOutOfDate(_ input: Input) -> Bool {
         guard case .arrived(let arrival) = input, let lookup = lookups.removeValue(forKey: arrival.socket),
             identityChanges.concern(lookup.identities, since: lookup.start.identities)
@@ -124,7 +126,8 @@ final class HubRunner {
 
     var lookupStart: LookupStart { LookupStart(identities: identityChanges.number, records: recordChanges.number) }
 
-    /// Returns whether stored data of these people may be outdated. The lookup is then repeated after the next commit.
+    /// Returns whether data of these people that was read since `start` may be outdated. The caller then repeats the
+    /// lookup after the next commit.
     func isOutdated(_ people: [IdentityID], since start: LookupStart) -> Bool {
         identityChanges.concern(people, since: start.identities) || recordChanges.concern(people, since: start.records)
     }
@@ -169,7 +172,8 @@ final class HubRunner {
         carryOut(effects, from: origin, chargedTo: account(for: input))
     }
 
-    /// The account of a client whose query was answered. The client may be gone.
+    /// Returns the account to charge for data stored because of a query's answer, even if the client is gone; nil for
+    /// other inputs.
     private func account(for input: Input) -> AddressBudgets.Slot? {
         if case .answered(let question, _) = input { queries.slot(of: question.client) } else { nil }
     }
@@ -191,6 +195,9 @@ final class HubRunner {
         }
     }
 
+    /// Carries out the effects of one event. Charges the bytes that they store, and holds back those that must wait
+    /// for a commit.
+    ///
     /// - Parameter account: the account to charge for stored bytes; nil for the account of the origin's socket.
     func carryOut(
         _ effects: [Effect], from origin: CommitQueue.Origin, chargedTo account: AddressBudgets.Slot? = nil
@@ -229,7 +236,7 @@ final class HubRunner {
         }
     }
 
-    /// The size of the messages to this socket that wait for a commit, in bytes.
+    /// Returns the size of the messages to this socket that wait for a commit, in bytes.
     func heldBytes(for socket: SocketID) -> Int { queue.heldBytes(for: socket) }
 
     /// Drops the messages that wait for this socket, which is about to be closed.
@@ -269,7 +276,8 @@ final class HubRunner {
         writer.write(batch) { self.settle(batch, $0) }
     }
 
-    /// Carries out the effects that waited for the batch.
+    /// Ends a batch: carries out the effects that waited for it, handles failures, and continues everything else that
+    /// waited for the commit.
     private func settle(_ batch: [[Change]], _ results: [StorageError?]) {
         identityChanges.settle(batch.joined())
         recordChanges.settle(batch.joined())
@@ -304,7 +312,7 @@ final class HubRunner {
         return sockets.person(on: socket).map { queue.isUncommitted($0) } ?? false
     }
 
-    /// Adds a reader that resumes after the commit.
+    /// Pauses a reader until the next batch is committed or has failed.
     func pause(_ reader: any PausedReader) { paused.append(reader) }
 
     /// Updates the gauges. Called once per scrape.

@@ -3,7 +3,7 @@ import Wire
 
 /// The active bans of identities.
 struct IdentityBans: Equatable, Sendable {
-    /// The difference between two lists of bans, for the people in memory.
+    /// The difference between two lists of bans. The hub applies it to the people in memory.
     struct Difference: Equatable, Sendable {
         /// New bans, and bans that replace another ban of the same identity.
         var added: [Ban] = []
@@ -12,7 +12,7 @@ struct IdentityBans: Equatable, Sendable {
 
     private var bans: [IdentityID: Ban] = [:]
 
-    /// Replaces all bans. Ignores bans of addresses.
+    /// Replaces all bans and returns what has changed. Ignores bans of addresses.
     mutating func replace(with list: [Ban]) -> Difference {
         var difference = Difference()
         var bans: [IdentityID: Ban] = [:]

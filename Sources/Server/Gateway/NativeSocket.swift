@@ -74,7 +74,8 @@ final class NativeSocket: ClientSocket {
 
     func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) { receive(bytes) }
 
-    /// Removes the client immediately, without the grace period for resuming.
+    /// Closes the WebSocket with this code. A client that was admitted is removed immediately, without the grace
+    /// period for resuming.
     func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {
         let errorCode: WireError.Code =
             switch code {
@@ -171,7 +172,10 @@ final class NativeSocket: ClientSocket {
         admit(guest, found.record, lookupStart: lookupStart)
     }
 
-    /// - Parameter lookupStart: `HubRunner.lookupStart` before the lookup. Newcomers are not looked up.
+    /// Admits the client to the hub, unless its address is refused or the person or device is banned.
+    ///
+    /// - Parameter lookupStart: `HubRunner.lookupStart` before the lookup. The default is for newcomers, who are not
+    ///   looked up.
     private func admit(_ guest: HelloValidator.Guest, _ record: PersonRecord, lookupStart: LookupStart = .init()) {
         guard case .admitting(let early) = state else { return }
         if let refusal = refusal(at: .welcome) { return refuse(refusal) }

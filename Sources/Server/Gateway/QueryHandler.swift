@@ -55,7 +55,7 @@ struct QueryHandler: Sendable {
                 pushNotifier.check(registration), of: question.identity, device: question.device, at: now)
             return .push(isReachable: true)
         case .unregister(let endpoint):
-            // Device tokens are stored in lower case, URLs unchanged.
+            // Convert a device token to lower case, as it is stored. Keep a URL, recognized by its colon, unchanged.
             let kept = endpoint.endpoint.contains(":") ? endpoint.endpoint : endpoint.endpoint.lowercased()
             return .push(isReachable: try await storage.removePushEndpoint(kept, of: question.identity))
         case .wakeable:

@@ -9,7 +9,7 @@ import Wire
 struct RecentChanges<Key: Hashable> {
     private let keys: (Change) -> Set<Key>
     /// Maximum number of keys remembered. A lookup takes milliseconds, so only an attack causes this many changes in
-    /// that time. Older lookups then have to be repeated.
+    /// that time. Beyond this number, all changes are forgotten, and lookups that started earlier have to be repeated.
     private static var maxKeys: Int { 4096 }
 
     /// The number of the most recent commit that changed a key.

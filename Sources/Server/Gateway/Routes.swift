@@ -41,7 +41,7 @@ struct Routes: Sendable {
         for (path, layers) in [
             (PersonExport.path, PersonExport.layers), (RoomFilesEndpoint.path, RoomFilesEndpoint.layers),
         ] {
-            // Browsers ask before they send a secret to another origin.
+            // Answer preflight requests, which browsers send before they send a secret to another origin.
             router.on(RouterPath(path), method: .options) { request, context in
                 var response = GateResponse(status: 204)
                 let request = gateRequest(request, context)
@@ -152,7 +152,7 @@ struct Routes: Sendable {
         GateResponse(status: isGood ? 200 : 503, type: "application/json", body: (json + "\n").utf8).routed()
     }
 
-    /// Answers a plain request or an unsupported upgrade at the WebSocket's path.
+    /// The response to a plain request or an unsupported upgrade at the WebSocket's path.
     private static var upgradeRequired: GateResponse {
         var response = GateResponse(
             status: 426,
@@ -164,7 +164,7 @@ struct Routes: Sendable {
 }
 
 extension WebFiles {
-    /// Returns a page by its file name.
+    /// Returns the page with this file name, or a 404 response if there is none.
     func page(_ name: String) -> Response {
         guard let file = file("/" + name) else { return Response(status: .notFound) }
         var headers = Self.headers(of: file, framedBy: [])

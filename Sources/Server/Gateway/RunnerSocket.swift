@@ -3,7 +3,7 @@ import Wire
 
 /// A socket, with the interface that the runner uses. Used only on the runner's event loop.
 protocol RunnerSocket: AnyObject {
-    /// The account of the client's address; nil for a closed socket.
+    /// The account of the client's address. Nil if the socket is closed, or if it does not count against an address.
     var slot: AddressBudgets.Slot? { get }
     /// Called after messages that wait for a commit were added: updates the count of queued bytes.
     func queueChanged()
@@ -15,7 +15,7 @@ protocol RunnerSocket: AnyObject {
     func drop()
     /// Delivers the reply to a request. Only WHIP and WHEP resources make requests.
     func reply(_ reply: ResourceReply)
-    /// Delivers the answer to a request from an operator or application.
+    /// Delivers the answer to a request that was submitted with `HubRunner.ask`.
     func answer(_ reply: OperatorReply)
 }
 

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The only place where the server reads the time (`docs/decisions/0027-clocks.md`).
+/// The clock of the hub and of all times that are stored or sent to clients (`docs/decisions/0027-clocks.md`).
 final class ServerClock: Sendable {
     private let source: ClockSource
     private let start: ClockReading
@@ -26,7 +26,7 @@ final class ServerClock: Sendable {
     /// The time of day: for tokens, bans, and all times that are stored or sent.
     var wallNow: Timestamp { moment.wall }
 
-    /// Both times in the form that the rules need.
+    /// Both times, read at the same moment, and whether the time of day is reliable enough to delete stored data.
     var moment: Moment {
         let (awake, total) = (source.awake(), source.total())
         return judge.withLock { judge in
@@ -36,7 +36,8 @@ final class ServerClock: Sendable {
         }
     }
 
-    /// Compares the system's clock with this one. Call it every ``WallClockJudge/lookInterval``.
+    /// Compares the system's clock with this one, and corrects this one if necessary. Call it every
+    /// ``WallClockJudge/lookInterval``.
     ///
     /// - Returns: an event to report to the operator, if any.
     func look() -> WallClockJudge.Event? {
@@ -113,7 +114,7 @@ struct WallClockJudge: Equatable, Sendable {
     /// The correction to add to the time that has passed since the start.
     private var correction: Duration = .zero
     private var jump: Jump?
-    /// When the server's time last changed by a jump.
+    /// When the server's time last changed by a jump, on the `awake` clock; initially the start.
     private var steadySince: Duration
 
     init(_ start: ClockReading) { (self.start, steadySince) = (start, start.awake) }

@@ -33,6 +33,8 @@ struct SocketTable {
 
     func sockets(of person: IdentityID) -> Set<SocketID> { socketsOfPeople[person] ?? [] }
 
+    /// Removes a socket, and its person if known.
+    ///
     /// - Returns: false if there is no such socket.
     mutating func remove(_ id: SocketID) -> Bool {
         guard sockets.removeValue(forKey: id) != nil else { return false }

@@ -89,8 +89,8 @@ struct WebFiles: Sendable {
         return parts.count == 3 && parts[1] == "room" && !parts[2].isEmpty
     }
 
-    /// If the path is the address of a page with an additional slash, as people and programs write it, returns the
-    /// page's address; otherwise nil.
+    /// Returns the address of a page if the path is that address with an additional slash, as people and programs
+    /// write it; otherwise nil.
     ///
     /// The result is relative, because a proxy may serve this server below another path.
     static func redirection(path: String, query: String?, _ features: [Feature]) -> String? {
@@ -102,8 +102,8 @@ struct WebFiles: Sendable {
         return "../\(segment)" + (query.map { "?\($0)" } ?? "")
     }
 
-    /// Returns the address of the page whose file has this path. Requests for the file are redirected to this
-    /// address, because the page's relative references are right only there.
+    /// Returns the address of the page whose file has this path; nil if it is not the file of a page. Requests for the
+    /// file are redirected to this address, because the page's relative references are right only there.
     static func address(ofPageFile path: String) -> String? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 4, parts[1] == "app", parts[3] == "index.html" else { return nil }
@@ -119,8 +119,9 @@ struct WebFiles: Sendable {
         folders.contains { path.hasPrefix("/\($0)/") } ? String(path.dropFirst()) : nil
     }
 
-    /// Returns a page as it is served. A line such as `<!-- include "../app/shared/head.html" -->` becomes that file, with
-    /// references that begin like this one. The list of all features becomes a list of those that are on.
+    /// Returns a page as it is served. A line such as `<!-- include "../app/shared/head.html" -->` is replaced with
+    /// the named file, in whose references `app/` gets the same prefix (here `../`). The first list of all features is
+    /// replaced with a list of those that are on.
     private static func page(_ bytes: [UInt8], _ features: [Feature], _ read: (String) -> [UInt8]?) -> [UInt8] {
         let attribute = { (features: [Feature]) in
             "data-features=\"\(features.map(\.rawValue).joined(separator: " "))\""
@@ -166,7 +167,8 @@ struct WebFiles: Sendable {
         ].joined(separator: "; ")
     }
 
-    /// The headers that all files have.
+    /// Returns the headers that all files have. `framers` are the other origins whose pages may show the file in a
+    /// frame; if there are none, no page may.
     static func headers(of file: File, framedBy framers: [String]) -> HTTPFields {
         var headers: HTTPFields = [
             .contentType: file.type, .eTag: file.tag, .cacheControl: "no-cache",
@@ -178,8 +180,10 @@ struct WebFiles: Sendable {
         return headers
     }
 
-    /// - Parameter origins: the origins whose pages may show the page of a room in a frame. No other page can be framed: a
-    ///   visitor could be made to press its buttons without seeing them.
+    /// Returns the requested file, a redirection to the address of a page, or a 404 response.
+    ///
+    /// - Parameter origins: the origins whose pages may show the page of a room in a frame. No other page can be
+    ///   framed: a visitor could be made to press its buttons without seeing them.
     func response(to request: Request, framedBy origins: [String] = []) -> Response {
         let page = Self.address(ofPageFile: request.uri.path)
         guard page == nil, let file = file(request.uri.path) else {

@@ -15,11 +15,12 @@ struct WebSocketConnection {
         case read(isCongested: Bool)
         /// All data from one read has been handled.
         case readComplete
-        /// The event loop's next turn, after `nextTurn`. Frames may follow.
+        /// The event loop's next turn, after `nextTurn`. The shell then calls `next` for the frames that waited.
         case turn
         /// The peer closed its side of the connection without a close frame.
         case inputEnded
-        /// The gateway's timer fired, which happens once per ping interval.
+        /// The gateway's timer fired, which happens once per ping interval. The peer is dropped after `dropAfter`
+        /// unanswered pings, or never if it is nil.
         case tick(dropAfter: Int?, isCongested: Bool)
         /// The number of bytes that are queued because the peer does not read.
         case unsent(Int)
@@ -36,7 +37,7 @@ struct WebSocketConnection {
         case send(FrameReader.Opcode, [UInt8])
         case flush
         case read
-        /// Reads again when the user is no longer congested.
+        /// Pauses reading until the user is no longer congested.
         case pause
         /// Requests the input `turn` in the event loop's next turn.
         case nextTurn
@@ -57,7 +58,8 @@ struct WebSocketConnection {
         case noMessage
         /// A ping. Answer it with a pong.
         case ping([UInt8])
-        /// The user must close the WebSocket with this code.
+        /// The peer violated RFC 6455 or sent too many control frames and fragments. The user of the WebSocket must
+        /// close it with this code and reason.
         case violation(CloseCode, String)
         /// A close frame. Answer it by closing the WebSocket with the second code.
         case closed(CloseCode, answer: CloseCode)
@@ -109,7 +111,7 @@ struct WebSocketConnection {
     private var framesLeft = 0
     /// The payload length of the frame that `next` read most recently.
     private(set) var frameLength = 0
-    /// Pings in a row without a frame in between.
+    /// The number of pings in a row without a frame from the peer in between.
     private var unanswered = 0
     private var idleFrames = 0
     private var unflushedPongs = 0
@@ -165,8 +167,8 @@ struct WebSocketConnection {
         if unread.readableBytes == 0 { unread = bytes } else { unread.writeBuffer(&bytes) }
     }
 
-    /// Returns the event for the next frame. Nil if there is no complete frame, or if the next one has to wait for its
-    /// turn.
+    /// Returns the event for the next frame. Nil if there is no complete frame, if the next one has to wait for its
+    /// turn, or if further frames are ignored.
     mutating func next() -> Event? {
         // Ignore everything after the peer's close frame (RFC 6455 §5.5.1).
         while case .parsing = intake, state == .open || state == .sent, framesLeft > 0, let frame = nextFrame() {
@@ -248,7 +250,8 @@ struct WebSocketConnection {
         return .violation(violation.code, violation.reason)
     }
 
-    /// Ends a turn of the event loop, after `next` has returned nil.
+    /// Ends a turn of the event loop, after `next` has returned nil. Requests another turn if frames are waiting;
+    /// otherwise carries out what was postponed until they were handled.
     mutating func finishTurn(isCongested: Bool) -> [Output] {
         guard state != .closing, state != .disconnected else { return [] }
         if bytesAfterClose > Self.bytesAfterClose { return close() }
@@ -280,7 +283,8 @@ struct WebSocketConnection {
 
     // MARK: Reading, pings and closing
 
-    /// Pauses reading while the user is congested. Unread data then stays in the sender's buffers.
+    /// Reads more data, or pauses reading while the user is congested. Unread data then stays in the sender's buffers.
+    /// While frames wait for their turn, only notes that data was requested.
     private mutating func read(isCongested: Bool) -> [Output] {
         if case .waiting(let next) = intake {
             if next == .nothing { intake = .waiting(then: .read) }

@@ -28,8 +28,8 @@ public struct LocalCertificateAuthority: Sendable {
         public var expires: Date
     }
 
-    /// Apple's systems reject server certificates that are valid for more than 398 days. The limit for user-installed
-    /// authorities is currently 825 days, but may change.
+    /// How long the server's certificate is valid. Apple's systems reject server certificates that are valid for more
+    /// than 398 days. The limit for user-installed authorities is currently 825 days, but may change.
     static let certificateLifetime: TimeInterval = 397 * day
     static let authorityLifetime: TimeInterval = 3650 * day
     /// Certificates are renewed this long before they expire, so that a server can run for a month without a restart.
@@ -117,7 +117,8 @@ public struct LocalCertificateAuthority: Sendable {
                         + "install on every phone.")
             }
             if kept.certificate.notValidAfter > now + Self.renewal { return kept }
-            // Replace an expired authority. People must then install the new one on their phones.
+            // Replace an authority that has expired or is about to. People must then install the new one on their
+            // phones.
             try setAside(path)
         }
         do {
@@ -136,7 +137,8 @@ public struct LocalCertificateAuthority: Sendable {
         return kept
     }
 
-    /// Keeps an expired authority under another name. If only the machine's clock was wrong, the operator can restore it.
+    /// Keeps an authority that is being replaced under another name. If only the machine's clock was wrong, the
+    /// operator can restore it.
     private func setAside(_ path: String) throws(DataDirectoryError) {
         let kept = directory + "/authority-expired.pem"
         do {

@@ -57,7 +57,8 @@ enum ReedSolomon {
         return remainder
     }
 
-    /// Returns the coefficients from the highest power down, without the leading 1.
+    /// Returns the coefficients of (x−α⁰)(x−α¹)…(x−αⁿ⁻¹) for n = `degree`, from the highest power down, without the
+    /// leading 1.
     private static func generator(degree: Int) -> [UInt8] {
         var result = [UInt8](repeating: 0, count: degree - 1) + [1]
         var root: UInt8 = 1

@@ -8,7 +8,7 @@
 /// print(code.terminalText())
 /// ```
 public struct QRCode: Sendable, Equatable {
-    /// The share of damaged codewords that can be restored: about 7 or 15 percent.
+    /// The share of damaged codewords that can be restored: about 7 percent (`low`) or 15 percent (`medium`).
     public enum ErrorCorrection: Sendable, CaseIterable { case low, medium }
 
     /// The text does not fit into version 10.

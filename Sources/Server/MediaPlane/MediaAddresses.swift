@@ -15,7 +15,7 @@ struct MediaAddresses: Equatable, Sendable {
 
     /// Maximum number of addresses. Each one needs sockets and lines in every description.
     static let maxAddresses = 4
-    /// Maximum number of addresses behind a wildcard address. Each one needs a socket.
+    /// Maximum number of addresses in `answering`. Each one needs a socket.
     static let maxAnswering = 16
 
     /// - Parameters:

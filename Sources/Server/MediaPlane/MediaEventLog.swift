@@ -3,7 +3,8 @@ import Signaling
 import Wire
 
 extension MediaEvent {
-    /// Logs why a subscriber receives another layer or no video, and how well the server receives a stream.
+    /// Logs why a subscriber receives another layer or no video, and how well the server receives a stream. Does not
+    /// log other events.
     func log(to logger: Logger) {
         switch self {
         case .subscriptionChanged(let news, let subscriber):

@@ -5,11 +5,11 @@ struct MediaHeartbeat: Equatable, Sendable {
     /// stopped, even on an overloaded machine.
     static let limit: Duration = .seconds(5)
 
-    /// When the unanswered request was sent.
+    /// When the unanswered request was sent; nil if there is none.
     private var askedAt: SuspendingClock.Instant?
 
-    /// Records a request. Returns false if one is still unanswered, because requests must not accumulate in a loop that
-    /// has stopped.
+    /// Records a request. If one is still unanswered, records nothing and returns false: requests must not accumulate
+    /// in a loop that has stopped.
     mutating func ask(at now: SuspendingClock.Instant) -> Bool {
         guard askedAt == nil else { return false }
         askedAt = now

@@ -19,7 +19,8 @@ final class MediaLoop: MediaSink {
     /// Maximum number of TCP connections, if enough file descriptors are available. Each takes at least 16 KiB. One
     /// address (an IPv6 /56 counts as one) may have at most half of them.
     static let maxConnections = 2000
-    /// Limits for unverified TCP connections, per address (an IPv6 /64 counts as one, a /56 as four) and in total.
+    /// Limits for unverified TCP connections, per address and in total. An IPv6 /64 counts as one address, and a /56
+    /// may have four times as many connections as an address.
     static let maxUnverifiedPerAddress = 16
     static let maxUnverified = 1000
     /// How long requests may run before packets are handled. The largest description takes 4 ms, most requests take 0.1
@@ -81,7 +82,7 @@ final class MediaLoop: MediaSink {
         for socket in listeners { close(socket) }
     }
 
-    /// Runs until the inbox is closed.
+    /// Runs the loop until `MediaInbox.finish` is called.
     func run(_ makeRouter: (any MediaSink) -> Router) {
         let router = makeRouter(self)
         self.router = router
@@ -106,7 +107,8 @@ final class MediaLoop: MediaSink {
         self.router = nil
     }
 
-    /// Returns the poll timeout in milliseconds until the next tick, or -1 (none) if there are no clients.
+    /// Returns how long the poller may wait, in milliseconds: 0 if work is pending, -1 (no limit) if there are no
+    /// clients, otherwise until the next tick, which this schedules if necessary.
     private func timeout(_ router: Router) -> Int32 {
         if !requests.isEmpty || router.hasMore { return 0 }
         if router.isIdle, connections.isEmpty, pausedListeners.isEmpty {
@@ -144,7 +146,8 @@ final class MediaLoop: MediaSink {
 
     // MARK: UDP
 
-    /// Reads until the socket is empty, but at most eight bursts, so that other sockets get their turn.
+    /// Reads until the socket is empty, but at most eight bursts, so that other sockets get their turn. Stops earlier
+    /// if the router has more work.
     private func read(_ index: UInt32, _ router: Router) {
         let socket = sockets[Int(index)]
         for _ in 0..<8 {
@@ -181,7 +184,7 @@ final class MediaLoop: MediaSink {
         }
         SocketOptions.configureStream(descriptor)
         let number = nextConnection
-        // The numbers repeat after 4 billion connections.
+        // After 4 billion connections, start again with the first number.
         nextConnection = nextConnection < Self.wakeTag - 1 ? nextConnection + 1 : Self.firstConnection
         let path = Path(socket: number, isTCP: true, remote: remote)
         connections[number] = StreamConnection(descriptor: descriptor, path: path, now: now)
@@ -297,7 +300,7 @@ final class MediaLoop: MediaSink {
 }
 
 extension TransportAddress {
-    /// Which block contains two addresses, from none to the smallest.
+    /// The smallest block that contains two addresses. The cases are in order from no block to the smallest one.
     enum Nearness: Int, Comparable {
         case other
         /// Both are in the same IPv6 /56.
@@ -308,7 +311,7 @@ extension TransportAddress {
         static func < (left: Nearness, right: Nearness) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// Returns which of the blocks of `IPAddress` contains both addresses, the smallest if there are several.
+    /// Returns the smallest block that contains both addresses: `limitingBlock` or `wideBlock` of `IPAddress`, if any.
     func nearness(to other: TransportAddress) -> Nearness {
         guard isIPv4 == other.isIPv4 else { return .other }
         if isIPv4 { return high == other.high && low == other.low ? .block : .other }

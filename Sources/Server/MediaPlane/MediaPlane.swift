@@ -9,8 +9,8 @@ import Wire
 
 /// Routed media: carries out the hub's media commands on its own thread and reports events back.
 ///
-/// It owns the sockets and the thread. Commands run in order and never wait for the network. Invariant: after `stop`, it
-/// sends no packets and reports no events.
+/// It owns the sockets and the thread. Commands run in order and never wait for the network. Invariant: once the
+/// thread has handled `stop`, it sends no packets and reports no events.
 final class MediaPlane: Sendable {
     private let inbox: MediaInbox
     /// The UDP and TCP port for media.

@@ -2,14 +2,15 @@ import Datagrams
 import Foundation
 import RTC
 
-/// The open sockets for media: one UDP socket and one TCP listener per address, all on the same port.
+/// The open sockets for media, all on the same port: one UDP socket and one TCP listener per address in
+/// `MediaAddresses.bound`, and one UDP socket per address in `answering`.
 struct MediaSockets {
     private(set) var sockets = MediaLoop.Sockets()
     private(set) var candidates: [Candidate] = []
     private(set) var port = 0
     private(set) var notes: [String] = []
 
-    /// The default port. If it is in use, any free port is used instead.
+    /// The default port. If it is configured but in use, any free port is used instead.
     private static let defaultPort = ConfabConfiguration.Media().port
 
     init(_ addresses: MediaAddresses, port: Int) throws(MediaPlaneError) {
@@ -72,9 +73,9 @@ struct MediaSockets {
         }
     }
 
-    /// Opens the sockets that share the port of the wildcard socket. Each datagram goes to the socket of its
-    /// destination address. The wildcard socket receives datagrams for all other addresses, and sends for an address
-    /// that has just disappeared.
+    /// Opens the sockets that share the port of the wildcard socket, and skips addresses for which this fails. Each
+    /// datagram goes to the socket of its destination address. The wildcard socket receives datagrams for all other
+    /// addresses, and sends for an address that has just disappeared.
     private mutating func openAnswering(_ addresses: MediaAddresses) {
         // Allow sharing of the port only now, and only for these sockets: it must be an error if another program uses
         // the port.

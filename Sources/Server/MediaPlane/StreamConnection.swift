@@ -9,7 +9,7 @@ import RTC
 final class StreamConnection {
     /// Maximum size of the send queue: half a second at 8 Mbit/s. Older data is useless in a call.
     static let maxQueueSize = 512 * 1024
-    /// Time for a new connection to pass an ICE connectivity check.
+    /// Time limit for a new connection to pass an ICE connectivity check. After that, the loop closes it.
     static let handshakeTimeout = MediaInterval.seconds(10)
     /// Size of the read buffer, enough for several frames of maximum size.
     private static let readSize = 16 * 1024
@@ -38,7 +38,7 @@ final class StreamConnection {
 
     var isWaiting: Bool { queueStart < queue.count }
 
-    /// When the oldest queued data was queued, approximately.
+    /// When the oldest queued data was queued, approximately; nil if the queue is empty.
     var waitingSince: MediaTime? { isWaiting ? marks.first?.at : nil }
 
     // MARK: Reading
@@ -76,7 +76,7 @@ final class StreamConnection {
     // MARK: Writing
 
     /// Queues a datagram.
-    /// - Returns: False if the queue is full and the datagram was dropped.
+    /// - Returns: False if the datagram was dropped, because the queue is full or the datagram exceeds a frame.
     func send(_ datagram: UnsafeRawBufferPointer, now: MediaTime) -> Bool {
         guard datagram.count <= Int(UInt16.max), queue.count - queueStart + datagram.count + 2 <= Self.maxQueueSize
         else {

@@ -1,13 +1,15 @@
 import Metrics
 import Synchronization
 
-/// A counter for a total that is counted elsewhere.
+/// Exports a total that is counted elsewhere as a counter. Each recorded total increments the counter by the
+/// difference.
 final class CounterBridge: Sendable {
     private let counter: Counter
     private let old: Gauge?
     private let last = Mutex(UInt64(0))
 
-    /// - Parameter isNew: whether the metric never had the old name.
+    /// - Parameter isNew: whether the metric never had the old name (without `_total`). Otherwise, it is also exported
+    ///   under that name.
     init(_ name: String, isNew: Bool = false, dimensions: [(String, String)] = []) {
         counter = Counter(label: name + "_total", dimensions: dimensions)
         old = isNew ? nil : Gauge(label: name)

@@ -46,7 +46,7 @@ final class DiskSpace: Sendable {
         (self.directory, self.minimum, self.lifetime, freeBytes) = (directory, minimum, lifetime, measure)
     }
 
-    /// The free bytes; nil if they cannot be read.
+    /// Returns the free bytes, from the cache if they are recent; nil if they cannot be read.
     func free() async -> Int? {
         if case .bytes(let bytes) = await current() { bytes } else { nil }
     }
@@ -60,7 +60,7 @@ final class DiskSpace: Sendable {
         }
     }
 
-    /// Queries the file system now, ignoring the cache. Nil if it returns an error.
+    /// Queries the file system now, ignoring the cache. Returns the free bytes; nil if they cannot be read.
     func measure() async -> Int? {
         let (directory, freeBytes) = (directory, freeBytes)
         let bytes = (try? await NIOThreadPool.singleton.runIfActive { freeBytes(directory) }).flatMap { $0 }
@@ -87,7 +87,7 @@ final class DiskSpace: Sendable {
         }
     }
 
-    /// Returns the bytes that a user without privileges may still write.
+    /// Returns the bytes that a user without privileges may still write; nil if the file system returns an error.
     static func freeBytes(of directory: String) -> Int? {
         var answer = statvfs()
         guard statvfs(directory, &answer) == 0 else { return nil }

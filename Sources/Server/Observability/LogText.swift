@@ -1,6 +1,6 @@
 /// Functions that make untrusted text safe for a log that is read in a terminal.
 enum LogText {
-    /// Maximum length of a value. Longer values are cut, so that they cannot fill the disk.
+    /// Maximum length of a value in Unicode scalars. Longer values are cut, so that they cannot fill the disk.
     static let maxScalars = 2048
 
     /// Escapes characters that could start a new line, move the cursor or change the text direction: control characters, line

@@ -38,7 +38,8 @@ struct MallocTrimmer: Service {
         }
     }
 
-    /// `malloc_trim` (malloc.h), looked up by name because Swift's Glibc module does not export it.
+    /// `malloc_trim` (malloc.h), looked up by name because Swift's Glibc module does not export it. Nil if the C
+    /// library does not have it.
     private static var trim: (@convention(c) (Int) -> Int32)? {
         #if canImport(Glibc)
         guard let symbol = dlsym(nil, "malloc_trim") else { return nil }

@@ -94,7 +94,7 @@ final class HistogramSeries: MetricSeries, RecorderHandler, TimerHandler {
     let labels: MetricLabels
     private let bounds: [Double]
 
-    /// What has been recorded, under one lock.
+    /// The recorded values. One lock protects them, so that counts and sum always agree.
     private struct State {
         /// Count per bucket, not cumulative. The additional last bucket is for values above all bounds.
         var counts: [Int64]

@@ -23,7 +23,8 @@ struct MetricsEndpoint: Service {
     func run() async throws {
         let host = configuration.host
         var logger = logger
-        // Hummingbird logs that it listens, with the same message as for the public port. This distinguishes the two.
+        // Hummingbird logs that it listens, with the same message as for the public port. This field distinguishes the
+        // two messages.
         logger[metadataKey: "serves"] = "metrics"
         let ready = self.logger
         let application = Application(
@@ -59,7 +60,7 @@ struct MetricsEndpoint: Service {
                         byteBuffer: ByteBuffer(
                             string: "Use this server's IP address, or the name in metrics.host, in the URL.\n")))
             }
-            // Gauges are sampled per scrape, not per message.
+            // Sample the gauges now, once per scrape, instead of updating them with each message.
             try await gateway.eventLoop.submit { gateway.value.runner.recordMetrics() }.get()
             await operating.record(try await readiness.readiness())
             return Response(

@@ -46,7 +46,8 @@ final class OperatingMetrics: Sendable {
         Gauge(label: "confab_tls_certificate_expiry_timestamp_seconds").record(Int64(certificate.notValidAfter))
     }
 
-    /// Do not call this on an event loop: it reads files.
+    /// Records the readiness, the free disk space and the figures of the process. Do not call this on an event loop:
+    /// it reads files.
     func record(_ readiness: Readiness) async {
         for (part, gauge) in ready { gauge.record(readiness.failing.contains(part) ? 0 : 1) }
         if let free = await disk.free() { diskFree.record(free) }

@@ -9,7 +9,7 @@ struct ProcessFigures: Equatable, Sendable {
     /// Seconds since 1970.
     var startedAt: Double
     var openDescriptors: Int
-    /// The soft limit. Nil if there is none.
+    /// The soft limit. Nil if there is none or it cannot be read.
     var maxDescriptors: Int?
 
     /// Returns nil if `/proc` cannot be read.
@@ -52,7 +52,7 @@ struct ProcessStat: Equatable, Sendable {
     var startTicks: Int
     var residentPages: Int
 
-    /// Parses the text of the file. Returns nil if it has another form.
+    /// Parses the text of the file. Returns nil if the format is unexpected.
     init?(_ text: String) {
         // The second field is the name in parentheses, which may contain spaces and parentheses itself.
         guard let name = text.lastIndex(of: ")") else { return nil }

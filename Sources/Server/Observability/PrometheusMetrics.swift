@@ -143,7 +143,7 @@ public final class PrometheusMetrics: MetricsFactory {
     }
 }
 
-/// A counter that is not exported.
+/// A counter that ignores its increments. It replaces a counter that cannot be exported.
 private final class IgnoredFloatingPointCounter: FloatingPointCounterHandler {
     static let instance = IgnoredFloatingPointCounter()
     func increment(by: Double) {}

@@ -173,7 +173,8 @@ enum LogTime {
         return "\(padded(year, 4))-\(two(month))-\(two(day))T\(clock).\(padded(rest % 1000, 3))Z"
     }
 
-    /// Howard Hinnant's `civil_from_days`. It uses years that start in March, so that the leap day is the last day.
+    /// Converts days since 1970 to a date with Howard Hinnant's `civil_from_days`. It uses years that start in March,
+    /// so that the leap day is the last day.
     private static func date(daysSince1970 days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let (era, dayOfEra) = floorDivide(days + 719_468, by: 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36524 - dayOfEra / 146_096) / 365

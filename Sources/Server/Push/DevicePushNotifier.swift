@@ -28,7 +28,7 @@ final class StoredPushDirectory: PushDirectory {
 
     func tell(_ gateway: NIOLoopBound<Gateway>) { self.gateway.withLock { $0 = gateway } }
 
-    /// Skips endpoints that an older version accepted but this one rejects.
+    /// Returns the person's stored endpoints. Skips those that an older version accepted but this one rejects.
     func endpoints(of identity: IdentityID) async throws -> [PushEndpoint] {
         try await storage.pushEndpoints(of: identity).compactMap { try? PushEndpoint($0) }
     }

@@ -6,6 +6,8 @@ import Wire
 
 /// A client for push services.
 protocol PushTransport: Sendable {
+    /// Sends a request and returns the response.
+    ///
     /// - Throws: `PushFailure`, or `CancellationError`.
     func exchange(_ request: PushRequest) async throws -> PushResponse
     /// Closes all connections. Later requests fail.
@@ -23,7 +25,7 @@ actor PushConnections: PushTransport {
         /// Time limit for the whole exchange: DNS lookup, connection and response.
         var timeout: Duration
         var allowsPrivateAddresses = false
-        /// A PEM file of CA certificates to trust in addition to the system's.
+        /// A PEM file of CA certificates to trust in addition to the system's; nil for none.
         var authorities: String?
         /// Sleeps for a duration. Tests replace it.
         var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
@@ -38,7 +40,7 @@ actor PushConnections: PushTransport {
     /// How long to keep idle connections. Apple asks providers to keep connections open.
     private static let idleTimeout: TimeAmount = .minutes(5)
 
-    /// What a connection leads to.
+    /// The peer of a connection: the host name, and the checked address to which the connection is opened.
     private struct Target: Hashable {
         var host: String
         var address: IPAddress
@@ -101,7 +103,8 @@ actor PushConnections: PushTransport {
         throw failure
     }
 
-    /// Returns all addresses of a service. Throws if any of them is private, because its DNS is then not trustworthy.
+    /// Returns all addresses of a service, from the cache if they are recent. Throws if any of them is private,
+    /// because the service's DNS is then not trustworthy, unless the settings allow private addresses.
     private func addresses(of host: String) async throws -> [IPAddress] {
         if let known = names[host], ContinuousClock.now - known.resolvedAt < Self.addressLifetime {
             return known.addresses
@@ -140,8 +143,8 @@ actor PushConnections: PushTransport {
         connections[target]?.lastUse = .now
     }
 
-    /// If the cache is full, closes the least recently used idle connection. Concurrent requests are limited elsewhere, so the
-    /// connections in use are limited too.
+    /// Closes the least recently used idle connection if the cache is full. Concurrent requests are limited elsewhere,
+    /// so the connections in use are limited too.
     private func evictIdleConnection() {
         guard connections.count >= Self.maxCached else { return }
         let idle = connections.filter { $0.value.uses == 0 }.min { $0.value.lastUse < $1.value.lastUse }
@@ -177,7 +180,7 @@ actor PushConnections: PushTransport {
         message.body = .bytes(ByteBuffer(bytes: request.body))
         let response: HTTPClientResponse
         do {
-            // Set a longer timeout here than the sender's own, which reports a clearer error.
+            // Set a longer timeout here than that of the whole exchange, which ends first and reports a clearer error.
             response = try await client.execute(message, timeout: .milliseconds(2 * timeout.wholeMilliseconds))
         } catch is CancellationError {
             throw CancellationError()

@@ -21,8 +21,11 @@ enum PushEncryption {
     /// Encrypts a message and returns the request body.
     ///
     /// - Parameters:
-    ///   - key, authentication: the subscription's public key and authentication secret.
-    ///   - sender, salt: must be new for each message. Reusing them would reveal both messages.
+    ///   - key: the subscription's public key.
+    ///   - authentication: the subscription's authentication secret.
+    ///   - sender: a key pair that is new for each message.
+    ///   - salt: ``saltSize`` random bytes that are new for each message. Reusing the key pair and the salt would
+    ///     reveal both messages.
     ///   - padding: the number of zeros to append after the delimiter.
     static func seal(
         _ message: [UInt8], for key: [UInt8], authentication: [UInt8], sender: P256.KeyAgreement.PrivateKey,
@@ -33,7 +36,7 @@ enum PushEncryption {
         }
         let receiver = try P256.KeyAgreement.PublicKey(x963Representation: key)
         let ownKey = Array(sender.publicKey.x963Representation)
-        // RFC 8291 §3.4: combines the ECDH secret, the authentication secret and both public keys.
+        // Combine the ECDH secret, the authentication secret and both public keys (RFC 8291 §3.4).
         let input = try sender.sharedSecretFromKeyAgreement(with: receiver).hkdfDerivedSymmetricKey(
             using: SHA256.self, salt: Data(authentication), sharedInfo: Data(info("WebPush: info") + key + ownKey),
             outputByteCount: 32)

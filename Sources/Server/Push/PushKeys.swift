@@ -18,7 +18,8 @@ public struct PushKeys: Sendable {
     /// Warnings for the operator, as sentences.
     public let warnings: [String]
 
-    /// The file in the data directory. If it is lost, each browser gets no pushes until its user opens the page again.
+    /// The name of the VAPID key's file in the data directory. If the file is lost, each browser gets no pushes until
+    /// its user opens the page again.
     public static let fileName = "push.pem"
     /// Maximum file size in bytes. A PEM file with a P-256 key has about 250.
     private static let maxFileSize = 16 << 10

@@ -19,6 +19,8 @@ struct PushMetrics: Sendable {
         self.counters = counters
     }
 
+    /// Counts one outcome.
+    ///
     /// - Parameter endpoint: nil if the push ended before its endpoints were known.
     func count(_ outcome: PushOutcome, to endpoint: PushEndpoint?) {
         let kind =

@@ -54,7 +54,8 @@ extension PushRequest {
         let headers = [
             (name: "authorization", value: authorization), ("content-encoding", "aes128gcm"),
             ("content-type", "application/octet-stream"), ("ttl", String(lifetime(of: notice, now: now))),
-            // RFC 8030 §5.3 suggests high for an incoming call. A missed call can wait until the device is active.
+            // RFC 8030 §5.3 suggests the urgency `high` for an incoming call. A missed call can wait until the device
+            // is active.
             ("urgency", notice.kind == .missed ? "normal" : "high"),
             // A newer message with the same topic replaces an undelivered one (§5.4). A topic has at most 32 characters.
             ("topic", notice.call.description),
@@ -62,7 +63,8 @@ extension PushRequest {
         return PushRequest(host: url.host, port: url.port, path: url.path, headers: headers, body: body)
     }
 
-    /// Returns the remaining lifetime in seconds, rounded up: a message with half a second left is still useful.
+    /// Returns the remaining lifetime in seconds, 0 if the notice has expired. Rounded up: a message with half a
+    /// second left is still useful.
     private static func lifetime(of notice: PushNotice, now: Timestamp) -> Int64 {
         let left = (notice.expires - now).wholeMilliseconds
         return left <= 0 ? 0 : left / 1000 + (left % 1000 == 0 ? 0 : 1)
@@ -80,7 +82,9 @@ enum APNS {
     /// eventually stops delivering pushes to it. Once woken, the app gets the further progress of the call from the server.
     static func sends(_ kind: PushNotice.Kind) -> Bool { kind == .incoming }
 
-    /// - Parameter server: replaces Apple's server in tests.
+    /// Returns a push message to an app.
+    ///
+    /// - Parameter server: replaces Apple's server in tests; nil for Apple's.
     static func request(
         _ notice: PushNotice, to device: String, isSandbox: Bool, bundle: String, token: String,
         server: (host: String, port: Int)?

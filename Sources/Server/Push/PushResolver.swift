@@ -12,7 +12,8 @@ import Darwin
 
 /// A DNS resolver for push services.
 protocol PushResolver: Sendable {
-    /// Returns the addresses in order of preference; empty if the name does not exist.
+    /// Returns the addresses of a host in order of preference; empty if the name does not exist or cannot be looked
+    /// up.
     func addresses(of host: String) async throws -> [IPAddress]
 }
 
@@ -98,7 +99,7 @@ enum PublicAddresses {
     }
 }
 
-/// A value that is set once, with one task that waits for it and may be canceled.
+/// A value that is set at most once. At most one task can wait for it, and that task may be canceled.
 final class Once<Value: Sendable>: Sendable {
     /// Whether the value is set or awaited.
     private enum State {

@@ -4,7 +4,7 @@ import Signaling
 import Synchronization
 import Wire
 
-/// Access to the stored endpoints of people's devices.
+/// Access to the stored push endpoints of people's devices, for the push sender.
 public protocol PushDirectory: Sendable {
     func endpoints(of identity: IdentityID) async throws -> [PushEndpoint]
     /// Removes an endpoint that its service reported as gone.
@@ -160,7 +160,8 @@ public actor PushSender: Service {
         }
     }
 
-    /// Sends to one endpoint. Retries until the notice is delivered, expires or fails permanently.
+    /// Sends to one endpoint. Retries until the notice is delivered, expires, is superseded or fails permanently, or
+    /// the task is canceled.
     nonisolated func deliver(_ job: PushJob, to endpoint: PushEndpoint) async -> PushOutcome {
         guard services.admits(endpoint) else {
             return fail(endpoint, "this service is no longer allowed by the configuration")
@@ -200,7 +201,8 @@ public actor PushSender: Service {
 
     // MARK: One attempt
 
-    /// Sends once. The verdict is nil if the notice has expired or was superseded. The token is the APNs token that was used.
+    /// Sends once. The verdict is nil if the notice has expired or was superseded. The token is the APNs token that
+    /// was used; empty if none was.
     private nonisolated func attempt(
         _ job: PushJob, _ endpoint: PushEndpoint
     ) async -> (verdict: PushVerdict?, token: String) {

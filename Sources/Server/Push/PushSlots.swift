@@ -2,7 +2,7 @@
 ///
 /// Waiting requests get slots in order of arrival, except those whose service has used up its share.
 actor PushSlots {
-    /// One service may use at most 1/`share` of all slots.
+    /// One service may use at most 1/`share` of all slots, but always at least one.
     static let share = 2
 
     private let total: Int

@@ -51,7 +51,7 @@ struct VAPIDTokens {
 
     private let key: P256.Signing.PrivateKey
     private let publicKey: String
-    /// A `mailto:` or `https:` URL where the service can reach the operator.
+    /// A `mailto:` or `https:` URL where the service can reach the operator; nil if none is configured.
     private let contact: String?
     private var tokens: [String: (text: String, expires: Timestamp)] = [:]
 
@@ -99,8 +99,9 @@ struct APNSToken {
         return try make(now)
     }
 
-    /// Returns a new token in place of one that was rejected as expired. Returns nil if the rejected token is too new to be
-    /// replaced; this machine's clock is then wrong.
+    /// Returns a token in place of one that was rejected as expired: a new one, or the current one if the rejected
+    /// token was already replaced. Returns nil if the rejected token is too new to be replaced; this machine's clock
+    /// is then wrong.
     mutating func replacement(for refused: String, now: Timestamp) throws -> String? {
         guard let current, current.text == refused else { return try token(now: now) }
         return (.zero..<Self.minRenewalInterval).contains(now - current.made) ? nil : try make(now)

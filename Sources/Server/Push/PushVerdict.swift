@@ -35,7 +35,7 @@ enum PushVerdict: Equatable, Sendable {
         }
     }
 
-    /// Returns the word in `{"reason":"…"}`. Other text is not logged.
+    /// Returns the word in `{"reason":"…"}`; nil for any other body, which must not be logged.
     private static func reason(_ body: [UInt8]) -> String? {
         guard case .object(let object) = try? JSONReader.parse(body), case .string(let text) = object["reason"],
             (1...64).contains(text.utf8.count),
@@ -57,7 +57,8 @@ struct PushRetries: Equatable, Sendable {
 
     var areExhausted: Bool { count >= Self.maxRetries }
 
-    /// Returns the delay before the next attempt; nil if there should be none.
+    /// Counts a retry and returns the delay before it. Returns nil if the retries are used up, or if the notice would
+    /// expire first.
     mutating func next(after requested: Duration?, now: Timestamp, expires: Timestamp) -> Duration? {
         guard !areExhausted else { return nil }
         let doubled = min(Self.firstDelay * (1 << count), Self.maxDelay)
@@ -67,7 +68,7 @@ struct PushRetries: Equatable, Sendable {
     }
 }
 
-/// The outcome of a push to one endpoint, for the metrics.
+/// The outcome of a push to one endpoint, or of a notice that was sent to no endpoint, for the metrics.
 enum PushOutcome: String, CaseIterable, Sendable {
     case sent
     /// The endpoint was gone and has been removed.

@@ -76,7 +76,8 @@ extension Database {
         return changesCount
     }
 
-    /// Deletes profiles on which no contact, device or push endpoint depends. Such people start over when they return.
+    /// Deletes at most `limit` profiles that were not used since `moment` and on which no contact, device or push
+    /// endpoint depends. Such people start over when they return.
     private func deleteUnusedProfiles(since moment: Timestamp, limit: Int) throws -> Int {
         try run(
             """
@@ -92,21 +93,22 @@ extension Database {
     }
 }
 
-/// The kinds of records that the server deletes after their retention time.
+/// The kinds of records that the server deletes after their retention time. "Before the limit" means before the time
+/// that is passed to ``Storage/deleteOld(_:olderThan:)``.
 public enum OldRecords: CaseIterable, Sendable {
-    /// Reports, with their chat lines.
+    /// Reports that were filed before the limit, with their chat lines.
     case reports
-    /// Calls in the call logs. Calls that a person has not seen are deleted at the same age.
+    /// Calls in the call logs from before the limit, even if the person has not seen them.
     case calls
-    /// The audit log.
+    /// Entries of the audit log from before the limit.
     case audit
-    /// Push endpoints that their devices have not registered again since this time.
+    /// Push endpoints that their devices last registered before the limit.
     case pushEndpoints
-    /// Bans that ended before this time. Permanent bans are kept.
+    /// Bans that ended before the limit. Permanent bans are kept.
     case bans
-    /// Revoked tokens that expired before this time, and could not be used anyway.
+    /// Revoked tokens that expired before the limit, so that they could not be used anyway.
     case revokedTokens
-    /// Profiles of people who have not been online since this time and who have no contacts, linked devices or push
+    /// Profiles of people who were last online before the limit and who have no contacts, linked devices or push
     /// endpoints.
     case profiles
 }

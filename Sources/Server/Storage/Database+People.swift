@@ -170,7 +170,7 @@ extension Database {
     /// Stores an endpoint, and deletes the oldest ones if there are more than the limit. Registering an endpoint
     /// again replaces its row and makes it the newest, so endpoints in use are deleted last.
     func keep(_ endpoint: PersonData.KeptEndpoint, of id: IdentityID, limit: Int) throws {
-        // The device may have been unlinked in the meantime.
+        // Store nothing if the device was unlinked in the meantime.
         guard try resolve(endpoint.device).identity(of: endpoint.device) == id else { return }
         let registration = endpoint.registration
         try run(

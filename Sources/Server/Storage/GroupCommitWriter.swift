@@ -40,7 +40,7 @@ actor GroupCommitWriter<Change: Sendable> {
 
     private let transaction: @Sendable ([Change]) async throws -> Void
     private var waiting: [Waiting] = []
-    /// Non-nil exactly while a group is being written or waits.
+    /// The task that writes groups of commits; nil while no commit is being written or waits.
     private var runner: Task<Void, Never>?
     private var isClosed = false
 

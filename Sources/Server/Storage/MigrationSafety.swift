@@ -20,7 +20,7 @@ struct MigrationSafety: Sendable {
     /// Returns the free bytes, or nil if they cannot be read.
     var freeSpace: @Sendable (_ directory: String) -> Int? = DiskSpace.freeBytes(of:)
 
-    /// Copies the database to a file beside it, and deletes older copies.
+    /// Checks the database, copies it to a file beside it, and deletes earlier copies of the same schema version.
     ///
     /// - Returns: the path of the copy.
     /// - Throws: `StorageError`: `.diskFull` without enough space, `.corrupt` if the check finds damage. In both cases
@@ -109,7 +109,7 @@ struct MigrationSafety: Sendable {
         return "\(prefix)\(version)-\(digits)\(suffix)"
     }
 
-    /// The names of the copies in a directory, oldest first.
+    /// Returns the names of the copies in a directory, oldest first.
     static func copies(in directory: String) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: directory)
             .filter { $0.wholeMatch(of: /confab-v\d+-\d{8}T\d{6}Z\.sqlite/) != nil }

@@ -27,7 +27,7 @@ public final class SQLiteStorage: Storage {
     /// Opens the storage in `directory` and migrates it to the current schema. Creates the directory (mode 0700) and the file
     /// (mode 0600) if they are missing. Blocks on the disk, so call it only at startup.
     ///
-    /// - Throws: ``StorageError``: `.newerSchema`, `.notAccessible`, `.corrupt`, `.busy`.
+    /// - Throws: ``StorageError``: `.newerSchema`, `.notAccessible`, `.corrupt`, `.diskFull`, `.busy`.
     public convenience init(
         directory: String, bounds: StorageBounds = StorageBounds(),
         lockTimeout: Duration = SQLiteStorage.defaultLockTimeout
@@ -192,7 +192,8 @@ public final class SQLiteStorage: Storage {
         let database = database
         try await StorageError.translating {
             try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-                // Closing waits for running reads and writes and must not block the cooperative thread pool.
+                // Close on a dispatch queue: closing waits for running reads and writes, which must not block the
+                // cooperative thread pool.
                 DispatchQueue.global().async { done.resume(with: Result { try database.close() }) }
             }
         }
@@ -210,7 +211,7 @@ public final class SQLiteStorage: Storage {
         }
     }
 
-    /// For tests: keeps other processes and storages from writing while `body` runs.
+    /// Keeps other processes and storages from writing while `body` runs, for tests.
     func holdLock(_ body: @escaping @Sendable () -> Void) async throws {
         try await write { db in
             try db.execute(sql: "DELETE FROM block WHERE 0")
@@ -250,7 +251,8 @@ extension Database {
         let target = try DatabaseQueue(path: path)
         try target.writeWithoutTransaction { db in
             try backup(to: db)
-            // The copy is in WAL mode like its source. Without WAL, it is a single file that also works on a read-only disk.
+            // Turn off WAL mode, which the copy inherits from its source. Without WAL, it is a single file that also
+            // works on a read-only disk.
             try db.execute(sql: "PRAGMA journal_mode = DELETE")
         }
         try target.close()

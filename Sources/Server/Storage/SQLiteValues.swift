@@ -21,8 +21,8 @@ extension Identifier128 {
 }
 
 extension Row {
-    /// Returns a column's value. GRDB's subscript traps on a value of the wrong type, and the file may have been edited by
-    /// hand.
+    /// Returns a column's value. Throws `.corrupt` if it has the wrong type, because the file may have been edited by
+    /// hand. GRDB's subscript would trap.
     func value<T: DatabaseValueConvertible>(_ column: String) throws -> T {
         guard let value = T.fromDatabaseValue(self[column]) else { throw Self.unreadable(column) }
         return value

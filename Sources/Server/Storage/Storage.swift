@@ -85,7 +85,7 @@ public protocol Storage: Sendable {
 
     /// Removes a push endpoint.
     ///
-    /// - Returns: whether the person has any left.
+    /// - Returns: whether the person has any push endpoints left.
     @discardableResult
     func removePushEndpoint(_ endpoint: String, of id: IdentityID) async throws -> Bool
 
@@ -94,8 +94,7 @@ public protocol Storage: Sendable {
     /// Returns the bans of identities and addresses that are active at `now`, oldest first.
     func bans(at now: Timestamp) async throws -> [Ban]
 
-    /// Adds a ban, replacing an earlier one of the same subject. Deletes bans that expired before `ban.createdAt`, so
-    /// that automatic bans do not accumulate.
+    /// Adds a ban, replacing an earlier one of the same subject.
     ///
     /// - Parameter entry: the entry to add to the audit log, in the same transaction.
     func addBan(_ ban: Ban, recording entry: AuditEntry?) async throws
@@ -122,18 +121,18 @@ public protocol Storage: Sendable {
 
     // MARK: Moderation in sessions, audit, retention
 
-    /// Returns the revoked tokens that have not expired and the muted sessions.
+    /// Returns, by session, the revoked tokens that have not expired at `now`, and whether the session is muted.
     func moderation(at now: Timestamp) async throws -> [SessionModeration]
 
     /// Adds an entry to the audit log, for an action that changes nothing else in storage. Do not call this for
     /// changes by moderators, because `commit` adds their entries.
     func record(_ entry: AuditEntry) async throws
 
-    /// Returns the entries of the audit log since `start`, newest first.
+    /// Returns up to `limit` entries of the audit log since `start`, newest first.
     func audit(since start: Timestamp, limit: Int) async throws -> [AuditEntry]
 
-    /// Deletes records that were created, or push endpoints and profiles that were last used, before the given time. Uses small
-    /// transactions, so that other writes need not wait long.
+    /// Deletes records of one kind that are older than `moment`. ``OldRecords`` defines which time counts for each
+    /// kind. Uses small transactions, so that other writes need not wait long.
     ///
     /// - Returns: the number of deleted records.
     @discardableResult

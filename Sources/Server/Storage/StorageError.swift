@@ -57,7 +57,7 @@ extension StorageError {
     static let closed = StorageError(.closed, "The storage is closed. Open it again to use it.")
 
     /// Translates an error of GRDB. A `DatabaseError` contains statement arguments, and so private text, only if the
-    /// configuration enables it, which this one does not.
+    /// database's configuration enables it, and that of `SQLiteStorage` does not.
     init(_ error: DatabaseError) {
         let (code, message): (Code, String) =
             switch error.resultCode {

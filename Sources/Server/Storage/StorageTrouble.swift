@@ -10,9 +10,9 @@ struct StorageTrouble: Equatable {
     enum Decision: Equatable {
         /// Try the same changes again after this time.
         case retry(after: Duration)
-        /// The changes cannot be stored.
+        /// Stop trying: these changes cannot be stored, or storage was busy for too long.
         case giveUp
-        /// Nothing can be stored.
+        /// Stop the server, because nothing can be stored.
         case stop
     }
 
@@ -25,7 +25,8 @@ struct StorageTrouble: Equatable {
     private var busySince: SuspendingClock.Instant?
     private var faultySince: SuspendingClock.Instant?
 
-    /// Whether storage has failed in a way that affects all changes. The server is then not ready.
+    /// Whether storage currently fails with an error that affects all changes and is not temporary. The server is then
+    /// not ready.
     var isUnavailable: Bool { faultySince != nil }
 
     init(busyLimit: Duration, faultLimit: Duration) {

@@ -34,7 +34,7 @@ final class PerchDirectory {
 
     // MARK: Calls
 
-    /// Returns a new token if the room would currently admit the client.
+    /// Returns a new token if the room would currently admit the client; otherwise throws the reason.
     func token(_ fields: FormFields, from address: IPAddress) async throws(WireError) -> String {
         let place = try place(fields)
         let project = gateway.runner.hubSettings.project
@@ -76,7 +76,7 @@ final class PerchDirectory {
         guard tokens.contains(token, now: gateway.runner.now) else { throw .perchToken }
     }
 
-    /// Consumes a token. Returns nil if it is not valid.
+    /// Consumes a token and creates its client's socket. Returns nil if the token is not valid.
     func open(_ token: String, _ envelope: PerchEnvelope, from address: IPAddress) -> PerchSocket? {
         guard let ticket = tokens.take(token, now: gateway.runner.now) else { return nil }
         var place = ticket.place

@@ -6,7 +6,8 @@ import Wire
 /// Handles requests under `/xirsys/`.
 ///
 /// Every result of a call, including errors, is an envelope with status 200, because PerchRTC's clients ignore any
-/// other response. The request body is never logged, because it contains the credential.
+/// other response. Only a request that is not admitted, for example because of its address or a rate limit, gets an
+/// error status. The request body is never logged, because it contains the credential.
 extension PerchDirectory {
     static let layers = EndpointLayers(
         countsMessages: true, countsRefusals: true,
@@ -17,6 +18,8 @@ extension PerchDirectory {
             return response
         })
 
+    /// Handles a request.
+    ///
     /// - Returns: nil if the WebSocket can open.
     func respond(to request: PerchHTTPRequest, _ call: GateRequest) async throws(WireError) -> GateResponse? {
         switch request {

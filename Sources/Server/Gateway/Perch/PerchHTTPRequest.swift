@@ -3,7 +3,7 @@ import Wire
 
 /// A request under `/xirsys/`, parsed from its method and URL (`protocol/perchrtc.md` §2).
 enum PerchHTTPRequest: Equatable, Sendable {
-    /// The functions of the HTTP API, which PerchRTC calls by an old and a newer name.
+    /// The functions of the HTTP API. PerchRTC's clients call each of them by an old or a newer name.
     enum Call: Equatable, Sendable { case token, list, servers }
 
     /// Maximum size of a body in bytes. A call of a function has six short fields.
@@ -25,7 +25,7 @@ enum PerchHTTPRequest: Equatable, Sendable {
     /// The path to which tokens are appended.
     static let socketPath = "/xirsys/ws"
 
-    /// Returns nil if the request is not under this prefix.
+    /// Returns nil if the URL does not begin with ``prefix``.
     init?(method: HTTPMethod, uri: String) {
         guard uri.hasPrefix(Self.prefix) else { return nil }
         let path = uri.dropFirst(Self.prefix.count).prefix { $0 != "?" }
@@ -41,6 +41,7 @@ enum PerchHTTPRequest: Equatable, Sendable {
     }
 
     /// Returns the token and envelope in the URL of an upgrade: `/xirsys/ws/<token>` or `/xirsys/ws/v2/<token>`.
+    /// Returns nil for other URLs.
     static func socket(uri: String) -> (token: String, envelope: PerchEnvelope)? {
         guard uri.hasPrefix(socketPath + "/") else { return nil }
         let path = uri.dropFirst(socketPath.count + 1).prefix { $0 != "?" }

@@ -10,7 +10,7 @@ final class PerchSocket: ClientSocket {
     private enum State {
         case new
         case open(SocketID)
-        /// The hub was asked to remove the client. It then closes the socket.
+        /// The hub was asked to remove the client. The hub then closes the socket.
         case expelled(SocketID)
         case closed
     }

@@ -33,8 +33,8 @@ private final class PendingResponse: RunnerSocket {
 }
 
 extension HubRunner {
-    /// Submits a request from an operator or application. The answer follows when all changes that it reports are
-    /// stored.
+    /// Submits a request that comes from an HTTP endpoint, not from a client of the hub. Returns the answer when all
+    /// changes that it reports are stored.
     ///
     /// - Throws: the error with which the hub refuses.
     func ask(_ action: OperatorRequest.Action) async throws(WireError) -> OperatorReply {

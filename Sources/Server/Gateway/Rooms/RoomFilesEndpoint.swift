@@ -48,7 +48,8 @@ struct RoomFilesEndpoint {
             defer { withExtendedLifetime(transfer) {} }
             let endpoint = endpoint.value
             try await endpoint.store.read(endpoint.id, size: file.size) { part in
-                // The client may be slow, and may have been removed from the room in the meantime.
+                // Ask again before each part: a slow client may have been removed from the room since the download
+                // began.
                 _ = try await endpoint.ask(.download(endpoint.key))
                 try await writer.write(part)
             }
@@ -99,8 +100,8 @@ struct RoomFilesEndpoint {
     private static let plain = CharacterSet(
         charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
 
-    /// Returns the header value (RFC 6266). Everything except plain letters is encoded, so that a name cannot end the
-    /// header or its value.
+    /// Returns the value of `Content-Disposition` (RFC 6266). Everything except ASCII letters, digits and `-._~` is
+    /// encoded, so that a name cannot end the header or its value.
     private static func disposition(_ name: String) -> String {
         let encoded = name.addingPercentEncoding(withAllowedCharacters: plain) ?? "download"
         return "attachment; filename=\"download\"; filename*=UTF-8''\(encoded)"

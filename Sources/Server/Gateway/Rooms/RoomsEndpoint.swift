@@ -90,7 +90,8 @@ enum RoomsEndpoint: Sendable {
 
     // MARK: Responses
 
-    /// Adds the action to the audit log. A failure does not undo the action, so it is only logged.
+    /// Adds an action that creates, changes or closes a room to the audit log. A failure to do so does not undo the
+    /// action, so it is only logged.
     private func record(_ action: OperatorRequest.Action, _ reply: OperatorReply, _ gateway: Gateway) async {
         let (name, subject): (String, RoomName)
         switch (action, reply) {

@@ -5,7 +5,7 @@ import Wire
 ///
 /// The client determines how long a transfer holds its connection. The number of transfers per address is therefore
 /// limited, and each must reach a minimum rate. When all places are taken, the address with the most transfers loses
-/// its oldest. The gateway ends the transfers that this type returns.
+/// its oldest. The gateway closes the connections of the transfers that this type returns.
 struct Transfers {
     /// The minimum rate of a transfer in bytes per second: its time limit is `graceTime` plus the time that it takes
     /// at this rate. A call uses ten times as much.

@@ -1,4 +1,5 @@
-/// The Socket.IO handshakes whose clients have not connected a transport yet.
+/// The Socket.IO handshakes whose clients have not connected a transport yet. `PerchTokens` uses it in the same way
+/// for tokens.
 ///
 /// If there are too many, the oldest handshake of the address with the most is removed, so that a few addresses cannot
 /// displace the handshakes of others. Addresses are limiting blocks. The limit per address is the same as that for

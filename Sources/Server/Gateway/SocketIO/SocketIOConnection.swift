@@ -86,7 +86,7 @@ struct SocketIOConnection: Sendable {
     var settings: Settings
     private var state: State
     private var queue: [[UInt8]] = []
-    /// Packets in the most recent poll's response. They return to the queue if the response is lost.
+    /// Packets in the most recent poll's response. They are sent again if the response is lost.
     private var lastAnswer: (poll: PollID, packets: [[UInt8]])?
     /// All packets sent so far; nil once anything was received from the client. If the client switches transports
     /// before that, it may have received nothing, so all packets are sent again.

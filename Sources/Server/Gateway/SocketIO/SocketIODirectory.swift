@@ -23,7 +23,8 @@ final class SocketIODirectory {
             return sessions[id]
         }
         guard gateway.hasRoom(for: address) else { throw Gateway.AdmissionPoint.transport.tooManyConnections }
-        // A client that has not connected a transport also counts as a handshake of its address.
+        // Move the pending handshake too: a client that has not connected a transport counts as a handshake of its
+        // address.
         if !session.hasOpened { handshakes.remove(id, of: session.address) }
         session.move(to: address)
         // Look the connection up again: moving ends it if too much data is queued for the new address.

@@ -24,9 +24,9 @@ final class SocketIOEndpoint {
     private unowned let gate: HTTPGate
     /// The request being answered.
     private var request: GateRequest?
-    /// The poll that waits for packets.
+    /// The poll that waits for packets, if there is one.
     private var pending: Poll?
-    /// An answered poll whose response may not have been received.
+    /// The answered poll whose response may not have been received, if there is one.
     private var unconfirmed: Poll?
 
     init(gateway: Gateway, gate: HTTPGate) { (self.gateway, self.gate) = (gateway, gate) }
@@ -98,6 +98,8 @@ final class SocketIOEndpoint {
         }
     }
 
+    /// Handles a request.
+    ///
     /// - Returns: nil for a poll, which is answered later, and for a WebSocket.
     private func response(to request: SocketIORequest, _ call: GateRequest) throws(WireError) -> GateResponse? {
         let directory = gateway.socketIO
@@ -116,7 +118,7 @@ final class SocketIOEndpoint {
         case .handshake(let script): return try handshake(call.address, script: script)
         case .webSocket(let id):
             _ = try directory.session(id, from: call.address, moves: true)
-            // `ConnectionProtocols` opens the WebSocket, even for an unknown ID.
+            // Accept even an unknown ID: `ConnectionProtocols` opens the WebSocket and reports the error on it.
             gate.accept()
             return nil
         case .disconnect(let id):

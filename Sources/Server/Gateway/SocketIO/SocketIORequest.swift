@@ -68,7 +68,8 @@ enum SocketIORequest: Equatable, Sendable {
         return method == .GET ? .poll(id, transport, script: script) : .post(id, transport, script: script)
     }
 
-    /// Returns the connection id in the URL of an upgrade: `/socket.io/1/websocket/<id>`, with or without a trailing slash.
+    /// Returns the connection id in the URL of an upgrade: `/socket.io/1/websocket/<id>`, with or without a trailing
+    /// slash. Returns nil for other URLs.
     static func webSocketID(uri: String) -> String? {
         let parts = split(uri).path.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 5 || (parts.count == 6 && parts[5].isEmpty), parts[0].isEmpty, parts[1] == "socket.io",
@@ -77,7 +78,8 @@ enum SocketIORequest: Equatable, Sendable {
         return String(parts[4])
     }
 
-    /// Parses the callback number. Accepts only digits, because the number is written into a script.
+    /// Parses the callback number. Returns nil for anything but one to nine digits, because the number is written into
+    /// a script.
     private static func scriptIndex(_ text: Substring) -> Int? {
         guard (1...9).contains(text.utf8.count), text.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
         return Int(text)

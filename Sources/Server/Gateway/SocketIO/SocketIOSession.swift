@@ -60,7 +60,9 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         return SocketIOConnection.PollID(rawValue: lastPoll)
     }
 
-    /// - Parameter responder: Called once, possibly before this function returns. Not called after `lost`.
+    /// Adds a poll, which waits for packets.
+    ///
+    /// - Parameter responder: Called at most once, possibly before this function returns. Not called after `lost`.
     func poll(_ poll: SocketIOConnection.PollID, _ responder: @escaping Responder) {
         polls[poll] = responder
         handle(.polled(poll))
@@ -140,7 +142,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
 
     // MARK: The runner (RunnerSocket)
 
-    /// The runner flushes after the last of several packets.
+    /// Sends or queues a packet without flushing. The runner flushes after the last of several packets.
     func write(_ bytes: [UInt8]) {
         for output in outputs(of: .send(bytes)) { carryOut(output) }
         schedule()

@@ -56,7 +56,8 @@ enum WHIPBody {
         }
     }
 
-    /// Returns the part of an answer that a client needs after an ICE restart (RFC 9725 §4.3.3).
+    /// Returns the part of an answer that a client needs after an ICE restart (RFC 9725 §4.3.3); nil if the answer is
+    /// invalid.
     static func fragment(ofAnswer sdp: String) -> String? {
         (try? RTC.SessionDescription(parsing: sdp))?.iceFragment
     }

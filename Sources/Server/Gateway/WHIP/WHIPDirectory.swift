@@ -4,8 +4,8 @@ import NIOHTTP1
 import Signaling
 import Wire
 
-/// All WHIP and WHEP resources by the unguessable last part of their URLs, and the handler of requests under `/whip/` and
-/// `/whep/`: WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep). Used only on the gateway's event loop.
+/// All WHIP and WHEP resources, keyed by the unguessable last part of their URLs, and the handler of requests under
+/// `/whip/` and `/whep/`: WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep). Used only on the gateway's event loop.
 ///
 /// It parses and validates requests. The hub decides what they may do.
 final class WHIPDirectory {
@@ -35,7 +35,8 @@ final class WHIPDirectory {
             let offer = try WHIPBody.offer(call.body, for: purpose)
             resource = make(purpose, from: call.address)
             reply = await resource.open(purpose, grant, token: token, offer)
-            // The creator's connection closed before the response, so no client knows the URL.
+            // End the resource if its creator's connection closed before the response, because no client knows the
+            // URL.
             if Task.isCancelled { resource.close(.normal, "") }
         case .resource(let name):
             // A resource is found only under its own protocol.
@@ -110,7 +111,7 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     var queuedBytes: Int { 0 }
     private let gateway: Gateway
     private var socket: SocketID?
-    /// The requests that wait for a reply, by number. 0 is the request that created the resource.
+    /// The requests that wait for a reply, keyed by number. 0 is the request that created the resource.
     private var waiting: [UInt64: CheckedContinuation<ResourceReply, Never>] = [:]
     private var lastRequest: UInt64 = 0
 
@@ -142,7 +143,7 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
             to: lastRequest, .requested(socket, ResourceRequest(re: lastRequest, token: token, action)))
     }
 
-    /// Submits a request to the hub. The hub may reply before `submit` returns.
+    /// Submits a request to the hub and waits for the reply. The hub may reply before `submit` returns.
     private func reply(to number: UInt64, _ input: Input) async -> ResourceReply {
         await withCheckedContinuation { continuation in
             waiting[number] = continuation
@@ -231,7 +232,8 @@ extension ICEServer {
         }
     }
 
-    /// Returns a quoted string (RFC 9110 §5.6.4). A TURN password may contain any character.
+    /// Returns a quoted string (RFC 9110 §5.6.4). A TURN password may contain any character, so control characters are
+    /// dropped, because a header must not contain them.
     private static func quoted(_ text: String) -> String {
         var quoted = "\""
         for character in text.unicodeScalars where character.value >= 0x20 && character.value != 0x7F {

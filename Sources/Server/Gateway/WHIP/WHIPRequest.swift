@@ -6,7 +6,7 @@ import Wire
 struct WHIPRequest: Equatable, Sendable {
     /// What the URL refers to.
     enum Target: Equatable, Sendable {
-        /// The URL for creating resources in a session, for WHEP optionally with a stream.
+        /// The URL for creating resources in a session. For WHEP, it may also name the stream to watch.
         case endpoint(SessionID, ResourcePurpose)
         /// An existing resource, by the last part of its URL.
         case resource(String)
@@ -14,7 +14,7 @@ struct WHIPRequest: Equatable, Sendable {
     }
 
     var target: Target
-    /// OPTIONS is a CORS preflight request, or a client that queries the accepted content types.
+    /// OPTIONS is a CORS preflight request, or a query for the accepted content types.
     var method: HTTPMethod
     var isWHIP: Bool
 
@@ -60,7 +60,7 @@ struct WHIPRequest: Equatable, Sendable {
         }
     }
 
-    /// RFC 9725 §4.2 allows no other methods.
+    /// Whether the target supports the method. RFC 9725 §4.2 allows no other methods.
     var isAllowed: Bool {
         switch (target, method) {
         case (.endpoint, .POST), (.resource, .PATCH), (.resource, .DELETE): true
