@@ -1,5 +1,6 @@
 import Wire
 
+/// Events for the directory of people nearby.
 public enum DirectoryEvent: Equatable, Sendable {
     /// Adds a person to the directory, or updates their listing.
     case show(Listing)

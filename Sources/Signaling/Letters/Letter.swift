@@ -28,8 +28,8 @@ public enum Effect: Equatable, Sendable {
     case push(IdentityID, PushNotice)
 }
 
-/// An event and the state machine that it is addressed to. The hub delivers the event directly on a single node, and
-/// otherwise through the node that owns the receiving state machine.
+/// An event and the state machine that it is addressed to. The hub delivers the event directly. With several nodes, it
+/// would pass the event to the node that owns the receiving state machine.
 ///
 /// Letters are moved several times, so large events that are rare are `indirect`, here and in the events.
 public enum Letter: Equatable, Sendable {

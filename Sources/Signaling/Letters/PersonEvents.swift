@@ -96,6 +96,7 @@ public indirect enum LookupEvent: Equatable, Sendable {
     case void
 }
 
+/// Events for the table of pairing codes.
 public enum DeviceCodesEvent: Equatable, Sendable {
     /// Creates a code with which another device can be linked to this person.
     case make(IdentityID, ConnectionID, re: UInt64)

@@ -38,8 +38,8 @@ public enum RoomRegistryEvent: Equatable, Sendable {
     indirect case restore(StoredRoom)
     /// A client of this address tried a wrong password.
     case wrongPassword(address: String)
-    /// A client in a room requests to make it persistent. The room decides, if the limit permits another persistent
-    /// room.
+    /// A client in a room requests to make it persistent. If the limit permits another persistent room, the room
+    /// decides.
     indirect case keep(ConnectionID, re: UInt64, RoomName, RoomVerb.Change)
     /// The room became persistent (true) or is no longer persistent (false).
     case persistence(RoomName, Bool)
@@ -58,7 +58,7 @@ public struct RoomApplicant: Equatable, Sendable {
     public var name: String
     /// The permissions of the client's token for this room; nil if it has none.
     public var grant: RoomGrant?
-    /// Whether the client's connection dropped while it is waiting.
+    /// Whether the connection of the waiting client has dropped.
     public var isAway = false
     public var abilities = RoomAbilities.all
 }
@@ -146,7 +146,7 @@ public struct RoomRights: Hashable, Sendable {
 
     // MARK: Changes
 
-    /// Makes the person host because there is no other host.
+    /// Makes the person host in place of an owner, without changing the lasting role.
     mutating func standIn() { role = .host }
 
     /// Restores the lasting role, because an owner entered.

@@ -1,6 +1,6 @@
 import Wire
 
-/// What people who search report to the pool, and how they answer its proposals.
+/// Events for the pool from people who search for a partner, including their answers to proposed matches.
 public enum PoolEvent: Equatable, Sendable {
     case enter(PoolEntry)
     case withdraw(IdentityID)
@@ -57,6 +57,7 @@ public struct PoolEntry: Equatable, Sendable {
     }
 }
 
+/// Events for a match's state machine.
 public enum MatchEvent: Equatable, Sendable {
     /// Both people are reserved, so the match begins.
     case begin(ChatMode, PoolEntry, PoolEntry)

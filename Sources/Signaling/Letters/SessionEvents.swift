@@ -1,5 +1,6 @@
 import Wire
 
+/// Events for a session's state machine.
 public enum SessionEvent: Equatable, Sendable {
     case join(ConnectionID, IdentityID, SessionGrant, re: UInt64)
     case verb(ConnectionID, re: UInt64, SessionVerb)
@@ -11,8 +12,8 @@ public enum SessionEvent: Equatable, Sendable {
     /// The first client did not get the message that the second has joined, because too many earlier messages are
     /// unacknowledged.
     case lagging(ConnectionID, behind: ConnectionID)
-    /// The session now serves a match or call. At most `places` members can join with its tokens. A call is notified of each
-    /// join.
+    /// The session now serves a match or call. At most `places` members can join with its tokens. `of`: the call to
+    /// notify of each join; nil for a match.
     case matchOpened(MatchID, places: Int, of: CallID? = nil)
     /// The match or call is over. Members who joined with its tokens are removed, and the tokens become invalid.
     case matchClosed(MatchID)

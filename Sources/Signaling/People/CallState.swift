@@ -94,7 +94,8 @@ struct CallState: Equatable, Sendable {
 }
 
 extension CallState {
-    /// The current call as the snapshot shows it, and the device on which it takes place.
+    /// The current call as the snapshot shows it, and the device on which it takes place; nil if no device holds a
+    /// call.
     var heldCall: HeldCall? {
         guard let part = engaged, let client = part.holder else { return nil }
         let state = if case .placed = part.state { Snapshot.CallState.ringing } else { Snapshot.CallState.active }
