@@ -58,7 +58,7 @@ struct Clients: Sendable {
     // MARK: Devices
 
     /// Disconnects the clients on a linked device if the ban of the device's own identity is active. Their person has
-    /// another identity, which is not banned.
+    /// another identity, to which the ban does not apply.
     func banned(device: IdentityID, _ ban: Ban, _ context: inout Context) {
         guard ban.isActive(at: context.wallNow) else { return }
         for client in (linked[device] ?? []).sorted() {

@@ -73,7 +73,8 @@ public struct RoomAbilities: OptionSet, Sendable {
     static let routing = RoomAbilities(rawValue: 1)
     /// Asks its user for a password, and whether to wait for a host or to join again. Other clients join again by themselves.
     static let prompts = RoomAbilities(rawValue: 2)
-    /// Moderates. Someone who can is host, and the creator of a room can.
+    /// Moderates. A person whose client cannot do this is host only while nobody else's client can, and does not
+    /// become the creator of a room.
     static let hosting = RoomAbilities(rawValue: 4)
     /// Sends and downloads files.
     static let files = RoomAbilities(rawValue: 8)

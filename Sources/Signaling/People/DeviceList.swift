@@ -82,8 +82,8 @@ struct DeviceList: Equatable, Sendable {
         connected[client]?.order = lastOrder
     }
 
-    /// Closes the oldest connections beyond the limit. The number is limited because every change of a person is sent to all of
-    /// their connections.
+    /// Closes as many connections as exceed the limit: first those that dropped, then the oldest. The number is
+    /// limited because every change of a person is sent to all of their connections.
     func closeExcess(_ context: inout Context) {
         let excess = connected.count - context.rules.connectionsPerPerson
         guard excess > 0 else { return }
@@ -103,7 +103,7 @@ struct DeviceList: Equatable, Sendable {
         }
     }
 
-    /// - Returns: false if the device had this address before.
+    /// - Returns: false if the device already had this address or is not connected.
     mutating func move(_ client: ConnectionID, to address: String) -> Bool {
         guard let old = connected[client]?.address, old != address else { return false }
         connected[client]?.address = address

@@ -2,7 +2,8 @@ import Wire
 
 /// Compares a person before and after each event, and notifies clients, contacts and the directory of what changed.
 extension Person {
-    /// The part of a person's state that others see, as it was before an event.
+    /// The part of a person's state of whose changes clients, contacts and the directory are notified, as it was
+    /// before an event.
     struct ReportedState {
         fileprivate let roulette: (client: ConnectionID, roulette: Snapshot.Roulette)?
         fileprivate let call: CallState.HeldCall?
@@ -70,7 +71,8 @@ extension Person {
         )
     }
 
-    /// Notifies the directory and the contacts of changes. Removes a person who went offline from the directory.
+    /// Notifies the directory and the contacts of changes. If no device is online anymore, first removes the location,
+    /// which takes the person out of the directory.
     private mutating func reportPublicState(_ before: ReportedState, _ context: inout Context) {
         if locationState.cell != nil, !devices.hasAppeared { locationState.disappear() }
         let (before, after) = (before.publicState, publicState)

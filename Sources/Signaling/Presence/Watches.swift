@@ -22,7 +22,7 @@ struct Watching: Sendable {
     var seen: UInt64 = 0
     /// When the page was most recently sent.
     var sentAt: Timestamp?
-    /// True if the viewer moved or blocked someone since the page was sent.
+    /// True if the viewer's location, blocks or connection may have changed since the page was computed.
     var isStale = false
     /// True while the viewer has lost their connection.
     var isAway = false

@@ -62,7 +62,7 @@ public struct Room: Machine, Equatable, Sendable {
     /// For a room that was not used since a restart: when its retention ends, as a time of the wall clock. It is
     /// needed because the room itself measures how long it has been empty only while the server runs.
     private var keptUntil: Timestamp?
-    /// The budget for messages that one person causes to be sent to everyone; nil if it is full.
+    /// The room's budget for messages that people cause to be sent to everyone; nil if it is full.
     private var traffic: Budget?
     /// The budget for actions of hosts and cohosts; nil if it is full. It is separate from `traffic`, so that busy
     /// guests cannot keep a host from removing them.
@@ -124,8 +124,8 @@ public struct Room: Machine, Equatable, Sendable {
         state = .empty(until: until, checkAt: checkAt)
     }
 
-    /// Returns whether a restored room is too old. Only a confirmed clock counts: a clock that is a year ahead would end every
-    /// room.
+    /// Returns whether the retention of a restored room that was not used since has ended; true for every other room,
+    /// which has no `keptUntil`. Only a confirmed clock counts: a clock that is a year ahead would end every room.
     private func isRetentionOver(_ context: Context) -> Bool {
         guard let keptUntil else { return true }
         return context.moment.confirmedWall.map { keptUntil <= $0 } ?? false
@@ -206,7 +206,8 @@ public struct Room: Machine, Equatable, Sendable {
         store(&context)
     }
 
-    /// Restores what is stored. The people's places in the room are not: they ended with the previous server process.
+    /// Restores what is stored. People's places in the room are not stored: they ended with the previous server
+    /// process.
     private mutating func restore(_ stored: StoredRoom, _ context: inout Context) {
         guard state == .new else { return }
         (id, formerID, createdAt, creator) = (stored.id, stored.formerID, stored.createdAt, stored.creator)
@@ -227,7 +228,8 @@ public struct Room: Machine, Equatable, Sendable {
 
     // MARK: Storing
 
-    /// The minimum time until the use of an unchanged room is stored again.
+    /// How often the last-used time of an unchanged room is written to storage. `storeUse` shortens this if the
+    /// retention is short.
     private static let useInterval: Duration = .seconds(86400)
 
     /// Stores the room if it is persistent, and deletes it from storage if it no longer is.
@@ -302,15 +304,16 @@ public struct Room: Machine, Equatable, Sendable {
         _ context: inout Context
     ) {
         guard let member = roster.remove(client) else { return }
-        // Other clients ask their user before they join again.
+        // A client that cannot ask its user joins again by itself, so make it wait. Other clients ask first.
         if !member.abilities.contains(.prompts), reason == .removed { lobby.sendAway(member.identity, context) }
         if let moderator { withdraw(member, by: moderator, &context) }
         context.send(.room(.ended(.init(name: name, reason: reason))), to: client)
         gone(member, reason == .replaced ? .networkDisconnected : .forceDisconnected, &context)
     }
 
-    /// Withdraws rights of a removed person. They may return, but not as creator, and not with their token. Creators who remove
-    /// one of their own devices stay creators.
+    /// Withdraws rights of a removed person. They may return, but not as creator, and not with their token. If a
+    /// stand-in removed them, only the token is revoked, until the room is empty. Creators who remove one of their own
+    /// devices stay creators.
     private mutating func withdraw(
         _ member: RoomRoster.Member, by moderator: RoomRoster.Member, _ context: inout Context
     ) {

@@ -23,7 +23,7 @@ struct RoomArrivals: Equatable, Sendable {
     private var people = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
     private var addresses = BudgetTable<String>(maxKeys: Self.maxBudgets)
 
-    /// Charges a join.
+    /// Charges a join that follows a departure. Does nothing if the room grows. Throws if a budget is exhausted.
     ///
     /// - Parameters:
     ///   - count: the number of people in the room.

@@ -323,7 +323,8 @@ public struct Pool: Machine {
         return rematch(slot, with: fallback, now: now)
     }
 
-    /// Matches two previous partners again, if no one else is available and both have waited for `rematchWait`.
+    /// Returns the previous partner if both people have waited for `rematchWait`, otherwise when to retry. Called if
+    /// no one else is available.
     private func rematch(_ slot: Int32, with fallback: WaitQueue.Place?, now: Timestamp) -> Finding {
         guard let fallback else { return .nobody }
         // The previous partner may have left or been reserved since the search found them. There may be another

@@ -81,7 +81,7 @@ extension Session {
     }
 
     /// Sends a message about a member to everyone who knows that member. The others receive the member's state with
-    /// their page.
+    /// their page. If `number` is nil, sends nothing.
     func broadcast(
         _ message: ServerMessage, about number: UInt64?, except excluded: ConnectionID? = nil, _ context: inout Context
     ) {

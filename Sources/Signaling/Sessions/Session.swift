@@ -229,8 +229,8 @@ public struct Session: Machine, Equatable, Sendable {
         context.persist(.revoked(revocation))
     }
 
-    /// Deletes expired entries, but only if the clock is confirmed. If a wrong clock deleted a token early, a removed
-    /// member could return with it once the clock is corrected.
+    /// Deletes expired entries of `revoked`, but only if the clock is confirmed. If a wrong clock deleted a token
+    /// early, a removed member could return with it once the clock is corrected.
     private mutating func forgetExpiredTokens(_ context: Context) {
         if let wall = context.moment.confirmedWall { revoked = revoked.filter { $0.value > wall } }
         revokedCheckAt = revoked.values.min().map { context.moment.look(forWall: $0) }

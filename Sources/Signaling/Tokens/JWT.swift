@@ -65,7 +65,9 @@ struct JWT {
 
     /// Checks the claims that all tokens of a project have: issuer, type, scope and dates.
     ///
-    /// - Parameter scope: the scope that the token must have; nil if it must have none.
+    /// - Parameters:
+    ///   - scope: the scope that the token must have; nil if it must have none.
+    ///   - longest: the longest lifetime that the token may have.
     func check(project: Project, scope: String?, longest: Duration, now: Timestamp) throws(WireError) {
         guard string("iss") == project.apiKey else {
             throw WireError(
