@@ -272,7 +272,7 @@ extension BanSubject {
 }
 
 extension AuditEntry {
-    /// Returns the audit log entry for this command's action.
+    /// Returns the audit log entry for an action of a `confab` command.
     static func byOperator(_ action: String, _ subject: String, detail: String = "") -> AuditEntry {
         AuditEntry(at: .now, actor: operatorActor, action: action, subject: subject, detail: detail)
     }

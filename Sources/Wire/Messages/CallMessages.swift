@@ -5,8 +5,8 @@ public enum CallVerb: Equatable, Sendable, MessageSet {
     /// `call_not_allowed`, `elsewhere` or `rate_limited`. If the callee is busy or unreachable, ``CallNotice/ended(_:)``
     /// follows.
     case start(Start)
-    /// Accepts a call that is ringing on this device. Answered with ``CallNotice/accepted(_:)``, or with `call_state`. Also
-    /// ends any other active call and any chat in the roulette.
+    /// Accepts a call that is ringing on this device. Answered with ``CallNotice/accepted(_:)``, or with `call_state`.
+    /// Also ends any other active call, and any search or chat in the roulette.
     case accept(CallVideo)
     /// Declines a call that is ringing on this device. Answered with `ok` once the end is stored, or with `call_state`.
     case decline(CallReference)

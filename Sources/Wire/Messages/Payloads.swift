@@ -95,7 +95,8 @@ public struct StreamInfo: Payload, Hashable {
     }
 }
 
-/// The permissions of a client in a session, which depend on its role. Any other request fails with `not_permitted`.
+/// The permissions of a client in a session, which depend on its role. A request for which the client has no
+/// permission fails with `not_permitted`.
 public struct Capabilities: Payload, Hashable {
     /// Whether the client may publish streams.
     public var publish = false

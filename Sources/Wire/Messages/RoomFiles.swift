@@ -63,7 +63,8 @@ extension RoomVerb {
         public init() {}
         public init(name: String, size: Int) { (self.name, self.size) = (name, size) }
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
-            // Only limit the length of a message here. A bad name has its own error code.
+            // Accept any text that fits into a message. It is checked later, because a bad name has its own error
+            // code.
             try coder.string("name", &name, max: Limits.message)
             try coder.integer("size", &size, in: 1...Int.max)
         }

@@ -1,5 +1,6 @@
-/// A client's request about a room (`protocol/rooms.md`). A client connection is in one room at a time, so only
-/// `join` contains the room's name. All requests except `join` fail with `not_joined` if the client is in no room.
+/// A client's request about a room (`protocol/rooms.md`). A client connection is in at most one room at a time, so
+/// only `join` contains the room's name. All requests except `join` fail with `not_joined` if the client is in no
+/// room.
 public enum RoomVerb: Equatable, Sendable, MessageSet {
     /// Joins a room, or creates it. Answered with ``RoomNotice/joined(_:)`` or ``RoomNotice/waiting(_:)``, or with
     /// `already_joined`, `invalid_name`, `room_not_found`, `room_full`, `room_locked`, `room_password`, `room_refused`,
@@ -26,14 +27,15 @@ public enum RoomVerb: Equatable, Sendable, MessageSet {
     case remove(Remove)
     /// Changes a person's role. Hosts only. Answered with `ok`, or with `not_permitted` or `not_found`.
     case role(Role)
-    /// Writes to everyone in the room. Answered with `ok`, or with `not_permitted` or `rate_limited`.
+    /// Writes to everyone in the room. Answered with `ok`, or with `not_permitted`, `message_too_large` or
+    /// `rate_limited`.
     case say(Say)
     /// Raises or lowers the sender's hand. Answered with `ok`, or with `rate_limited`.
     case hand(Hand)
     /// Shows a reaction to everyone in the room. Answered with `ok`, or with `rate_limited`.
     case react(React)
     /// Requests to send a file to everyone in the room. Answered with ``RoomNotice/upload(_:)``, or with
-    /// `not_permitted`, `invalid_name`, `message_too_large`, `storage_full` or `rate_limited`.
+    /// `not_permitted`, `invalid_name`, `message_too_large`, `storage_full`, `storage_quota` or `rate_limited`.
     case file(File)
     /// Deletes a file. Only its sender, hosts and cohosts may do this. Answered with `ok`, or with `not_permitted` or
     /// `not_found`.
@@ -154,7 +156,8 @@ extension RoomVerb {
     public struct Remove: Payload {
         /// The person's connection.
         public var connection = ConnectionID(high: 0, low: 0)
-        /// Whether the person is banned from this room permanently; nil is the same as false.
+        /// Whether to also ban the person from the room; nil is the same as false. The ban applies as long as the room
+        /// exists, or only until the room is empty if the sender is host in place of an absent owner.
         public var ban: Bool?
         public init() {}
         public init(connection: ConnectionID, ban: Bool? = nil) { (self.connection, self.ban) = (connection, ban) }

@@ -216,7 +216,7 @@ public enum EndReason: String, Hashable, Sendable {
     case blocked
     /// The partner skipped to the next person, or blocked this person.
     case partnerNext
-    /// The partner stopped, closed the page, did not come back in time, or was banned.
+    /// The partner stopped, closed the page, did not reconnect in time, or was banned.
     case partnerLeft
     /// This person was banned.
     case banned

@@ -29,8 +29,8 @@ struct Exchange: Sendable {
     ///
     /// - Parameters:
     ///   - limits: the size limits from the server's welcome.
-    ///   - isConnected: whether the message can be sent immediately. Otherwise it must fit into the queue of messages that are
-    /// waiting for a connection.
+    ///   - isConnected: whether the message can be sent immediately. If not, it must fit into the queue of messages
+    ///     that are waiting for a connection.
     /// - Returns: the bytes to send.
     /// - Throws: the reason why the request cannot be sent. In that case, nothing has changed.
     mutating func send(
