@@ -106,8 +106,8 @@ public struct WireError: Error, Hashable, Sendable {
         /// The certificate does not match the fingerprint in the offer; reported in `media.closed`.
         public static let fingerprintMismatch: Code = "fingerprint_mismatch"
         /// The name of a person, room or file is too long, or contains control characters, line breaks or direction
-        /// marks. A person's name may have 40 characters and 160 bytes, a room's 64 characters, and a file's 200
-        /// bytes.
+        /// marks. A person's name may have at most 40 characters and 160 bytes, a room's at most 64 characters, and a
+        /// file's at most 200 bytes.
         public static let invalidName: Code = "invalid_name"
         /// The pairing code is wrong, used or older than 5 minutes, or these devices cannot be linked.
         public static let linkInvalid: Code = "link_invalid"

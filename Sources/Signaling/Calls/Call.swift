@@ -3,9 +3,10 @@ import Wire
 /// One call, from the request to its end. Decides whether and how long the call rings, who may join, and how it ended.
 ///
 /// Owns the pairing of the two people and the deadlines. Each person's own state machine owns their ringing devices,
-/// call log and other activities. Invariants: tokens are made only after the call is accepted, and only for its two
-/// people. When the call ends, storage is notified first, then the call's session, then everyone else. No person is
-/// notified of the end more than once.
+/// call log and other activities.
+/// Invariants: tokens are made only after the call is accepted, and only for its two people. When the call ends,
+/// storage is notified first, then the call's session, then everyone else. No person is notified of the end more than
+/// once.
 struct Call: Machine, Equatable, Sendable {
     /// One of the two people in the call.
     struct Side: Equatable, Sendable {

@@ -287,8 +287,8 @@ public struct MediaResource: Machine, Equatable, Sendable {
             case .patch(let credentials, let condition):
                 try check(condition)
                 guard let credentials, credentials != offer.credentials else {
-                    // The fragment has only candidates, which are not needed: the server is ICE-lite and gets the
-                    // client's address from the client's connectivity checks (RFC 8445 §6.1.1).
+                    // The fragment does not restart ICE, and its candidates are not needed: the server is ICE-lite and
+                    // gets the client's address from the client's connectivity checks (RFC 8445 §6.1.1).
                     return context.reply(socket, .accepted(re: request.re))
                 }
                 try begin(credentials, re: request.re, &context)

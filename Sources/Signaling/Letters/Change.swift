@@ -51,7 +51,7 @@ extension Change {
         public var provenIdentity: IdentityID?
         /// The bytes that the change adds to the storage; 0 if it only updates or deletes.
         public var storedBytes = 0
-        /// The event that metrics count, if this change is one.
+        /// The event that metrics count for this change; nil if they count none.
         public var counted: Counted?
         /// The entry that this change adds to the audit log.
         public var auditEntry: AuditEntry?

@@ -150,7 +150,7 @@ public struct RoomRights: Hashable, Sendable {
     /// Makes the person host in place of an owner, without changing the lasting role.
     mutating func standIn() { role = .host }
 
-    /// Restores the lasting role, because an owner entered.
+    /// Restores the lasting role. Called when an owner enters.
     mutating func endStandIn() { role = lasting }
 
     /// - Parameter giver: the host who gives the role. A role given by a stand-in ends when an owner enters.

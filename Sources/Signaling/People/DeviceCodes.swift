@@ -4,8 +4,9 @@ import Wire
 /// The one-time pairing codes with which a device is linked to a person.
 ///
 /// Owns the codes and the limit on guesses per address. The state machines of the two people check whether the link is
-/// allowed. Invariant: a code belongs to one person and a person has at most one code. A code becomes invalid when it
-/// is used, replaced or withdrawn, or when it expires.
+/// allowed.
+/// Invariant: a code belongs to one person and a person has at most one code. A code becomes invalid when it is used,
+/// replaced or withdrawn, or when it expires.
 struct DeviceCodes: Machine {
     /// Whom a code belongs to, and until when it is valid.
     private struct Code: Sendable {

@@ -59,7 +59,8 @@ struct WaitQueue: Equatable, Sendable {
 
 /// Walks over several queues as if they were one. Returns each place once, in the order of entry.
 struct Walk {
-    /// The position of the walk in one queue. A person who alone has an interest is in no queue for it, only in `one`.
+    /// The position of the walk in one queue. An interest that only one person has needs no queue: `one` is that
+    /// person's place.
     private enum Cursor {
         case one(WaitQueue.Place)
         case queue(Int32, index: Int)

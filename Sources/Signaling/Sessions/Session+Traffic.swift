@@ -1,6 +1,6 @@
 import Wire
 
-/// Limits how many messages to all members the members can cause.
+/// Limits the rate of messages to all members that the actions of members cause.
 extension Session {
     /// The approximate size of a message to all members in bytes, without its text.
     private static let messageSize = 256

@@ -66,7 +66,7 @@ public struct Session: Machine, Equatable, Sendable {
         /// The maximum number of members that may join with these tokens. It is limited because a person could share
         /// their token.
         var places: Int
-        /// The call to notify of each join.
+        /// The call to notify of each join; nil if this is not a call.
         var call: CallID?
         /// The rights of a person in a room. Their role takes precedence over the token's.
         var rights: RoomRights?

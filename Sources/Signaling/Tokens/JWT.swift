@@ -51,7 +51,8 @@ struct JWT {
         if case .string(let text)? = claims[name] { text } else { nil }
     }
 
-    /// Returns the value of a `NumericDate` claim (RFC 7519 §2), which may have a fraction.
+    /// Returns the value of a `NumericDate` claim (RFC 7519 §2), which may have a fraction. Returns nil if the claim
+    /// is missing, not a number, or too large.
     func date(_ name: String) -> Timestamp? {
         switch claims[name] {
         case .integer(let seconds)?:

@@ -60,8 +60,8 @@ extension PerchClient {
                 ("sdpMLineIndex", .integer(Int64(candidate.label))),
             ]
             verb.candidate = Self.object(candidate.mid.isEmpty ? [members[0], members[2]] : members)
-        // Relay neither. A native client makes no offers to this client that need an answer, and it detects on its own
-        // that media ended.
+        // Relay neither. There is no offer of a native client to answer, because this client makes all offers. A
+        // native client detects on its own that media ended.
         case .answer, .bye: return
         }
         ask(.negotiate(verb), &context)

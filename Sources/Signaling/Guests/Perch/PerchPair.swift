@@ -37,8 +37,9 @@ struct PerchPair: Equatable, Sendable {
     /// Whether `peer_connected` was sent. If so, the client may already have a peer connection.
     var wasTold: Bool { timesTold > 0 }
 
-    /// Starts the negotiation if this client makes the offers and has not been asked for one yet. Called when a native
-    /// client has something to send or receive, or when another client of this protocol joined.
+    /// Schedules the first `peer_connected`, unless this client does not make the offers or it was already scheduled
+    /// or sent. Called when a native client has something to send or receive, or when another client of this protocol
+    /// joined.
     mutating func begin(now: Timestamp) {
         guard offers, !wasTold, dueAt == nil else { return }
         dueAt = now + (isPerch ? .zero : Self.settling)
