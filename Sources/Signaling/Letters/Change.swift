@@ -123,7 +123,7 @@ public enum StoredSize {
     /// The size in bytes of a row of fixed-size columns, such as identities and times.
     public static let row = 128
 
-    /// The size of a push endpoint.
+    /// Returns the estimated size of a push registration in bytes.
     public static func of(_ registration: PushRegistration) -> Int {
         2 * row + registration.endpoint.utf8.count + (registration.p256dh?.utf8.count ?? 0)
             + (registration.auth?.utf8.count ?? 0)

@@ -20,7 +20,8 @@ public enum Effect: Equatable, Sendable {
     case answer(SocketID, OperatorReply)
     /// Deletes a file of a room. Does nothing if there is none.
     case deleteFile(RoomFileID)
-    /// Sends a close frame after all earlier messages on this socket.
+    /// Sends a close frame after all earlier messages on this socket. Ends a WHIP or WHEP resource instead, if the id
+    /// is that of one.
     case close(SocketID, CloseCode, String)
     /// A query to storage or another part of the shell. The result arrives as `Input.answered`.
     indirect case query(Question)

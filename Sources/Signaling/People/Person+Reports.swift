@@ -2,8 +2,7 @@ import Wire
 
 /// Compares a person before and after each event, and notifies clients, contacts and the directory of what changed.
 extension Person {
-    /// The part of a person's state of whose changes clients, contacts and the directory are notified, as it was
-    /// before an event.
+    /// A person's state before an event: the parts whose changes are reported to clients, contacts and the directory.
     struct ReportedState {
         fileprivate let roulette: (client: ConnectionID, roulette: Snapshot.Roulette)?
         fileprivate let call: CallState.HeldCall?
@@ -71,8 +70,8 @@ extension Person {
         )
     }
 
-    /// Notifies the directory and the contacts of changes. If no device is online anymore, first removes the location,
-    /// which takes the person out of the directory.
+    /// Notifies the directory and the contacts of changes. If the person has gone offline on all devices, first
+    /// removes the location, which also removes the person from the directory.
     private mutating func reportPublicState(_ before: ReportedState, _ context: inout Context) {
         if locationState.cell != nil, !devices.hasAppeared { locationState.disappear() }
         let (before, after) = (before.publicState, publicState)

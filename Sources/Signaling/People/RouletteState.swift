@@ -42,7 +42,7 @@ struct RouletteState: Equatable, Sendable {
     }
 
     /// Returns the chat that a report or block refers to: the chat with this match id, or without an id the current or
-    /// most recent chat. Returns nil if there is none, or if it ended before the report window.
+    /// most recent chat. Returns nil if there is none, or if it ended longer than `reportWindow` ago.
     func chat(_ match: MatchID?, _ context: Context) -> Chat? {
         var candidates: [Chat] = []
         if case .chatting(_, let chat) = activity { candidates.append(chat) }

@@ -124,8 +124,9 @@ public struct Room: Machine, Equatable, Sendable {
         state = .empty(until: until, checkAt: checkAt)
     }
 
-    /// Returns whether the retention of a restored room that was not used since has ended; true for every other room,
-    /// which has no `keptUntil`. Only a confirmed clock counts: a clock that is a year ahead would end every room.
+    /// Returns whether the retention of a restored room that was not used since the restart has ended; true for every
+    /// other room, which has no `keptUntil`. Only a confirmed clock counts: a clock that is a year ahead would end
+    /// every room.
     private func isRetentionOver(_ context: Context) -> Bool {
         guard let keptUntil else { return true }
         return context.moment.confirmedWall.map { keptUntil <= $0 } ?? false

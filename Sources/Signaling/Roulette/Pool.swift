@@ -85,7 +85,7 @@ public struct Pool: Machine {
 
     public init(rules: Rules) {
         self.rules = rules
-        // Create two queues of people open to anyone for each chat mode.
+        // For each chat mode, create two queues of people who are open to anyone (see `openQueue`).
         for _ in 0..<2 * ChatMode.allCases.count { _ = queues.insert(WaitQueue()) }
     }
 

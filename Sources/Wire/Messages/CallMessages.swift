@@ -158,7 +158,7 @@ extension CallNotice {
     public struct Placed: PossibleAnswerPayload, Hashable {
         /// The `seq` of the request that this message answers; nil for an event.
         public var re: UInt64?
-        /// The id of the call.
+        /// The id that the server assigned to the call. Requests about the call contain it.
         public var call = CallID(high: 0, low: 0)
         /// The callee.
         public var person = PersonInfo()
@@ -194,7 +194,7 @@ extension CallNotice {
     public struct Incoming: PossibleAnswerPayload, Hashable {
         /// The `seq` of the request that this message answers; nil for an event.
         public var re: UInt64?
-        /// The id of the call.
+        /// The id of the call, with which to accept or decline it.
         public var call = CallID(high: 0, low: 0)
         /// The caller.
         public var person = PersonInfo()
@@ -219,7 +219,7 @@ extension CallNotice {
     public struct Accepted: PossibleAnswerPayload, Hashable {
         /// The `seq` of the request that this message answers; nil for an event.
         public var re: UInt64?
-        /// The id of the call.
+        /// The call that was accepted.
         public var call = CallID(high: 0, low: 0)
         /// The other person.
         public var person = PersonInfo()
@@ -314,7 +314,7 @@ extension CallNotice {
 
 /// A call, and whether one of its two people sends video.
 public struct CallVideo: Payload, Hashable {
-    /// The id of the call.
+    /// The call that both people are in.
     public var call = CallID(high: 0, low: 0)
     /// Whether video is sent after this change. In a request, this is the sender's video; in a notice, the other
     /// person's.
@@ -329,7 +329,7 @@ public struct CallVideo: Payload, Hashable {
 
 /// One call in a person's call log.
 public struct LoggedCall: Payload, Hashable {
-    /// The id of the call.
+    /// The id of the call, for ``CallVerb/seen(_:)`` and ``CallVerb/forget(_:)``.
     public var call = CallID(high: 0, low: 0)
     /// Whether this person placed or received the call.
     public var direction = CallDirection.incoming

@@ -193,7 +193,7 @@ public struct Snapshot: Payload {
 
     /// The call that this device placed or accepted.
     public struct Call: Payload {
-        /// The id of the call.
+        /// The id of the call, with which to rejoin or end it.
         public var id = CallID(high: 0, low: 0)
         /// Whether the call is ringing or was accepted.
         public var state = CallState.ringing

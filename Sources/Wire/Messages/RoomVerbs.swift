@@ -22,8 +22,8 @@ public enum RoomVerb: Equatable, Sendable, MessageSet {
     /// Stops the screen sharing of one person or everyone else. Hosts and cohosts only. Answered with `ok`, or with
     /// `not_permitted` or `not_found`.
     case stopShare(Target)
-    /// Removes a person; their token stops working. Hosts only; cohosts can remove guests. Answered with `ok`, or with
-    /// `not_permitted` or `not_found`.
+    /// Removes a person; their token stops working. Hosts and cohosts only; cohosts can remove only guests. Answered
+    /// with `ok`, or with `not_permitted` or `not_found`.
     case remove(Remove)
     /// Changes a person's role. Hosts only. Answered with `ok`, or with `not_permitted` or `not_found`.
     case role(Role)

@@ -133,7 +133,7 @@ extension RouletteNotice {
 
     /// A match and access to its sessions.
     public struct Matched: Payload {
-        /// The id of the match.
+        /// The id of the match, which the server assigns. Requests such as `next` and `report` can name it.
         public var match = MatchID(high: 0, low: 0)
         /// Whether this is a video or a text chat.
         public var mode = ChatMode.video
