@@ -80,6 +80,7 @@ struct SessionCommand: ParsableCommand {
         commandName: "session", abstract: "Create sessions.", subcommands: [Create.self]
     )
 
+    /// Creates a session ID.
     struct Create: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Create a session and print its ID.")
         @OptionGroup var data: DataOptions
@@ -107,6 +108,7 @@ struct TokenCommand: ParsableCommand {
         commandName: "token", abstract: "Create tokens.", subcommands: [Create.self]
     )
 
+    /// Creates a session token or a user token.
     struct Create: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a token for a session or for one of your users, and print it."

@@ -55,6 +55,7 @@ public struct SimulatedLink {
 
 /// Hosts connected by a network in simulated time. A seed determines the whole run.
 public final class SimulatedMediaNetwork {
+    /// A datagram in flight, and when it arrives.
     private struct Flight {
         var at: MediaTime
         var bytes: [UInt8]

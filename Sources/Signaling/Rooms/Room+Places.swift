@@ -64,7 +64,8 @@ extension Room {
     /// Checks whether there is a place for this person. Throws if there is none.
     ///
     /// - Parameters:
-    ///   - isAdmitted: whether a host admitted the person, who may then exceed the share of an address.
+    ///   - isAdmitted: whether a host has admitted the person, or will decide about it. If so, the share of an address
+    ///     does not apply.
     ///   - isReturning: whether the person presented the room's ID.
     /// - Returns: a dropped connection of the same person that must give way, because the person returned but could not
     ///   resume it; nil if there is a free place.

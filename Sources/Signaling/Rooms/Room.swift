@@ -381,14 +381,15 @@ public struct Room: Machine, Equatable, Sendable {
 
     // MARK: Telling
 
-    /// Charges a message to everyone in the room to the room's budget, which has the same rate as a session's.
+    /// Charges a message to everyone in the room to the room's budget, which has the same rate as a session's. Throws
+    /// if the budget is exhausted.
     mutating func charge(textSize: Int = 0, _ context: Context) throws(WireError) {
         let cost = Double((256 + textSize) * roster.count)
         if let wait = traffic.take(context.rules.sessionTraffic, cost: cost, now: context.now) { throw .tooFast(wait) }
     }
 
-    /// Charges an action of a host or cohost. The cost includes the people waiting, because a new moderator receives
-    /// a knock for each of them.
+    /// Charges an action of a host or cohost. The cost includes the people waiting, because a new moderator receives a
+    /// knock for each of them. Throws if the budget is exhausted.
     mutating func chargeModeration(_ context: Context) throws(WireError) {
         let cost = Double(256 * (roster.count + lobby.waiting.count))
         if let wait = moderation.take(context.rules.sessionTraffic, cost: cost, now: context.now) {

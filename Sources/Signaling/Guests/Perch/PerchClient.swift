@@ -246,7 +246,7 @@ extension PerchClient {
     /// Returns the request to join the room, or to create it as a mesh room. The request has no room name if that name
     /// is invalid.
     ///
-    /// - Parameter client: the client's id. Not needed to only check whether the client could join.
+    /// - Parameter client: the client's id. Omit it to only check whether the client could join.
     package static func application(
         _ place: PerchPlace, address: String, client: ConnectionID = ConnectionID(high: 0, low: 0), _ project: Project
     ) -> RoomApplication {
