@@ -11,7 +11,7 @@ struct Encounter: Equatable, Sendable {
 /// the other is online.
 struct ContactBook: Equatable, Sendable {
     private var contacts: [Contact]
-    /// Contacts who are online and not invisible.
+    /// Contacts who are online and visible.
     private var online: Set<IdentityID> = []
     private var meetings = Meetings()
 

@@ -162,7 +162,7 @@ struct RecentChanges: Sendable {
     }
 
     /// Returns whether any change after the first `seen` changes happened within this distance (as a squared chord) of
-    /// `center`. Returns true if the locations of some of these changes are no longer known.
+    /// `center`. Also returns true if the locations of some of these changes are no longer known.
     func affect(_ center: GlobePoint, within chord: Int64, since seen: UInt64) -> Bool {
         guard seen >= floor else { return true }
         var number = seen

@@ -15,8 +15,8 @@ public struct Room: Machine, Equatable, Sendable {
     enum State: Equatable, Sendable {
         case new
         case open
-        /// The room is empty and ends at this time, unless it is kept longer (`keptUntil`). At `checkAt`, the room
-        /// checks whether this time has come.
+        /// The room is empty. It ends at `until`, or at `keptUntil` if that is set and later. At `checkAt`, the room
+        /// checks whether it must end.
         case empty(until: Timestamp, checkAt: Timestamp)
         case over
     }
@@ -355,9 +355,9 @@ public struct Room: Machine, Equatable, Sendable {
         context.tell(.roomRegistry(.ended(name)))
     }
 
-    /// Reloads the room, because a change could not be stored and storage has a different state. Drops the room, and restores
-    /// the stored one. Everyone is disconnected, including the person who made the change. Their pages reconnect and join
-    /// again.
+    /// Reloads the room, because a change could not be stored and storage has a different state. Drops the room, and
+    /// restores the stored one if there is one. Everyone is disconnected, including the person who made the change.
+    /// Their pages reconnect and join again.
     private mutating func reload(_ stored: StoredRoom?, _ context: inout Context) {
         guard state != .over else { return }
         (state, storedAt) = (.over, nil)

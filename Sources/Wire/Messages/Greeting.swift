@@ -124,7 +124,7 @@ public struct Welcome: Payload {
     /// The data for resuming this connection.
     public var resume = Resume()
     /// How long a client waits without receiving anything before it sends `ping`. After the same time without an
-    /// answer, it abandons the socket.
+    /// answer, the client abandons the socket.
     public var ping: Duration = .seconds(10)
     /// ICE servers for peer connections.
     public var ice = ICEConfiguration()

@@ -37,8 +37,8 @@ struct PerchPair: Equatable, Sendable {
     /// Whether `peer_connected` was sent. If so, the client may already have a peer connection.
     var wasTold: Bool { timesTold > 0 }
 
-    /// Schedules the first `peer_connected`, unless this client does not make the offers or it was already scheduled
-    /// or sent. Called when a native client has something to send or receive, or when another client of this protocol
+    /// If this client makes the offers, schedules the first `peer_connected`, unless that was already scheduled or
+    /// sent. Called when a native client has something to send or receive, or when another client of this protocol
     /// joined.
     mutating func begin(now: Timestamp) {
         guard offers, !wasTold, dueAt == nil else { return }
