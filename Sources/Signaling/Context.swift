@@ -60,7 +60,7 @@ public struct Context: Sendable {
 
     // MARK: Taking letters and effects
 
-    /// Removes and returns the oldest letter.
+    /// Removes and returns the oldest letter; returns nil if there is none.
     package mutating func nextLetter() -> Letter? {
         guard let letter = letters.popFirst() else {
             if taken > Self.maxKeptLetters { letters = [] }

@@ -29,7 +29,7 @@ extension Machine {
 /// A state machine and its scheduled wake-up.
 struct Slot<M: Machine>: Sendable {
     var machine: M
-    /// The earliest wake-up that was requested and has not happened yet.
+    /// The earliest wake-up that was requested and has not happened yet; nil if there is none.
     private var scheduled: Timestamp?
 
     init(_ machine: M) { self.machine = machine }

@@ -73,7 +73,8 @@ public final class SimulatedMediaNetwork {
     public private(set) var sent = 0
     /// The slow links, keyed by the address of the host behind each.
     public var links: [TransportAddress: SimulatedLink] = [:]
-    /// A function that is called with each datagram before the datagram enters the network, and returns false to drop it.
+    /// A function that is called with each datagram before the datagram enters the network, and returns false to drop
+    /// it; nil to drop none.
     public var filter: (([UInt8], _ from: TransportAddress, _ to: TransportAddress) -> Bool)?
 
     public init(seed: UInt64, weather: NetworkConditions = NetworkConditions()) {

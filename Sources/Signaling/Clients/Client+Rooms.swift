@@ -39,7 +39,8 @@ extension Client {
         context.tell(.roomRegistry(.join(RoomApplication(applicant: applicant, re: request.re, join: join))))
     }
 
-    /// Verifies the token for the room, if the client sent one. The room checks whether the token is still valid there.
+    /// Verifies the token for the room. Returns nil if the client sent none. The room checks whether the token is
+    /// still valid there.
     private func grant(of join: RoomVerb.Join, _ context: Context) throws(WireError) -> RoomGrant? {
         guard let token = join.token else { return nil }
         let grant = try context.project.verifyRoomToken(token, now: context.wallNow)

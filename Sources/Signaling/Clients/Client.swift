@@ -25,10 +25,10 @@ public struct Client: Machine, Equatable, Sendable {
     var link: Link
     private var secret: String
     /// The resume secret before the current one. It is accepted until the first message on the new socket, because the
-    /// `welcome` with the new secret can be lost.
+    /// `welcome` with the new secret can be lost; nil after that message.
     private var previousSecret: String?
     var sessions: [SessionID] = []
-    /// The room that the client is in or waits for.
+    /// The room that the client is in or waits for; nil if there is none.
     var room: RoomSeat?
     private var roulette = Snapshot.Roulette()
     private var call: Snapshot.Call?

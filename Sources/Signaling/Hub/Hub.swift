@@ -155,7 +155,7 @@ struct Timers: Sendable {
         heap.insert(Timer(at: at, order: lastOrder, address: address))
     }
 
-    /// Removes and returns the first timer that is due.
+    /// Removes and returns the first timer that is due; returns nil if none is.
     mutating func take(until now: Timestamp) -> Timer? {
         guard let first = heap.min, first.at <= now else { return nil }
         return heap.popMin()

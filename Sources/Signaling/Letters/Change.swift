@@ -45,15 +45,16 @@ extension Change {
     public struct Facts: Equatable, Sendable {
         /// The people whose state in memory no longer agrees with storage if this change is not committed.
         public var people: Set<IdentityID> = []
-        /// The persistent room whose state in memory no longer agrees with storage if this change is not committed.
+        /// The persistent room whose state in memory no longer agrees with storage if this change is not committed;
+        /// nil if there is none.
         public var room: RoomID?
-        /// The identity whose secret belongs to another person, or to no one, after this change.
+        /// The identity whose secret belongs to another person, or to no one, after this change; nil if there is none.
         public var provenIdentity: IdentityID?
         /// The bytes that the change adds to the storage; 0 if it only updates or deletes.
         public var storedBytes = 0
         /// The event that metrics count for this change; nil if they count none.
         public var counted: Counted?
-        /// The entry that this change adds to the audit log.
+        /// The entry that this change adds to the audit log; nil if it adds none.
         public var auditEntry: AuditEntry?
     }
 

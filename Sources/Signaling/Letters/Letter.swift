@@ -62,7 +62,7 @@ public enum Letter: Equatable, Sendable {
 public struct Arrival: Equatable, Sendable {
     public var socket: SocketID
     public var identity: Identity
-    /// The secret of the identity, if it was just created; the client must store it.
+    /// The secret of an identity that was just created, which the client must store; nil for any other identity.
     public var newIdentitySecret: String?
     public var record: PersonRecord
     public var resume: Hello.Resume?

@@ -116,7 +116,8 @@ struct PairingCode: Hashable, Sendable {
 
     private init(value: UInt64) { self.value = value }
 
-    /// Parses a code as a user typed it: in uppercase or lowercase, with or without dashes and spaces.
+    /// Parses a code as a user typed it: in uppercase or lowercase, with or without dashes and spaces. Returns nil if
+    /// the text is not a code.
     init?(_ text: String) {
         var (value, count): (UInt64, Int) = (0, 0)
         for byte in text.utf8 where byte != UInt8(ascii: "-") && byte != UInt8(ascii: " ") {

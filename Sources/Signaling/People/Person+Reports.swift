@@ -61,7 +61,7 @@ extension Person {
 
     private var isSeenOnline: Bool { persona.isSeenOnline(isThere: devices.isThere) }
 
-    /// The directory entry, if the person is online, visible and has a location.
+    /// The directory entry; nil unless the person is online, visible and has a location.
     private var listing: Listing? {
         guard let cell = locationState.cell, isSeenOnline else { return nil }
         let isBusy = roulette.isChatting || calls.isBusy || persona.profile.doNotDisturb

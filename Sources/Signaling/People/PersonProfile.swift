@@ -6,7 +6,8 @@ struct PersonProfile: Equatable, Sendable {
     private(set) var profile: Profile
     /// Whether the profile is stored. Only then can other people find this person by public id.
     private(set) var isKnown: Bool
-    /// When the profile was last stored, if that is known. Profiles that are not used for a long time are deleted.
+    /// When the profile was last stored; nil if that is unknown. Profiles that are not used for a long time are
+    /// deleted.
     private var usedAt: Timestamp?
     /// The minimum time between two updates of the stored last-used time (`usedAt`) of an unchanged profile.
     static let useInterval: Duration = .seconds(86400)
@@ -36,7 +37,7 @@ struct PersonProfile: Equatable, Sendable {
         return wanted
     }
 
-    /// Returns an error if this profile must be stored but currently cannot be.
+    /// Returns an error if this profile must be stored but currently cannot be; otherwise nil.
     func refusal(of wanted: Profile, _ context: Context) -> WireError? {
         wanted != profile || !isKnown ? context.permit.refusal(of: .optional) : nil
     }

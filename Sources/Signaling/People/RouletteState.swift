@@ -16,7 +16,7 @@ struct RouletteState: Equatable, Sendable {
     private var skips: [Timestamp] = []
     private var penaltyUntil: Timestamp?
     private var reports: Budget?
-    /// The device's address, if it has changed since this person entered the queue.
+    /// The device's new address; nil if it has not changed since this person entered the queue.
     private var newAddress: String?
 
     var isIdle: Bool { activity == .idle }

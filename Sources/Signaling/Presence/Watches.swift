@@ -20,7 +20,7 @@ struct Watching: Sendable {
     var next: String?
     /// The number of changes to the directory that the page already reflects.
     var seen: UInt64 = 0
-    /// When the page was most recently sent.
+    /// When the page was most recently sent; nil if it was not sent yet.
     var sentAt: Timestamp?
     /// True if the viewer's location, blocks or connection may have changed since the page was computed.
     var isStale = false

@@ -39,7 +39,8 @@ public struct Room: Machine, Equatable, Sendable {
     private(set) var creator: IdentityID?
     var settings: RoomSettings
     var roster = RoomRoster()
-    /// The address of the last host in their own right (`Room+Places`).
+    /// The address of the last host in their own right (`Room+Places`); nil if there was none or the server restarted
+    /// since.
     var ownersAddress: String?
     /// Whether `ownersAddress` is unknown because the server restarted. Addresses are not stored.
     var isOwnersAddressLost = false
@@ -59,8 +60,9 @@ public struct Room: Machine, Equatable, Sendable {
 
     var talk = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
     var gestures = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
-    /// For a room that was not used since a restart: when its retention ends, as a time of the wall clock. It is
-    /// needed because the room itself measures how long it has been empty only while the server runs.
+    /// For a room that was not used since a restart: when its retention ends, as a time of the wall clock. Nil for any
+    /// other room. It is needed because the room itself measures how long it has been empty only while the server
+    /// runs.
     private var keptUntil: Timestamp?
     /// The room's budget for messages that people cause to be sent to everyone; nil if it is full.
     private var traffic: Budget?

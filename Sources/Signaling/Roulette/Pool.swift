@@ -47,7 +47,7 @@ public struct Pool: Machine {
     private struct Unfinished: Sendable {
         /// Candidates up to this number in the order of entry have been checked.
         var probed: UInt64
-        /// The previous partner, who is matched again if no other candidate is found.
+        /// The previous partner, who is matched again if no other candidate is found; nil if none was found so far.
         var fallback: WaitQueue.Place?
     }
 

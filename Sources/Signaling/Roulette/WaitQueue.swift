@@ -92,7 +92,8 @@ struct Walk {
         return best
     }
 
-    /// Returns the next place in one of the queues, after the place that the walk returned most recently.
+    /// Returns the next place in one of the queues, after the place that the walk returned most recently; nil if there
+    /// is none.
     private mutating func place(at position: Int, in queues: Numbered<WaitQueue>) -> WaitQueue.Place? {
         switch cursors[position] {
         case .one(let place): return place.number > last ? place : nil

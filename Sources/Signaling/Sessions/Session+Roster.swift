@@ -94,6 +94,6 @@ extension Session {
         if isShared { context.tell(.clients(clients, BroadcastMessage(message))) }
     }
 
-    /// The number of the member who publishes this stream.
+    /// Returns the number of the member who publishes this stream; nil if that member has left.
     func publisherNumber(_ stream: StreamInfo) -> UInt64? { members[stream.connection]?.number }
 }

@@ -24,11 +24,12 @@ public struct Hello: Payload {
     public var identity: String?
     /// A user token, or a session token for a guest without a lasting identity; nil to use `identity`.
     public var token: String?
-    /// The name to show if the person has not chosen one, at most 256 bytes. A user token's name takes precedence.
+    /// The name to show if the person has not chosen one, at most 256 bytes; nil for none. A user token's name takes
+    /// precedence.
     public var name: String?
     /// The connection to resume; nil to start a new one.
     public var resume: Resume?
-    /// The name and version of the client software, for the server's log, at most 256 bytes.
+    /// The name and version of the client software, for the server's log, at most 256 bytes; nil if not specified.
     public var client: String?
 
     public init() {}

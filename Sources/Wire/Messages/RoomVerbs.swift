@@ -94,10 +94,10 @@ extension RoomVerb {
         public var password: String?
         /// An application's token for this room; nil if there is none. With a token, `name` may be nil.
         public var token: String?
-        /// The options for creating the room. Ignored if the room exists.
+        /// The options for creating the room; nil for the defaults. Ignored if the room exists.
         public var options: RoomChanges?
         /// True to fail with `room_mesh` instead of joining or creating a room whose members see each other's
-        /// addresses.
+        /// addresses; nil is the same as false.
         public var routedOnly: Bool?
         public init() {}
         public init(

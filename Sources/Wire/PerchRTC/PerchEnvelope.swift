@@ -93,7 +93,7 @@ public enum PerchNotice: Hashable, Sendable {
         }
     }
 
-    /// The user whom the message is about, or who sent it.
+    /// The user whom the message is about, or who sent it; nil if it is about no particular user.
     private var user: String? {
         switch self {
         case .connected(let user), .removed(let user), .signal(_, from: let user): user

@@ -48,7 +48,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
     private var room: RoomSeat?
     /// The display names of the people in the room.
     private var names: [ConnectionID: String] = [:]
-    /// The stream that this client publishes.
+    /// The stream that this client publishes; nil until the session has accepted it.
     var stream: StreamID?
     var users: PerchUsers
     var pairs: [ConnectionID: PerchPair] = [:]
@@ -80,7 +80,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
     var isOver: Bool { state == .over }
     var nextTimeout: Timestamp? { pairs.values.compactMap(\.dueAt).min() }
 
-    /// The room's session, while this client is in it.
+    /// The room's session; nil unless this client is in it.
     var session: SessionID? { if case .inside(let session) = state { session } else { nil } }
 
     mutating func handleTimeout(_ context: inout Context) {

@@ -28,7 +28,7 @@ struct PerchPair: Equatable, Sendable {
     private(set) var offerNumber = 0
     /// When to send or repeat `peer_connected`; nil if there is no need.
     private(set) var dueAt: Timestamp?
-    /// When `peer_connected` was last sent.
+    /// When `peer_connected` was last sent; nil if it was not sent yet.
     private var toldAt: Timestamp?
     private var timesTold = 0
 
