@@ -193,7 +193,7 @@ struct BenchSFU: AsyncParsableCommand {
         var metrics: String?
     }
 
-    /// Runs `body` with the given server, or with a temporary one.
+    /// Runs `body` with the server in `--server`, or with a temporary one if that is nil.
     private func withServer<Report>(_ body: (Target) async throws -> Report) async throws -> Report {
         if let server {
             let (project, _) = try data.project()
@@ -281,7 +281,8 @@ struct MeasuredServer {
         }
     }
 
-    /// Returns the default configuration without the limits that many clients on one machine would exceed.
+    /// Returns the environment of the server process: the default configuration, but without the limits that many
+    /// clients on one machine would exceed.
     private static func environment(_ secret: String) -> [String: String] {
         let limits = [
             "REQUESTS_PER_SECOND": "1000000", "REQUEST_BURST": "1000000", "HANDSHAKES_PER_SECOND": "1000000",

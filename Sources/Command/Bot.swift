@@ -92,7 +92,7 @@ struct BotCommand: AsyncParsableCommand {
         do {
             try await bots.value
         } catch _ where bots.isCancelled {
-            // The bot was asked to stop.
+            // The bots were stopped by a signal, or because `--seconds` have passed.
         } catch {
             throw CommandError(description: "\(error)")
         }

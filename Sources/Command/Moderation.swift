@@ -11,6 +11,7 @@ struct ReportCommand: AsyncParsableCommand {
         subcommands: [List.self, Show.self, Close.self, Export.self]
     )
 
+    /// Lists reports.
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List reports, newest first.")
         @OptionGroup var data: DataOptions
@@ -190,6 +191,7 @@ struct BanCommand: AsyncParsableCommand {
         }
     }
 
+    /// Lists active bans.
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List active bans.")
         @OptionGroup var data: DataOptions
@@ -272,7 +274,7 @@ extension BanSubject {
 }
 
 extension AuditEntry {
-    /// Returns the audit log entry for this command's action.
+    /// Returns the audit log entry for an action of a `confab` command.
     static func byOperator(_ action: String, _ subject: String, detail: String = "") -> AuditEntry {
         AuditEntry(at: .now, actor: operatorActor, action: action, subject: subject, detail: detail)
     }

@@ -11,7 +11,8 @@ extension ConfabConfiguration {
     }
 }
 
-/// Options that locate the data directory, for commands that work alongside a running server.
+/// Options that locate the data directory and the configuration file, for `serve` and for commands that work alongside
+/// a running server.
 struct DataOptions: ParsableArguments {
     @Option(
         help: "Directory with the project file and the database (default: \(ConfabConfiguration().dataDirectory)).")

@@ -61,8 +61,8 @@ struct Serve: AsyncParsableCommand {
         try await server.run(signals: true)
     }
 
-    /// Returns the source of reloads. Nil in a terminal, because closing the terminal also sends SIGHUP and must stop
-    /// the server.
+    /// Returns the source that reloads the configuration on SIGHUP. Nil in a terminal, because closing the terminal
+    /// also sends SIGHUP and must stop the server.
     private func reloading(_ overrides: [String: String]) async -> Reloading? {
         guard isatty(STDERR_FILENO) == 0 else { return nil }
         let data = data

@@ -2,7 +2,8 @@ import ArgumentParser
 import Foundation
 import Server
 
-/// The `confab settings` command. Prints documents that are written from the settings.
+/// The `confab settings` command. Prints the sample configuration file or the page of limits, both generated from the
+/// settings.
 struct Settings: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print a sample configuration file: all settings, with their defaults and meanings.")

@@ -4,7 +4,7 @@ import Server
 import Signaling
 import Wire
 
-/// The `confab project` command. The API secret signs tokens.
+/// The `confab project` command. Shows the project, or rotates its API secret, which signs tokens.
 struct ProjectCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "project", abstract: "Show the project, or rotate its API secret.",
@@ -74,12 +74,13 @@ struct ProjectCommand: AsyncParsableCommand {
     }
 }
 
-/// The `confab session` command.
+/// The `confab session` command. Creates session IDs.
 struct SessionCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "session", abstract: "Create sessions.", subcommands: [Create.self]
     )
 
+    /// Creates a session ID.
     struct Create: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Create a session and print its ID.")
         @OptionGroup var data: DataOptions
@@ -101,12 +102,13 @@ struct SessionCommand: ParsableCommand {
     }
 }
 
-/// The `confab token` command.
+/// The `confab token` command. Creates session tokens and user tokens.
 struct TokenCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token", abstract: "Create tokens.", subcommands: [Create.self]
     )
 
+    /// Creates a session token or a user token.
     struct Create: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a token for a session or for one of your users, and print it."
@@ -179,7 +181,7 @@ extension MediaMode: ExpressibleByArgument {}
 extension Role: ExpressibleByArgument {}
 
 extension Duration {
-    /// Parses a number and a unit: `90s`, `10m`, `24h`, `30d`.
+    /// Parses a number below 100,000 and a unit: `90s`, `10m`, `24h`, `30d`. Returns nil for any other text.
     init?(_ text: String) {
         let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
         guard let unit = text.last.flatMap({ units[$0] }), let count = Int64(text.dropLast()), count >= 0,

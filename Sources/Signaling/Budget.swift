@@ -34,7 +34,8 @@ public struct Budget: Equatable, Sendable {
     /// Returns true if the bucket is full, like a new one.
     public func isFull(_ rate: Rate, now: Timestamp) -> Bool { refilled(rate, now: now) >= rate.burst }
 
-    /// Takes `cost` tokens and returns nil. If there are not enough tokens, takes none and returns how long to wait for them.
+    /// Takes `cost` tokens, but at most a full bucket, and returns nil. If there are not enough tokens, takes none and
+    /// returns how long to wait for them.
     public mutating func take(_ rate: Rate, cost: Double = 1, now: Timestamp) -> Duration? {
         level = refilled(rate, now: now)
         at = max(at, now)
@@ -70,7 +71,7 @@ public struct Budget: Equatable, Sendable {
 }
 
 extension Budget? {
-    /// Takes tokens from an optional budget. A nil budget is full.
+    /// Takes tokens from an optional budget. A nil budget counts as full, and is created by this call.
     public mutating func take(_ rate: Budget.Rate, cost: Double = 1, now: Timestamp) -> Duration? {
         var budget = self ?? Budget(rate, now: now)
         defer { self = budget }

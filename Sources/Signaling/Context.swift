@@ -8,8 +8,8 @@ import Wire
 /// rules, and would lose the state of the random number generator, so that ids would repeat. Invariant: letters and
 /// effects are kept in the order in which the state machines produced them.
 public struct Context: Sendable {
-    /// When the buffer of letters is empty, it is freed if more letters than this were taken from it. A broadcast in
-    /// a large session produces one letter per member.
+    /// When the buffer of letters is empty, it is freed if more letters than this were taken since it was last empty.
+    /// A broadcast in a large session produces one letter per member.
     private static let maxKeptLetters = 4096
 
     /// The current time. It stays the same for everything that one input causes.
@@ -60,7 +60,7 @@ public struct Context: Sendable {
 
     // MARK: Taking letters and effects
 
-    /// Removes and returns the oldest letter.
+    /// Removes and returns the oldest letter; returns nil if there is none.
     package mutating func nextLetter() -> Letter? {
         guard let letter = letters.popFirst() else {
             if taken > Self.maxKeptLetters { letters = [] }
@@ -136,7 +136,7 @@ extension Context {
     /// Returns a session and a new token for joining it.
     ///
     /// - Parameters:
-    ///   - match: the match or call whose end invalidates the token.
+    ///   - match: the match or call whose end invalidates the token; nil if the token is not bound to one.
     ///   - identity: the only person who may use the token; nil for a legacy client, whose program joins with another
     ///     identity.
     mutating func admission(to session: SessionID, _ role: Role, match: MatchID?, for identity: IdentityID? = nil)
@@ -174,7 +174,8 @@ struct Randomness: RandomNumberGenerator, Sendable {
     mutating func next() -> UInt64 { source.next() }
 }
 
-/// Counts for metrics. Nothing decides by them. With several nodes, each node counts only its own.
+/// Counts that are used only for metrics: no decision depends on them. With several nodes, each node counts only what
+/// it handles itself.
 struct Figures: Equatable, Sendable {
     /// People who are online on at least one connected device.
     var present = 0
@@ -184,7 +185,8 @@ struct Figures: Equatable, Sendable {
 
 /// Totals of all rooms.
 public struct RoomFigures: Equatable, Sendable {
-    /// The people in rooms, and the people waiting until a host admits them, counted once per device.
+    /// The number of people in rooms (`people`), and of people waiting until a host admits them (`waiting`). A person
+    /// is counted once per device.
     public var people = 0
     public var waiting = 0
     /// The number of requests to join since the start, keyed by outcome: `joined`, `waiting`, or an error code.

@@ -7,8 +7,8 @@
 /// has ended, counts as settling until a measurement includes it. Measurements do not overlap: each starts after the
 /// previous one was reported, and so includes everything that had settled by then.
 struct FreeDiskSpace: Equatable, Sendable {
-    /// The free bytes in the latest measurement, including the bytes of unfinished uploads that had already arrived.
-    /// Negative if the reserve is no longer free.
+    /// The bytes available for files in the latest measurement, including the bytes of unfinished uploads that had
+    /// already arrived. Nil before the first measurement; negative if less than the reserve is free.
     private var spare: Int?
     private var promised = 0
     private var arriving = 0
@@ -31,8 +31,9 @@ struct FreeDiskSpace: Equatable, Sendable {
         return spare - arriving - settling - settledBefore
     }
 
-    /// Returns whether a permitted upload can begin: other programs may have used the space. The promises to other
-    /// uploads are not subtracted here, because each of those is checked again too.
+    /// Returns whether there is still space for a permitted upload that is about to begin, because other programs may
+    /// have used the space. The promises to other uploads are not subtracted here, because each of those uploads is
+    /// checked in the same way when it begins.
     func canBegin(_ bytes: Int) -> Bool { left >= bytes }
 
     mutating func promise(_ bytes: Int) { promised += bytes }

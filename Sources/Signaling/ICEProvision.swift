@@ -5,8 +5,8 @@ import Crypto
 public struct ICEProvision: Equatable, Sendable {
     /// How clients authenticate to the TURN servers.
     public enum TURNCredentials: Equatable, Sendable {
-        /// coturn's `static-auth-secret`: the user name is the expiry time and the password is its HMAC-SHA1
-        /// (draft-uberti-behave-turn-rest-00). Leaked credentials expire soon.
+        /// coturn's `static-auth-secret`: the user name begins with the expiry time, and the password is the HMAC-SHA1
+        /// of the user name (draft-uberti-behave-turn-rest-00). Leaked credentials expire soon.
         case timeLimited(secret: String, lifetime: Duration)
         case fixed(username: String, password: String)
     }

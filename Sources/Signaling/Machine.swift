@@ -1,6 +1,6 @@
 import Wire
 
-/// A state machine with one owner, driven only by letters.
+/// A state machine with one owner, driven only by events and timeouts.
 protocol Machine: Sendable {
     /// The type of the ids. `Never` for a state machine that exists exactly once, from the start.
     associatedtype ID: Hashable & Sendable = Never
@@ -8,7 +8,7 @@ protocol Machine: Sendable {
 
     /// Creates the state machine for an event, or returns nil if this event does not create one.
     static func make(_ id: ID, for event: Event, _ context: inout Context) -> Self?
-    /// Handles an event whose state machine does not exist.
+    /// Handles an event whose state machine does not exist and is not created by the event.
     static func orphan(_ event: Event, _ id: ID, _ context: inout Context)
 
     var nextTimeout: Timestamp? { get }
@@ -29,7 +29,7 @@ extension Machine {
 /// A state machine and its scheduled wake-up.
 struct Slot<M: Machine>: Sendable {
     var machine: M
-    /// The earliest wake-up that was requested and has not happened yet.
+    /// The earliest wake-up that was requested and has not happened yet; nil if there is none.
     private var scheduled: Timestamp?
 
     init(_ machine: M) { self.machine = machine }
@@ -40,7 +40,9 @@ struct Slot<M: Machine>: Sendable {
         return wakeUp()
     }
 
-    /// Handles a timer. Ignored unless it is the scheduled wake-up.
+    /// Handles a timer. Any timer but the scheduled wake-up is outdated and ignored.
+    ///
+    /// - Returns: when to wake the state machine next, or nil if a wake-up is already scheduled early enough.
     mutating func wake(at moment: Timestamp, _ context: inout Context) -> Timestamp? {
         guard scheduled == moment else { return nil }
         scheduled = nil
@@ -48,7 +50,8 @@ struct Slot<M: Machine>: Sendable {
         return wakeUp()
     }
 
-    /// Returns the next wake-up if it is earlier than the scheduled one. Each state machine thus has only one valid timer.
+    /// Schedules and returns the next wake-up if it is earlier than the scheduled one; otherwise returns nil. Each
+    /// state machine thus has only one valid timer.
     mutating func wakeUp() -> Timestamp? {
         guard !machine.isOver, let at = machine.nextTimeout, scheduled.map({ at < $0 }) ?? true else { return nil }
         scheduled = at
@@ -80,7 +83,7 @@ struct Machines<M: Machine>: Sendable {
 
     func ids(where matches: (M) -> Bool) -> [M.ID] { slots.filter { matches($0.value.machine) }.map(\.key) }
 
-    /// - Returns: when to wake the new state machine; nil for never.
+    /// - Returns: when to wake the new state machine; nil if it has no timeout yet.
     mutating func insert(_ machine: M, _ id: M.ID) -> Timestamp? {
         var slot = Slot(machine)
         let wakeUp = slot.wakeUp()
@@ -88,7 +91,8 @@ struct Machines<M: Machine>: Sendable {
         return wakeUp
     }
 
-    /// Delivers an event to the state machine with this id, which the event may create.
+    /// Delivers an event to the state machine with this id. If there is none, the event may create it; otherwise
+    /// `orphan` handles the event.
     mutating func deliver(_ event: M.Event, to id: M.ID, _ context: inout Context) -> Delivered<M> {
         if let index = slots.index(forKey: id) {
             let wakeUp = slots.values[index].deliver(event, &context)
@@ -108,11 +112,12 @@ struct Machines<M: Machine>: Sendable {
         return Delivered(wakeUp: wakeUp, ended: takeIfOver(index))
     }
 
-    /// Reads a state machine without delivering an event. Do not call this for every message, because it copies the
-    /// machine.
+    /// Reads a state machine without delivering an event. Returns nil if it does not exist. Do not call this for every
+    /// message, because it copies the machine.
     func read<Result>(_ id: M.ID, _ body: (M) -> Result) -> Result? { slots[id].map { body($0.machine) } }
 
-    /// Reads or changes a state machine without delivering an event.
+    /// Reads or changes a state machine without delivering an event, and removes it if it has finished afterwards.
+    /// Returns nil if it does not exist.
     @discardableResult mutating func with<Result>(_ id: M.ID, _ body: (inout M) -> Result) -> Result? {
         guard let index = slots.index(forKey: id) else { return nil }
         let result = body(&slots.values[index].machine)

@@ -30,11 +30,12 @@ public struct Moment: Hashable, Sendable {
     /// Converts a time of the wall clock to the clock `now`.
     public func time(atWall time: Timestamp) -> Timestamp { now + (time - wall) }
 
-    /// Maximum time until a timer checks again whether a wall clock time has passed or is confirmed: the clock may be
-    /// corrected in the meantime.
+    /// Maximum time until a timer checks a wall clock time again: the wall clock may be corrected or confirmed in the
+    /// meantime.
     static let longestLook: Duration = .seconds(3600)
 
-    /// Returns when a timer should next check whether a wall clock time has passed.
+    /// Returns when a timer should next check whether a wall clock time has passed. If it has passed already, the
+    /// timer waits for the wall clock to be confirmed, and checks after `longestLook`.
     func look(forWall time: Timestamp) -> Timestamp {
         let left = time - wall
         return now + (left > .zero ? min(left, Self.longestLook) : Self.longestLook)

@@ -16,8 +16,8 @@ enum PersonName {
         return name.unicodeScalars.contains(where: \.isVisibleInNames) ? name : ""
     }
 
-    /// Returns a name from a user token in a form that can be shown. Replaces characters that are not allowed with spaces, and
-    /// truncates a name that is too long.
+    /// Returns a name from a user token in a form that can be shown. Replaces characters that are not allowed with
+    /// spaces, and truncates a name that is too long. Returns an empty name if no character is visible.
     static func vouched(_ name: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in name.unicodeScalars.prefix(Limits.name) {

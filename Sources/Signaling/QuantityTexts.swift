@@ -12,7 +12,8 @@ extension Duration {
 }
 
 extension Int {
-    /// This number of bytes in the largest unit that divides it, such as "20 MiB". For error messages.
+    /// This number of bytes in the largest unit that divides it, such as "20 MiB", or in bytes if none does. For error
+    /// messages.
     var sizeText: String {
         let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")]
         guard self > 0, let (size, unit) = units.first(where: { isMultiple(of: $0.0) }) else { return "\(self) bytes" }

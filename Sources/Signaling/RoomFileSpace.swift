@@ -6,7 +6,7 @@ import Wire
 /// Invariant: each file counts exactly once, from its promise until it is removed. It is unfinished until all its bytes
 /// are stored.
 public struct RoomFileSpace: Equatable, Sendable {
-    /// The space that the files from one address use.
+    /// The space that files use: those from one address, or all files.
     public struct Share: Equatable, Sendable {
         /// Total size of files, including unfinished ones, in bytes.
         public fileprivate(set) var bytes = 0
@@ -66,7 +66,7 @@ public struct RoomFileSpace: Equatable, Sendable {
         share.unfinished == 0 || share.unfinished + claim.space <= limit
     }
 
-    /// Counts a file whose upload was permitted. It must be released exactly once.
+    /// Counts a file whose upload was permitted. The claim must be released exactly once.
     mutating func reserve(_ claim: Claim) {
         change(claim, claim.space, unfinished: claim.space)
         uploads[claim.sender, default: 0] += 1
@@ -96,8 +96,8 @@ public struct RoomFileSpace: Equatable, Sendable {
 }
 
 extension WireError {
-    /// Returns an error that asks the client to try again after `roomUploadStart`. Uploads that were permitted but
-    /// have not started have expired by then.
+    /// Returns an error that asks the client to try again after `roomUploadStart`. By then, uploads that are permitted
+    /// now but do not start have expired.
     private static func busy(_ message: String, _ rules: Rules) -> WireError {
         WireError(.rateLimited, message, retryable: true, retryAfter: rules.roomUploadStart)
     }

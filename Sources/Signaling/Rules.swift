@@ -23,8 +23,8 @@ public struct Rules: Equatable, Sendable {
     /// The budget for messages that are rejected because another budget is exhausted. A client that exceeds this budget too is
     /// closed with 4429.
     public var refusals = Budget.Rate(perSecond: 20, burst: 200)
-    /// The budget for all messages of a client, including duplicates and acknowledgements. It is the sum of the other budgets,
-    /// plus one replay and some reserve.
+    /// The budget for all messages of a client, including duplicates and acknowledgements. It is the sum of `verbs`
+    /// and `negotiations`, plus a reserve. The burst also includes one replay.
     public var messages: Budget.Rate {
         Budget.Rate(
             perSecond: verbs.perSecond + negotiations.perSecond + 50,
@@ -63,7 +63,8 @@ public struct Rules: Equatable, Sendable {
     /// How long after the end of a match a person can report the partner.
     public var reportWindow: Duration = .seconds(60)
 
-    /// How long a session stays muted after its last member left, or after a restart. Then the next members start unmuted.
+    /// How long a session stays muted after its last member left, or after a restart. Members who join after that
+    /// start unmuted.
     public var muteGrace: Duration = .seconds(600)
 
     // Media.
@@ -98,7 +99,7 @@ public struct Rules: Equatable, Sendable {
     public var retryInterval: Duration = .seconds(1)
     public var streamTimeout: Duration = .seconds(10)
     public var rouletteMediaMode = MediaMode.routed
-    /// The media mode of match sessions: relayed if this server does not route media.
+    /// The media mode of match sessions: `rouletteMediaMode`, or relayed if this server does not route media.
     public var matchMediaMode: MediaMode { routesMedia ? rouletteMediaMode : .relayed }
     /// How long clients can use the tokens of a match to join its session. The match may last longer.
     public var matchTokenLifetime: Duration = .seconds(24 * 3600)
@@ -134,7 +135,7 @@ public struct Rules: Equatable, Sendable {
     /// How long both people may take to join the session after a call was accepted.
     public var joinTimeout: Duration = .seconds(30)
     public var callMediaMode = MediaMode.routed
-    /// The media mode of call sessions: relayed if this server does not route media.
+    /// The media mode of call sessions: `callMediaMode`, or relayed if this server does not route media.
     public var callSessionMode: MediaMode { routesMedia ? callMediaMode : .relayed }
     /// The budget for calls that one person places. `ringsReceived` is the budget for incoming calls that ring.
     public var callsPlaced = Budget.Rate(perMinute: 6)
@@ -165,7 +166,8 @@ public struct Rules: Equatable, Sendable {
     /// Maximum number of persistent rooms created by people, in total and per address.
     public var maxPersistentRooms = 5000
     public var persistentRoomsPerAddress = 50
-    /// Maximum percentage of a room's places for people from one address, unless a host is also at this address.
+    /// Maximum percentage of a room's places for people from one address. Does not apply at the address of an owner
+    /// or, in a room that cannot have owners, of a host.
     public var roomAddressShare = 80
     /// The budgets for joins that follow departures, per person and room, and per address and room. A room of 100
     /// people behind one address may return from a break at once.

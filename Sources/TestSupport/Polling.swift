@@ -3,8 +3,8 @@ public struct NotYet: Error, CustomStringConvertible {
     public let description: String
 }
 
-/// The maximum wait. It is shorter than the time limits of tests, which are minutes, because their issues do not name
-/// the condition.
+/// The maximum wait. It is shorter than the time limits of tests, which are minutes, because the issue of an exceeded
+/// time limit does not name the condition.
 private let longestWait = Duration.seconds(50)
 
 /// Waits without sleeping until a condition holds. For conditions that send no event.

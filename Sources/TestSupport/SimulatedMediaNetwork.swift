@@ -2,7 +2,7 @@ import RTC
 
 /// The loss, duplication and delay of a simulated network. Datagrams are reordered if their delays differ.
 public struct NetworkConditions {
-    /// The number of lost datagrams per thousand.
+    /// The number of datagrams per thousand that are lost (`losses`), or that arrive twice (`duplicates`).
     public var losses: Int
     public var duplicates: Int
     /// The range of delays in milliseconds.
@@ -55,6 +55,7 @@ public struct SimulatedLink {
 
 /// Hosts connected by a network in simulated time. A seed determines the whole run.
 public final class SimulatedMediaNetwork {
+    /// A datagram in flight, and when it arrives.
     private struct Flight {
         var at: MediaTime
         var bytes: [UInt8]
@@ -70,9 +71,10 @@ public final class SimulatedMediaNetwork {
     private var flying: [Flight] = []
     fileprivate var hosts: [SimulatedHost] = []
     public private(set) var sent = 0
-    /// The slow links, by the address of the host behind them.
+    /// The slow links, keyed by the address of the host behind each.
     public var links: [TransportAddress: SimulatedLink] = [:]
-    /// A function that is called with each datagram before the datagram enters the network, and returns false to drop it.
+    /// A function that is called with each datagram before the datagram enters the network, and returns false to drop
+    /// it; nil to drop none.
     public var filter: (([UInt8], _ from: TransportAddress, _ to: TransportAddress) -> Bool)?
 
     public init(seed: UInt64, weather: NetworkConditions = NetworkConditions()) {
@@ -112,7 +114,7 @@ public final class SimulatedMediaNetwork {
         flying.insert(flight, at: low)
     }
 
-    /// Runs until the condition is true or the interval has passed.
+    /// Runs until the condition is true or the interval has passed. Returns whether the condition is true.
     @discardableResult
     public func run(for interval: MediaInterval, until isDone: () -> Bool = { false }) -> Bool {
         let end = now + interval
@@ -188,7 +190,7 @@ public final class SimulatedPeer {
     public let transport: PeerTransport
     public private(set) var packets: [[UInt8]] = []
     public private(set) var reports: [[UInt8]] = []
-    /// All states of the transport so far, without repetitions.
+    /// All states of the transport so far, in order. Consecutive states differ.
     public private(set) var states: [TransportState] = [.new]
 
     public init(_ network: SimulatedMediaNetwork, _ transport: PeerTransport, _ addresses: TransportAddress...) {

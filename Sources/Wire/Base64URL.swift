@@ -47,8 +47,8 @@ public enum Base64URL {
         return bytes
     }
 
-    /// Decodes text with or without padding (`=`), which some libraries write. Returns nil if the text is padded but its length
-    /// is not a multiple of four.
+    /// Decodes text with or without padding (`=`), which some libraries write. Returns nil if the text is invalid, or
+    /// if it is padded but its length is not a multiple of four.
     public static func decode(orPadded text: some Collection<UInt8>) -> [UInt8]? {
         let digits = text.prefix { $0 != UInt8(ascii: "=") }
         let padding = text.dropFirst(digits.count)

@@ -101,7 +101,8 @@ public struct StreamID: Identifier128 {
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
 
-/// The id of a match, which is one pairing of two strangers in the roulette.
+/// The id of a match, which is one pairing of two strangers in the roulette. Session tokens of calls, rooms and legacy
+/// clients are bound to ids of this type too.
 public struct MatchID: Identifier128 {
     /// The first 8 bytes, big-endian.
     public let high: UInt64

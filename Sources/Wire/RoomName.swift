@@ -7,8 +7,8 @@ public struct RoomName: Hashable, Comparable, Sendable, CustomStringConvertible 
     /// The name as it was written.
     public let text: String
 
-    /// Creates a name, or returns nil if the name is too long, contains `/` or characters that cannot be displayed, or
-    /// is `.` or `..`, which browsers remove from links.
+    /// Creates a name, or returns nil if the name is too long, has no visible character, contains `/` or characters
+    /// that names may not contain, or is `.` or `..`, which browsers remove from links.
     public init?(_ text: String) {
         guard text.utf8.count <= Limits.roomNameBytes, text.count <= Limits.roomName, text != ".", text != "..",
             text.unicodeScalars.allSatisfy({ $0.isAllowedInNames && $0 != "/" }),
@@ -90,7 +90,7 @@ public struct RoomName: Hashable, Comparable, Sendable, CustomStringConvertible 
 extension FieldCoder {
     mutating func room(_ name: String, _ value: inout RoomName) throws(WireError) {
         var text = value.text
-        // Only limit the length of a message here. A bad name has its own error code.
+        // Accept any text that fits into a message. It is checked below, because a bad name has its own error code.
         try string(name, &text, max: Limits.message)
         guard isReading else { return }
         guard let room = RoomName(text) else {

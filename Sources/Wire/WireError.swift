@@ -55,15 +55,17 @@ public struct WireError: Error, Hashable, Sendable {
         public static let sessionInvalid: Code = "session_invalid"
         /// This identity or address is banned. The error's sentence contains the duration. Closes with 4403.
         public static let banned: Code = "banned"
-        /// The client connection resumed on another socket, or this device now belongs to another person or to none. Closes
-        /// with 4409. If the device's person has changed, send a new `hello`.
+        /// The client connection resumed on another socket, the person has opened too many connections, or this device
+        /// now belongs to another person or to none. Closes with 4409. If the device's person has changed, send a new
+        /// `hello`.
         public static let replaced: Code = "replaced"
         /// The message is larger than ``Welcome/limits`` allow. Closes with 4413.
         public static let messageTooLarge: Code = "message_too_large"
         /// A limit on how often the client or person may do this is reached. Wait for `retryAfter` before the next attempt.
         /// Closes with 4429 if the client does not slow down.
         public static let rateLimited: Code = "rate_limited"
-        /// This address has too many connections. Closes with 4429.
+        /// This address has too many connections, or this address or token has too many WHIP and WHEP resources.
+        /// Closes with 4429.
         public static let tooManyConnections: Code = "too_many_connections"
         /// The connection cannot be resumed, because the secret is unknown or was already used, the grace period has expired,
         /// or messages were dropped from the replay buffer. A ``Welcome`` with `resumed` false follows on the same socket.
@@ -75,7 +77,7 @@ public struct WireError: Error, Hashable, Sendable {
         /// The request is not allowed for the token's role, for this kind of session, or by a rule about contacts, devices or
         /// blocks.
         public static let notPermitted: Code = "not_permitted"
-        /// There is no such stream, connection, person, device, chat, call or contact.
+        /// There is no such stream, connection, person, device, chat, call, contact or file.
         public static let notFound: Code = "not_found"
         /// The session or match is full, or this connection has reached its limit of sessions or streams.
         public static let sessionFull: Code = "session_full"
@@ -92,7 +94,7 @@ public struct WireError: Error, Hashable, Sendable {
         public static let invalidInterests: Code = "invalid_interests"
         /// Too many people from this address are waiting in the roulette.
         public static let queueFull: Code = "queue_full"
-        /// This server does not route media.
+        /// This server does not route media, or its media plane cannot serve the request now.
         public static let mediaUnavailable: Code = "media_unavailable"
         /// The bandwidth limit of the session or server is reached, so no new video is accepted. Existing media continues. Try
         /// again after `retryAfter`, or without video.
@@ -103,8 +105,9 @@ public struct WireError: Error, Hashable, Sendable {
         public static let dtlsFailed: Code = "dtls_failed"
         /// The certificate does not match the fingerprint in the offer; reported in `media.closed`.
         public static let fingerprintMismatch: Code = "fingerprint_mismatch"
-        /// The name of a person has more than 40 characters or 160 bytes, or the name of a room has more than 64 characters. Or
-        /// it contains control characters, line breaks or direction marks.
+        /// The name of a person, room or file is too long, or contains control characters, line breaks or direction
+        /// marks. A person's name may have at most 40 characters and 160 bytes, a room's at most 64 characters, and a
+        /// file's at most 200 bytes.
         public static let invalidName: Code = "invalid_name"
         /// The pairing code is wrong, used or older than 5 minutes, or these devices cannot be linked.
         public static let linkInvalid: Code = "link_invalid"
@@ -122,11 +125,13 @@ public struct WireError: Error, Hashable, Sendable {
         public static let callNotAllowed: Code = "call_not_allowed"
         /// The call's state does not allow this request. The call's events report the current state.
         public static let callState: Code = "call_state"
-        /// There is no such room, and only the operators of this server may create rooms.
+        /// There is no such room, and this request cannot create it: only the operators of this server may create
+        /// rooms, the request has a token for a room, or the room has ended in the meantime.
         public static let roomNotFound: Code = "room_not_found"
         /// A room with this name already exists.
         public static let roomExists: Code = "room_exists"
-        /// The room is full. Try again after someone has left.
+        /// The room is full, or people from this address already take as many places as one address may. Try again
+        /// after someone has left.
         public static let roomFull: Code = "room_full"
         /// A host has locked the room, so that nobody else can join.
         public static let roomLocked: Code = "room_locked"
@@ -140,7 +145,7 @@ public struct WireError: Error, Hashable, Sendable {
         /// The room that the client was in has ended, and another room now has its name. Join without the room's ID
         /// only if the person agrees.
         public static let roomOther: Code = "room_other"
-        /// A host did not admit this person.
+        /// A host did not admit this person, or recently turned them away.
         public static let roomRefused: Code = "room_refused"
         /// A host banned this person from the room.
         public static let roomBanned: Code = "room_banned"
@@ -160,7 +165,7 @@ public struct WireError: Error, Hashable, Sendable {
         public static let internalError: Code = "internal"
 
         /// Whether this is a `token_*` code. After an error with such a code, the server closes the socket with 4401.
-        /// ``tokenMatchEnded`` has an exception.
+        /// The documentation of ``tokenMatchEnded`` describes an exception.
         public var isToken: Bool { rawValue.hasPrefix("token_") }
     }
 
@@ -209,7 +214,8 @@ public struct CloseCode: Hashable, Sendable, RawRepresentable {
     public static let forbidden = CloseCode(rawValue: 4403)
     /// 4408: no hello arrived in time. Clients may reconnect after a pause.
     public static let timeout = CloseCode(rawValue: 4408)
-    /// 4409: the client connection resumed on another socket, or the device now belongs to another person or to none.
+    /// 4409: the client connection resumed on another socket, the person has opened too many connections, or the
+    /// device now belongs to another person or to none.
     public static let replaced = CloseCode(rawValue: 4409)
     /// 4413: a message was too large. Do not reconnect automatically.
     public static let tooLarge = CloseCode(rawValue: 4413)

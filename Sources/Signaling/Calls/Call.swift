@@ -2,10 +2,11 @@ import Wire
 
 /// One call, from the request to its end. Decides whether and how long the call rings, who may join, and how it ended.
 ///
-/// Owns the pairing of the two people and the deadlines. Each person's own state machine owns their ringing devices, call log
-/// and other activities.
-/// Invariants: tokens are made only after the call is accepted, and only for its two people. When the call ends, storage is
-/// notified first, then the call's session, then everyone else. Each person is notified of the end exactly once.
+/// Owns the pairing of the two people and the deadlines. Each person's own state machine owns their ringing devices,
+/// call log and other activities.
+/// Invariants: tokens are made only after the call is accepted, and only for its two people. When the call ends,
+/// storage is notified first, then the call's session, then everyone else. No person is notified of the end more than
+/// once.
 struct Call: Machine, Equatable, Sendable {
     /// One of the two people in the call.
     struct Side: Equatable, Sendable {
@@ -43,7 +44,7 @@ struct Call: Machine, Equatable, Sendable {
     private var ringsUntil = Timestamp(milliseconds: 0)
     /// Whether the call is in storage.
     private var isStored = false
-    /// The time by which absent devices must reconnect after a server restart.
+    /// The time by which absent devices must reconnect after a server restart; nil if there are none.
     private var backBy: Timestamp?
 
     init(id: CallID) { self.id = id }

@@ -6,7 +6,7 @@ extension LoggedCall {
         records.map { LoggedCall($0, project) }
     }
 
-    /// Converts a log record for its owner.
+    /// Converts a log record to the message for the person whose call log contains it.
     init(_ record: CallRecord, _ project: Project) {
         self.init()
         call = record.call
@@ -21,7 +21,12 @@ extension LoggedCall {
 }
 
 extension CallNotice.Ended {
-    /// - Parameter outcome: the outcome to show on one device, instead of the outcome in the record.
+    /// Creates the message that notifies a device of the end of a call.
+    ///
+    /// - Parameters:
+    ///   - outcome: the outcome to show on this device; nil for the outcome in the record.
+    ///   - into: the call that continues; ignored unless the outcome is `merged`.
+    ///   - other: the public id of the other person.
     init(_ record: CallRecord, as outcome: CallOutcome? = nil, into: CallID? = nil, _ other: PersonID) {
         self.init()
         call = record.call

@@ -2,9 +2,10 @@ import Wire
 
 /// Joining sessions. The client's state machine verifies the token, and the session checks everything else.
 extension Client {
-    /// Recent matches and calls that have ended, newest last. The client may have sent a join with the token of such a match
-    /// before it received the end of the match. There can be several: if a partner skips and the next match also ends quickly,
-    /// a join for the first match may arrive after both ends.
+    /// The latest matches, calls and room places of the client, newest last. They are remembered when they begin, and
+    /// may have ended. The client may have sent a join with the token of a match before it was notified that the match
+    /// had ended. There can be several: if a partner skips and the next match also ends quickly, a join for the first
+    /// match may arrive after both ends.
     struct RecentlyEnded: Equatable, Sendable {
         private var matches: [MatchID] = []
         private static let maxCount = 8

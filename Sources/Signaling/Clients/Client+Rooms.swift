@@ -1,8 +1,9 @@
 import Wire
 
-/// The room that a client is in. A client connection is in one room at a time, so requests about it need not name it.
+/// The room that a client is in. A client connection is in at most one room at a time, so its requests need not name
+/// the room.
 extension Client {
-    /// What the client presented when it arrived.
+    /// The client's address and the name that its user token states.
     struct Origin: Equatable, Sendable {
         /// The remote address in canonical text, for per-address limits.
         var address: String
@@ -38,7 +39,8 @@ extension Client {
         context.tell(.roomRegistry(.join(RoomApplication(applicant: applicant, re: request.re, join: join))))
     }
 
-    /// Verifies the token for the room, if the client sent one. The room checks whether the token is still valid there.
+    /// Verifies the token for the room. Returns nil if the client sent none. The room checks whether the token is
+    /// still valid there.
     private func grant(of join: RoomVerb.Join, _ context: Context) throws(WireError) -> RoomGrant? {
         guard let token = join.token else { return nil }
         let grant = try context.project.verifyRoomToken(token, now: context.wallNow)
@@ -62,7 +64,7 @@ extension Client {
         if let place = seat?.place { recentlyEnded.remember(place.binding) }
     }
 
-    /// Leaves the room too if the client is no longer in the room's session.
+    /// Leaves the client's room if `session`, which the client is no longer in, is the room's session.
     func leaveRoom(of session: SessionID, by moderator: ConnectionID?, _ context: inout Context) {
         guard let room, room.place?.session == session else { return }
         context.tell(.room(room.name, .leftSession(id, by: moderator)))

@@ -25,10 +25,10 @@ public struct Client: Machine, Equatable, Sendable {
     var link: Link
     private var secret: String
     /// The resume secret before the current one. It is accepted until the first message on the new socket, because the
-    /// `welcome` with the new secret can be lost.
+    /// `welcome` with the new secret can be lost; nil after that message.
     private var previousSecret: String?
     var sessions: [SessionID] = []
-    /// The room that the client is in or waits for.
+    /// The room that the client is in or waits for; nil if there is none.
     var room: RoomSeat?
     private var roulette = Snapshot.Roulette()
     private var call: Snapshot.Call?
@@ -45,7 +45,7 @@ public struct Client: Machine, Equatable, Sendable {
 
     var isOver: Bool { presence == .gone }
     var isOnLinkedDevice: Bool { device != identity }
-    /// The client's socket; nil while the client has dropped.
+    /// The client's socket; nil if the client has dropped or is gone.
     var socket: SocketID? { if case .live(let socket) = presence { socket } else { nil } }
 
     /// Creates the client connection for a new client, or for one that could not resume.
@@ -172,7 +172,8 @@ public struct Client: Machine, Equatable, Sendable {
         deliver(.error(.init(error, re: re)), &context)
     }
 
-    /// Sends an unnumbered error, closes the socket and ends the client. The error also answers the request `re`, if set.
+    /// Ends the client. If it has a socket, sends an unnumbered error and closes the socket. The error also answers
+    /// the request `re`, if set.
     mutating func expel(_ error: WireError, _ code: CloseCode, re: UInt64? = nil, _ context: inout Context) {
         if case .live(let socket) = presence {
             context.transmit(socket, ServerMessage.error(.init(error, re: re)).encode())
@@ -265,8 +266,8 @@ public struct Client: Machine, Equatable, Sendable {
         fail(message.error, re: message.seq, &context)
     }
 
-    /// Returns true if the message with this number should be handled: it is not a duplicate, and all messages before it have
-    /// arrived.
+    /// Returns true if the message with this number should be handled: it is not a duplicate, and all messages before
+    /// it have arrived. If messages are missing, removes the client.
     private mutating func accept(_ seq: UInt64, _ context: inout Context) -> Bool {
         switch link.receive(seq: seq) {
         case .deliver: return true

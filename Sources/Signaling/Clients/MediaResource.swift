@@ -49,11 +49,11 @@ public struct MediaResource: Machine, Equatable, Sendable {
     private var deadline: Timestamp?
     private var isConnected = false
     private var requests: Budget
-    /// The stream that is published or watched; nil while there is no stream to watch.
+    /// The stream that is published or watched; nil until it is published, or while there is no stream to watch.
     private var stream: StreamID?
     /// The session's camera streams, oldest first. Only kept for a viewer of the newest camera.
     private var cameras: [StreamID] = []
-    /// The newest camera streams on the pages of the roster so far.
+    /// The newest camera streams on the roster pages received so far. Only used for a viewer of the newest camera.
     private var found: [StreamInfo] = []
     /// Maximum number of camera streams kept. The newest is watched, and the others are fallbacks in case it ends.
     private static let maxCameras = 64
@@ -145,7 +145,8 @@ public struct MediaResource: Machine, Equatable, Sendable {
         listed(joined.streams, hasMore: joined.more == true, &context)
     }
 
-    /// Handles the streams on a page of the session's roster. Offers after the last page.
+    /// Handles the streams on a page of the session's roster. After the last page, sends the offer to the media plane,
+    /// or ends the resource if there is no stream to watch.
     private mutating func listed(_ streams: [StreamInfo], hasMore: Bool, _ context: inout Context) {
         guard state == .joining else { return }
         switch purpose {
@@ -226,7 +227,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         if let restart, restart.offer == message.re { return refuse(restart, message.error, &context) }
         guard message.re == lastRequest else { return }
         if state == .running {
-            // The stream ended before the session handled the subscription.
+            // The stream ended before the session handled the subscription. Wait for another stream.
             stream = nil
         } else {
             depart(.clientDisconnected, message.error, &context)
@@ -286,8 +287,8 @@ public struct MediaResource: Machine, Equatable, Sendable {
             case .patch(let credentials, let condition):
                 try check(condition)
                 guard let credentials, credentials != offer.credentials else {
-                    // The server is ICE-lite and gets the client's address from its connectivity checks (RFC 8445
-                    // §6.1.1).
+                    // The fragment does not restart ICE, and its candidates are not needed: the server is ICE-lite and
+                    // gets the client's address from the client's connectivity checks (RFC 8445 §6.1.1).
                     return context.reply(socket, .accepted(re: request.re))
                 }
                 try begin(credentials, re: request.re, &context)

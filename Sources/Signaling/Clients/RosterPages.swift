@@ -20,7 +20,7 @@ struct RosterPages: Equatable, Sendable {
         }
     }
 
-    /// Waits until the client has acknowledged everything up to `seq`.
+    /// Records that the session's next page must wait until the client has acknowledged everything up to `seq`.
     mutating func expect(_ seq: UInt64, in session: SessionID) {
         forget(session)
         awaited.append(Awaited(session: session, seq: seq))
@@ -48,8 +48,8 @@ extension Client {
         if case .session(.roster(let page)) = message { !sessions.contains(page.session) } else { false }
     }
 
-    /// Withholds the message that another client joined a session if too many messages are unacknowledged. Notifies the
-    /// session, which announces the join in a page after the acknowledgment.
+    /// Withholds a message that another client joined a session if too many bytes are unacknowledged. If so, notifies
+    /// the session, which announces the join in a page after the acknowledgment, and returns true.
     mutating func withhold(_ message: ServerMessage, _ context: inout Context) -> Bool {
         guard case .session(.connectionCreated(let created)) = message, link.keptBytes > context.rules.rosterPage else {
             return false

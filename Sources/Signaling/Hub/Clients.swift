@@ -17,7 +17,7 @@ struct Clients: Sendable {
     /// client's person.
     private var linked: [IdentityID: Set<ConnectionID>] = [:]
 
-    /// Clients that are connected or can still resume.
+    /// The number of clients that are connected or can still resume, without WHIP and WHEP resources.
     var count: Int { clients.count + legacyClients.count + perchClients.count }
     var resourceCount: Int { resources.count }
 
@@ -57,7 +57,8 @@ struct Clients: Sendable {
 
     // MARK: Devices
 
-    /// Disconnects the clients on a banned device that is linked to another identity's person.
+    /// Disconnects the clients on a linked device if the ban of the device's own identity is active. Their person has
+    /// another identity, to which the ban does not apply.
     func banned(device: IdentityID, _ ban: Ban, _ context: inout Context) {
         guard ban.isActive(at: context.wallNow) else { return }
         for client in (linked[device] ?? []).sorted() {
@@ -78,12 +79,13 @@ struct Clients: Sendable {
         }
     }
 
-    /// The person whose client uses this socket; nil for WHIP and WHEP resources and for clients that are gone.
+    /// The person whose client uses this socket; nil if there is none, and for legacy clients, clients of PerchRTC's
+    /// protocol, and WHIP and WHEP resources.
     func person(on socket: SocketID) -> IdentityID? {
         sockets[socket].flatMap { id in clients.read(id) { $0.identity } }
     }
 
-    /// The socket of this client; nil if it has dropped.
+    /// The socket of this client; nil if the client has dropped or is gone.
     func socket(of client: ConnectionID) -> SocketID? { clients.read(client) { $0.socket } ?? nil }
 
     // MARK: Arrivals

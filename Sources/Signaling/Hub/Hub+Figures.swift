@@ -21,9 +21,10 @@ extension Hub {
         let ringing = calls.count { $0.isRinging }
         return (ringing, calls.count - ringing)
     }
-    /// The person whose client uses this socket.
+    /// The person whose client uses this socket; nil if there is none, and for legacy clients, clients of PerchRTC's
+    /// protocol, and WHIP and WHEP resources.
     public func person(on socket: SocketID) -> IdentityID? { clients.person(on: socket) }
-    /// The socket of this client; nil if it has dropped.
+    /// The socket of this client; nil if the client has dropped or is gone.
     public func socket(of client: ConnectionID) -> SocketID? { clients.socket(of: client) }
     public var waitingCount: Int { pool.machine.waitingCount }
     /// The number of pages of people nearby that are being watched.

@@ -41,7 +41,7 @@ public struct Hub: Sendable {
         return context.takeEffects()
     }
 
-    /// Handles an input while both clocks show the same time.
+    /// Handles an input at a time that is the same on both clocks.
     public mutating func handle(_ input: Input, now: Timestamp, permit: StoragePermit = .all) -> [Effect] {
         handle(input, at: Moment(now: now), permit: permit)
     }
@@ -50,7 +50,7 @@ public struct Hub: Sendable {
 
     /// Wakes the machine whose timer is due first.
     ///
-    /// - Returns: nil if no timer is due.
+    /// - Returns: the resulting effects; nil if no timer is due.
     public mutating func handleNextTimeout(at moment: Moment) -> [Effect]? {
         context.moment = moment
         guard let timer = timers.take(until: moment.now) else { return nil }
@@ -155,7 +155,7 @@ struct Timers: Sendable {
         heap.insert(Timer(at: at, order: lastOrder, address: address))
     }
 
-    /// Removes and returns the first timer that is due.
+    /// Removes and returns the first timer that is due; returns nil if none is.
     mutating func take(until now: Timestamp) -> Timer? {
         guard let first = heap.min, first.at <= now else { return nil }
         return heap.popMin()

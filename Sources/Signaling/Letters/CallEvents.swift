@@ -80,7 +80,7 @@ public enum PersonCallEvent: Equatable, Sendable {
     case asked(CallOffer)
     /// The call is stored and may ring.
     case ring(CallID)
-    /// The requested call was stored, or could not be placed.
+    /// The requested call now has an id (`placed`), or could not be placed (`notPlaced`).
     case placed(CallOffer, ConnectionID, re: UInt64)
     case notPlaced(ConnectionID, re: UInt64, WireError)
     case ringing(CallID, devices: Int)

@@ -45,19 +45,20 @@ extension Change {
     public struct Facts: Equatable, Sendable {
         /// The people whose state in memory no longer agrees with storage if this change is not committed.
         public var people: Set<IdentityID> = []
-        /// The persistent room of which the same is true.
+        /// The persistent room whose state in memory no longer agrees with storage if this change is not committed;
+        /// nil if there is none.
         public var room: RoomID?
-        /// The identity whose secret belongs to another person, or to no one, after this change.
+        /// The identity whose secret belongs to another person, or to no one, after this change; nil if there is none.
         public var provenIdentity: IdentityID?
         /// The bytes that the change adds to the storage; 0 if it only updates or deletes.
         public var storedBytes = 0
-        /// What metrics count.
+        /// The event that metrics count for this change; nil if they count none.
         public var counted: Counted?
-        /// The entry that this change adds to the audit log.
+        /// The entry that this change adds to the audit log; nil if it adds none.
         public var auditEntry: AuditEntry?
     }
 
-    /// Something that metrics count. The changes are the one place that sees every outcome of calls.
+    /// An event that metrics count. It is derived from changes, because they include every outcome of a call.
     public enum Counted: Equatable, Sendable {
         case callPlaced
         /// The outcome as the caller sees it.
@@ -84,7 +85,7 @@ extension Change {
         case .keptInTouch(let one, let other, let names, at: _):
             return Facts(people: [one, other], storedBytes: names.reduce(2 * row) { $0 + $1.utf8.count })
         case .lostTouch(let one, let other): return Facts(people: [one, other])
-        // The size of these two includes the entry in the audit log.
+        // The size of `revoked` and `muted` includes the entry in the audit log.
         case .revoked(let revocation):
             let entry = AuditEntry(
                 at: revocation.at, actor: "\(revocation.by)", action: "session.remove",
@@ -123,7 +124,7 @@ public enum StoredSize {
     /// The size in bytes of a row of fixed-size columns, such as identities and times.
     public static let row = 128
 
-    /// The size of a push endpoint.
+    /// Returns the estimated size of a push registration in bytes.
     public static func of(_ registration: PushRegistration) -> Int {
         2 * row + registration.endpoint.utf8.count + (registration.p256dh?.utf8.count ?? 0)
             + (registration.auth?.utf8.count ?? 0)

@@ -9,7 +9,8 @@ public struct SessionGrant: Equatable, Sendable {
     public var role: Role
     /// Connection data, which the creator of the token chose and everyone in the session can see.
     public var data: String
-    /// The match or call for which the token was created. The token becomes invalid when that match or call ends.
+    /// The match or call for which the token was created; nil if there is none. The token becomes invalid when that
+    /// match or call ends.
     public var match: MatchID?
     /// Identifies the only person who may use this token of a match or call (see `Project.holder(_:of:)`); nil if anyone may.
     public var holder: String?

@@ -20,7 +20,8 @@ public enum Effect: Equatable, Sendable {
     case answer(SocketID, OperatorReply)
     /// Deletes a file of a room. Does nothing if there is none.
     case deleteFile(RoomFileID)
-    /// Sends a close frame after all earlier messages on this socket.
+    /// Sends a close frame after all earlier messages on this socket. Ends a WHIP or WHEP resource instead, if the id
+    /// is that of one.
     case close(SocketID, CloseCode, String)
     /// A query to storage or another part of the shell. The result arrives as `Input.answered`.
     indirect case query(Question)
@@ -28,8 +29,8 @@ public enum Effect: Equatable, Sendable {
     case push(IdentityID, PushNotice)
 }
 
-/// An event and the state machine that it is addressed to. The hub delivers the event directly on a single node, and
-/// otherwise through the node that owns the receiving state machine.
+/// An event and the state machine that it is addressed to. The hub delivers the event directly. With several nodes, it
+/// would pass the event to the node that owns the receiving state machine.
 ///
 /// Letters are moved several times, so large events that are rare are `indirect`, here and in the events.
 public enum Letter: Equatable, Sendable {
@@ -61,7 +62,7 @@ public enum Letter: Equatable, Sendable {
 public struct Arrival: Equatable, Sendable {
     public var socket: SocketID
     public var identity: Identity
-    /// The secret of the identity, if it was just created; the client must store it.
+    /// The secret of an identity that was just created, which the client must store; nil for any other identity.
     public var newIdentitySecret: String?
     public var record: PersonRecord
     public var resume: Hello.Resume?

@@ -1,6 +1,6 @@
 import Wire
 
-/// The purpose of a WHIP or WHEP resource.
+/// Whether a resource publishes a stream (WHIP) or watches one (WHEP).
 public enum ResourcePurpose: Hashable, Sendable {
     /// WHIP (RFC 9725): the client publishes one stream.
     case publish
@@ -40,7 +40,7 @@ public struct ResourceOffer: Equatable, Sendable {
     var sdp: String { "\(head)a=ice-ufrag:\(credentials.ufrag)\r\na=ice-pwd:\(credentials.pwd)\r\n\(tail)" }
 }
 
-/// A POST with a verified token and a parsed offer.
+/// A POST that requests a new resource, with a verified token and a parsed offer.
 public struct ResourceArrival: Equatable, Sendable {
     /// The shell's id for the resource. Later events use this id as if it were a socket.
     public var socket: SocketID
@@ -61,7 +61,7 @@ public struct ResourceArrival: Equatable, Sendable {
     }
 }
 
-/// A PATCH or DELETE.
+/// A PATCH or DELETE request for an existing resource.
 public struct ResourceRequest: Equatable, Sendable {
     /// `If-Match` (RFC 9110 §13.1.1).
     public enum Condition: Equatable, Sendable {

@@ -3,6 +3,7 @@ import Wire
 /// A request from an operator or application, made over HTTP with the API secret. Answered exactly once, with
 /// `Effect.answer`.
 public struct OperatorRequest: Equatable, Sendable {
+    /// The operation that the request asks for.
     public enum Action: Equatable, Sendable {
         case create(RoomCreationRequest)
         case describe(RoomName)

@@ -36,7 +36,8 @@ public struct Contact: Hashable, Sendable {
     public init(identity: IdentityID, name: String) { (self.identity, self.name) = (identity, name) }
 }
 
-/// A call in progress, stored so that it survives a server restart. All its times are absolute.
+/// A call in progress, stored so that it survives a server restart. Its times are times of the wall clock, except in
+/// the result of `restored(at:rules:)`.
 public struct StoredCall: Hashable, Sendable {
     public var id: CallID
     public var session: SessionID

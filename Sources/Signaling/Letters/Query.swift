@@ -38,7 +38,7 @@ extension Question {
 public enum Finding: Equatable, Sendable {
     /// `nil` if no person was found.
     case person(FoundRecord?)
-    /// `next` is the cursor for the next older page.
+    /// `next` is the cursor for the next older page; nil if there is none.
     case callLog([CallRecord], next: String?)
     /// A push registration was added or removed. `isReachable`: whether the person still has a registration.
     case push(isReachable: Bool)

@@ -38,8 +38,8 @@ public enum RoomRegistryEvent: Equatable, Sendable {
     indirect case restore(StoredRoom)
     /// A client of this address tried a wrong password.
     case wrongPassword(address: String)
-    /// A client in a room requests to make it persistent. The room decides, if the limit permits another persistent
-    /// room.
+    /// A client in a room requests to make it persistent. If the limit permits another persistent room, the room
+    /// decides.
     indirect case keep(ConnectionID, re: UInt64, RoomName, RoomVerb.Change)
     /// The room became persistent (true) or is no longer persistent (false).
     case persistence(RoomName, Bool)
@@ -58,7 +58,7 @@ public struct RoomApplicant: Equatable, Sendable {
     public var name: String
     /// The permissions of the client's token for this room; nil if it has none.
     public var grant: RoomGrant?
-    /// Whether the client's connection dropped while it is waiting.
+    /// Whether the connection of the waiting client has dropped.
     public var isAway = false
     public var abilities = RoomAbilities.all
 }
@@ -73,7 +73,8 @@ public struct RoomAbilities: OptionSet, Sendable {
     static let routing = RoomAbilities(rawValue: 1)
     /// Asks its user for a password, and whether to wait for a host or to join again. Other clients join again by themselves.
     static let prompts = RoomAbilities(rawValue: 2)
-    /// Moderates. Someone who can is host, and the creator of a room can.
+    /// Moderates. A person whose client cannot do this is host only while nobody else's client can, and does not
+    /// become the creator of a room.
     static let hosting = RoomAbilities(rawValue: 4)
     /// Sends and downloads files.
     static let files = RoomAbilities(rawValue: 8)
@@ -146,10 +147,10 @@ public struct RoomRights: Hashable, Sendable {
 
     // MARK: Changes
 
-    /// Makes the person host because there is no other host.
+    /// Makes the person host in place of an owner, without changing the lasting role.
     mutating func standIn() { role = .host }
 
-    /// Restores the lasting role, because an owner entered.
+    /// Restores the lasting role. Called when an owner enters.
     mutating func endStandIn() { role = lasting }
 
     /// - Parameter giver: the host who gives the role. A role given by a stand-in ends when an owner enters.

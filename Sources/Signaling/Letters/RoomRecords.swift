@@ -4,7 +4,8 @@ import Wire
 /// states.
 public struct StoredRoom: Hashable, Sendable {
     public var id: RoomID
-    /// The ID of the room that ended before people opened this one again. Some of them still return with it.
+    /// The ID of the room that ended before people opened it again as this one; nil if there is none. Some people may
+    /// still return with that ID.
     public var formerID: RoomID?
     public var name: RoomName
     public var options: RoomOptions

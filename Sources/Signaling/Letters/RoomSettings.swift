@@ -27,7 +27,7 @@ public struct RoomSettings: Equatable, Sendable {
     /// Changes options. Changes nothing if it throws.
     ///
     /// - Parameters:
-    ///   - password: the hash of the password in the changes.
+    ///   - password: the hash of the password in the changes; nil if they remove the password or do not mention it.
     ///   - lasts: whether the change stays in effect when the room is empty.
     mutating func apply(_ changes: RoomChanges, password: RoomPassword?, lasts: Bool) throws(WireError) {
         guard changes.media.map({ $0 == options.media }) ?? true else {

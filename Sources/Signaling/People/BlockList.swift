@@ -13,7 +13,8 @@ struct BlockList: Equatable, Sendable {
 
     func contains(_ other: IdentityID) -> Bool { all.contains(other) }
 
-    /// Blocks a person. The two no longer see each other in lists and are no longer matched.
+    /// Blocks a person. The two no longer see each other in lists and are no longer matched. Beyond `maxBlocks`, the
+    /// oldest block is dropped.
     ///
     /// - Returns: true if the person was not blocked before.
     mutating func add(_ other: IdentityID, of owner: IdentityID, _ context: inout Context) -> Bool {

@@ -6,7 +6,9 @@ extension CallState {
     /// How long a missed-call notification stays valid.
     private static let missedNoticeLife: Duration = .seconds(86_400)
 
-    /// - Returns: the call if the two people were connected, otherwise nil.
+    /// Handles the end of a call: removes it, logs it, notifies devices, and updates the push notification.
+    ///
+    /// - Returns: the call if it had been accepted, otherwise nil.
     mutating func over(_ end: CallEnd, _ snapshot: PersonSnapshot, _ context: inout Context) -> Part? {
         let part = self[end.record.call]
         self[end.record.call] = nil
@@ -41,9 +43,10 @@ extension CallState {
         var outcome: CallOutcome
     }
 
-    /// Returns the devices to notify of the end of a call, each with the outcome to show. These are the devices involved in the
-    /// call. If none of those is connected and the other person ended the call, all online devices are notified too. A merged
-    /// call continues as another call, so only the involved devices are notified.
+    /// Returns the devices to notify of the end of a call, each with the outcome to show. These are the devices
+    /// involved in the call, or all online devices if this person has no such call. If none of those is connected and
+    /// the other person ended the call, all online devices are notified too. A merged call continues as another call,
+    /// so only the involved devices are notified.
     private func recipients(to end: CallEnd, _ part: Part?, _ snapshot: PersonSnapshot) -> [Recipient] {
         let outcome = end.record.outcome
         let present = snapshot.devices.present.map { Recipient(client: $0, outcome: outcome) }
@@ -120,7 +123,7 @@ extension CallState {
         for part in parts where part.offer.other.identity == other { end(part, .hungUp, snapshot, &context) }
     }
 
-    /// Ends all calls of this person, because the person was deleted or banned.
+    /// Ends all calls of this person. `leaving`: how the person leaves them.
     func endAll(_ leaving: CallLeaving, _ snapshot: PersonSnapshot, _ context: inout Context) {
         for part in parts { end(part, leaving, snapshot, &context) }
     }

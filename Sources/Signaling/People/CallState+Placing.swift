@@ -51,7 +51,8 @@ extension CallState {
         context.tell(.newCall(attempt))
     }
 
-    /// Checks the limits on placing calls. Charges the budget, unless the caller must wait because of earlier unanswered calls.
+    /// Returns an error if a limit on placing calls is reached, otherwise nil. Charges the budget, unless the caller
+    /// must wait because of earlier unanswered calls.
     private mutating func tooManyCalls(to other: IdentityID, _ context: Context) -> WireError? {
         if let until = unanswered.waitEnd(for: other, context.now) {
             let wait = until - context.now
@@ -125,8 +126,9 @@ extension CallState {
         return .ready(snapshot.counterpart)
     }
 
-    /// The answer to a caller whom this person has blocked. It is always the same as if this person were offline, so it does
-    /// not reveal the block. The call does not count toward the ring limit and is not logged.
+    /// The answer to a caller whom this person has blocked, and to every caller if this person is banned. It is always
+    /// the same as if this person were offline, so it does not reveal the block. The call does not count toward the
+    /// ring limit and is not logged.
     private func absentAnswer(isContact: Bool, _ snapshot: PersonSnapshot) -> CallAnswer {
         guard isRingable(isContact: isContact, snapshot) else { return .notAllowed }
         var party = snapshot.counterpart

@@ -26,9 +26,11 @@ struct CallState: Equatable, Sendable {
         var offer: CallOffer
         var direction: CallDirection
         var state: State
-        /// The device that is ending the call. Further requests for the call are rejected.
+        /// The device that is ending the call; nil unless a device is. If set, further requests for the call are
+        /// rejected.
         var ending: ConnectionID?
-        /// The request of the device that is ending the call. It is answered when the call is over.
+        /// The request of the device that is ending the call, which is answered when the call is over; nil if there is
+        /// none to answer.
         var endingRequest: UInt64?
         var acceptedAt: Timestamp?
         /// Whether a push notification announced the call.
@@ -58,11 +60,12 @@ struct CallState: Equatable, Sendable {
     /// Maximum number of calls: one active or outgoing call, and one waiting call.
     static let maxCalls = 2
 
-    /// A request to place a call, while the call has no id yet.
+    /// A request to place a call that has no id yet; nil if there is none.
     var asking: Request?
     var parts: [Part] = []
     var unseen: UnseenCalls
-    /// The budget for placing calls. `rungBudget` limits how often incoming calls may ring.
+    /// The budget for placing calls. `rungBudget` limits how often incoming calls may ring. Each is nil until it is
+    /// first used.
     var placedBudget: Budget?
     var rungBudget: Budget?
     var unanswered = UnansweredCalls()
@@ -94,7 +97,8 @@ struct CallState: Equatable, Sendable {
 }
 
 extension CallState {
-    /// The current call as the snapshot shows it, and the device on which it takes place.
+    /// The current call as the snapshot shows it, and the device on which it takes place; nil if no device holds a
+    /// call.
     var heldCall: HeldCall? {
         guard let part = engaged, let client = part.holder else { return nil }
         let state = if case .placed = part.state { Snapshot.CallState.ringing } else { Snapshot.CallState.active }

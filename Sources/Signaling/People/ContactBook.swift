@@ -11,7 +11,7 @@ struct Encounter: Equatable, Sendable {
 /// the other is online.
 struct ContactBook: Equatable, Sendable {
     private var contacts: [Contact]
-    /// Contacts who are online and not invisible.
+    /// Contacts who are online and visible.
     private var online: Set<IdentityID> = []
     private var meetings = Meetings()
 
@@ -108,7 +108,8 @@ struct ContactBook: Equatable, Sendable {
 
     /// Handles the new contact that the other person's state machine has stored.
     ///
-    /// - Returns: true if this person still agrees; false if the contact was removed from both contact books.
+    /// - Returns: true if this person still agrees and has room for the contact. Otherwise removes the contact from
+    ///   both contact books and returns false.
     func accepts(_ other: Counterpart, _ snapshot: PersonSnapshot, _ context: inout Context) -> Bool {
         if !snapshot.blocks.contains(other.identity), hasRoom(for: other.identity, context) { return true }
         giveUp(other.identity, snapshot.id, &context)

@@ -3,9 +3,10 @@ import Wire
 
 /// The one-time pairing codes with which a device is linked to a person.
 ///
-/// Owns the codes and the limit on guesses per address. The state machines of the two people check whether the link is allowed.
-/// Invariant: a code belongs to one person and a person has at most one code. A code becomes invalid when it is used, replaced
-/// or expires.
+/// Owns the codes and the limit on guesses per address. The state machines of the two people check whether the link is
+/// allowed.
+/// Invariant: a code belongs to one person and a person has at most one code. A code becomes invalid when it is used,
+/// replaced or withdrawn, or when it expires.
 struct DeviceCodes: Machine {
     /// Whom a code belongs to, and until when it is valid.
     private struct Code: Sendable {
@@ -115,7 +116,8 @@ struct PairingCode: Hashable, Sendable {
 
     private init(value: UInt64) { self.value = value }
 
-    /// Parses a code as a user typed it: in uppercase or lowercase, with or without dashes and spaces.
+    /// Parses a code as a user typed it: in uppercase or lowercase, with or without dashes and spaces. Returns nil if
+    /// the text is not a code.
     init?(_ text: String) {
         var (value, count): (UInt64, Int) = (0, 0)
         for byte in text.utf8 where byte != UInt8(ascii: "-") && byte != UInt8(ascii: " ") {

@@ -24,7 +24,7 @@ struct Device: Equatable, Sendable {
 struct DeviceList: Equatable, Sendable {
     private var connected: [ConnectionID: Device] = [:]
     private var lastOrder: UInt64 = 0
-    /// The budget that all devices share for their requests.
+    /// The budget that all devices share for their requests; nil if it is full.
     private var requests: Budget?
     var ownPresence = OwnPresence()
     private var linked: [LinkedDevice]
@@ -34,7 +34,7 @@ struct DeviceList: Equatable, Sendable {
     private(set) var hasPush: Bool
     /// When this person's pairing code expires; nil if there is none.
     private(set) var codeUntil: Timestamp?
-    /// Budget for creating pairing codes.
+    /// The budget for creating pairing codes; nil if it is full.
     private var codes: Budget?
 
     init(_ record: PersonRecord) {
@@ -64,7 +64,7 @@ struct DeviceList: Equatable, Sendable {
         guard hasAppeared(client) else { throw WireError(.notPresent, "Send presence.appear first.") }
     }
 
-    /// The name from a user token, if one of the devices presented a user token.
+    /// The name from a user token; nil if no device presented a user token with a name.
     var vouchedName: String? {
         for client in clients {
             if case .vouched(let name)? = connected[client]?.name { return PersonName.vouched(name) }
@@ -82,8 +82,8 @@ struct DeviceList: Equatable, Sendable {
         connected[client]?.order = lastOrder
     }
 
-    /// Closes the oldest connections beyond the limit. The number is limited because every change of a person is sent to all of
-    /// their connections.
+    /// Closes as many connections as exceed the limit: first those that dropped, then the oldest. The number is
+    /// limited because every change of a person is sent to all of their connections.
     func closeExcess(_ context: inout Context) {
         let excess = connected.count - context.rules.connectionsPerPerson
         guard excess > 0 else { return }
@@ -93,7 +93,7 @@ struct DeviceList: Equatable, Sendable {
         disconnect(oldest, "Too many open connections. The oldest one was closed. Close some tabs or apps.", &context)
     }
 
-    /// Charges one request to the shared budget. Returns an error if the budget is exhausted.
+    /// Charges one request to the shared budget. Returns an error if the budget is exhausted, otherwise nil.
     mutating func takeRequest(_ context: Context) -> WireError? {
         let rate = context.rules.personVerbs
         return requests.take(rate, now: context.now).map { wait in
@@ -103,7 +103,7 @@ struct DeviceList: Equatable, Sendable {
         }
     }
 
-    /// - Returns: false if the device had this address before.
+    /// - Returns: false if the device already had this address or is not connected.
     mutating func move(_ client: ConnectionID, to address: String) -> Bool {
         guard let old = connected[client]?.address, old != address else { return false }
         connected[client]?.address = address

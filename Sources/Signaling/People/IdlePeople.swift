@@ -25,7 +25,8 @@ struct IdlePeople: Sendable {
         if queue.count > 2 * since.count + 64 { queue.removeAll { since[$0.identity] != $0.number } }
     }
 
-    /// Removes and returns the person who has been absent longest, if more than `limit` people are absent.
+    /// Removes and returns the person who has been absent longest, or returns nil if at most `limit` people are
+    /// absent.
     mutating func overflow(_ limit: Int) -> IdentityID? {
         guard since.count > limit else { return nil }
         while let first = queue.popFirst() {

@@ -11,10 +11,10 @@ struct LocationState: Equatable, Sendable {
     }
 
     private(set) var cell: Cell?
-    /// The most recent location, used to check the speed of the next move. It is kept even if the person deletes the location,
-    /// and is never sent to anyone.
+    /// The most recent location, used to check the speed of the next move; nil before the first location. It is kept
+    /// even if the person deletes the location, and is never sent to anyone.
     private var trail: TravelLimiter?
-    /// The budget for requesting pages of people nearby.
+    /// The budget for requesting pages of people nearby; nil if it is full.
     private var pages: Budget?
 
     var hasStateToKeep: Bool { trail != nil }

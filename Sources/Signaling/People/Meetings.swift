@@ -1,6 +1,7 @@
 import Wire
 
-/// Recent chats and calls after which two people may become contacts, and the contact requests so far.
+/// Recent calls after which two people may become contacts, and the contact requests after calls and chats.
+/// `RouletteState` keeps the recent chats.
 struct Meetings: Equatable, Sendable {
     /// A call that took place recently.
     struct Call: Equatable, Sendable {

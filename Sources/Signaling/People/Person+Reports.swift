@@ -2,7 +2,7 @@ import Wire
 
 /// Compares a person before and after each event, and notifies clients, contacts and the directory of what changed.
 extension Person {
-    /// The part of a person's state that others see, as it was before an event.
+    /// A person's state before an event: the parts whose changes are reported to clients, contacts and the directory.
     struct ReportedState {
         fileprivate let roulette: (client: ConnectionID, roulette: Snapshot.Roulette)?
         fileprivate let call: CallState.HeldCall?
@@ -61,7 +61,7 @@ extension Person {
 
     private var isSeenOnline: Bool { persona.isSeenOnline(isThere: devices.isThere) }
 
-    /// The directory entry, if the person is online, visible and has a location.
+    /// The directory entry; nil unless the person is online, visible and has a location.
     private var listing: Listing? {
         guard let cell = locationState.cell, isSeenOnline else { return nil }
         let isBusy = roulette.isChatting || calls.isBusy || persona.profile.doNotDisturb
@@ -70,7 +70,8 @@ extension Person {
         )
     }
 
-    /// Notifies the directory and the contacts of changes. Removes a person who went offline from the directory.
+    /// Notifies the directory and the contacts of changes. If the person has gone offline on all devices, first
+    /// removes the location, which also removes the person from the directory.
     private mutating func reportPublicState(_ before: ReportedState, _ context: inout Context) {
         if locationState.cell != nil, !devices.hasAppeared { locationState.disappear() }
         let (before, after) = (before.publicState, publicState)

@@ -63,7 +63,7 @@ extension Person {
 
     /// Applies new presence settings, answers the request and notifies the other devices.
     ///
-    /// - Returns: false if the settings are invalid.
+    /// - Returns: false if the request was refused, because the settings are invalid or currently cannot be stored.
     private mutating func become(
         _ settings: Appearance, _ request: Request, appears: Bool, _ context: inout Context
     ) -> Bool {

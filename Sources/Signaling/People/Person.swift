@@ -19,8 +19,8 @@ public struct Person: Machine, Equatable, Sendable {
     /// True after the person was deleted or one of its changes could not be stored. While true, late events change nothing. The
     /// state machine ends when all devices have disconnected.
     private(set) var isDeleted = false
-    /// When the last device disconnected, or when the person was looked up. Nil while connected. Absent people are removed from
-    /// memory after some time.
+    /// When the last device disconnected, or when the person was looked up. Nil while connected, and if nothing about
+    /// the person needs to be remembered. Absent people are removed from memory after some time.
     private var absentSince: Timestamp?
     private let idleTime: Duration
 
@@ -64,7 +64,7 @@ public struct Person: Machine, Equatable, Sendable {
     /// Whether the person is kept in memory only because they disconnected recently or were looked up.
     var isAbsent: Bool { absentSince != nil }
 
-    /// Stops keeping this person in memory, because too many absent people are kept.
+    /// Stops keeping this absent person in memory. Called if too many absent people are kept.
     mutating func forgetAbsence() { absentSince = nil }
 
     private var absentUntil: Timestamp? {

@@ -6,9 +6,10 @@ struct PersonProfile: Equatable, Sendable {
     private(set) var profile: Profile
     /// Whether the profile is stored. Only then can other people find this person by public id.
     private(set) var isKnown: Bool
-    /// When the profile was last stored, if that is known. Profiles that are not used for a long time are deleted.
+    /// When the profile was last stored; nil if that is unknown. Profiles that are not used for a long time are
+    /// deleted.
     private var usedAt: Timestamp?
-    /// The minimum time until the use of an unchanged profile is stored again.
+    /// The minimum time between two updates of the stored last-used time (`usedAt`) of an unchanged profile.
     static let useInterval: Duration = .seconds(86400)
 
     init(_ id: PersonID, _ profile: Profile?, usedAt: Timestamp?) {
@@ -18,11 +19,11 @@ struct PersonProfile: Equatable, Sendable {
     /// The name that other people see.
     var shownName: String { profile.name.isEmpty ? PersonName.generated(id) : profile.name }
 
-    /// Whether the person is online and visible to others.
+    /// Returns whether other people see the person as online. `isThere`: whether a connected device is online.
     func isSeenOnline(isThere: Bool) -> Bool { profile.isVisible && isThere }
 
     /// Returns the profile with these settings applied. A name from a user token takes precedence over the name in the
-    /// settings.
+    /// settings. Throws if the name in the settings is invalid.
     func profile(_ settings: Appearance, vouchedName: String?) throws(WireError) -> Profile {
         var wanted = profile
         if let name = settings.name {
@@ -36,7 +37,7 @@ struct PersonProfile: Equatable, Sendable {
         return wanted
     }
 
-    /// Returns an error if this profile must be stored but currently cannot be.
+    /// Returns an error if this profile must be stored but currently cannot be; otherwise nil.
     func refusal(of wanted: Profile, _ context: Context) -> WireError? {
         wanted != profile || !isKnown ? context.permit.refusal(of: .optional) : nil
     }
@@ -62,8 +63,8 @@ struct PersonProfile: Equatable, Sendable {
         context.persist(.profile(identity, id, profile, at: now))
     }
 
-    /// Stores a profile for a person who has so far only used the roulette. Anyone who knows the public ID can then
-    /// find this person.
+    /// Stores a profile with this name if the person has none because they have only used the roulette so far. Anyone
+    /// who knows the public ID can then find this person.
     mutating func becomeKnown(as name: String, of identity: IdentityID, _ context: inout Context) {
         guard !isKnown else { return }
         profile.name = name

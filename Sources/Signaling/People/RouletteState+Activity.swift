@@ -34,7 +34,7 @@ extension RouletteState {
     /// `away` → `waiting`, `penalized`, `idle`.
     enum Activity: Equatable, Sendable {
         case idle
-        /// The person skipped too often, and enters the queue at this time.
+        /// The person skipped too often, and enters the queue at the time `until`.
         case penalized(Search, until: Timestamp)
         /// The person has an entry in the pool.
         case waiting(Search)

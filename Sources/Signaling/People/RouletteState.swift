@@ -16,7 +16,7 @@ struct RouletteState: Equatable, Sendable {
     private var skips: [Timestamp] = []
     private var penaltyUntil: Timestamp?
     private var reports: Budget?
-    /// The device's address, if it has changed since this person entered the queue.
+    /// The device's new address; nil if it has not changed since this person entered the queue.
     private var newAddress: String?
 
     var isIdle: Bool { activity == .idle }
@@ -32,7 +32,7 @@ struct RouletteState: Equatable, Sendable {
         }
     }
 
-    /// The roulette state for the snapshot, and the device that is searching or chatting.
+    /// The roulette state for the snapshot, and the device that is searching or chatting; nil while idle.
     var state: (client: ConnectionID, roulette: Snapshot.Roulette)? {
         guard let search else { return nil }
         if case .chatting(_, let chat) = activity {
@@ -41,8 +41,8 @@ struct RouletteState: Equatable, Sendable {
         return (search.client, Snapshot.Roulette(state: .waiting))
     }
 
-    /// Returns the chat that a report or block refers to: the chat with this match id, or without an id the current or most
-    /// recent chat.
+    /// Returns the chat that a report or block refers to: the chat with this match id, or without an id the current or
+    /// most recent chat. Returns nil if there is none, or if it ended longer than `reportWindow` ago.
     func chat(_ match: MatchID?, _ context: Context) -> Chat? {
         var candidates: [Chat] = []
         if case .chatting(_, let chat) = activity { candidates.append(chat) }
@@ -112,7 +112,8 @@ struct RouletteState: Equatable, Sendable {
         )
     }
 
-    /// Waits for a penalty to end or enters the queue immediately, and notifies the device.
+    /// Starts a search and notifies the device: enters the queue, or waits for a penalty to end or for the device to
+    /// reconnect.
     private mutating func resume(_ search: Search, re: UInt64?, _ snapshot: PersonSnapshot, _ context: inout Context) {
         let isLive = snapshot.devices.isLive(search.client)
         if let until = penaltyUntil, context.now < until {

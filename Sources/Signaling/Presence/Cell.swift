@@ -61,14 +61,14 @@ struct GlobePoint: Hashable, Sendable {
     private static let steps = Double(1 << 30)
     /// The earth's mean radius (IUGG), in meters.
     static let earthRadius = 6_371_008.8
-    /// The distance from pole to pole, the largest possible.
+    /// The distance from pole to pole, the largest possible, in meters.
     private static let halfway = earthRadius * .pi
 
     var x: Int32
     var y: Int32
     var z: Int32
 
-    /// - `latitude` is in radians. `turn` is the longitude as a fraction of a turn.
+    /// - `latitude` is in radians. `turn` is the longitude as a fraction of a turn eastward from the antimeridian.
     init(latitude: Double, turn: Double) {
         let angle = (turn - 0.5) * 2 * .pi
         let radius = Trigonometry.cos(latitude) * Self.steps

@@ -31,7 +31,7 @@ extension Directory {
         var number: Int32
     }
 
-    /// The people on a page, and whether more follow.
+    /// The people on a page, and the position at which the page ends (`next`); nil if no more people follow.
     struct Page {
         var hits: ContiguousArray<Hit> = []
         var next: Cursor?
@@ -145,7 +145,8 @@ extension Directory {
 }
 
 extension ContiguousArray {
-    /// Returns the index of the first element for which `belongs` is true. All elements for which it is false must come before.
+    /// Returns the index of the first element for which `belongs` is true, or the end index if there is none. All
+    /// elements for which it is false must come before.
     fileprivate func partitioningIndex(where belongs: (Element) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)
         while low < high {

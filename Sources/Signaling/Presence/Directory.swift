@@ -136,9 +136,10 @@ struct RecentChanges: Sendable {
     private var points: ContiguousArray<GlobePoint> = []
     /// The total number of changes so far.
     private(set) var count: UInt64 = 0
-    /// The locations of all changes with lower numbers are no longer known.
+    /// The number of the oldest change whose location is still known.
     private var floor: UInt64 = 0
-    /// The number of the first change in `points`.
+    /// The number of the change that was stored first, at index 0 of `points`. Later changes reuse the indices in
+    /// turn.
     private var base: UInt64 = 0
 
     private func index(_ number: UInt64) -> Int { Int((number - base) % Self.maxCount) }
@@ -153,7 +154,7 @@ struct RecentChanges: Sendable {
         if count - floor > Self.maxCount { floor = count - Self.maxCount }
     }
 
-    /// Invalidates all pages.
+    /// Forgets all locations, so that every page counts as affected.
     mutating func forget() {
         count += 1
         (floor, base) = (count, count)
@@ -161,7 +162,7 @@ struct RecentChanges: Sendable {
     }
 
     /// Returns whether any change after the first `seen` changes happened within this distance (as a squared chord) of
-    /// `center`.
+    /// `center`. Also returns true if the locations of some of these changes are no longer known.
     func affect(_ center: GlobePoint, within chord: Int64, since seen: UInt64) -> Bool {
         guard seen >= floor else { return true }
         var number = seen

@@ -136,8 +136,9 @@ struct PeopleGrid: Sendable {
         }
     }
 
-    /// The inner and outer radius of one distance bucket as squared chords. A block between `insideLow` and `insideHigh` is
-    /// completely in the ring. A block outside of `outsideLow` and `outsideHigh` has no cell in it.
+    /// The inner and outer radius of one distance bucket as squared chords. A block between `insideLow` and
+    /// `insideHigh` is completely in the ring. A block outside of `outsideLow` and `outsideHigh` has no cell in the
+    /// ring.
     struct Ring: Sendable {
         var low: Int64
         var high: Int64

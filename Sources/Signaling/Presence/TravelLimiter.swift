@@ -3,8 +3,8 @@ import Wire
 /// A person's recent locations, used to reject implausible moves.
 ///
 /// As time passes, a person earns distance, which moves use up. Unused distance is saved, but at most `allowance`.
-/// Many small jumps thus get no farther than one large jump. Moves to neighboring cells are free, because a device at
-/// the edge of two cells may alternate between them, and their centers are 2 km apart.
+/// Many small jumps thus get no farther than one large jump. Moves to neighboring cells are free, because a device on
+/// the border between two cells may alternate between them, and their centers are 2 km apart.
 struct TravelLimiter: Equatable, Sendable {
     /// The distance in meters that a location may jump without any elapsed time, for example if an exact fix follows a coarse
     /// one.
@@ -19,7 +19,7 @@ struct TravelLimiter: Equatable, Sendable {
 
     init(_ cell: Cell, now: Timestamp) { (at, center, unused) = (now, cell.center, Self.allowance) }
 
-    /// Moves to `cell`, or returns how long to wait until the move is physically plausible.
+    /// Moves to `cell` and returns nil, or returns how long to wait until the move is physically plausible.
     mutating func follow(to cell: Cell, now: Timestamp, fastest kilometersPerHour: Int) -> Duration? {
         let speed = Double(max(1, kilometersPerHour)) / 3.6
         let distance = center.distance(to: cell.center)

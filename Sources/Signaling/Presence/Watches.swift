@@ -20,9 +20,9 @@ struct Watching: Sendable {
     var next: String?
     /// The number of changes to the directory that the page already reflects.
     var seen: UInt64 = 0
-    /// When the page was most recently sent.
+    /// When the page was most recently sent; nil if it was not sent yet.
     var sentAt: Timestamp?
-    /// True if the viewer moved or blocked someone since the page was sent.
+    /// True if the viewer's location, blocks or connection may have changed since the page was computed.
     var isStale = false
     /// True while the viewer has lost their connection.
     var isAway = false

@@ -138,7 +138,8 @@ extension Room {
         let isOwner = isOwner(applicant)
         if isOwner { (ownersAddress, isOwnersAddressLost) = (applicant.address, false) }
         var rights = RoomRights(isOwner ? .host : applicant.grant?.role ?? .guest, hasToken: applicant.grant != nil)
-        // While nobody in the room can moderate, one of them is host all the same.
+        // Someone must always be host. In an empty room, this is the new person. If no client in the room can moderate
+        // and the new one can, the new person becomes host too.
         if roster.isEmpty || applicant.abilities.contains(.hosting) && !roster.canHost { rights.standIn() }
         let role = rights.role
         // Do this before the person is one of the members, so that their own role stays.
@@ -191,7 +192,7 @@ extension Room {
 }
 
 extension RoomApplication {
-    /// Throws if members of the room would see each other's addresses and the client has not agreed to that.
+    /// Throws if members of the room would see each other's addresses and the client ruled that out (`routedOnly`).
     func permitMesh(_ options: RoomOptions) throws(WireError) {
         if join.routedOnly == true, options.media == .mesh { throw .roomMesh }
     }

@@ -40,8 +40,9 @@ extension Room {
         return max(2, min(options.capacity * rules.roomAddressShare / 100, options.capacity - 2))
     }
 
-    /// Returns whether the address's share limits this person. It does not if a host is at the same address, such as a
-    /// teacher with a class: that host can remove people.
+    /// Returns whether the address's share limits this person. Owners are exempt, and so is everyone at an owner's
+    /// address, such as a class with its teacher, because the owner can remove people. In a room that cannot have
+    /// owners, any host at the address counts as one.
     ///
     /// After a restart, no owner's address is known. The class must be able to return before the teacher, so until an owner
     /// has joined, the share does not limit people who were in the room.
@@ -54,16 +55,17 @@ extension Room {
         return mayHaveOwners || !roster.members.contains { $0.role == .host && $0.address == applicant.address }
     }
 
-    /// Returns whether there is a place left in the share of the person's address.
+    /// Returns whether the share of the person's address has a place left, or does not limit this person.
     func isWithinShare(_ applicant: RoomApplicant, isReturning: Bool = false, _ rules: Rules) -> Bool {
         !isShareLimited(applicant, isReturning: isReturning)
             || roster.members.count { $0.address == applicant.address } < share(rules)
     }
 
-    /// Throws if there is no place.
+    /// Checks whether there is a place for this person. Throws if there is none.
     ///
     /// - Parameters:
-    ///   - isAdmitted: whether a host admitted the person, who may then exceed the share of an address.
+    ///   - isAdmitted: whether a host has admitted the person, or will decide about it. If so, the share of an address
+    ///     does not apply.
     ///   - isReturning: whether the person presented the room's ID.
     /// - Returns: a dropped connection of the same person that must give way, because the person returned but could not
     ///   resume it; nil if there is a free place.

@@ -15,8 +15,8 @@ public struct Room: Machine, Equatable, Sendable {
     enum State: Equatable, Sendable {
         case new
         case open
-        /// The room is empty and ends at this time, unless it is kept longer (`keptUntil`). At `checkAt`, the room
-        /// checks whether this time has come.
+        /// The room is empty. It ends at `until`, or at `keptUntil` if that is set and later. At `checkAt`, the room
+        /// checks whether it must end.
         case empty(until: Timestamp, checkAt: Timestamp)
         case over
     }
@@ -39,7 +39,8 @@ public struct Room: Machine, Equatable, Sendable {
     private(set) var creator: IdentityID?
     var settings: RoomSettings
     var roster = RoomRoster()
-    /// The address of the last host in their own right (`Room+Places`).
+    /// The address of the last host in their own right (`Room+Places`); nil if there was none or the server restarted
+    /// since.
     var ownersAddress: String?
     /// Whether `ownersAddress` is unknown because the server restarted. Addresses are not stored.
     var isOwnersAddressLost = false
@@ -59,10 +60,11 @@ public struct Room: Machine, Equatable, Sendable {
 
     var talk = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
     var gestures = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
-    /// For a room that was not used since a restart: when its retention ends, as a time of the wall clock. It is
-    /// needed because the room itself measures how long it has been empty only while the server runs.
+    /// For a room that was not used since a restart: when its retention ends, as a time of the wall clock. Nil for any
+    /// other room. It is needed because the room itself measures how long it has been empty only while the server
+    /// runs.
     private var keptUntil: Timestamp?
-    /// The budget for messages that one person causes to be sent to everyone; nil if it is full.
+    /// The room's budget for messages that people cause to be sent to everyone; nil if it is full.
     private var traffic: Budget?
     /// The budget for actions of hosts and cohosts; nil if it is full. It is separate from `traffic`, so that busy
     /// guests cannot keep a host from removing them.
@@ -124,8 +126,9 @@ public struct Room: Machine, Equatable, Sendable {
         state = .empty(until: until, checkAt: checkAt)
     }
 
-    /// Returns whether a restored room is too old. Only a confirmed clock counts: a clock that is a year ahead would end every
-    /// room.
+    /// Returns whether the retention of a restored room that was not used since the restart has ended; true for every
+    /// other room, which has no `keptUntil`. Only a confirmed clock counts: a clock that is a year ahead would end
+    /// every room.
     private func isRetentionOver(_ context: Context) -> Bool {
         guard let keptUntil else { return true }
         return context.moment.confirmedWall.map { keptUntil <= $0 } ?? false
@@ -206,7 +209,8 @@ public struct Room: Machine, Equatable, Sendable {
         store(&context)
     }
 
-    /// Restores what is stored. The people's places in the room are not: they ended with the previous server process.
+    /// Restores what is stored. People's places in the room are not stored: they ended with the previous server
+    /// process.
     private mutating func restore(_ stored: StoredRoom, _ context: inout Context) {
         guard state == .new else { return }
         (id, formerID, createdAt, creator) = (stored.id, stored.formerID, stored.createdAt, stored.creator)
@@ -227,7 +231,8 @@ public struct Room: Machine, Equatable, Sendable {
 
     // MARK: Storing
 
-    /// The minimum time until the use of an unchanged room is stored again.
+    /// How often the last-used time of an unchanged room is written to storage. `storeUse` shortens this if the
+    /// retention is short.
     private static let useInterval: Duration = .seconds(86400)
 
     /// Stores the room if it is persistent, and deletes it from storage if it no longer is.
@@ -302,15 +307,16 @@ public struct Room: Machine, Equatable, Sendable {
         _ context: inout Context
     ) {
         guard let member = roster.remove(client) else { return }
-        // Other clients ask their user before they join again.
+        // A client that cannot ask its user joins again by itself, so make it wait. Other clients ask first.
         if !member.abilities.contains(.prompts), reason == .removed { lobby.sendAway(member.identity, context) }
         if let moderator { withdraw(member, by: moderator, &context) }
         context.send(.room(.ended(.init(name: name, reason: reason))), to: client)
         gone(member, reason == .replaced ? .networkDisconnected : .forceDisconnected, &context)
     }
 
-    /// Withdraws rights of a removed person. They may return, but not as creator, and not with their token. Creators who remove
-    /// one of their own devices stay creators.
+    /// Withdraws rights of a removed person. They may return, but not as creator, and not with their token. If a
+    /// stand-in removed them, only the token is revoked, until the room is empty. Creators who remove one of their own
+    /// devices stay creators.
     private mutating func withdraw(
         _ member: RoomRoster.Member, by moderator: RoomRoster.Member, _ context: inout Context
     ) {
@@ -351,9 +357,9 @@ public struct Room: Machine, Equatable, Sendable {
         context.tell(.roomRegistry(.ended(name)))
     }
 
-    /// Reloads the room, because a change could not be stored and storage has a different state. Drops the room, and restores
-    /// the stored one. Everyone is disconnected, including the person who made the change. Their pages reconnect and join
-    /// again.
+    /// Reloads the room, because a change could not be stored and storage has a different state. Drops the room, and
+    /// restores the stored one if there is one. Everyone is disconnected, including the person who made the change.
+    /// Their pages reconnect and join again.
     private mutating func reload(_ stored: StoredRoom?, _ context: inout Context) {
         guard state != .over else { return }
         (state, storedAt) = (.over, nil)
@@ -377,14 +383,15 @@ public struct Room: Machine, Equatable, Sendable {
 
     // MARK: Telling
 
-    /// Charges a message to everyone in the room to the room's budget, which has the same rate as a session's.
+    /// Charges a message to everyone in the room to the room's budget, which has the same rate as a session's. Throws
+    /// if the budget is exhausted.
     mutating func charge(textSize: Int = 0, _ context: Context) throws(WireError) {
         let cost = Double((256 + textSize) * roster.count)
         if let wait = traffic.take(context.rules.sessionTraffic, cost: cost, now: context.now) { throw .tooFast(wait) }
     }
 
-    /// Charges an action of a host or cohost. The cost includes the people waiting, because a new moderator receives
-    /// a knock for each of them.
+    /// Charges an action of a host or cohost. The cost includes the people waiting, because a new moderator receives a
+    /// knock for each of them. Throws if the budget is exhausted.
     mutating func chargeModeration(_ context: Context) throws(WireError) {
         let cost = Double(256 * (roster.count + lobby.waiting.count))
         if let wait = moderation.take(context.rules.sessionTraffic, cost: cost, now: context.now) {

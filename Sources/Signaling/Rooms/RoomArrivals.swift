@@ -23,7 +23,7 @@ struct RoomArrivals: Equatable, Sendable {
     private var people = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
     private var addresses = BudgetTable<String>(maxKeys: Self.maxBudgets)
 
-    /// Charges a join.
+    /// Charges a join that follows a departure. Does nothing if the room grows. Throws if a budget is exhausted.
     ///
     /// - Parameters:
     ///   - count: the number of people in the room.
@@ -44,7 +44,8 @@ struct RoomArrivals: Equatable, Sendable {
     /// Charges a knock and the message that ends it.
     mutating func chargeKnock(to hosts: Int, _ context: Context) throws(WireError) { try pay(2, to: hosts, context) }
 
-    /// Charges a dropped connection. Returns false if the budget is exhausted. The drop is then not announced.
+    /// Charges the drop of a connection together with its return. If the budget is exhausted, charges nothing and
+    /// returns false; the room then announces neither.
     mutating func affordsDrop(to count: Int, _ context: Context) -> Bool {
         (try? pay(Self.messagesPerDrop, to: count, context)) != nil
     }

@@ -3,7 +3,8 @@ import Wire
 
 /// The latest lines of a room's chat, for people who join later.
 ///
-/// Messages and files have separate limits, so that nobody can delete other people's files by writing a lot.
+/// The limit on bytes applies only to messages, so that long messages do not delete other people's files. The limit on
+/// lines applies to both.
 struct RoomChat: Equatable, Sendable {
     private(set) var lines: Deque<RoomLine> = []
     /// The total size of the messages in bytes.

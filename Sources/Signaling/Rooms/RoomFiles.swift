@@ -22,7 +22,8 @@ struct RoomFiles: Equatable, Sendable {
         let sender: ConnectionID
         /// Whether the sender acts for the room's owners. If so, a stand-in may not remove the file.
         let isOwners: Bool
-        /// The reservation for the file. Cannot overflow, because a size is at most `Limits.roomFile`.
+        /// The reservation for the file. Computing its size cannot overflow, because a size is at most
+        /// `Limits.roomFile`.
         let claim: RoomFileSpace.Claim
         let secret: RoomFileKey
         fileprivate(set) var state = State.promised

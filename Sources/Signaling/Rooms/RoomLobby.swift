@@ -21,10 +21,11 @@ struct RoomLobby: Equatable, Sendable {
             retryable: true, retryAfter: until - now)
     }
 
-    /// Adds a person.
+    /// Adds a person to those waiting. Throws if a limit is reached, if a host recently turned the person away, or if
+    /// the person is already waiting on another connection.
     ///
     /// - Returns: a dropped connection of the same person that gives way, because the person returned but could not
-    ///   resume it.
+    ///   resume it; nil if there is none.
     mutating func knock(_ applicant: RoomApplicant, _ context: Context) throws(WireError) -> RoomApplicant? {
         try permit(applicant.identity, now: context.now)
         // Each person has one place, so that nobody can fill the lobby with tabs.

@@ -28,8 +28,8 @@ struct RoomRegistry: Machine {
     /// The pause before deleting a stored room whose name another room has taken. Storage has just failed, so the
     /// deletion is not tried immediately.
     private static let deletionPause: Duration = .seconds(10)
-    /// When to delete each such room from storage. Each of them was once a persistent room, so the limits on
-    /// persistent rooms also limit their number.
+    /// When to delete each stored room whose name another room has taken. Each of these rooms was once a persistent
+    /// room, so the limits on persistent rooms also limit their number.
     private var leftovers: [RoomID: Timestamp] = [:]
 
     init() {}
@@ -76,8 +76,8 @@ struct RoomRegistry: Machine {
     }
 
     private mutating func restore(_ stored: StoredRoom, _ context: inout Context) {
-        // The room's deletion was not stored, and its name has been taken since. After a restart, the old room would
-        // have the name again.
+        // The room's deletion was not stored, and its name has been taken since. Delete the old room again later;
+        // otherwise it would have the name again after a restart.
         guard rooms[stored.name] == nil else { return leftovers[stored.id] = context.now + Self.deletionPause }
         let cursor = RoomCursor(createdAt: stored.createdAt, id: stored.id)
         add(stored.name, Entry(cursor: cursor, identity: stored.creator))
@@ -127,7 +127,7 @@ struct RoomRegistry: Machine {
         context.tell(.room(name, .join(application)))
     }
 
-    /// The position of a new room, with a new ID.
+    /// Returns the position of a new room in the list, with a new ID.
     private func cursor(_ context: inout Context) -> RoomCursor {
         RoomCursor(createdAt: context.wallNow, id: .random(using: &context.random))
     }
@@ -177,8 +177,8 @@ struct RoomRegistry: Machine {
         context.tell(.room(name, .operate(request)))
     }
 
-    /// Creates a room without a creator. It is persistent by default, because it would otherwise end before the first
-    /// person enters.
+    /// Creates a room without a creator, and returns its name. The room is persistent by default, because it would
+    /// otherwise end before the first person enters.
     private mutating func create(_ wish: RoomCreationRequest, _ context: inout Context) throws(WireError) -> RoomName {
         if let name = wish.name, rooms[name] != nil {
             throw WireError(.roomExists, "This room already exists. Change or close it, or use another name.")
@@ -233,8 +233,9 @@ struct RoomRegistry: Machine {
         }
     }
 
-    /// Limits persistent rooms, which may exist for a year. People can use only part of the server's capacity for them,
-    /// and each address only a small part of that. Otherwise nobody could create a room anymore.
+    /// Throws if the limit on persistent rooms is reached, in total or for this address. Such rooms may exist for a
+    /// year. People can use only part of the server's capacity for them, and each address only a small part of that.
+    /// Otherwise nobody could create a room anymore.
     private func permitPersistent(_ address: String?, _ context: Context) throws(WireError) {
         let fromAddress = address.flatMap { persistentPerAddress[$0] } ?? 0
         // Limit them to half of all rooms, even if an operator has changed only `maxRooms`.

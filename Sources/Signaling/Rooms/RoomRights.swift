@@ -2,6 +2,7 @@ import Wire
 
 /// What the rights of a person in a room permit.
 extension RoomRights {
+    /// An action that needs a right.
     enum Action: Equatable, Sendable {
         /// Admits or refuses people in the lobby, mutes people, or stops their screen sharing.
         case moderate

@@ -33,7 +33,7 @@ struct RoomRoster: Equatable, Sendable {
     var isEmpty: Bool { members.isEmpty }
     var count: Int { members.count }
     var people: [RoomPerson] { members.map(\.person) }
-    /// Whether anyone could moderate the room.
+    /// Whether the client of any member can moderate the room.
     var canHost: Bool { members.contains(where: \.canHost) }
     /// The hosts and cohosts.
     var moderators: [ConnectionID] { members.filter(\.role.moderates).map(\.client) }
@@ -60,10 +60,11 @@ struct RoomRoster: Equatable, Sendable {
 
     mutating func remove(_ client: ConnectionID) -> Member? { index(client).map { members.remove(at: $0) } }
 
-    /// Makes someone host if there is none: the cohost who has been present longest, otherwise the guest. People whose
-    /// connection dropped come after others with the same role. The new host keeps the role until an owner enters.
+    /// Makes someone host if there is none, or if no host's client can moderate although another client in the room
+    /// can. Chooses the cohost who has been present longest, or otherwise the guest. People whose connection dropped
+    /// come after others with the same role. The new host keeps the role until an owner enters.
     ///
-    /// - Returns: the new host; nil if there already was one.
+    /// - Returns: the new host; nil if none was needed or the room is empty.
     mutating func appointHost() -> Member? {
         // A client that cannot moderate is host only while no other client is present.
         guard !members.contains(where: { $0.role == .host && $0.canHost == canHost }) else { return nil }
@@ -88,7 +89,7 @@ struct RoomRoster: Equatable, Sendable {
         if let index = index(client) { members[index].rights.give(role, by: giver) }
     }
 
-    /// Resets everyone to the role given by a token or an owner, because an owner entered.
+    /// Resets everyone to their lasting role. Called when an owner enters.
     ///
     /// - Returns: the people whose role has changed.
     mutating func endStandIns() -> [Member] {

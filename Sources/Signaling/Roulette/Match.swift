@@ -1,7 +1,7 @@
 import Wire
 
-/// A match between two strangers. The match creates a session for them (or uses the home sessions of legacy clients) and
-/// tokens, and ends both.
+/// A match between two strangers. The match creates a session for them, or uses the home sessions of legacy clients,
+/// and creates tokens for joining. When the match ends, the tokens become invalid.
 ///
 /// Owns only the pairing, not the connections or the text chat. Legal states: `new` → `running` → `over`.
 /// Invariant: when the match ends, its session is notified before anyone else.

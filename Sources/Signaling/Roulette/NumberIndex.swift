@@ -1,6 +1,7 @@
 import Wire
 
-/// A hash table that maps 64-bit keys to numbers, used to look up people in the roulette's queue.
+/// A hash table that maps 64-bit keys to numbers, used to look up people in the roulette's queue and in the directory
+/// of people nearby.
 ///
 /// It is used instead of a dictionary, because with a million people waiting every memory access misses the processor's cache.
 /// A dictionary reads the key and the value from two places, and for a removal also neighboring keys. This table stores the key

@@ -47,7 +47,7 @@ public struct Pool: Machine {
     private struct Unfinished: Sendable {
         /// Candidates up to this number in the order of entry have been checked.
         var probed: UInt64
-        /// The previous partner, who is matched again if no other candidate is found.
+        /// The previous partner, who is matched again if no other candidate is found; nil if none was found so far.
         var fallback: WaitQueue.Place?
     }
 
@@ -85,7 +85,7 @@ public struct Pool: Machine {
 
     public init(rules: Rules) {
         self.rules = rules
-        // Create two queues of people open to anyone for each chat mode.
+        // For each chat mode, create two queues of people who are open to anyone (see `openQueue`).
         for _ in 0..<2 * ChatMode.allCases.count { _ = queues.insert(WaitQueue()) }
     }
 
@@ -323,7 +323,8 @@ public struct Pool: Machine {
         return rematch(slot, with: fallback, now: now)
     }
 
-    /// Matches two previous partners again, if no one else is available and both have waited for `rematchWait`.
+    /// Returns the previous partner if both people have waited for `rematchWait`, otherwise when to retry. Called if
+    /// no one else is available.
     private func rematch(_ slot: Int32, with fallback: WaitQueue.Place?, now: Timestamp) -> Finding {
         guard let fallback else { return .nobody }
         // The previous partner may have left or been reserved since the search found them. There may be another

@@ -59,7 +59,8 @@ struct WaitQueue: Equatable, Sendable {
 
 /// Walks over several queues as if they were one. Returns each place once, in the order of entry.
 struct Walk {
-    /// The position of the walk in one queue. A queue with a single place is only that place.
+    /// The position of the walk in one queue. An interest that only one person has needs no queue: `one` is that
+    /// person's place.
     private enum Cursor {
         case one(WaitQueue.Place)
         case queue(Int32, index: Int)
@@ -91,7 +92,8 @@ struct Walk {
         return best
     }
 
-    /// Returns the next place in one of the queues, after the place that the walk returned most recently.
+    /// Returns the next place in one of the queues, after the place that the walk returned most recently; nil if there
+    /// is none.
     private mutating func place(at position: Int, in queues: Numbered<WaitQueue>) -> WaitQueue.Place? {
         switch cursors[position] {
         case .one(let place): return place.number > last ? place : nil

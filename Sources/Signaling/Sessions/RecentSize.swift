@@ -1,7 +1,7 @@
 import Wire
 
-/// The largest number of members that a session recently had. A number is remembered for one to three periods, because
-/// only the maximum of each period is kept.
+/// The largest number of members that a session or room recently had. A number is remembered for one to three periods,
+/// because only the maximum of each period is kept.
 struct RecentSize: Equatable, Sendable {
     /// The maximum in the current period, and in the previous one.
     private var current = 0

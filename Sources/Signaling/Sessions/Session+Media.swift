@@ -93,8 +93,8 @@ extension Session {
         announceChange(of: stream, &context)
     }
 
-    /// Stops forwarding the audio of a muted stream, even if the publisher's client ignores the mute. The publisher may unmute
-    /// the stream later.
+    /// In a routed session, stops forwarding the audio of a muted stream, even if the publisher's client ignores the
+    /// mute. The publisher may unmute the stream later.
     mutating func silence(_ id: StreamID, _ context: inout Context) {
         guard isRouted, var stream = streams[id]?.stream else { return }
         stream.hasAudio = false
@@ -103,7 +103,8 @@ extension Session {
 
     // MARK: Relayed to routed
 
-    /// Starts the wait for media between two members when one of them first subscribes to the other.
+    /// Starts the wait for media between two members when one of them first subscribes to the other, if the session
+    /// may switch to routed media.
     mutating func beginWait(_ one: ConnectionID, _ other: ConnectionID, _ context: Context) {
         guard !isRouted, !isRelayedOnly, context.rules.routesMedia, wantsMedia(one, other) else { return }
         switch members[one]?.pairs[other] {

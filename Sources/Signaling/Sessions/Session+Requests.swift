@@ -49,8 +49,8 @@ extension Session {
                 .sessionFull,
                 "A connection can publish at most \(context.rules.streamsPerConnection) streams. Unpublish one first.")
         }
-        // A member may publish its maximum number of streams for free. Further streams are charged, together with their
-        // later end.
+        // The first `streamsPerConnection` publications of a member are free. Further ones are charged, together with
+        // the later end of the stream.
         if member.publications >= context.rules.streamsPerConnection { try charge(2, context) }
         let client = member.connection.id
         var stream = StreamInfo()

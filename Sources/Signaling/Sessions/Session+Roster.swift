@@ -81,7 +81,7 @@ extension Session {
     }
 
     /// Sends a message about a member to everyone who knows that member. The others receive the member's state with
-    /// their page.
+    /// their page. If `number` is nil, sends nothing.
     func broadcast(
         _ message: ServerMessage, about number: UInt64?, except excluded: ConnectionID? = nil, _ context: inout Context
     ) {
@@ -94,6 +94,6 @@ extension Session {
         if isShared { context.tell(.clients(clients, BroadcastMessage(message))) }
     }
 
-    /// The number of the member who publishes this stream.
+    /// Returns the number of the member who publishes this stream; nil if that member has left.
     func publisherNumber(_ stream: StreamInfo) -> UInt64? { members[stream.connection]?.number }
 }

@@ -1,11 +1,12 @@
 import Wire
 
-/// Limits the messages to all members that members can cause.
+/// Limits the rate of messages to all members that the actions of members cause.
 extension Session {
     /// The approximate size of a message to all members in bytes, without its text.
     private static let messageSize = 256
 
-    /// Charges a message to all members to the session's budget.
+    /// Charges messages to all members to the session's budget. `textSize` is the size of the text in each message, in
+    /// bytes.
     ///
     /// - Throws: `rate_limited` if the budget is exhausted.
     mutating func charge(_ count: Int = 1, textSize: Int = 0, _ context: Context) throws(WireError) {
@@ -34,7 +35,8 @@ extension Session {
             retryable: true, retryAfter: wait)
     }
 
-    /// Charges messages to all members that may be omitted. Returns false if the budget is exhausted.
+    /// Charges messages to all members that may be omitted. If the budget is exhausted, charges nothing and returns
+    /// false.
     mutating func affords(_ count: Int, _ context: Context) -> Bool { takeTraffic(count, textSize: 0, context) == nil }
 
     private mutating func takeTraffic(_ count: Int, textSize: Int, _ context: Context) -> Duration? {

@@ -66,9 +66,9 @@ public struct Session: Machine, Equatable, Sendable {
         /// The maximum number of members that may join with these tokens. It is limited because a person could share
         /// their token.
         var places: Int
-        /// The call to notify of each join.
+        /// The call to notify of each join; nil if this is not a call.
         var call: CallID?
-        /// The rights of a person in a room. Their role takes precedence over the token's.
+        /// The rights of a person in a room, whose role takes precedence over the token's; nil outside rooms.
         var rights: RoomRights?
     }
 
@@ -106,19 +106,20 @@ public struct Session: Machine, Equatable, Sendable {
     /// Whether the session or the server has reached its bandwidth limit. The media plane repeats its event while
     /// this lasts.
     var isFull = false
-    /// When the mute of a session without members ends.
+    /// When the mute of a session without members ends; nil while there are members or no mute.
     var muteUntil: Timestamp?
     var bindings: [MatchID: Binding] = [:]
-    /// The match or call whose chat lines are kept in case of a report.
+    /// The match or call whose chat lines are kept in case of a report; nil if there is none.
     private var match: MatchID?
     private var lines: [ChatLine] = []
     /// The tokens of removed members, which cannot be used again. They are kept until they expire, up to a maximum number. They
     /// are stored, so they survive a restart.
     var revoked: [[UInt8]: Timestamp] = [:]
     private static let maxRevoked = 4096
-    /// When to check whether revoked tokens have expired.
+    /// When to check whether revoked tokens have expired; nil if there are none.
     private var revokedCheckAt: Timestamp?
-    /// When to delete the chat lines of a match that has ended. They are kept for a while in case of a report.
+    /// When to delete the chat lines of a match that has ended; nil if there are none to delete. They are kept for a
+    /// while in case of a report.
     private var transcriptUntil: Timestamp?
 
     init(id: SessionID) { self.id = id }
@@ -229,8 +230,8 @@ public struct Session: Machine, Equatable, Sendable {
         context.persist(.revoked(revocation))
     }
 
-    /// Deletes expired entries, but only if the clock is confirmed. If a wrong clock deleted a token early, a removed
-    /// member could return with it once the clock is corrected.
+    /// Deletes expired entries of `revoked`, but only if the clock is confirmed. If a wrong clock deleted a token
+    /// early, a removed member could return with it once the clock is corrected.
     private mutating func forgetExpiredTokens(_ context: Context) {
         if let wall = context.moment.confirmedWall { revoked = revoked.filter { $0.value > wall } }
         revokedCheckAt = revoked.values.min().map { context.moment.look(forWall: $0) }

@@ -51,7 +51,8 @@ struct JWT {
         if case .string(let text)? = claims[name] { text } else { nil }
     }
 
-    /// Returns the value of a `NumericDate` claim (RFC 7519 §2), which may have a fraction.
+    /// Returns the value of a `NumericDate` claim (RFC 7519 §2), which may have a fraction. Returns nil if the claim
+    /// is missing, not a number, or too large.
     func date(_ name: String) -> Timestamp? {
         switch claims[name] {
         case .integer(let seconds)?:
@@ -65,7 +66,9 @@ struct JWT {
 
     /// Checks the claims that all tokens of a project have: issuer, type, scope and dates.
     ///
-    /// - Parameter scope: the scope that the token must have; nil if it must have none.
+    /// - Parameters:
+    ///   - scope: the scope that the token must have; nil if it must have none.
+    ///   - longest: the longest lifetime that the token may have.
     func check(project: Project, scope: String?, longest: Duration, now: Timestamp) throws(WireError) {
         guard string("iss") == project.apiKey else {
             throw WireError(

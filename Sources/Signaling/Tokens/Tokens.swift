@@ -7,7 +7,7 @@ public struct SessionTokenClaims: Equatable, Sendable {
     public var role: Role
     /// Connection data, which everyone in the session can see.
     public var data: String
-    /// The match or call whose end invalidates the token.
+    /// The match or call whose end invalidates the token; nil if there is none.
     public var match: MatchID?
     /// The only person who may use the token of the match or call; nil if anyone may, as for legacy clients.
     public var identity: IdentityID?
@@ -92,7 +92,7 @@ extension Project {
         return Base64URL.encode(code.prefix(16))
     }
 
-    /// Checks that this person may use the token.
+    /// Throws if the token is bound to another person.
     func check(_ grant: SessionGrant, isHeldBy identity: IdentityID) throws(WireError) {
         guard let holder = grant.holder else { return }
         let own = grant.match.map { self.holder(identity, of: $0) }
@@ -194,7 +194,8 @@ extension JSONWriter {
 }
 
 extension Project {
-    /// Checks that the token allows the client to create or change such a resource in this session.
+    /// Returns the token's permissions. Throws if they do not include creating or changing a resource with this
+    /// purpose in this session.
     public func verifyResourceToken(
         _ token: String, for session: SessionID, _ purpose: ResourcePurpose, now: Timestamp
     ) throws(WireError) -> SessionGrant {

@@ -5,8 +5,8 @@ public enum CallVerb: Equatable, Sendable, MessageSet {
     /// `call_not_allowed`, `elsewhere` or `rate_limited`. If the callee is busy or unreachable, ``CallNotice/ended(_:)``
     /// follows.
     case start(Start)
-    /// Accepts a call that is ringing on this device. Answered with ``CallNotice/accepted(_:)``, or with `call_state`. Also
-    /// ends any other active call and any chat in the roulette.
+    /// Accepts a call that is ringing on this device. Answered with ``CallNotice/accepted(_:)``, or with `call_state`.
+    /// Also ends any other active call, and any search or chat in the roulette.
     case accept(CallVideo)
     /// Declines a call that is ringing on this device. Answered with `ok` once the end is stored, or with `call_state`.
     case decline(CallReference)
@@ -158,7 +158,7 @@ extension CallNotice {
     public struct Placed: PossibleAnswerPayload, Hashable {
         /// The `seq` of the request that this message answers; nil for an event.
         public var re: UInt64?
-        /// The id of the call.
+        /// The id that the server assigned to the call. Requests about the call contain it.
         public var call = CallID(high: 0, low: 0)
         /// The callee.
         public var person = PersonInfo()
@@ -194,7 +194,7 @@ extension CallNotice {
     public struct Incoming: PossibleAnswerPayload, Hashable {
         /// The `seq` of the request that this message answers; nil for an event.
         public var re: UInt64?
-        /// The id of the call.
+        /// The id of the call, with which to accept or decline it.
         public var call = CallID(high: 0, low: 0)
         /// The caller.
         public var person = PersonInfo()
@@ -219,7 +219,7 @@ extension CallNotice {
     public struct Accepted: PossibleAnswerPayload, Hashable {
         /// The `seq` of the request that this message answers; nil for an event.
         public var re: UInt64?
-        /// The id of the call.
+        /// The call that was accepted.
         public var call = CallID(high: 0, low: 0)
         /// The other person.
         public var person = PersonInfo()
@@ -314,7 +314,7 @@ extension CallNotice {
 
 /// A call, and whether one of its two people sends video.
 public struct CallVideo: Payload, Hashable {
-    /// The id of the call.
+    /// The call that both people are in.
     public var call = CallID(high: 0, low: 0)
     /// Whether video is sent after this change. In a request, this is the sender's video; in a notice, the other
     /// person's.
@@ -329,7 +329,7 @@ public struct CallVideo: Payload, Hashable {
 
 /// One call in a person's call log.
 public struct LoggedCall: Payload, Hashable {
-    /// The id of the call.
+    /// The id of the call, for ``CallVerb/seen(_:)`` and ``CallVerb/forget(_:)``.
     public var call = CallID(high: 0, low: 0)
     /// Whether this person placed or received the call.
     public var direction = CallDirection.incoming

@@ -24,11 +24,12 @@ public struct Hello: Payload {
     public var identity: String?
     /// A user token, or a session token for a guest without a lasting identity; nil to use `identity`.
     public var token: String?
-    /// The name to show if the person has not chosen one, at most 256 bytes. A user token's name takes precedence.
+    /// The name to show if the person has not chosen one, at most 256 bytes; nil for none. A user token's name takes
+    /// precedence.
     public var name: String?
     /// The connection to resume; nil to start a new one.
     public var resume: Resume?
-    /// The name and version of the client software, for the server's log, at most 256 bytes.
+    /// The name and version of the client software, for the server's log, at most 256 bytes; nil if not specified.
     public var client: String?
 
     public init() {}
@@ -124,7 +125,7 @@ public struct Welcome: Payload {
     /// The data for resuming this connection.
     public var resume = Resume()
     /// How long a client waits without receiving anything before it sends `ping`. After the same time without an
-    /// answer, it abandons the socket.
+    /// answer, the client abandons the socket.
     public var ping: Duration = .seconds(10)
     /// ICE servers for peer connections.
     public var ice = ICEConfiguration()
@@ -193,7 +194,7 @@ public struct Snapshot: Payload {
 
     /// The call that this device placed or accepted.
     public struct Call: Payload {
-        /// The id of the call.
+        /// The id of the call, with which to rejoin or end it.
         public var id = CallID(high: 0, low: 0)
         /// Whether the call is ringing or was accepted.
         public var state = CallState.ringing

@@ -28,7 +28,7 @@ extension MediaVerb {
     /// A client's offer for one of its two peer connections. No candidates are sent separately: the server's answer contains
     /// all of the server's candidates, and the server does not need the client's.
     public struct Offer: Payload {
-        /// Which of the client's two peer connections is meant.
+        /// The peer connection to open or renegotiate.
         public var side = MediaSide.send
         /// The session description, at most 256 KiB. If the session id in the `o=` line is new, a new peer connection replaces
         /// the previous one on this side.
@@ -43,7 +43,7 @@ extension MediaVerb {
 
     /// The peer connection to close.
     public struct Close: Payload {
-        /// Which of the client's two peer connections is meant.
+        /// The peer connection to close.
         public var side = MediaSide.send
         public init() {}
         public init(side: MediaSide) { self.side = side }
@@ -80,7 +80,7 @@ extension MediaNotice {
     public struct Answer: AnswerPayload {
         /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
-        /// Which of the client's two peer connections is meant.
+        /// The peer connection for which this is the answer.
         public var side = MediaSide.send
         /// The session description, including all candidates of the server.
         public var sdp = ""
@@ -110,7 +110,7 @@ extension MediaNotice {
 
     /// The end of a peer connection, and the reason.
     public struct Closed: Payload {
-        /// Which of the client's two peer connections is meant.
+        /// The peer connection that the server closed.
         public var side = MediaSide.send
         /// The reason, such as `dtls_failed` or `fingerprint_mismatch`.
         public var code = WireError.Code("")

@@ -43,6 +43,8 @@ struct MessageReader<Message: Sendable>: Sendable {
 }
 
 extension MessageSet {
+    /// Returns the readers, keyed by the type of the messages that they read.
+    ///
     /// - Precondition: no two readers have the same type.
     static func byType(_ readers: [MessageReader<Self>]) -> [String: MessageReader<Self>] {
         Dictionary(uniqueKeysWithValues: readers.map { ($0.type, $0) })

@@ -30,7 +30,7 @@ public enum ChatMode: String, Hashable, Sendable, CaseIterable {
 
 /// A connection in a session, as the other members see it.
 public struct ConnectionInfo: Payload, Hashable {
-    /// The id of the connection.
+    /// The id of the connection, which the server assigns. It is the same in all sessions.
     public var id = ConnectionID(high: 0, low: 0)
     /// When the connection joined the session.
     public var createdAt = Timestamp(milliseconds: 0)
@@ -61,7 +61,7 @@ public enum VideoType: String, Hashable, Sendable {
 
 /// A stream in a session.
 public struct StreamInfo: Payload, Hashable {
-    /// The id of the stream.
+    /// The id of the stream, which the server assigns.
     public var id = StreamID(high: 0, low: 0)
     /// The connection that publishes the stream.
     public var connection = ConnectionID(high: 0, low: 0)
@@ -95,7 +95,8 @@ public struct StreamInfo: Payload, Hashable {
     }
 }
 
-/// The permissions of a client in a session, which depend on its role. Any other request fails with `not_permitted`.
+/// The permissions of a client in a session, which depend on its role. A request for which the client has no
+/// permission fails with `not_permitted`.
 public struct Capabilities: Payload, Hashable {
     /// Whether the client may publish streams.
     public var publish = false

@@ -18,8 +18,8 @@ public enum PresenceVerb: Equatable, Sendable, MessageSet {
     case useLink(UseLink)
     /// Requests the person's devices. Answered with ``PresenceNotice/devices(_:)``.
     case devices
-    /// Unlinks a device, which then is a separate person again. Answered with `ok`, or with `not_found`, or with
-    /// `not_permitted` for the person's only device.
+    /// Unlinks a device. A linked device is then a separate person again. A first device must get a new identity.
+    /// Answered with `ok`, or with `not_found`, or with `not_permitted` for the person's only device.
     case unlink(Unlink)
     /// Deletes the person and everything stored about them, on all devices. Answered with `ok`. The server then closes with
     /// 4409.
@@ -147,13 +147,13 @@ extension PresenceNotice {
         public var person = PersonID(high: 0, low: 0)
         /// The name that other people see. If the person chose none, the name is generated from the id.
         public var name = ""
-        /// Whether other people see the person in lists, and contacts see the person online.
+        /// Whether other people see the person in lists, and contacts see the person as online.
         public var visible = true
         /// Whether callers always receive `busy`.
         public var doNotDisturb = false
         /// Who may call this person.
         public var ringable = Ringable.everyone
-        /// Whether the server has a location of the person, so that it can be listed nearby.
+        /// Whether the server has a location of the person, so that the person can be listed nearby.
         public var hasPosition = false
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -245,7 +245,7 @@ public struct Appearance: Payload, Hashable {
     /// The name, at most 40 characters and 160 bytes; a longer name fails with `invalid_name`. An empty name is replaced with a
     /// name generated from the id. A name from a user token takes precedence.
     public var name: String?
-    /// Whether other people see the person in lists, and contacts see the person online.
+    /// Whether other people see the person in lists, and contacts see the person as online.
     public var visible: Bool?
     /// Whether callers always receive `busy`.
     public var doNotDisturb: Bool?
@@ -292,9 +292,9 @@ public struct PersonInfo: Payload, Hashable {
 
 /// One of a person's devices.
 public struct DeviceInfo: Payload, Hashable {
-    /// The id of the device.
+    /// The device's id, for ``PresenceVerb/unlink(_:)``. It is the public id of the device's own identity.
     public var id = PersonID(high: 0, low: 0)
-    /// The name that the person gave the device.
+    /// The name that the person gave the device, or a default such as "First device".
     public var label = ""
     /// Whether this is the device that sent the request.
     public var current = false

@@ -22,7 +22,7 @@ public struct RoomFileKey: Identifier128 {
 
 /// A file in the chat of a room. Its name is the text of the line.
 public struct RoomFile: Payload, Hashable {
-    /// The file's id.
+    /// The file's id, with which to download or delete it.
     public var id = RoomFileID(high: 0, low: 0)
     /// The size in bytes.
     public var size = 0
@@ -63,7 +63,8 @@ extension RoomVerb {
         public init() {}
         public init(name: String, size: Int) { (self.name, self.size) = (name, size) }
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
-            // Only limit the length of a message here. A bad name has its own error code.
+            // Accept any text that fits into a message. It is checked later, because a bad name has its own error
+            // code.
             try coder.string("name", &name, max: Limits.message)
             try coder.integer("size", &size, in: 1...Int.max)
         }
@@ -84,7 +85,7 @@ extension RoomNotice {
     public struct Upload: AnswerPayload {
         /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
-        /// The file's id.
+        /// The id that the server assigned to the file.
         public var id = RoomFileID(high: 0, low: 0)
         /// The path of the file.
         public var path = ""

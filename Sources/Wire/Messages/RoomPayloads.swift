@@ -65,7 +65,8 @@ public struct RoomChanges: Payload, Hashable {
     public var capacity: Int?
     /// Whether the room is locked, so that nobody else can join.
     public var locked: Bool?
-    /// Whether people wait until a host admits them. Turning this off admits everyone who is waiting.
+    /// Whether people wait until a host admits them. Turning this off admits the people who are waiting, as long as
+    /// there are places.
     public var lobby: Bool?
     /// The password for joining, at most 128 bytes; empty for none.
     public var password: String?

@@ -1,5 +1,6 @@
-/// A client's request about a room (`protocol/rooms.md`). A client connection is in one room at a time, so only
-/// `join` contains the room's name. All requests except `join` fail with `not_joined` if the client is in no room.
+/// A client's request about a room (`protocol/rooms.md`). A client connection is in at most one room at a time, so
+/// only `join` contains the room's name. All requests except `join` fail with `not_joined` if the client is in no
+/// room.
 public enum RoomVerb: Equatable, Sendable, MessageSet {
     /// Joins a room, or creates it. Answered with ``RoomNotice/joined(_:)`` or ``RoomNotice/waiting(_:)``, or with
     /// `already_joined`, `invalid_name`, `room_not_found`, `room_full`, `room_locked`, `room_password`, `room_refused`,
@@ -21,19 +22,20 @@ public enum RoomVerb: Equatable, Sendable, MessageSet {
     /// Stops the screen sharing of one person or everyone else. Hosts and cohosts only. Answered with `ok`, or with
     /// `not_permitted` or `not_found`.
     case stopShare(Target)
-    /// Removes a person; their token stops working. Hosts only; cohosts can remove guests. Answered with `ok`, or with
-    /// `not_permitted` or `not_found`.
+    /// Removes a person; their token stops working. Hosts and cohosts only; cohosts can remove only guests. Answered
+    /// with `ok`, or with `not_permitted` or `not_found`.
     case remove(Remove)
     /// Changes a person's role. Hosts only. Answered with `ok`, or with `not_permitted` or `not_found`.
     case role(Role)
-    /// Writes to everyone in the room. Answered with `ok`, or with `not_permitted` or `rate_limited`.
+    /// Writes to everyone in the room. Answered with `ok`, or with `not_permitted`, `message_too_large` or
+    /// `rate_limited`.
     case say(Say)
     /// Raises or lowers the sender's hand. Answered with `ok`, or with `rate_limited`.
     case hand(Hand)
     /// Shows a reaction to everyone in the room. Answered with `ok`, or with `rate_limited`.
     case react(React)
     /// Requests to send a file to everyone in the room. Answered with ``RoomNotice/upload(_:)``, or with
-    /// `not_permitted`, `invalid_name`, `message_too_large`, `storage_full` or `rate_limited`.
+    /// `not_permitted`, `invalid_name`, `message_too_large`, `storage_full`, `storage_quota` or `rate_limited`.
     case file(File)
     /// Deletes a file. Only its sender, hosts and cohosts may do this. Answered with `ok`, or with `not_permitted` or
     /// `not_found`.
@@ -92,10 +94,10 @@ extension RoomVerb {
         public var password: String?
         /// An application's token for this room; nil if there is none. With a token, `name` may be nil.
         public var token: String?
-        /// The options for creating the room. Ignored if the room exists.
+        /// The options for creating the room; nil for the defaults. Ignored if the room exists.
         public var options: RoomChanges?
         /// True to fail with `room_mesh` instead of joining or creating a room whose members see each other's
-        /// addresses.
+        /// addresses; nil is the same as false.
         public var routedOnly: Bool?
         public init() {}
         public init(
@@ -154,7 +156,8 @@ extension RoomVerb {
     public struct Remove: Payload {
         /// The person's connection.
         public var connection = ConnectionID(high: 0, low: 0)
-        /// Whether the person is banned from this room permanently; nil is the same as false.
+        /// Whether to also ban the person from the room; nil is the same as false. The ban applies as long as the room
+        /// exists, or only until the room is empty if the sender is host in place of an absent owner.
         public var ban: Bool?
         public init() {}
         public init(connection: ConnectionID, ban: Bool? = nil) { (self.connection, self.ban) = (connection, ban) }

@@ -133,7 +133,7 @@ extension RouletteNotice {
 
     /// A match and access to its sessions.
     public struct Matched: Payload {
-        /// The id of the match.
+        /// The id of the match, which the server assigns. Requests such as `next` and `report` can name it.
         public var match = MatchID(high: 0, low: 0)
         /// Whether this is a video or a text chat.
         public var mode = ChatMode.video
@@ -216,7 +216,7 @@ public enum EndReason: String, Hashable, Sendable {
     case blocked
     /// The partner skipped to the next person, or blocked this person.
     case partnerNext
-    /// The partner stopped, closed the page, did not come back in time, or was banned.
+    /// The partner stopped, closed the page, did not reconnect in time, or was banned.
     case partnerLeft
     /// This person was banned.
     case banned

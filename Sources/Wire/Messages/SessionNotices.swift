@@ -106,7 +106,8 @@ extension SessionNotice {
         public var connection = ConnectionInfo()
         /// Whether the session's media is relayed or routed.
         public var mediaMode = MediaMode.relayed
-        /// The permissions of the token's role.
+        /// The client's permissions. They depend on the token's role or, in a room's session, on the person's role in
+        /// the room.
         public var capabilities = Capabilities()
         /// The other connections in the session, in the order of joining: all of them, or the first page.
         public var connections: [ConnectionInfo] = []
@@ -309,8 +310,8 @@ extension SessionNotice {
         /// The peer connection between the two clients to which this message belongs; nil if the sender does not
         /// specify it.
         public var negotiationID: String?
-        /// The number of the offer on that peer connection. An answer has the number of its offer. Nil for a
-        /// candidate.
+        /// The number of the offer on the peer connection `negotiationID`; both clients share one counter. An answer
+        /// has the number of its offer. Nil for a candidate, or if the sender does not specify it.
         public var offerNumber: Int?
         public init() {}
         public init(session: SessionID, from: ConnectionID, _ negotiate: SessionVerb.Negotiate) {
@@ -357,7 +358,7 @@ extension SessionNotice {
         public var session = SessionID.unset
         /// True to mute, false if the muting has ended.
         public var active = true
-        /// The client's stream that is muted; nil if everyone is muted.
+        /// The client's stream that is muted or no longer muted; nil if this applies to the streams of everyone.
         public var stream: StreamID?
         public init() {}
         public init(session: SessionID, active: Bool, stream: StreamID? = nil) {

@@ -6,15 +6,16 @@ public enum SessionVerb: Equatable, Sendable, MessageSet {
     case join(Join)
     /// Leaves a session. Answered with `ok`.
     case leave(Leave)
-    /// Publishes a stream. Answered with ``SessionNotice/published(_:)``, or with `not_permitted`, `session_full` or
-    /// `media_unavailable`.
+    /// Publishes a stream. Answered with ``SessionNotice/published(_:)``, or with `not_permitted`, `session_full`,
+    /// `media_unavailable` or `bandwidth_exceeded`.
     case publish(Publish)
     /// Ends one of the client's streams. Answered with `ok`, or with `not_found`.
     case unpublish(StreamReference)
-    /// Changes the properties of one of the client's streams. Answered with `ok`, or with `not_found`.
+    /// Changes the properties of one of the client's streams. Answered with `ok`, or with `not_found` or
+    /// `bandwidth_exceeded`.
     case update(Update)
-    /// Subscribes to a stream, or changes a subscription. Answered with `ok`, or with `not_permitted`, `not_found` or
-    /// `media_unavailable`.
+    /// Subscribes to a stream, or changes a subscription. Answered with `ok`, or with `not_permitted`, `not_found`,
+    /// `media_unavailable` or `bandwidth_exceeded`.
     case subscribe(Subscribe)
     /// Ends a subscription. Answered with `ok`, or with `not_found`.
     case unsubscribe(StreamReference)
@@ -179,7 +180,7 @@ extension SessionVerb {
         /// The transceivers of the `receive` connection that carry the stream. In a routed session, a client that names none
         /// receives nothing.
         public var mids = MediaMids()
-        /// The preferred size and frame rate, in a routed session.
+        /// The preferred size, frame rate and priority, in a routed session.
         public var preference = VideoPreference()
         public init() {}
         public init(
@@ -216,8 +217,8 @@ extension SessionVerb {
         /// The peer connection between the two clients to which this message belongs; nil if the client does not
         /// specify it. The client that makes the first offer chooses it.
         public var negotiationID: String?
-        /// The number of the offer on that peer connection; both clients share one counter. An answer has the number
-        /// of its offer. Nil for a candidate.
+        /// The number of the offer on the peer connection `negotiationID`; both clients share one counter. An answer
+        /// has the number of its offer. Nil for a candidate, or if the client does not specify it.
         public var offerNumber: Int?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {

@@ -38,7 +38,8 @@ public enum PerchDescription {
         }
     }
 
-    /// Returns the stream in `a=msid:<stream> <track>` or `a=ssrc:<number> msid:<stream> <track>`.
+    /// Returns the stream in `a=msid:<stream> <track>` or `a=ssrc:<number> msid:<stream> <track>`; nil for any other
+    /// line, and if the name is empty, `-` or too long.
     private static func streamName(_ line: String) -> String? {
         var rest = Substring(line)
         if line.hasPrefix("a=ssrc:") {

@@ -40,6 +40,8 @@ public enum PerchRequest: Hashable, Sendable {
     /// Maximum bytes of a user id. A device's name has far fewer, and `~` with a number may follow.
     public static let maxUser = Limits.name
 
+    /// Parses a message in this form.
+    ///
     /// - Throws: `malformed` or `unknown_type`.
     public init(parsing bytes: [UInt8], _ envelope: PerchEnvelope) throws(WireError) {
         if bytes.elementsEqual("ping".utf8) {
@@ -77,7 +79,8 @@ public enum PerchNotice: Hashable, Sendable {
     case removed(String)
     /// A message from another user.
     case signal(PerchSignal, from: String)
-    /// The client may not be in the room. The connection closes. PerchRTC's clients do not understand this message.
+    /// The client was not admitted to the room or is removed from it. The connection then closes. PerchRTC's clients
+    /// do not understand this message.
     case refused(WireError)
 
     private var name: String {
@@ -90,7 +93,7 @@ public enum PerchNotice: Hashable, Sendable {
         }
     }
 
-    /// The user whom the message is about, or who sent it.
+    /// The user whom the message is about, or who sent it; nil if it is about no particular user.
     private var user: String? {
         switch self {
         case .connected(let user), .removed(let user), .signal(_, from: let user): user

@@ -29,8 +29,8 @@ struct Exchange: Sendable {
     ///
     /// - Parameters:
     ///   - limits: the size limits from the server's welcome.
-    ///   - isConnected: whether the message can be sent immediately. Otherwise it must fit into the queue of messages that are
-    /// waiting for a connection.
+    ///   - isConnected: whether the message can be sent immediately. If not, it must fit into the queue of messages
+    ///     that are waiting for a connection.
     /// - Returns: the bytes to send.
     /// - Throws: the reason why the request cannot be sent. In that case, nothing has changed.
     mutating func send(
@@ -66,10 +66,11 @@ struct Exchange: Sendable {
 
     mutating func acknowledged(upTo ack: UInt64) { link.acknowledged(upTo: ack) }
 
-    /// Removes and returns the request with this number.
+    /// Removes and returns the request with this number; returns nil if it is unknown or was already taken.
     mutating func takeRequest(_ seq: UInt64) -> SignalClient.RequestID? { requests.removeValue(forKey: seq) }
 
-    /// Returns the number of the request that an unreadable message answers, if at least the member `re` can be read.
+    /// Returns the number of the request that an unreadable message answers; nil if its member `re` is missing or
+    /// unreadable too.
     static func answered(byUnreadable bytes: [UInt8]) -> UInt64? {
         guard let value = try? JSONReader.parse(bytes), case .object(let members) = value,
             case .integer(let re)? = members["re"]

@@ -2,14 +2,14 @@
 /// acknowledged, and which were received. It has no socket and no clock, so that the server, the SDK and the tests can
 /// use the same code.
 ///
-/// Invariant: every message that was sent with `send` is either acknowledged or kept for replay. If such a message was
-/// dropped, `replay` reports it.
+/// Invariant: every message that was sent with `send` is acknowledged, kept for replay, or was dropped because of the
+/// bounds. If a dropped message would be needed, `replay` returns nil.
 public struct Link: Equatable, Sendable {
     /// How many sent messages are kept for a resume. Both limits apply.
     public struct Bounds: Equatable, Sendable {
         /// Maximum number of messages.
         public var messages: Int
-        /// Maximum total bytes of the messages of up to this size.
+        /// Maximum total bytes of the messages that are not larger than this value themselves.
         public var bytes: Int
         /// Maximum total bytes of the messages that are larger than `bytes`, such as session descriptions.
         public var largeBytes: Int
@@ -93,7 +93,7 @@ public struct Link: Equatable, Sendable {
 
     /// Records a received message.
     ///
-    /// - Returns: whether to deliver it.
+    /// - Returns: what to do with it.
     public mutating func receive(seq: UInt64) -> Receipt {
         if seq <= received { return .duplicate }
         guard seq == received + 1 else { return .gap }
@@ -109,7 +109,8 @@ public struct Link: Equatable, Sendable {
         while first < kept.count, kept[first].seq <= ack { dropFirst() }
     }
 
-    /// Returns the messages that the other end has not received, in order, or nil if some of them are no longer kept.
+    /// Returns the messages that the other end has not received, in order, or nil if some of them are no longer kept
+    /// or `received` is impossible.
     ///
     /// - Parameter received: the highest message number that the other end has received.
     public mutating func replay(after received: UInt64) -> [[UInt8]]? {

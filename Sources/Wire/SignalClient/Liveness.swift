@@ -1,5 +1,5 @@
-/// Detects whether the server still responds (`protocol/README.md` §1). Sends a ping after a period of silence, and
-/// abandons the socket after the same period without an answer.
+/// Detects whether the server still responds (`protocol/README.md` §1). The client sends a ping after a period of
+/// silence, and abandons the socket after the same period without an answer.
 ///
 /// Only received messages show that the server responds. A late check shows that this device was asleep or too busy to
 /// read messages that had arrived. The client then sends another ping and does not abandon the socket yet.
@@ -9,10 +9,11 @@ struct Liveness: Equatable, Sendable {
         case ping, dead
     }
 
-    /// A check that is later than this is ignored. Timers of an awake device are less late.
+    /// A check that is later than this does not abandon the socket, but sends another ping. Timers of an awake device
+    /// are less late.
     private static let lateness = Duration.seconds(1)
-    /// Maximum number of consecutive checks that are ignored. Browsers repeatedly delay the timers of hidden pages by a
-    /// minute.
+    /// Maximum number of consecutive late checks that do not abandon the socket. Browsers repeatedly delay the timers
+    /// of hidden pages by a minute.
     private static let maxLateChecks = 3
 
     private let silence: Duration

@@ -1,6 +1,6 @@
-/// Tells the server that a person has left while the connection had dropped: resumes the connection on a new socket,
-/// only to send `bye`. Otherwise the server would keep the connection for the grace period, and the others would wait
-/// for a person who has left.
+/// Notifies the server that the client has left while its connection had dropped: resumes the connection on a new
+/// socket, only to send `bye`. Otherwise the server would keep the connection for the grace period, and other clients
+/// would wait for one that has left.
 ///
 /// Invariant: it has one socket at most, and is over when the server can no longer keep the connection.
 struct PendingLeave: Sendable {

@@ -54,9 +54,8 @@ extension SignalClient {
         /// The network changed, or the application is in the foreground again. The signaling client pings immediately,
         /// or connects without waiting for the backoff unless the server requested a pause.
         case networkChanged
-        /// Leave immediately, so that the connection cannot be resumed (`protocol/README.md` §3). The signaling
-        /// client ends. If the connection has dropped, the server is told afterwards: see
-        /// ``SignalClient/leaveDeadline``.
+        /// Leave immediately, so that the connection cannot be resumed (`protocol/README.md` §3). The signaling client
+        /// ends. If the connection has dropped, the server is notified afterwards: see ``SignalClient/leaveDeadline``.
         case leave
     }
 

@@ -1,7 +1,7 @@
 // Leaving, even while the connection has dropped.
 extension SignalClient {
-    /// Until when the server may still have to be told that the client has left; nil if the server knows it, or keeps
-    /// no connection. Until then, carry out effects and report events as before.
+    /// Until when the signaling client may still have to notify the server that it has left; nil if the server was
+    /// notified or keeps no connection. Until then, carry out effects and report events as before.
     public var leaveDeadline: Timestamp? { pendingLeave?.deadline }
 
     mutating func leave(_ effects: inout [Effect]) {
@@ -13,8 +13,8 @@ extension SignalClient {
         self.pendingLeave = pendingLeave
     }
 
-    /// Returns the object that will tell the server that the client leaves; nil if the current socket can carry the
-    /// `bye`, or if the server keeps no connection.
+    /// Returns the object that will notify the server that the client has left; nil if the current socket can carry
+    /// the `bye`, if the server keeps no connection, or if this client does not reconnect.
     private func makePendingLeave() -> PendingLeave? {
         guard options.reconnects, let place, let placeDeadline else { return nil }
         var hello = hello
@@ -31,7 +31,7 @@ extension SignalClient {
             socketCount: socketCount)
     }
 
-    /// Handles an event, or the time, after the client has left.
+    /// Handles an event, or a timeout if `event` is nil, after the client has left.
     mutating func depart(_ event: Event?, _ now: Timestamp) -> [Effect] {
         guard var pendingLeave else { return [] }
         if case .request(let id, _) = event { return [.failed(id, .left)] }

@@ -36,9 +36,9 @@ public struct SignalClient: Sendable {
 
     /// How long to wait after close codes 4408 and 4429 if the server does not specify a time.
     static let defaultPause = Duration.seconds(10)
-    /// The longest pause that a server can request after these codes. It is limited, because the application would
-    /// seem to have stopped during a longer one, and because a change of the network does not shorten a requested
-    /// pause.
+    /// The longest pause before the next attempt that a server can request. It is limited, because the application
+    /// would seem to have stopped during a longer one, and because a change of the network does not shorten a
+    /// requested pause.
     static let longestPause = Duration.seconds(300)
     /// The number of missed pings after which the server drops a socket (`protocol/README.md` §1).
     private static let missedPings = 3
@@ -65,9 +65,11 @@ public struct SignalClient: Sendable {
     private var backoff = Backoff()
     private var liveness: Liveness?
     private var connectDeadline: Timestamp?
-    /// The time at which the server gives up the dropped connection, so that it can no longer be resumed.
+    /// The time at which the server gives up the dropped connection, so that it can no longer be resumed; nil while
+    /// connected, and if there is no connection to resume.
     private(set) var placeDeadline: Timestamp?
-    /// Tells the server about a `leave` that happened while the connection had dropped.
+    /// Notifies the server of a `leave` that happened while the connection had dropped; nil if there is nothing to
+    /// send.
     var pendingLeave: PendingLeave?
 
     /// Creates a signaling client that does nothing until ``Event/connect``.

@@ -94,7 +94,7 @@ public enum SocketIOScript {
 
     /// Returns the payload of a posted form, which is the JSON string in the form field `d`.
     ///
-    /// - Throws: `malformed` if there is no such field.
+    /// - Throws: `malformed` if there is no such field, or if its value is not a JSON string.
     public static func payload(form: [UInt8]) throws(WireError) -> [UInt8] {
         let fields = form.split(separator: UInt8(ascii: "&"))
         guard let field = fields.first(where: { $0.starts(with: "d=".utf8) }) else {

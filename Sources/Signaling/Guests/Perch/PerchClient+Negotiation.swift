@@ -60,7 +60,8 @@ extension PerchClient {
                 ("sdpMLineIndex", .integer(Int64(candidate.label))),
             ]
             verb.candidate = Self.object(candidate.mid.isEmpty ? [members[0], members[2]] : members)
-        // Relay neither: a native client always answers its offers itself, and detects on its own that media ended.
+        // Relay neither. There is no offer of a native client to answer, because this client makes all offers. A
+        // native client detects on its own that media ended.
         case .answer, .bye: return
         }
         ask(.negotiate(verb), &context)
@@ -97,8 +98,8 @@ extension PerchClient {
     mutating func receive(_ negotiate: SessionNotice.Negotiate, _ context: inout Context) {
         guard var pair = pairs[negotiate.from], !pair.isPerch else { return }
         if negotiate.description?.type == .offer {
-            // The native client has more to send, or lost its connection. Only this client makes offers, so it must
-            // start over.
+            // The native client has more to send, or lost its peer connection. Ignore its offer and start over,
+            // because only this client makes offers.
             pair.beginAgain(now: context.now)
             pairs[negotiate.from] = pair
             return
@@ -142,7 +143,8 @@ extension PerchClient {
 }
 
 extension PerchCandidate {
-    /// Parses an `RTCIceCandidateInit`. Returns nil for the end of candidates, which this protocol does not have.
+    /// Parses an `RTCIceCandidateInit`. Returns nil for an invalid value, and for the end of candidates, which
+    /// PerchRTC's protocol does not have.
     fileprivate init?(native value: JSONValue) {
         guard case .object(let object) = value, case .string(let candidate)? = object["candidate"], !candidate.isEmpty
         else { return nil }

@@ -32,8 +32,8 @@ public struct PerchClient: Machine, Equatable, Sendable {
         case over
     }
 
-    /// The request numbers that identify this client's requests, so that it recognizes the answers, which repeat
-    /// them. Only errors in answers to the first three matter.
+    /// The request numbers that identify this client's requests, so that it recognizes the answers, which repeat them.
+    /// An error that answers one of the first three disconnects the client. Other errors are ignored.
     private enum Step: UInt64 {
         case room = 1
         case session, publish
@@ -48,7 +48,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
     private var room: RoomSeat?
     /// The display names of the people in the room.
     private var names: [ConnectionID: String] = [:]
-    /// The stream that this client publishes.
+    /// The stream that this client publishes; nil until the session has accepted it.
     var stream: StreamID?
     var users: PerchUsers
     var pairs: [ConnectionID: PerchPair] = [:]
@@ -56,7 +56,8 @@ public struct PerchClient: Machine, Equatable, Sendable {
     private var negotiations: Budget
     private var malformed: Budget
 
-    /// Requests to join the room, or to create it as a mesh room.
+    /// Creates the client, and requests to join the room, or to create it as a mesh room. Refuses the client if the
+    /// room's name is invalid.
     init(_ arrival: PerchArrival, id: ConnectionID, _ context: inout Context) {
         let application = Self.application(arrival.place, address: arrival.address, client: id, context.project)
         (self.id, identity) = (id, application.applicant.identity)
@@ -79,7 +80,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
     var isOver: Bool { state == .over }
     var nextTimeout: Timestamp? { pairs.values.compactMap(\.dueAt).min() }
 
-    /// The room's session, while this client is in it.
+    /// The room's session; nil unless this client is in it.
     var session: SessionID? { if case .inside(let session) = state { session } else { nil } }
 
     mutating func handleTimeout(_ context: inout Context) {
@@ -242,9 +243,10 @@ public struct PerchClient: Machine, Equatable, Sendable {
 }
 
 extension PerchClient {
-    /// Returns the request to join the room, or to create it as a mesh room. It has no name if the name is invalid.
+    /// Returns the request to join the room, or to create it as a mesh room. The request has no room name if that name
+    /// is invalid.
     ///
-    /// - Parameter client: the client; only a check whether it could join needs none.
+    /// - Parameter client: the client's id. Omit it to only check whether the client could join.
     package static func application(
         _ place: PerchPlace, address: String, client: ConnectionID = ConnectionID(high: 0, low: 0), _ project: Project
     ) -> RoomApplication {
@@ -252,7 +254,8 @@ extension PerchClient {
         options.media = .mesh
         let identity = project.perchIdentity(user: place.user, address: address)
         let name = PersonName.vouched(place.user)
-        // The protocol has no passwords, lobbies, files and requests of hosts.
+        // The client has no abilities, because the protocol has no routed media, passwords, lobbies, files or requests
+        // of hosts.
         let applicant = RoomApplicant(
             client: client, identity: identity, address: address,
             name: name.isEmpty ? PersonName.generated(project.personID(of: identity)) : name, abilities: [])

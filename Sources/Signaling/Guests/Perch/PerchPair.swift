@@ -22,29 +22,31 @@ struct PerchPair: Equatable, Sendable {
     /// The streams of a native client that this client can show, oldest first. Only the first is sent.
     var streams: [StreamID] = []
     var subscribed: StreamID?
-    /// The current peer connection, as named by the offering client.
+    /// The current peer connection, as named by the offering client; nil if there is none.
     private(set) var connection: String?
     /// The number of the latest offer on this peer connection.
     private(set) var offerNumber = 0
     /// When to send or repeat `peer_connected`; nil if there is no need.
     private(set) var dueAt: Timestamp?
-    /// When `peer_connected` was last sent.
+    /// When `peer_connected` was last sent; nil if it was not sent yet.
     private var toldAt: Timestamp?
     private var timesTold = 0
 
     init(user: String, isPerch: Bool, offers: Bool) { (self.user, self.isPerch, self.offers) = (user, isPerch, offers) }
 
-    /// Whether `peer_connected` was sent, so that the client may have a peer connection.
+    /// Whether `peer_connected` was sent. If so, the client may already have a peer connection.
     var wasTold: Bool { timesTold > 0 }
 
-    /// Starts the negotiation: a native client has something to send or receive, or another client of this protocol
+    /// If this client makes the offers, schedules the first `peer_connected`, unless that was already scheduled or
+    /// sent. Called when a native client has something to send or receive, or when another client of this protocol
     /// joined.
     mutating func begin(now: Timestamp) {
         guard offers, !wasTold, dueAt == nil else { return }
         dueAt = now + (isPerch ? .zero : Self.settling)
     }
 
-    /// Restarts the negotiation, for example because a native client has published more streams.
+    /// Schedules another `peer_connected`, for example because a native client has published more streams. Does
+    /// nothing if this client does not make the offers, or if the negotiation has not started or is still in progress.
     mutating func beginAgain(now: Timestamp) {
         guard offers, wasTold, dueAt == nil else { return }
         let earliest = (toldAt ?? now) + Self.shortestPause
@@ -109,7 +111,7 @@ struct PerchUsers: Equatable, Sendable {
 
     func member(_ user: String) -> ConnectionID? { ids.first { $0.value == user }?.key }
 
-    /// Chooses an ID that no other member currently has.
+    /// Returns the member's user ID. If the member has none yet, chooses one that no other member currently has.
     mutating func add(_ member: ConnectionID, named name: String) -> String {
         if let id = ids[member] { return id }
         let base = Self.cleaned(name)
@@ -124,7 +126,7 @@ struct PerchUsers: Equatable, Sendable {
 
     mutating func remove(_ member: ConnectionID) { ids[member] = nil }
 
-    /// Removes `/`, because the layered form joins user IDs with it.
+    /// Replaces `/` with `-`, because the layered form joins user IDs with `/`. An empty name becomes `guest`.
     private static func cleaned(_ name: String) -> String {
         let text = String(name.map { $0 == "/" ? "-" : $0 })
         return text.isEmpty ? "guest" : text
