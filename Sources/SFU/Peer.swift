@@ -58,7 +58,7 @@ final class Peer {
     var closedSockets: [UInt32] = []
     /// The certificate fingerprint of the first description. A different one requires a new connection (RFC 8842 §3.1).
     var remoteFingerprint: Fingerprint?
-    /// One of the client's SSRCs, for feedback about the whole transport.
+    /// One of the client's SSRCs, for feedback about the whole transport; 0 if none is known.
     var mediaSSRC: UInt32 { sources.keys.first ?? 0 }
 
     /// The encoding that an SSRC belongs to, and whether the SSRC carries the encoding's retransmissions.

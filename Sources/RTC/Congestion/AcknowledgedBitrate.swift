@@ -5,7 +5,7 @@
 /// excluded.
 struct AcknowledgedBitrate: Sendable {
     private static let window = MediaInterval.milliseconds(150)
-    /// The duration of the first sample. It is longer, because everything after it depends on it.
+    /// The duration of the first sample. It is longer than `window`, because all later results depend on it.
     private static let firstWindow = MediaInterval.milliseconds(500)
     /// The uncertainty of one sample, relative to its distance from the result.
     private static let uncertainty = 10.0

@@ -1,6 +1,6 @@
 /// The server's ICE-lite agent (RFC 8445 §2.5). The server is reachable, so the agent is always controlled: it answers
 /// checks and does not look for paths. It ignores the client's candidates. It never sends media to an address until a
-/// check with the right password has arrived from there.
+/// check with the right password, or an authentic answer to its own check, has arrived from there.
 ///
 /// It sends its own check in only one case: if the client's media or RTCP arrives from an address that is not
 /// validated, because a NAT has assigned a new one. The client would notice only at its next check, seconds later. An

@@ -110,7 +110,7 @@ extension PictureSize {
         }
     }
 
-    /// Skips the fields of H.264's picture order count.
+    /// Skips the fields of H.264's picture order count. Returns false if they are invalid.
     private static func skipOrder(_ reader: inout BitReader) -> Bool {
         switch reader.exponential() {
         case 0: _ = reader.exponential()
@@ -139,7 +139,8 @@ extension VideoPayloadFormat {
             return PictureSize(vp8: UnsafeRawBufferPointer(rebasing: payload[descriptor.length...]))
         case .vp9:
             guard let descriptor = VP9Descriptor(payload), descriptor.isKeyframeStart else { return nil }
-            // If there are several spatial layers, the lowest is smaller than the full picture.
+            // Prefer the size of the highest spatial layer. The keyframe's own header has the size of the lowest
+            // layer, which is smaller.
             return descriptor.largestSize
                 ?? PictureSize(vp9: UnsafeRawBufferPointer(rebasing: payload[descriptor.length...]))
         case .h264:

@@ -28,7 +28,7 @@ struct Layer: Equatable, Sendable {
     var size: PictureSize?
     var isAlive = false
     var rates = FrameRates()
-    /// Since when subscribers have needed the layer; nil while none do.
+    /// When subscribers began to need the layer, or when it was last marked as missing; nil if no subscriber needs it.
     var wantedSince: MediaTime?
     /// The time until which the layer is considered missing, because the publisher does not send it although it is
     /// needed.
@@ -72,9 +72,9 @@ extension Layer {
         return best?.index
     }
 
-    /// Guesses the size of a layer that has not sent a keyframe yet. Each layer is assumed to be half or twice as large as its
-    /// neighbor, in the order of the known sizes. If no size is known, the preferred layer, which comes first (RFC 8853 §5.2),
-    /// is assumed to be 1280 × 720.
+    /// Guesses the size of a layer that has not sent a keyframe yet. Each layer is assumed to be half or twice as wide
+    /// and high as its neighbor, in the order of the known sizes. If no size is known, the preferred layer, which
+    /// comes first (RFC 8853 §5.2), is assumed to be 1280 × 720.
     static func guess(_ index: Int, among layers: [Layer]) -> PictureSize {
         var (nearest, other): (Int?, Int?)
         for known in layers.indices where layers[known].size != nil {
