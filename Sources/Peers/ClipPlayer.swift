@@ -2,7 +2,7 @@ import RTC
 
 /// Plays a clip in a loop over the connection's first track of each kind, or over the tracks of given sections.
 package final class ClipPlayer: RobotSource {
-    /// The sections to play in; nil for none.
+    /// The mids of the sections to play in. Media of a kind without a mid is not played.
     package struct Sections: Equatable {
         package var audio: String?
         package var video: String?
@@ -47,7 +47,7 @@ package final class ClipPlayer: RobotSource {
     }
 
     private var layers: [Layer]
-    /// The RID of the largest layer.
+    /// The RID of the largest layer; nil without simulcast.
     private let largest: String?
     private var audio: Clock
 

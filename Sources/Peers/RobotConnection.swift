@@ -47,7 +47,7 @@ public final class RobotConnection: @unchecked Sendable {
     public internal(set) var tracks: [RobotTrack] = []
     public internal(set) var receptions: [RobotReception] = []
     public private(set) var state = TransportState.new
-    /// The time at which to call `handleTimeout` next.
+    /// The time at which to call `handleTimeout` next; nil if nothing is scheduled.
     public private(set) var nextTimeout: MediaTime? {
         didSet { if nextTimeout != oldValue { onTimeoutChange?(nextTimeout) } }
     }
@@ -73,7 +73,7 @@ public final class RobotConnection: @unchecked Sendable {
     var negotiation: RobotNegotiation
     private var bySSRC: [UInt32: RobotReception] = [:]
     var midExtension: UInt8?
-    /// The id of the transport-wide sequence numbers in received packets, and the arrivals to report.
+    /// The id of the header extension with transport-wide sequence numbers, and the arrivals to report.
     var transportExtension: UInt8?
     var arrivals: TransportFeedback?
     private var arrivalsAt: MediaTime?
@@ -315,7 +315,7 @@ public final class RobotConnection: @unchecked Sendable {
         nextTimeout = next
     }
 
-    /// Schedules a call of `sendFeedback`. A time of nil means that no packet is missing.
+    /// Schedules the next `sendFeedback` call; nil cancels it, because no packet is missing.
     func scheduleFeedback(at time: MediaTime?) {
         feedbackAt = time
         reschedule()

@@ -4,8 +4,8 @@ import RTC
 ///
 /// All types in this file are used only on the connection's thread.
 public protocol RobotSource: AnyObject {
-    /// The time at which to call `produce` next; nil for never. The connection reads it again after each call of either
-    /// function.
+    /// The time at which to call `produce` next; nil for never. The connection reads it again after each `produce` or
+    /// `keyframeWanted` call.
     var nextDue: MediaTime? { get }
     /// Sends the media that is due, with `RobotConnection.send`. Called only while the connection is connected.
     func produce(over connection: RobotConnection, now: MediaTime)
@@ -105,7 +105,7 @@ public final class RobotTrack {
         levelID = extensions[.audioLevel]
     }
 
-    /// Writes the header of the next packet.
+    /// Writes the header of the next packet, and returns its length in bytes.
     func writeHeader(
         to memory: UnsafeMutableRawBufferPointer, marker: Bool, timestamp: UInt32, transportSequence: UInt16,
         level: HeaderExtensions.AudioLevel?
@@ -122,7 +122,7 @@ public final class RobotTrack {
         return header.finish()
     }
 
-    /// Writes the header of a retransmission (RFC 4588 §4).
+    /// Writes the header of a retransmission (RFC 4588 §4), and returns its length in bytes.
     func writeRepairHeader(
         to memory: UnsafeMutableRawBufferPointer, of packet: RobotHistory.Packet, payloadType: UInt8, ssrc: UInt32,
         transportSequence: UInt16

@@ -1,7 +1,7 @@
 import RTC
 
-/// Converts received video frames to an IVF file. Returns only whole frames to append to the file, so the file stays readable
-/// if writing stops.
+/// Converts received video frames to an IVF file. Produces only whole frames to append to the file, so the file stays
+/// readable if writing stops.
 public struct VideoRecording {
     private static let clockRate: Int64 = 90_000
 
@@ -71,7 +71,7 @@ public struct AudioRecording {
         }
     }
 
-    /// Ends the file.
+    /// Produces the last page of the file; nothing if no packet was written.
     public mutating func finish(into bytes: inout [UInt8]) {
         if packets > 0 { bytes += writer.page(isLast: true) }
     }

@@ -64,7 +64,7 @@ public final class PeerTransport {
     }
 
     public var local: ICECredentials { agent.local }
-    /// Whether an authenticated check has validated this path.
+    /// Returns whether ICE has validated this path.
     public func isValidated(_ path: Path) -> Bool { agent.isValidated(path) }
     public var localFingerprint: Fingerprint { certificate.fingerprint }
 
