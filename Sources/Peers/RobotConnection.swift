@@ -57,7 +57,7 @@ public final class RobotConnection: @unchecked Sendable {
     private var arrivedAt = MediaTime(nanoseconds: 0)
     /// The number of packets with an SSRC that was not announced.
     public private(set) var strayPackets = 0
-    /// The number of malformed packets, and of datagrams that were not addressed to this connection.
+    /// The number of malformed RTP and RTCP packets.
     public internal(set) var malformed = 0
 
     let certificate: DTLSCertificate

@@ -46,7 +46,8 @@ public final class RobotReception {
 
     public func codec(_ payloadType: UInt8) -> Codec? { codecs.first { $0.payloadType == payloadType } }
 
-    /// - Returns: true if the SSRC changed.
+    /// Sets the section's SSRCs. Starts new statistics if the SSRC of the media changed.
+    /// - Returns: true if it changed.
     func bind(_ source: RemoteSource) -> Bool {
         repairSSRC = source.rtxSSRC ?? (ssrc == source.ssrc ? repairSSRC : nil)
         guard ssrc != source.ssrc else { return false }
@@ -71,7 +72,8 @@ public final class RobotReception {
         return number
     }
 
-    /// Counts a retransmission. `lost` does not decrease, because it measures the network.
+    /// Counts a retransmission, and returns its extended sequence number. `lost` does not decrease, because it
+    /// measures the network.
     func takeRetransmission(_ sequence: UInt16, at now: MediaTime) -> Int64 {
         retransmissions &+= 1
         let number = statistics?.nearest(sequence) ?? 0
@@ -85,7 +87,8 @@ public final class RobotReception {
 
     func reportBlock(at now: MediaTime) -> RTCP.ReportBlock? { statistics?.reportBlock(at: now) }
 
-    /// Returns the original payload type for a retransmission payload type (RFC 4588 §8.1).
+    /// Returns the original payload type for a retransmission payload type (RFC 4588 §8.1); nil for any other payload
+    /// type.
     func original(_ payloadType: UInt8) -> UInt8? {
         codecs.first { $0.rtxPayloadType == payloadType }?.payloadType
     }
