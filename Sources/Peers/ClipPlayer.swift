@@ -83,8 +83,8 @@ package final class ClipPlayer: RobotSource {
         audio = Clock(rate: Int64(OpusPacket.clockRate), base: first.audio ?? random.next())
     }
 
-    /// The time of the next item. Before playback has started, the player is due immediately; playback starts once the
-    /// connection is connected.
+    /// The time of the next item; nil if there is nothing to play. Before playback has started, the player is due
+    /// immediately; playback starts once the connection is connected.
     package var nextDue: MediaTime? { layers.compactMap(\.nextDue).min() }
 
     package func produce(over connection: RobotConnection, now: MediaTime) {

@@ -22,7 +22,7 @@ public final class RobotConnection: @unchecked Sendable {
     static let maxSources = 2 * SessionDescription.maxSections
     private static let reportInterval = MediaInterval.seconds(1)
 
-    /// The source of the media to send.
+    /// The source of the media to send; nil to send nothing.
     public var source: (any RobotSource)? { didSet { reschedule() } }
     /// Receives packets and state changes.
     public weak var handler: (any RobotHandler)?
@@ -68,7 +68,7 @@ public final class RobotConnection: @unchecked Sendable {
     package var random: any RandomNumberGenerator
     /// The sections as the most recent answer describes them.
     package internal(set) var negotiated: [NegotiatedMedia] = []
-    /// The transport, which the first offer or answer creates.
+    /// The transport; nil until the first offer or answer creates it.
     public internal(set) var transport: PeerTransport?
     var negotiation: RobotNegotiation
     private var bySSRC: [UInt32: RobotReception] = [:]
@@ -175,7 +175,8 @@ public final class RobotConnection: @unchecked Sendable {
         )
     }
 
-    /// Assigns an unannounced SSRC to a section, by the packet's MID header extension (RFC 8843 §9.2).
+    /// Assigns an unannounced SSRC to a section, by the packet's MID header extension (RFC 8843 §9.2). Returns nil if
+    /// the packet has no MID of a section, or if there are too many SSRCs.
     private func bind(_ header: RTPPacket, _ bytes: UnsafeRawBufferPointer) -> RobotReception? {
         guard bySSRC.count < Self.maxSources, let midExtension,
             let range = header.headerExtension(midExtension, in: bytes),

@@ -49,7 +49,7 @@ public final class RobotTrack {
 
     public let mid: String
     public let kind: MediaKind
-    /// The RID of the simulcast layer.
+    /// The RID of the simulcast layer; nil without simulcast.
     public let rid: String?
     public let ssrc: UInt32
     public let repairSSRC: UInt32?
@@ -63,7 +63,7 @@ public final class RobotTrack {
     /// The number of whole video frames sent, counted by the source.
     package var framesSent = 0
     package var keyframesSent = 0
-    /// The most recent report block from the remote side.
+    /// The most recent report block from the remote side; nil before the first.
     public internal(set) var lastReport: RTCP.ReportBlock?
     /// The round-trip time according to the most recent report; nil before the first report.
     package internal(set) var roundTripTime: MediaInterval?

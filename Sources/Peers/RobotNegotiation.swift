@@ -5,7 +5,7 @@ struct RobotNegotiation {
     var offered: [OfferedMedia] = []
     /// The offer that has no answer yet; nil if there is none.
     var pending: SessionDescription?
-    /// The new ICE credentials of a restart that has no answer yet.
+    /// The new ICE credentials of a restart that has no answer yet; nil if there is none.
     var credentials: ICECredentials?
     /// The ICE credentials and the certificate of the remote side; nil before its first description.
     var remote: ICECredentials?

@@ -10,10 +10,10 @@ public final class RobotReception {
     public let mid: String
     public let kind: MediaKind
     public internal(set) var codecs: [Codec]
-    /// The section's SSRC, announced in SDP or learned from the MID header extension.
+    /// The section's SSRC, announced in SDP or learned from the MID header extension; nil while it is unknown.
     public private(set) var ssrc: UInt32?
     public private(set) var repairSSRC: UInt32?
-    /// The msid that the remote side announced for the section.
+    /// The msid that the remote side announced for the section; nil if it announced none.
     public internal(set) var msid: MediaStreamID?
     /// The number of packets received, without retransmissions.
     public private(set) var packets = 0

@@ -23,7 +23,7 @@ public final class RobotClient: Sendable {
         var waiting: [SignalClient.RequestID: Waiting] = [:]
         /// Why the connection ended; nil while it is open.
         var ending: String?
-        /// The error that closed the socket.
+        /// The error that closed the socket; nil if there was none.
         var fault: (any Error)?
     }
 

@@ -41,7 +41,7 @@ final class IncomingTrack {
     var judgedAt: MediaTime?
     /// The number of seconds in which too few packets arrived to judge the uplink.
     var quietSeconds = 0
-    /// The published stream that this track belongs to.
+    /// The published stream that this track belongs to; nil while the track is not part of one.
     weak var publication: Publication?
     var subscribers: [OutgoingTrack] = []
 
@@ -152,7 +152,7 @@ final class IncomingEncoding {
     /// The index in the track's `codecs` of the codec of the most recent video packet; nil for audio, and until a
     /// packet arrives after each offer.
     var codec: Int?
-    /// The most recent sender report from the publisher.
+    /// The most recent sender report from the publisher; nil before the first.
     var report: SourceReport?
     var firSequence: UInt8 = 0
     /// The total numbers of packets and losses when the uplink was last judged.

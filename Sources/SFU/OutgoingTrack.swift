@@ -43,7 +43,7 @@ final class OutgoingTrack {
     private(set) var codecs: [Codec] = []
     private(set) var extensions: [HeaderExtension: UInt8] = [:]
 
-    /// The publisher's track that is currently sent over this transceiver.
+    /// The publisher's track that is currently sent over this transceiver; nil if none is.
     private(set) weak var source: IncomingTrack?
     weak var subscription: Subscription?
     var preference = VideoPreference() {
@@ -79,7 +79,7 @@ final class OutgoingTrack {
     /// The values of `octets` and `packets` when the bitrate was last measured.
     var measuredOctets: UInt32 = 0
     var measuredPackets: UInt32 = 0
-    /// The RTX payload type of the first codec that has one.
+    /// The RTX payload type of the first codec that has one; nil if no codec has one.
     var repairPayloadType: UInt8? { codecs.lazy.compactMap(\.rtxPayloadType).first }
     var reportedAt: MediaTime?
     /// The packets and octets that were already counted against the bandwidth limits.

@@ -127,8 +127,9 @@ extension Router {
     /// number, 16 for the longest SRTP tag. Its header is no longer than the publisher's.
     private static let repairGrowth = 2 + 16
 
-    /// Writes and encrypts an RTX payload: the original sequence number (RFC 4588 §4), the VP8 descriptor as it was sent, and
-    /// the rest of the payload.
+    /// Writes and encrypts an RTX payload: the original sequence number (RFC 4588 §4), the VP8 descriptor as it was
+    /// sent, and the rest of the payload.
+    /// - Returns: the length of the datagram; nil if it cannot be sent.
     private func writeRepair(
         _ number: UInt16, of sequence: Int64, _ descriptor: VP8Descriptor?, _ payload: UnsafeRawBufferPointer,
         _ memory: UnsafeMutableRawBufferPointer, _ headerLength: Int, _ track: OutgoingTrack

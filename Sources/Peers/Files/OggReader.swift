@@ -72,7 +72,7 @@ private struct OggPacketAssembly {
     var bytes: [UInt8] = []
     var packets: [Range<Int>] = []
     var isDamaged = false
-    /// The offset in `bytes` of a packet that continues on the next page.
+    /// The offset in `bytes` of the packet that continues on the next page; nil if no packet does.
     private var start: Int?
     private var nextSequence: UInt32?
 

@@ -52,7 +52,7 @@ struct Playback {
 
     private var video: Position?
     private var audio: Position?
-    /// The index of the most recent keyframe.
+    /// The index of the keyframe that was sent last; nil before the first.
     private var lastKeyframe: Int?
     /// When the most recent requested keyframe was sent.
     private var answeredAt: MediaTime?

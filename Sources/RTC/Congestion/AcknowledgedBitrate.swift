@@ -30,7 +30,7 @@ struct AcknowledgedBitrate: Sendable {
     private var heldSpan: MediaInterval?
     private var heldBytes = 0
     private var last: MediaInterval?
-    /// The estimate in kilobits per second.
+    /// The estimate in kilobits per second; nil before the first sample.
     private var estimate: Double?
     private var variance = 50.0
 

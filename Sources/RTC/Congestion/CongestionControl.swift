@@ -274,8 +274,8 @@ extension CongestionControl {
         (firstOnPath, reported) = (sent.count, sent.count - 1)
     }
 
-    /// The bitrate that arrives. While there is a long queue, exactly what the path carries arrives. The latest
-    /// measurement is then used instead of the mean, which takes more than a second to follow.
+    /// The bitrate that arrives; nil if unknown. While there is a long queue, exactly what the path carries arrives.
+    /// The latest measurement is then used instead of the mean, which takes more than a second to follow.
     @inline(__always)
     private var arriving: Bitrate? {
         guard isQueueStanding, let latest = acknowledged.latest else { return acknowledged.bitrate }

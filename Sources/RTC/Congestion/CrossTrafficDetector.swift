@@ -134,7 +134,7 @@ extension CrossTrafficDetector {
         /// The bytes sent since the start.
         var sent = 0
         private var emptySince: MediaTime?
-        /// When the queue should have drained.
+        /// When the queue should have drained, if this flow had caused it; nil before that time.
         private var dueAt: MediaTime?
 
         init(startedAt: MediaTime, queue: MediaInterval, arriving: Bitrate) {

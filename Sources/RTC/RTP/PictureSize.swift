@@ -18,7 +18,8 @@ public struct PictureSize: Hashable, Sendable {
 }
 
 extension PictureSize {
-    /// Reads the size of a VP8 keyframe (RFC 6386 §9.1): a three-byte tag, a start code, and 14 bits for each dimension.
+    /// Reads the size of a VP8 keyframe (RFC 6386 §9.1): a three-byte tag, a start code, and 14 bits for each
+    /// dimension. Returns nil if the frame is not a keyframe or too short.
     ///
     /// - Parameter frame: the beginning of the frame; the rest may be missing.
     init?(vp8 frame: UnsafeRawBufferPointer) {
@@ -30,7 +31,8 @@ extension PictureSize {
         )
     }
 
-    /// Reads the size of a VP9 keyframe from the uncompressed header, up to `frame_size` (VP9 bitstream specification §6.2).
+    /// Reads the size of a VP9 keyframe from the uncompressed header, up to `frame_size` (VP9 bitstream specification
+    /// §6.2). Returns nil if the frame is not a keyframe or too short.
     ///
     /// - Parameter frame: the beginning of the frame; the rest may be missing.
     init?(vp9 frame: UnsafeRawBufferPointer) {
@@ -51,7 +53,8 @@ extension PictureSize {
         self.init(width, height)
     }
 
-    /// Reads the size, after cropping, from an H.264 sequence parameter set (§7.3.2.1.1).
+    /// Reads the size, after cropping, from an H.264 sequence parameter set (§7.3.2.1.1). Returns nil if the set is
+    /// invalid or ends before the size.
     ///
     /// - Parameter unit: the NAL unit with its header byte; its end may be missing.
     init?(h264 unit: UnsafeRawBufferPointer) {

@@ -56,7 +56,8 @@ public struct RTPHeaderWriter {
         return true
     }
 
-    /// Adds an extension element that contains a number.
+    /// Adds an extension element that contains a number. Returns false and adds nothing under the same conditions as
+    /// the other function, or if the length is not allowed.
     ///
     /// - Parameters:
     ///   - value: the number, of which the lowest `length` bytes are written in network byte order.

@@ -1,4 +1,5 @@
-/// The VP9 payload descriptor of a packet (RFC 9628 §4.2), and whether the packet begins a keyframe.
+/// The VP9 payload descriptor of a packet (RFC 9628 §4.2), and whether the packet begins a keyframe. Absent fields are
+/// nil.
 public struct VP9Descriptor: Equatable, Sendable {
     /// The descriptor's length in bytes, which is also the offset of the VP9 data.
     public let length: Int

@@ -49,7 +49,8 @@ public final class SRTPReceiver {
         self.init(profile: profile, media: media, control: control, maxSources: maxSources)
     }
 
-    /// Creates a receiver from session keys, for the RFCs' test vectors.
+    /// Creates a receiver from session keys, for the RFCs' test vectors. Returns nil if a length is wrong or OpenSSL
+    /// fails.
     init?(
         profile: SRTPProfile, media: SRTPSessionKeys, control: SRTPSessionKeys,
         maxSources: Int = SRTPReceiver.maxSources

@@ -99,7 +99,7 @@ struct STUNWriter {
         return finish()
     }
 
-    /// Writes only FINGERPRINT and the length field.
+    /// Writes only FINGERPRINT and the length field. Returns the message's length; nil if the message did not fit.
     mutating func finish() -> Int? {
         writer.patch16(UInt16(truncatingIfNeeded: writer.count + 8 - STUN.headerLength), at: 2)
         let sum = STUN.crc32(written) ^ STUN.fingerprintMask

@@ -33,7 +33,8 @@ public final class PeerTransport {
     /// The negotiated SRTP profile; nil before the handshake is complete.
     public private(set) var profile: SRTPProfile?
     public private(set) var counters = TransportCounters()
-    /// When `handleTimeout` must be called next. The value is stored, because it is read far more often than it changes.
+    /// When `handleTimeout` must be called next; nil if nothing is scheduled. The value is stored, because it is read
+    /// far more often than it changes.
     public private(set) var nextTimeout: MediaTime?
 
     /// Creates the server side, which uses ICE-lite and has the server role in DTLS. It never sends before it receives.

@@ -3,7 +3,7 @@ import RTC
 /// The size and frame rate that a subscriber prefers. A subscriber without a preference gets the best layer.
 public struct VideoPreference: Equatable, Sendable {
     /// The size in pixels of the box in which the video is shown. The video should fill the box without being
-    /// enlarged. A width or a height alone is enough.
+    /// enlarged. A width or a height alone is enough; if both are nil, no size is preferred.
     public var width: Int?
     public var height: Int?
     /// The maximum frame rate. It has an effect only if the publisher's encodings differ in frame rate.
