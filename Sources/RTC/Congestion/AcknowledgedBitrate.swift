@@ -75,6 +75,7 @@ struct AcknowledgedBitrate: Sendable {
         variance = sampleVariance * predicted / (sampleVariance + predicted)
     }
 
-    /// Sets the result to the bitrate that a probe measured.
+    /// Sets the result to a better measurement: the result of a probe, or the bitrate that arrives while a queue
+    /// starts to drain.
     mutating func restart(at bitrate: Bitrate) { estimate = Double(bitrate.bitsPerSecond) / 1000 }
 }

@@ -128,7 +128,8 @@ extension CongestionControl {
     public var isProbing: Bool { probing.probe?.isSending ?? false }
     /// Whether a probe's result is being verified.
     public var isVerifying: Bool { probing.isUnverified }
-    /// Whether padding has just filled the path's queue, so that the queue has no room for more.
+    /// Returns whether a probe's result was refuted so recently that the queue filled by its padding is still
+    /// draining.
     public func isFilled(now: MediaTime) -> Bool { probing.hasRefuted(now: now) }
     /// Whether the path shows neither a significant queue nor losses, so that the current bitrate does no harm yet.
     public var isCalm: Bool { queue.current < Self.drained && loss.recent < 0.02 + loss.inherent }

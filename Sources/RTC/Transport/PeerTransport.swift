@@ -81,7 +81,7 @@ public final class PeerTransport {
         return true
     }
 
-    /// Adds a pair of a local socket and a server candidate. Only clients do this.
+    /// Adds a pair of a local socket and a server candidate. Has no effect on the server side.
     public func add(_ path: Path, priority: UInt32) {
         agent.add(path, priority: priority)
         reschedule()

@@ -20,7 +20,8 @@ struct LoadProcess {
         return tasks.isEmpty ? .nan : nanoseconds / 1e9
     }
 
-    /// Returns the CPU time from `utime` + `stime`, which include threads that have ended.
+    /// Returns the CPU time in seconds from `utime` + `stime`, which include threads that have ended; NaN if the file
+    /// cannot be read.
     func ticks() -> Double {
         // The second field is the process name in parentheses, which may contain any characters. Fields 14 and 15 are utime and
         // stime.
