@@ -57,7 +57,7 @@ public final class RobotTrack {
     public internal(set) var codec: Codec
     public private(set) var packetsSent: UInt32 = 0
     public private(set) var bytesSent: UInt32 = 0
-    /// The number of packets retransmitted in an RTX stream because the server requested them.
+    /// The number of packets retransmitted in an RTX stream because the receiver requested them.
     public internal(set) var retransmissionsSent = 0
     public internal(set) var keyframesRequested = 0
     /// The number of whole video frames sent, counted by the source.

@@ -44,7 +44,7 @@ public struct AudioRecording {
     private static let maxFilled: Int64 = 240_000
 
     private var writer: OggWriter
-    /// The time of the next packet in samples if no packet is missing.
+    /// The time of the next packet in samples if no packet is missing; nil before the first packet.
     private var expected: Int64?
     /// The number of samples in the file, and the number before the current page.
     private var samples: Int64 = 0

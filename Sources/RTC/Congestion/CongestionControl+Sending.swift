@@ -1,4 +1,4 @@
-/// Limits on what may be sent now, except audio, which is never delayed.
+/// Decides how much may be sent now: retransmissions, video and padding. Audio is never delayed.
 extension CongestionControl {
     /// Returns whether a retransmission may be sent now. If not, the receiver requests it again later.
     public mutating func mayAdd(bytes: Int, now: MediaTime) -> Bool {

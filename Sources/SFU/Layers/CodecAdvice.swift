@@ -31,6 +31,7 @@ struct CodecAdvice: Sendable {
     /// Whether the advice may change merely because time passes.
     var isEnding: Bool { suitsSince != nil || ended != nil || isHeld }
 
+    /// Updates the advice from the current codecs and subscribers.
     /// - Parameters:
     ///   - sent: the payload type currently received.
     ///   - codecs: the codecs that the publisher offers, the preferred one first.

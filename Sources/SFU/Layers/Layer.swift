@@ -31,7 +31,7 @@ struct Layer: Equatable, Sendable {
     /// When subscribers began to need the layer, or when it was last marked as missing; nil if no subscriber needs it.
     var wantedSince: MediaTime?
     /// The time until which the layer is considered missing, because the publisher does not send it although it is
-    /// needed.
+    /// needed; nil if it has not been missing since it was last received.
     var isMissingUntil: MediaTime?
 }
 
