@@ -45,7 +45,10 @@ extension Router {
 
     /// Subscribes to a stream, or changes the transceivers and kinds of media of an existing subscription. Ignored if
     /// the stream is not published.
-    /// - Parameter preference: selects the encoding if the publisher sends several.
+    /// - Parameters:
+    ///   - audio: whether the client receives the stream's audio.
+    ///   - video: whether the client receives the stream's video.
+    ///   - preference: selects the encoding if the publisher sends several.
     public func subscribe(
         _ stream: Key, client: Key, mids: Mids, audio: Bool, video: Bool,
         preferring preference: VideoPreference = VideoPreference()

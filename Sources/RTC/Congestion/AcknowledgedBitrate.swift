@@ -36,7 +36,10 @@ struct AcknowledgedBitrate: Sendable {
 
     var bitrate: Bitrate? { estimate.map { Bitrate(bitsPerSecond: Int64($0 * 1000)) } }
 
-    /// - Parameter continues: whether no packet was sent between this one and the previous one added.
+    /// Adds a packet that has arrived.
+    /// - Parameters:
+    ///   - arrival: when the packet arrived, by the receiver's clock.
+    ///   - continues: whether no packet was sent between this one and the previous one added.
     @inline(__always)
     mutating func add(bytes count: Int, arrival: MediaInterval, continues: Bool) {
         if let last, last - arrival > Self.jump { self.last = nil }

@@ -33,8 +33,12 @@ struct LossBasedEstimator: Sendable {
     private var since: MediaTime?
     private var loweredAt: MediaTime?
 
-    /// - Parameter hasQueue: whether packets are queued on the path. Without a queue, most losses are inherent to the
-    ///   path.
+    /// Counts the packets of one report, and updates the limit.
+    /// - Parameters:
+    ///   - lost: the number of lost packets; negative if packets that were counted as lost have arrived.
+    ///   - hasQueue: whether packets are queued on the path. Without a queue, most losses are inherent to the path.
+    ///   - acknowledged: the bitrate that arrives; nil if unknown.
+    ///   - estimate: the delay-based estimate, from which a new limit starts.
     mutating func add(
         arrived: Int, lost: Int, hasQueue: Bool, acknowledged: Bitrate?, estimate: Bitrate, now: MediaTime
     ) {

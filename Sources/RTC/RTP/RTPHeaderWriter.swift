@@ -56,8 +56,8 @@ public struct RTPHeaderWriter {
         return true
     }
 
-    /// Adds an extension element that contains a number. Returns false and adds nothing under the same conditions as
-    /// the other function, or if the length is not allowed.
+    /// Adds an extension element that contains a number. Returns false and adds nothing if `length` is not allowed, if
+    /// the chosen form does not allow the element, or if the memory is too small.
     ///
     /// - Parameters:
     ///   - value: the number, of which the lowest `length` bytes are written in network byte order.

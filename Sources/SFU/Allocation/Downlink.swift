@@ -121,8 +121,9 @@ final class Downlink {
     }
 
     /// Returns how much videos may grow within a budget.
-    /// - Parameter hasVideo: whether any video is sent now. If not, paused videos do not wait before they are
-    ///   resumed.
+    /// - Parameters:
+    ///   - budget: the bitrate for all videos, without the audio.
+    ///   - hasVideo: whether any video is sent now. If not, paused videos do not wait before they are resumed.
     func growth(of budget: Bitrate, hasVideo: Bool = true, now: MediaTime) -> VideoGrowth {
         let tolerance = control.isCalm ? VideoGrowth.calmTolerance : VideoGrowth.usualTolerance
         let sinceRaise = raisedAt.map { now - $0 } ?? Self.longestRaiseDelay

@@ -75,7 +75,9 @@ struct FrameRates: Equatable, Sendable {
 
     /// Returns the highest temporal layer within this frame rate, or `PendingPacket.noLayer` if all layers may be sent.
     ///
-    /// - Parameter current: the result of the previous call.
+    /// - Parameters:
+    ///   - rate: the maximum frame rate in frames per second; nil for no limit.
+    ///   - current: the result of the previous call.
     func temporalLayer(for rate: Int?, current: UInt8) -> UInt8 {
         guard let rate, let framesPer10s, hasLayers,
             Int(framesPer10s[3]) > Self.limit(rate, current == PendingPacket.noLayer)
