@@ -83,7 +83,7 @@ package enum SocketOptions {
         return descriptor
     }
 
-    /// Returns the port of a bound socket.
+    /// Returns the port of a bound socket; nil if the descriptor is not such a socket.
     package static func port(of descriptor: Int32) -> UInt16? {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)

@@ -29,8 +29,8 @@ package struct SendWait {
 
     package init() {}
 
-    /// Waits until the socket has room.
-    /// - Returns: false if the time is used up.
+    /// Waits until the socket has room or the time is used up.
+    /// - Returns: false, without waiting, if the time was already used up.
     mutating func wait(for sender: some MessageSending) -> Bool {
         guard left > .zero else { return false }
         waits += 1

@@ -2,7 +2,7 @@ import RTC
 
 /// Plays a clip in a loop over the connection's first track of each kind, or over the tracks of given sections.
 package final class ClipPlayer: RobotSource {
-    /// The sections to play in; nil for none.
+    /// The mids of the sections to play in. Media of a kind without a mid is not played.
     package struct Sections: Equatable {
         package var audio: String?
         package var video: String?
@@ -47,7 +47,7 @@ package final class ClipPlayer: RobotSource {
     }
 
     private var layers: [Layer]
-    /// The RID of the largest layer.
+    /// The RID of the largest layer; nil without simulcast.
     private let largest: String?
     private var audio: Clock
 
@@ -83,8 +83,8 @@ package final class ClipPlayer: RobotSource {
         audio = Clock(rate: Int64(OpusPacket.clockRate), base: first.audio ?? random.next())
     }
 
-    /// The time of the next item. Before playback has started, the player is due immediately; playback starts once the
-    /// connection is connected.
+    /// The time of the next item; nil if there is nothing to play. Before playback has started, the player is due
+    /// immediately; playback starts once the connection is connected.
     package var nextDue: MediaTime? { layers.compactMap(\.nextDue).min() }
 
     package func produce(over connection: RobotConnection, now: MediaTime) {

@@ -22,7 +22,7 @@ public final class RobotConnection: @unchecked Sendable {
     static let maxSources = 2 * SessionDescription.maxSections
     private static let reportInterval = MediaInterval.seconds(1)
 
-    /// The source of the media to send.
+    /// The source of the media to send; nil to send nothing.
     public var source: (any RobotSource)? { didSet { reschedule() } }
     /// Receives packets and state changes.
     public weak var handler: (any RobotHandler)?
@@ -47,7 +47,7 @@ public final class RobotConnection: @unchecked Sendable {
     public internal(set) var tracks: [RobotTrack] = []
     public internal(set) var receptions: [RobotReception] = []
     public private(set) var state = TransportState.new
-    /// The time at which to call `handleTimeout` next.
+    /// The time at which to call `handleTimeout` next; nil if nothing is scheduled.
     public private(set) var nextTimeout: MediaTime? {
         didSet { if nextTimeout != oldValue { onTimeoutChange?(nextTimeout) } }
     }
@@ -57,7 +57,7 @@ public final class RobotConnection: @unchecked Sendable {
     private var arrivedAt = MediaTime(nanoseconds: 0)
     /// The number of packets with an SSRC that was not announced.
     public private(set) var strayPackets = 0
-    /// The number of malformed packets, and of datagrams that were not addressed to this connection.
+    /// The number of malformed RTP and RTCP packets.
     public internal(set) var malformed = 0
 
     let certificate: DTLSCertificate
@@ -68,12 +68,12 @@ public final class RobotConnection: @unchecked Sendable {
     package var random: any RandomNumberGenerator
     /// The sections as the most recent answer describes them.
     package internal(set) var negotiated: [NegotiatedMedia] = []
-    /// The transport, which the first offer or answer creates.
+    /// The transport; nil until the first offer or answer creates it.
     public internal(set) var transport: PeerTransport?
     var negotiation: RobotNegotiation
     private var bySSRC: [UInt32: RobotReception] = [:]
     var midExtension: UInt8?
-    /// The id of the transport-wide sequence numbers in received packets, and the arrivals to report.
+    /// The id of the header extension with transport-wide sequence numbers, and the arrivals to report.
     var transportExtension: UInt8?
     var arrivals: TransportFeedback?
     private var arrivalsAt: MediaTime?
@@ -175,7 +175,8 @@ public final class RobotConnection: @unchecked Sendable {
         )
     }
 
-    /// Assigns an unannounced SSRC to a section, by the packet's MID header extension (RFC 8843 §9.2).
+    /// Assigns an unannounced SSRC to a section, by the packet's MID header extension (RFC 8843 §9.2). Returns nil if
+    /// the packet has no MID of a section, or if there are too many SSRCs.
     private func bind(_ header: RTPPacket, _ bytes: UnsafeRawBufferPointer) -> RobotReception? {
         guard bySSRC.count < Self.maxSources, let midExtension,
             let range = header.headerExtension(midExtension, in: bytes),
@@ -315,7 +316,7 @@ public final class RobotConnection: @unchecked Sendable {
         nextTimeout = next
     }
 
-    /// Schedules a call of `sendFeedback`. A time of nil means that no packet is missing.
+    /// Schedules the next `sendFeedback` call; nil cancels it, because no packet is missing.
     func scheduleFeedback(at time: MediaTime?) {
         feedbackAt = time
         reschedule()

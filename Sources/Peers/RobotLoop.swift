@@ -95,7 +95,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
         }
     }
 
-    /// Ends the thread after all scheduled work, and closes its sockets. Connections must be closed before that.
+    /// Ends the thread after all scheduled work. Closes the connections that are still open, and their sockets.
     public func stop() { inbox.end() }
 
     // MARK: On the thread
@@ -125,7 +125,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
         return connection
     }
 
-    /// Returns the local port of a connection's socket.
+    /// Returns the local port of a connection's socket; nil if the connection has ended.
     public func port(of connection: RobotConnection) -> UInt16? {
         guard owns(connection) else { return nil }
         return SocketOptions.port(of: sockets[Int(connection.socket)].descriptor)

@@ -4,8 +4,8 @@ import RTC
 ///
 /// All types in this file are used only on the connection's thread.
 public protocol RobotSource: AnyObject {
-    /// The time at which to call `produce` next; nil for never. The connection reads it again after each call of either
-    /// function.
+    /// The time at which to call `produce` next; nil for never. The connection reads it again after each `produce` or
+    /// `keyframeWanted` call.
     var nextDue: MediaTime? { get }
     /// Sends the media that is due, with `RobotConnection.send`. Called only while the connection is connected.
     func produce(over connection: RobotConnection, now: MediaTime)
@@ -49,7 +49,7 @@ public final class RobotTrack {
 
     public let mid: String
     public let kind: MediaKind
-    /// The RID of the simulcast layer.
+    /// The RID of the simulcast layer; nil without simulcast.
     public let rid: String?
     public let ssrc: UInt32
     public let repairSSRC: UInt32?
@@ -57,13 +57,13 @@ public final class RobotTrack {
     public internal(set) var codec: Codec
     public private(set) var packetsSent: UInt32 = 0
     public private(set) var bytesSent: UInt32 = 0
-    /// The number of packets retransmitted in an RTX stream because the server requested them.
+    /// The number of packets retransmitted in an RTX stream because the receiver requested them.
     public internal(set) var retransmissionsSent = 0
     public internal(set) var keyframesRequested = 0
     /// The number of whole video frames sent, counted by the source.
     package var framesSent = 0
     package var keyframesSent = 0
-    /// The most recent report block from the remote side.
+    /// The most recent report block from the remote side; nil before the first.
     public internal(set) var lastReport: RTCP.ReportBlock?
     /// The round-trip time according to the most recent report; nil before the first report.
     package internal(set) var roundTripTime: MediaInterval?
@@ -105,7 +105,7 @@ public final class RobotTrack {
         levelID = extensions[.audioLevel]
     }
 
-    /// Writes the header of the next packet.
+    /// Writes the header of the next packet, and returns its length in bytes.
     func writeHeader(
         to memory: UnsafeMutableRawBufferPointer, marker: Bool, timestamp: UInt32, transportSequence: UInt16,
         level: HeaderExtensions.AudioLevel?
@@ -122,7 +122,7 @@ public final class RobotTrack {
         return header.finish()
     }
 
-    /// Writes the header of a retransmission (RFC 4588 §4).
+    /// Writes the header of a retransmission (RFC 4588 §4), and returns its length in bytes.
     func writeRepairHeader(
         to memory: UnsafeMutableRawBufferPointer, of packet: RobotHistory.Packet, payloadType: UInt8, ssrc: UInt32,
         transportSequence: UInt16

@@ -3,9 +3,9 @@ import RTC
 /// The state of a connection's offers.
 struct RobotNegotiation {
     var offered: [OfferedMedia] = []
-    /// The offer that has no answer yet.
+    /// The offer that has no answer yet; nil if there is none.
     var pending: SessionDescription?
-    /// The new ICE credentials of a restart that has no answer yet.
+    /// The new ICE credentials of a restart that has no answer yet; nil if there is none.
     var credentials: ICECredentials?
     /// The ICE credentials and the certificate of the remote side; nil before its first description.
     var remote: ICECredentials?
@@ -28,8 +28,8 @@ extension RobotConnection {
         return offer(credentials: ensureClient().local)
     }
 
-    /// Creates an offer for an ICE restart (RFC 8445 §9). Keys and media stay the same, and nothing changes until the answer
-    /// arrives.
+    /// Creates an offer for an ICE restart (RFC 8445 §9). Keys and media stay the same, and nothing changes until the
+    /// answer arrives. Before the remote side's first description, creates an ordinary offer.
     public func restart() -> String { restart(negotiation.offered) }
 
     /// Creates an offer for an ICE restart with these sections, in the order of the previous offers and answers.

@@ -10,10 +10,10 @@ public final class RobotReception {
     public let mid: String
     public let kind: MediaKind
     public internal(set) var codecs: [Codec]
-    /// The section's SSRC, announced in SDP or learned from the MID header extension.
+    /// The section's SSRC, announced in SDP or learned from the MID header extension; nil while it is unknown.
     public private(set) var ssrc: UInt32?
     public private(set) var repairSSRC: UInt32?
-    /// The msid that the remote side announced for the section.
+    /// The msid that the remote side announced for the section; nil if it announced none.
     public internal(set) var msid: MediaStreamID?
     /// The number of packets received, without retransmissions.
     public private(set) var packets = 0
@@ -46,7 +46,8 @@ public final class RobotReception {
 
     public func codec(_ payloadType: UInt8) -> Codec? { codecs.first { $0.payloadType == payloadType } }
 
-    /// - Returns: true if the SSRC changed.
+    /// Sets the section's SSRCs. Starts new statistics if the SSRC of the media changed.
+    /// - Returns: true if it changed.
     func bind(_ source: RemoteSource) -> Bool {
         repairSSRC = source.rtxSSRC ?? (ssrc == source.ssrc ? repairSSRC : nil)
         guard ssrc != source.ssrc else { return false }
@@ -71,7 +72,8 @@ public final class RobotReception {
         return number
     }
 
-    /// Counts a retransmission. `lost` does not decrease, because it measures the network.
+    /// Counts a retransmission, and returns its extended sequence number. `lost` does not decrease, because it
+    /// measures the network.
     func takeRetransmission(_ sequence: UInt16, at now: MediaTime) -> Int64 {
         retransmissions &+= 1
         let number = statistics?.nearest(sequence) ?? 0
@@ -85,7 +87,8 @@ public final class RobotReception {
 
     func reportBlock(at now: MediaTime) -> RTCP.ReportBlock? { statistics?.reportBlock(at: now) }
 
-    /// Returns the original payload type for a retransmission payload type (RFC 4588 §8.1).
+    /// Returns the original payload type for a retransmission payload type (RFC 4588 §8.1); nil for any other payload
+    /// type.
     func original(_ payloadType: UInt8) -> UInt8? {
         codecs.first { $0.rtxPayloadType == payloadType }?.payloadType
     }

@@ -1,6 +1,6 @@
 import RTC
 
-/// Sends each audio payload of a robot twice (RFC 2198), so that single lost packets are not audible.
+/// Adds the previous payload to each audio packet of a robot (RFC 2198), so that single lost packets are not audible.
 package struct RobotRedundancy {
     /// The limits of the age and the length in the header of a redundant block (RFC 2198 §3).
     private static let (ages, lengths): (UInt32, Int) = (1 << 14, 1 << 10)

@@ -23,7 +23,7 @@ public final class RobotClient: Sendable {
         var waiting: [SignalClient.RequestID: Waiting] = [:]
         /// Why the connection ended; nil while it is open.
         var ending: String?
-        /// The error that closed the socket.
+        /// The error that closed the socket; nil if there was none.
         var fault: (any Error)?
     }
 
@@ -59,6 +59,7 @@ public final class RobotClient: Sendable {
     ///   - server: the server's address, `http://host:port`, or with `https`, `ws` or `wss`. If it has a path, `/v1/socket` is
     ///     appended to that path.
     ///   - source: the local address to connect from. Use several addresses if one would exceed the server's limits.
+    ///   - group: the event loops, one of which runs the connection; nil for the default ones.
     /// - Throws: a `RobotError` if the server cannot be reached or is not Confab, or a `WireError` if the server rejects the
     ///   client.
     public static func connect(

@@ -36,11 +36,11 @@ struct ActiveSpeaker: Sendable {
 
     mutating func remove(_ stream: Key) { voices[stream] = nil }
 
-    /// Decides who the active speaker is. Returns true if the speaker changed.
+    /// Chooses the stream of the active speaker. Returns true if it changed.
     mutating func update(now: MediaTime) -> Bool {
         let before = current
         for (stream, voice) in voices where now - voice.lastPacketAt > Self.interval {
-            // A stream without packets, because it is muted or uses DTX, counts as silent.
+            // A stream that sends no packets, because it is muted or uses DTX, becomes quieter with every update.
             voices[stream]?.loudness = voice.loudness * 0.5
         }
         let loudest = voices.max { ($0.value.loudness, $0.key.low) < ($1.value.loudness, $1.key.low) }

@@ -34,7 +34,8 @@ struct CapacityMeter: Sendable {
 }
 
 extension Router {
-    /// Whether the server sends as much as `settings.totalBitrate`. New connections should then be refused.
+    /// Whether the bitrate that the server sends has reached `settings.totalBitrate` and has not clearly fallen since.
+    /// New connections should then be refused.
     public var isFull: Bool { capacity.total.isFull }
 
     /// Returns whether the client has this one of its two peer connections.

@@ -17,7 +17,7 @@ final class IncomingTrack {
     /// One bit per header extension id that is forwarded to subscribers. Ids of 63 and above share the highest bit.
     private(set) var forwardedExtensions: UInt64 = 0
     var audioLevelID: UInt8 = 0
-    /// The loudness of the audio, and whether the audio is forwarded. In a large session only the loudest is.
+    /// The loudness of the audio, and whether the audio is forwarded. In large sessions, only the loudest tracks are.
     var voice = Voice()
     /// Whether the publisher answers NACKs (RFC 4585).
     private(set) var supportsNACK = false
@@ -41,7 +41,7 @@ final class IncomingTrack {
     var judgedAt: MediaTime?
     /// The number of seconds in which too few packets arrived to judge the uplink.
     var quietSeconds = 0
-    /// The published stream that this track belongs to.
+    /// The published stream that this track belongs to; nil while the track is not part of one.
     weak var publication: Publication?
     var subscribers: [OutgoingTrack] = []
 
@@ -87,7 +87,8 @@ final class IncomingTrack {
         forwardedExtensions >> UInt64(min(extensionID, 63)) & 1 == 1
     }
 
-    /// Returns the payload type of the original packets that this RTX payload type retransmits (RFC 4588 §8.1).
+    /// Returns the payload type of the original packets that this RTX payload type retransmits (RFC 4588 §8.1); nil if
+    /// it is not an RTX payload type.
     func repaired(_ payloadType: UInt8) -> UInt8? {
         let repaired = repairedByPayloadType[Int(payloadType & 127)]
         return repaired == 255 ? nil : repaired
@@ -148,16 +149,18 @@ final class IncomingEncoding {
     /// Whether the pending packets' bytes are in the history rather than the receive buffer.
     var isHeld = false
     var lastPacketAt: MediaTime?
-    /// The index in the track's `codecs` of the most recent packet's codec; nil before the first packet.
+    /// The index in the track's `codecs` of the codec of the most recent video packet; nil for audio, and until a
+    /// packet arrives after each offer.
     var codec: Int?
-    /// The most recent sender report from the publisher.
+    /// The most recent sender report from the publisher; nil before the first.
     var report: SourceReport?
     var firSequence: UInt8 = 0
     /// The total numbers of packets and losses when the uplink was last judged.
     var judgedPackets: Int64 = 0
     var judgedLosses: Int64 = 0
 
-    /// The progress of forwarding: the number of pending packets in this pass, and the subscriber that gets them next.
+    /// The progress of forwarding: the number of pending packets in this pass, and the index of the subscriber that
+    /// gets them next.
     struct ForwardingPass {
         var packets: Int
         var subscriber = 0
@@ -209,7 +212,8 @@ final class IncomingEncoding {
     }
 }
 
-/// A packet between its arrival and the flush. The packet's bytes are in the receive buffer.
+/// A packet between its arrival and the flush. Its bytes are in the receive buffer, or in the history if it has to
+/// wait for another flush.
 struct PendingPacket {
     var bytes: UnsafeRawBufferPointer
     var packet: RTPPacket

@@ -82,7 +82,8 @@ public struct SubscriptionChange: Equatable, Sendable {
     public var temporalLayer: Int?
     /// Whether the video will be paused if the subscriber's connection gets worse; nil if unchanged.
     public var warning: Bool?
-    /// Whether the subscriber's connection carries less than the subscriber requests of this video; nil if unchanged.
+    /// Whether the subscriber gets this video in a lower quality than requested, because its connection carries too
+    /// little; nil if unchanged.
     public var isLimited: Bool?
 }
 

@@ -34,7 +34,7 @@ struct Voice: Equatable, Sendable {
         lastPacketAt = now
     }
 
-    /// Must be called every `LoudestAudio.interval`.
+    /// Lowers the loudness if no packets have arrived for a while. Must be called every `LoudestAudio.interval`.
     mutating func fade(now: MediaTime) {
         if now - lastPacketAt > Self.silence { loudness *= Self.decay }
     }

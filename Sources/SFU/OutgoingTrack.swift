@@ -24,9 +24,10 @@ final class OutgoingTrack {
     /// The object of `downlink` as an unretained reference, for `addTiming`, which would otherwise retain and release
     /// it for each packet. The reference is valid because `downlink` holds the object, and both change together.
     private(set) var unretainedDownlink: Unmanaged<Downlink>?
-    /// The encoding that is being forwarded. It is replaced by `target` at the target's next keyframe.
+    /// The encoding that is being forwarded; nil if none is.
     private(set) var encoding: IncomingEncoding?
-    /// The encoding to switch to at its next keyframe; nil while the subscriber cannot receive any.
+    /// The encoding that the subscriber should receive. `encoding` becomes the target at the target's next keyframe.
+    /// Nil while the subscriber cannot receive any.
     var target: IncomingEncoding?
     /// The subscriber's payload types, indexed like the codecs of the source.
     private(set) var codecMap: [MappedCodec] = []
@@ -42,7 +43,7 @@ final class OutgoingTrack {
     private(set) var codecs: [Codec] = []
     private(set) var extensions: [HeaderExtension: UInt8] = [:]
 
-    /// The publisher's track that is currently sent over this transceiver.
+    /// The publisher's track that is currently sent over this transceiver; nil if none is.
     private(set) weak var source: IncomingTrack?
     weak var subscription: Subscription?
     var preference = VideoPreference() {
@@ -78,7 +79,7 @@ final class OutgoingTrack {
     /// The values of `octets` and `packets` when the bitrate was last measured.
     var measuredOctets: UInt32 = 0
     var measuredPackets: UInt32 = 0
-    /// The RTX payload type of the first codec that has one.
+    /// The RTX payload type of the first codec that has one; nil if no codec has one.
     var repairPayloadType: UInt8? { codecs.lazy.compactMap(\.rtxPayloadType).first }
     var reportedAt: MediaTime?
     /// The packets and octets that were already counted against the bandwidth limits.
@@ -182,7 +183,7 @@ final class OutgoingTrack {
     /// Limits the video to what the subscriber's connection carries.
     /// - Parameters:
     ///   - layers: one bit for each layer that may be forwarded; 0 pauses the video.
-    ///   - temporalLayer: the highest temporal layer.
+    ///   - temporalLayer: the highest temporal layer that may be forwarded.
     func allow(_ layers: UInt8, _ temporalLayer: UInt8) {
         guard layers != allowedLayers || temporalLayer != allowedTemporalLayer else { return }
         (allowedLayers, allowedTemporalLayer) = (layers, temporalLayer)
@@ -240,8 +241,8 @@ struct MappedCodec: Equatable, Sendable {
 }
 
 extension HeaderExtension {
-    /// Whether the extension describes the media and is forwarded. Extensions that concern only one connection are rewritten or
-    /// dropped.
+    /// Whether the extension is forwarded, because it describes the media. Extensions that concern only one connection
+    /// are rewritten or dropped.
     var isForwarded: Bool {
         switch self {
         case .audioLevel, .absCaptureTime: true
@@ -268,7 +269,8 @@ extension Codec.Kind {
 /// The time of the most recent retransmission of each packet, indexed by the low bits of the sequence number. This takes a
 /// fixed 2 kB.
 struct RetransmissionTimes: Sendable {
-    /// The minimum time in milliseconds between two retransmissions of a packet, however often subscribers request it.
+    /// The minimum time in milliseconds between two retransmissions of a packet, however often the subscriber requests
+    /// it.
     private static let interval: UInt32 = 20
     /// The clock's time in milliseconds, wrapped to 32 bits; 0 means never.
     private var times = ContiguousArray<UInt32>(repeating: 0, count: PacketHistory.capacity)
@@ -284,7 +286,7 @@ struct RetransmissionTimes: Sendable {
 }
 
 extension Codec.Kind {
-    /// The codec's video payload format; nil for audio, and for codecs that the router cannot parse.
+    /// The codec's video payload format; nil for audio.
     var payloadFormat: VideoPayloadFormat? {
         switch self {
         case .opus, .red: nil

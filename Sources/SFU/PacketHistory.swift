@@ -57,12 +57,13 @@ final class PacketHistory {
         slots[Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)].sequence >= sequence
     }
 
-    /// Returns when the packet in this packet's slot was stored.
+    /// Returns when the packet that occupies this sequence number's slot was stored. It may be another packet.
     func storedAt(_ sequence: Int64) -> MediaTime {
         slots[Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)].storedAt
     }
 
-    /// Whether the packet in this packet's slot came as a retransmission.
+    /// Returns whether the packet that occupies this sequence number's slot came as a retransmission. It may be
+    /// another packet.
     func isRecovered(_ sequence: Int64) -> Bool {
         slots[Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)].isRecovered
     }

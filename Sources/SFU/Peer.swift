@@ -25,11 +25,12 @@ final class Peer {
     var arrivals: TransportFeedback?
     var feedbackAt: MediaTime?
     var reportsAt: MediaTime?
-    /// When the client's last RTCP packet arrived.
+    /// When the client's last RTCP packet arrived; nil before the first.
     var heardAt: MediaTime?
     /// The time until which ticks skip this subscriber.
     var idleUntil = MediaTime(nanoseconds: .min)
-    /// The offset to add to the client's wall clock to get the server's wall clock.
+    /// The offset to add to the client's wall clock to get the server's wall clock; nil before the client's first
+    /// sender report.
     var clockOffset: MediaInterval?
     /// Whether the queue of data to send to the subscriber is too long.
     var isBehind = false
@@ -52,13 +53,14 @@ final class Peer {
     /// The peer's current and previous paths, the newest last.
     var paths: [Path] = []
     static let maxPaths = 16
-    /// The most recent path that carried media.
+    /// The path that was selected last; nil before the first.
     var lastPath: Path?
     /// The sockets of TCP connections that closed since the previous tick, at most as many as there were paths.
     var closedSockets: [UInt32] = []
-    /// The certificate fingerprint of the first description. A different one requires a new connection (RFC 8842 §3.1).
+    /// The certificate fingerprint of the client's first description; nil before that. A different one requires a new
+    /// connection (RFC 8842 §3.1).
     var remoteFingerprint: Fingerprint?
-    /// One of the client's SSRCs, for feedback about the whole transport.
+    /// One of the client's SSRCs, for feedback about the whole transport; 0 if none is known.
     var mediaSSRC: UInt32 { sources.keys.first ?? 0 }
 
     /// The encoding that an SSRC belongs to, and whether the SSRC carries the encoding's retransmissions.
@@ -128,8 +130,8 @@ final class Peer {
         sources = sources.filter { $0.value.encoding !== encoding }
     }
 
-    /// Finds the source of a packet with a new SSRC by its MID and RID header extensions (RFC 8843 §9.2), and records that
-    /// source.
+    /// Finds the source of a packet. If its SSRC is new, identifies the source by the packet's MID and RID header
+    /// extensions (RFC 8843 §9.2), and records it. Returns nil for an unknown source.
     func identify(_ packet: RTPPacket, in bytes: UnsafeRawBufferPointer) -> Source? {
         if let known = sources[packet.ssrc] { return known }
         // Ignore SSRC 0, with which libwebrtc probes the bandwidth before it sends media.

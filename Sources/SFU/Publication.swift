@@ -9,7 +9,7 @@ final class Publication {
     var forwardsAudio: Bool
     var forwardsVideo: Bool
     var subscriptions: [Key: Subscription] = [:]
-    /// The track that was last used to judge the quality of the stream, and the level that was reported.
+    /// The track that was last used to judge the quality of the stream, and the level that was last reported.
     weak var judgedTrack: IncomingTrack?
     var reportedUplink = UplinkLevel.good
     /// Whether the publisher has received an announcement of the layers needed from this video. It continues to

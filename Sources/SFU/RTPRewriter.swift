@@ -42,6 +42,8 @@ struct RTPRewriter: Sendable {
     ///   - sequence: the extended sequence number of the segment's first packet.
     ///   - picture: the picture id of the segment's first packet, if it contains one.
     ///   - layerZero: the TL0PICIDX of that packet (RFC 7741 §4.2), if it contains one.
+    ///   - clockRate: the clock rate of the timestamps in hertz.
+    ///   - arrivedAt: when that packet arrived from the publisher.
     mutating func begin(
         sequence: Int64, timestamp: UInt32, picture: UInt16?, layerZero: UInt8?, clockRate: UInt32, arrivedAt: MediaTime
     ) {

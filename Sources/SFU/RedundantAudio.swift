@@ -65,8 +65,8 @@ struct ArrivedAudio: Sendable {
     private var known: UInt64 = 0
 
     /// Records a packet.
-    /// - Returns: the number of packets that are missing just before it, at most `RedundantAudio.maxBlocks`; nil if the packet
-    ///   was recorded before.
+    /// - Returns: the number of packets that are missing just before it, at most `RedundantAudio.maxBlocks`; nil if
+    ///   the packet was recorded before, or is too old to check.
     mutating func receive(_ sequence: Int64, timestamp: UInt32) -> Int? {
         guard highest != .min, sequence > highest else {
             guard highest != .min else {
@@ -95,7 +95,8 @@ extension Router {
     /// Records a packet of redundant audio, and forwards the copies of the packets that were lost before it.
     ///
     /// The recovered packets go to all subscribers as plain Opus, which every subscriber has negotiated.
-    /// - Returns: false if the packet was recovered before it arrived, so it must not be forwarded again.
+    /// - Returns: false if the packet was already received or recovered, or is too old to check, so it must not be
+    ///   forwarded.
     func recoverAudio(before pending: PendingPacket, of encoding: IncomingEncoding) -> Bool {
         let former = encoding.arrivedAudio.timestamp
         guard let missing = encoding.arrivedAudio.receive(pending.sequence, timestamp: pending.packet.timestamp) else {

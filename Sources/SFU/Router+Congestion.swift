@@ -85,7 +85,8 @@ extension Router {
 
     // MARK: Padding
 
-    /// Retransmits recent video packets to probe the path while the subscriber gets less than it requests.
+    /// Sends padding to probe the path while the subscriber gets less than it requests: retransmits recent video
+    /// packets, and sends empty packets if those are not enough.
     private func pad(_ peer: Peer, now: MediaTime) {
         guard let downlink = peer.downlink, peer.isLimited, !peer.isBehind, !downlink.isTrying(now: now),
             let path = peer.transport.selectedPath
@@ -122,6 +123,8 @@ extension Router {
     }
 
     /// Sends a padding packet in the stream of retransmissions, for subscribers without recent video to retransmit.
+    /// - Returns: the number of bytes sent. A packet that cannot be sent counts as `maxReport` bytes, so that the
+    ///   caller does not repeat the attempt too often.
     private func sendPadding(_ track: OutgoingTrack, on path: Path, now: MediaTime) -> Int {
         guard let repairSSRC = track.repairSSRC, let payloadType = track.repairPayloadType else {
             return Self.maxReport

@@ -111,7 +111,7 @@ extension Router {
     private func mayRetransmit(
         _ sequence: Int64, _ length: Int, of track: OutgoingTrack, _ encoding: IncomingEncoding, now: MediaTime
     ) -> Bool {
-        // If the path is full, the receiver requests the packet again later.
+        // If the path is full, do not retransmit now: the receiver requests the packet again later.
         guard track.downlink?.control.mayAdd(bytes: length, now: now) ?? true else { return false }
         if track.retransmissionTimes == nil { track.retransmissionTimes = RetransmissionTimes() }
         guard track.retransmissionTimes?.take(sequence, now: now) ?? false else { return false }
@@ -123,12 +123,13 @@ extension Router {
         return true
     }
 
-    /// The maximum number of bytes by which a retransmission exceeds the payload: two for the original sequence number,
-    /// 16 for the longest SRTP tag. Its header is no longer than the publisher's.
+    /// The maximum number of bytes by which a retransmission exceeds the stored packet: two for the original sequence
+    /// number, 16 for the longest SRTP tag. Its header is no longer than the publisher's.
     private static let repairGrowth = 2 + 16
 
-    /// Writes and encrypts an RTX payload: the original sequence number (RFC 4588 §4), the VP8 descriptor as it was sent, and
-    /// the rest of the payload.
+    /// Writes and encrypts an RTX payload: the original sequence number (RFC 4588 §4), the VP8 descriptor as it was
+    /// sent, and the rest of the payload.
+    /// - Returns: the length of the datagram; nil if it cannot be sent.
     private func writeRepair(
         _ number: UInt16, of sequence: Int64, _ descriptor: VP8Descriptor?, _ payload: UnsafeRawBufferPointer,
         _ memory: UnsafeMutableRawBufferPointer, _ headerLength: Int, _ track: OutgoingTrack
@@ -196,8 +197,8 @@ extension Router {
 
     // MARK: Feedback to publishers
 
-    /// Sends feedback to a publisher: NACKs as soon as they are due, transport-wide feedback every 100 ms, and a receiver
-    /// report every second.
+    /// Updates the layers of a publisher's tracks, and sends feedback to the publisher: NACKs and keyframe requests as
+    /// soon as they are due, transport-wide feedback every 100 ms, and a receiver report every second.
     func sendFeedback(to peer: Peer, now: MediaTime) {
         guard let path = peer.transport.selectedPath else { return }
         sendArrivals(to: peer, on: path, now: now)

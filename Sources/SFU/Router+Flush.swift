@@ -3,8 +3,8 @@ import RTC
 /// Forwarding in several passes, so that a keyframe for hundreds of subscribers does not delay all other streams.
 extension Router {
     /// Forwards the packets that have arrived since the previous flush. At most `settings.longestFlush` packets of
-    /// video are sent. If `hasMore` is true afterwards, the rest follows in the next flush. The memory of all datagrams
-    /// may be reused.
+    /// video are sent. If `hasMore` is true afterwards, the rest follows in the next flush. In either case, the memory
+    /// of all datagrams may be reused after the call.
     public func flush(now: MediaTime) {
         var budget = settings.longestFlush
         var unfinished = 0
@@ -144,7 +144,8 @@ extension IncomingTrack {
 }
 
 extension OutgoingTrack {
-    /// Returns whether packets of this encoding are currently sent to the subscriber.
+    /// Returns whether the subscriber is served in a pass of this encoding: it receives the encoding or will switch to
+    /// it, is not paused, and has a path.
     @inline(__always)
     func takes(_ encoding: IncomingEncoding) -> Bool {
         (self.encoding === encoding || target === encoding) && !isPaused && transport.selectedPath != nil

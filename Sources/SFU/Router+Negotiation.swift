@@ -51,8 +51,8 @@ extension Router {
         return negotiated.answer
     }
 
-    /// Returns the RTP sources for the transceivers over which the client receives: the existing sources, and new
-    /// ones for new transceivers.
+    /// Returns the RTP sources for the transceivers over which the client receives, keyed by MID: the existing
+    /// sources, and new ones for new transceivers.
     private func plannedSources(_ offer: SessionDescription, _ peer: Peer) -> [String: LocalSource] {
         guard peer.side == .receive else { return [:] }
         var sources: [String: LocalSource] = [:]
@@ -181,7 +181,8 @@ extension Router {
         forgetIfEmpty(client)
     }
 
-    /// Keeps the previous username fragment valid until the new one is used (RFC 8445 §9), and forgets older ones.
+    /// Keeps the two most recent username fragments, because checks may use the previous one until the ICE restart is
+    /// complete (RFC 8445 §9), and forgets older ones.
     private func forgetOldUfrags(of peer: Peer) {
         while peer.ufrags.count > 2 {
             let oldest = peer.ufrags.removeFirst()

@@ -3,6 +3,7 @@ import RTC
 /// The streams that clients publish and subscribe to.
 extension Router {
     /// Publishes a stream, or changes the transceivers and kinds of media of a stream that is already published.
+    /// Ignored if another client has published the stream.
     public func publish(
         _ stream: Key, session: String, client: Key, mids: Mids, audio: Bool, video: Bool
     ) {
@@ -42,8 +43,12 @@ extension Router {
         forgetIfEmpty(publication.client)
     }
 
-    /// Subscribes to a stream, or changes the transceivers and kinds of media of an existing subscription.
-    /// - Parameter preference: selects the encoding if the publisher sends several.
+    /// Subscribes to a stream, or changes the transceivers and kinds of media of an existing subscription. Ignored if
+    /// the stream is not published.
+    /// - Parameters:
+    ///   - audio: whether the client receives the stream's audio.
+    ///   - video: whether the client receives the stream's video.
+    ///   - preference: selects the encoding if the publisher sends several.
     public func subscribe(
         _ stream: Key, client: Key, mids: Mids, audio: Bool, video: Bool,
         preferring preference: VideoPreference = VideoPreference()

@@ -21,7 +21,7 @@ public final class Router {
     var peersByUfrag: [String: Peer] = [:]
     /// Maps each validated path to its peer.
     var peersByPath: [Path: Peer] = [:]
-    /// Maps each path that is not validated to the client whose media or reports arrived over it, until the client
+    /// Maps each path that is not validated to the peer whose media or reports arrived over it, until the client
     /// answers a check over the path.
     var unvalidatedPaths: [Path: Peer] = [:]
     /// When a datagram from an unknown address was last examined.
@@ -53,7 +53,7 @@ public final class Router {
     /// The index in `peers` at which the next tick starts. It advances when the budget is used up, so that all peers
     /// get their turn.
     private var firstInTick = 0
-    /// Publishers from which keyframes for new subscribers must be requested at the next flush.
+    /// Publishers to which keyframe requests are sent at the next flush, if they are due, instead of at the next tick.
     var urgent: [Peer] = []
     /// The lost sequence numbers in one NACK, stored here to reuse the memory.
     var lost: [UInt16] = []
@@ -63,7 +63,7 @@ public final class Router {
     var steps: [LayerOption] = []
     public internal(set) var counters = RouterCounters()
 
-    /// The two peer connections of a client connection.
+    /// The two peer connections of a client, and the streams that it publishes and subscribes to.
     struct Client {
         var send: Peer?
         var receive: Peer?

@@ -76,7 +76,8 @@ extension Router {
 }
 
 extension Publication {
-    /// The transceiver used to judge the stream: the video, which has the highest bitrate, or else the audio.
+    /// The MID of the transceiver used to judge the stream: of the video if it is forwarded, because it has the
+    /// highest bitrate, otherwise of the audio. If there is only one of the two, that one is used.
     var mainMid: String? { forwardsVideo ? mids.video ?? mids.audio : mids.audio ?? mids.video }
 }
 

@@ -17,8 +17,8 @@ public struct FrameOrder {
     /// How long to wait for a missing packet of audio. Audio is not retransmitted, so only reordered packets can
     /// still arrive.
     private static let audioDelay = MediaInterval.milliseconds(300)
-    /// The longest time between two frames, in seconds. A longer one comes from an invalid timestamp or another stream in the
-    /// same section, and counts as one frame.
+    /// The longest time between two frames, in seconds. A longer one comes from an invalid timestamp or another stream
+    /// in the same section, and is replaced by the duration of one frame.
     private static let maxPause: Int64 = 3_600
     /// The frame rate that determines the duration of a frame without a usable timestamp: a thirtieth of a second.
     private static let framesPerSecond: Int64 = 30

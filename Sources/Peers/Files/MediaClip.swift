@@ -52,7 +52,7 @@ public struct MediaClip: Sendable {
     private(set) var layers: [Layer] = []
     package var audio: Track?
 
-    /// The largest layer.
+    /// The largest layer of the video; nil without video.
     package var video: Track? { layers.first?.track }
     /// The width of the video in pixels; nil without video.
     public var width: Int? { layers.first?.width }

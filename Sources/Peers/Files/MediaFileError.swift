@@ -2,13 +2,14 @@ import RTC
 
 /// The reason a media file cannot be read or used.
 public struct MediaFileError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The kind of an error.
+    /// The kind of problem. `message` has the details.
     public struct Code: Hashable, Sendable {
         let name: String
 
-        /// The file does not start with this format's signature.
+        /// The file does not start with the signature of the expected format.
         public static let notThisFormat = Code(name: "not_this_format")
-        /// The file has the right format, but its content is not supported.
+        /// The file has the right format, but its content is not supported, or the clip cannot have another file of
+        /// this kind.
         public static let otherCodec = Code(name: "other_codec")
         /// The file is inconsistent, or ends too early.
         public static let damaged = Code(name: "damaged")

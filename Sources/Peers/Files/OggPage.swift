@@ -41,7 +41,7 @@ struct OggPage: Equatable {
         guard OggChecksum.of(page: whole) == stored else { return nil }
     }
 
-    /// Parses the page without verifying its checksum.
+    /// Parses the page without verifying its checksum. Returns nil if no page starts there or the page is truncated.
     private static func header(in bytes: UnsafeRawBufferPointer, at offset: Int) -> OggPage? {
         guard offset >= 0, offset <= bytes.count else { return nil }
         var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[offset...]))

@@ -7,8 +7,8 @@ public struct OggFile: Equatable, Sendable {
     public static let maxPackets = 2_000_000
     /// The maximum size of a packet in bytes. RFC 7845 §6 requires Opus readers to support it.
     public static let maxPacket = 61_440
-    /// The maximum number of false page starts. Each of them costs a checksum over up to 64 kB, so a file must not be able to
-    /// contain any number of them.
+    /// The maximum number of false page starts. Each of them costs a checksum over up to 64 kB, so a file could
+    /// otherwise take a very long time to read.
     public static let maxBadPages = 100
 
     /// The contents of all packets, one after the other, without page headers.
@@ -72,7 +72,7 @@ private struct OggPacketAssembly {
     var bytes: [UInt8] = []
     var packets: [Range<Int>] = []
     var isDamaged = false
-    /// The offset in `bytes` of a packet that continues on the next page.
+    /// The offset in `bytes` of the packet that continues on the next page; nil if no packet does.
     private var start: Int?
     private var nextSequence: UInt32?
 

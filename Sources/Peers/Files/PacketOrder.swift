@@ -38,7 +38,7 @@ public struct PacketOrder {
     private var expected: Int64?
     private var highest: Int64 = 0
     private var isGapDue = false
-    /// The time when the expected packet was noticed to be missing.
+    /// When the expected packet was noticed to be missing; nil if it is not missing.
     private var missingSince: MediaTime?
 
     public init(reorderDelay: MediaInterval) {

@@ -16,7 +16,8 @@ struct Playback {
     }
 
     /// The maximum time by which a requested keyframe is sent early. The video then freezes until the keyframe's
-    /// regular time, so it stays in sync with the audio.
+    /// regular time, so it stays in sync with the audio. If the next keyframe is further away, playback skips ahead to
+    /// it.
     static let maxHold = MediaInterval.seconds(2)
     /// The minimum interval between two requested keyframes. If several subscribers request a keyframe at the same time, they
     /// share one. Regular keyframes of the file do not start this interval, because the first subscriber often joins just
@@ -51,11 +52,11 @@ struct Playback {
 
     private var video: Position?
     private var audio: Position?
-    /// The index of the most recent keyframe.
+    /// The index of the keyframe that was sent last; nil before the first.
     private var lastKeyframe: Int?
     /// When the most recent requested keyframe was sent.
     private var answeredAt: MediaTime?
-    /// The time at which to send the requested keyframe.
+    /// The time at which to send the requested keyframe; nil if none is requested.
     private var keyframeDue: MediaTime?
     /// Whether video and audio belong together, because they are about equally long.
     private let isFilm: Bool

@@ -1,7 +1,7 @@
 import RTC
 
-/// Converts received video frames to an IVF file. Returns only whole frames to append to the file, so the file stays readable
-/// if writing stops.
+/// Converts received video frames to an IVF file. Produces only whole frames to append to the file, so the file stays
+/// readable if writing stops.
 public struct VideoRecording {
     private static let clockRate: Int64 = 90_000
 
@@ -44,7 +44,7 @@ public struct AudioRecording {
     private static let maxFilled: Int64 = 240_000
 
     private var writer: OggWriter
-    /// The time of the next packet in samples if no packet is missing.
+    /// The time of the next packet in samples if no packet is missing; nil before the first packet.
     private var expected: Int64?
     /// The number of samples in the file, and the number before the current page.
     private var samples: Int64 = 0
@@ -71,7 +71,7 @@ public struct AudioRecording {
         }
     }
 
-    /// Ends the file.
+    /// Produces the last page of the file; nothing if no packet was written.
     public mutating func finish(into bytes: inout [UInt8]) {
         if packets > 0 { bytes += writer.page(isLast: true) }
     }

@@ -21,7 +21,7 @@ public struct VP8FrameHeader: Equatable, Sendable {
         guard reader.u24() == 0x9d012a, let width = reader.littleEndian16(), let height = reader.littleEndian16() else {
             return nil
         }
-        // The upper two bits request scaling, which is not used in practice.
+        // Ignore the upper two bits. They request scaling, which is not used in practice.
         (self.width, self.height) = (width & 0x3fff, height & 0x3fff)
     }
 }

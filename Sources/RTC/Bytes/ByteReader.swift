@@ -42,7 +42,8 @@ public struct ByteReader {
         return UInt64(high) << 32 | UInt64(low)
     }
 
-    /// Returns a view of the next `count` bytes, without copying them, and moves past them.
+    /// Returns a view of the next `count` bytes, without copying them, and moves past them. Returns nil and does not
+    /// move if fewer are left.
     @inline(__always)
     public mutating func take(_ count: Int) -> UnsafeRawBufferPointer? {
         guard count >= 0, remaining >= count else { return nil }

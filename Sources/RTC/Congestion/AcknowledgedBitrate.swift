@@ -5,7 +5,7 @@
 /// excluded.
 struct AcknowledgedBitrate: Sendable {
     private static let window = MediaInterval.milliseconds(150)
-    /// The duration of the first sample. It is longer, because everything after it depends on it.
+    /// The duration of the first sample. It is longer than `window`, because all later results depend on it.
     private static let firstWindow = MediaInterval.milliseconds(500)
     /// The uncertainty of one sample, relative to its distance from the result.
     private static let uncertainty = 10.0
@@ -30,13 +30,16 @@ struct AcknowledgedBitrate: Sendable {
     private var heldSpan: MediaInterval?
     private var heldBytes = 0
     private var last: MediaInterval?
-    /// The estimate in kilobits per second.
+    /// The estimate in kilobits per second; nil before the first sample.
     private var estimate: Double?
     private var variance = 50.0
 
     var bitrate: Bitrate? { estimate.map { Bitrate(bitsPerSecond: Int64($0 * 1000)) } }
 
-    /// - Parameter continues: whether no packet was sent between this one and the previous one added.
+    /// Adds a packet that has arrived.
+    /// - Parameters:
+    ///   - arrival: when the packet arrived, by the receiver's clock.
+    ///   - continues: whether no packet was sent between this one and the previous one added.
     @inline(__always)
     mutating func add(bytes count: Int, arrival: MediaInterval, continues: Bool) {
         if let last, last - arrival > Self.jump { self.last = nil }
@@ -75,6 +78,7 @@ struct AcknowledgedBitrate: Sendable {
         variance = sampleVariance * predicted / (sampleVariance + predicted)
     }
 
-    /// Sets the result to the bitrate that a probe measured.
+    /// Sets the result to a better measurement: the result of a probe, or the bitrate that arrives while a queue
+    /// starts to drain.
     mutating func restart(at bitrate: Bitrate) { estimate = Double(bitrate.bitsPerSecond) / 1000 }
 }

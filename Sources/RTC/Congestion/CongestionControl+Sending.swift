@@ -1,4 +1,4 @@
-/// Limits on what may be sent now, except audio, which is never delayed.
+/// Decides how much may be sent now: retransmissions, video and padding. Audio is never delayed.
 extension CongestionControl {
     /// Returns whether a retransmission may be sent now. If not, the receiver requests it again later.
     public mutating func mayAdd(bytes: Int, now: MediaTime) -> Bool {
@@ -13,8 +13,8 @@ extension CongestionControl {
     /// - Parameters:
     ///   - media: the mean bitrate of the media to send. Pacing does not limit it, because the sender chooses media
     ///     that fit.
-    ///   - isLate: whether the packet has waited for long. It may then use the whole estimate even while a queue is
-    ///     drained, because otherwise the video would freeze.
+    ///   - isLate: whether the packet has waited for a long time. It may then use the whole estimate even while a
+    ///     queue is drained, because otherwise the video would freeze.
     public mutating func maySendVideo(media: Bitrate, isLate: Bool = false, now: MediaTime) -> Bool {
         guard let estimate, let budget = budget(now: now) else { return true }
         // While a probe is being sent, allow video up to the probe's bitrate. Media counts toward the probe, so

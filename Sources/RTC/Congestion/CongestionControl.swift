@@ -26,14 +26,15 @@ public struct CongestionControl: Sendable {
     private static let noticed = MediaInterval.milliseconds(15)
     private static let noticedAtFirst = MediaInterval.milliseconds(50)
     private static let noticedWhenFull = MediaInterval.milliseconds(30)
-    /// A queue this long shows that the path carries far less than before.
+    /// A queue longer than `long` shows that the path carries far less than before. While it is longer than
+    /// `veryLong`, it delays the audio too much, so there is no floor and draining is faster.
     private static let long = MediaInterval.milliseconds(100)
     private static let veryLong = MediaInterval.milliseconds(150)
-    /// The growth of the delay within one report, and the fraction of the previous bitrate, that together show that the
-    /// path has slowed.
+    /// If the delay grows by more than `risen` within one report, and less than the fraction `slowed` of the mean
+    /// bitrate arrives, the path has slowed.
     private static let risen = MediaInterval.milliseconds(50)
     private static let slowed = 0.6
-    /// The minimum queue that is drained, and the maximum draining time.
+    /// The minimum queue that is drained, and how long it is drained before the effect is evaluated.
     static let drained = MediaInterval.milliseconds(60)
     private static let draining = MediaInterval.seconds(3)
     /// A change of the delay that no path can cause, only a clock that has jumped.
@@ -64,13 +65,13 @@ public struct CongestionControl: Sendable {
     private var firstOnPath: Int64 = 0
     var feedbackAt: MediaTime?
     private var reducedAt: MediaTime?
-    /// The estimate before the feedback stopped.
+    /// The bitrate before the feedback stopped; nil while feedback arrives.
     private var beforeSilence: Bitrate?
     private var drainUntil: MediaTime?
     /// The length of the queue when draining started; zero after the queue was drained. A later queue counts as a new
     /// one.
     private var drainedQueue = MediaInterval.zero
-    /// Since when the estimate has sufficed for the wanted bitrate, without a queue.
+    /// When the estimate began to suffice for the wanted bitrate without a queue; nil if it does not.
     var sufficientSince: MediaTime?
     var paddingDue = PaddingBudget()
     /// The time from sending a packet until its arrival is reported.
@@ -87,7 +88,8 @@ extension CongestionControl {
         return lowest < Self.unlimited ? max(lowest, Self.smallest) : nil
     }
 
-    /// The current bitrate for media. It is below the estimate while a queue is drained.
+    /// Returns the current bitrate for media; nil while nothing limits it. It is below the estimate while a queue is
+    /// drained, but outside a trial not if another flow keeps the queue full.
     @inline(__always)
     public func budget(now: MediaTime) -> Bitrate? {
         guard let estimate, isDraining(now: now), isTrying || !competition.isPresent else { return estimate }
@@ -126,7 +128,8 @@ extension CongestionControl {
     public var isProbing: Bool { probing.probe?.isSending ?? false }
     /// Whether a probe's result is being verified.
     public var isVerifying: Bool { probing.isUnverified }
-    /// Whether padding has just filled the path's queue, so that the queue has no room for more.
+    /// Returns whether a probe's result was refuted so recently that the queue filled by its padding is still
+    /// draining.
     public func isFilled(now: MediaTime) -> Bool { probing.hasRefuted(now: now) }
     /// Whether the path shows neither a significant queue nor losses, so that the current bitrate does no harm yet.
     public var isCalm: Bool { queue.current < Self.drained && loss.recent < 0.02 + loss.inherent }
@@ -140,7 +143,8 @@ extension CongestionControl {
     public func prefetch() -> UInt64 { sentPackets.prefetch() }
 
     /// Records a packet that is sent now.
-    /// - Parameter bytes: its length with the header and without the authentication tag.
+    /// - Parameter bytes: the number of bytes that the packet takes on the link, with all headers and the
+    ///   authentication tag.
     /// - Returns: its transport-wide sequence number.
     public mutating func sent(bytes: Int, at now: MediaTime) -> UInt16 {
         pacer.sent(bytes)
@@ -148,8 +152,8 @@ extension CongestionControl {
         return sentPackets.add(bytes: bytes, at: now)
     }
 
-    /// Records a packet without a number. It counts for pacing only if the receiver's own estimate is the limit, because that is
-    /// an estimate of all packets. Feedback about numbered packets is about those only.
+    /// Records a packet without a number. It counts for pacing only if the receiver's own estimate is the limit,
+    /// because that estimate covers all packets. Feedback about numbered packets covers only those.
     @inline(__always)
     public mutating func sentUnnumbered(bytes: Int) {
         if followsReceiver { pacer.sent(bytes) }
@@ -158,7 +162,8 @@ extension CongestionControl {
     /// Takes back the packet that was recorded last, because it was not sent. The next packet gets its number.
     public mutating func withdraw() { sentPackets.removeLast() }
 
-    /// Sets the receiver's own estimate (REMB) of the bitrate of everything that it receives.
+    /// Sets the receiver's own estimate (REMB) of the bitrate of everything that it receives. Ignored once feedback
+    /// about packets has arrived.
     public mutating func receive(remb bitrate: Bitrate, now: MediaTime) {
         if feedbackAt == nil { remb.receive(bitrate, now: now) }
     }
@@ -251,8 +256,9 @@ extension CongestionControl {
         return queue.current > (probing.isUnverified ? Self.noticedWhenFull : Self.noticed)
     }
 
-    /// Restores half of the previous estimate after a time without feedback, such as in a tunnel, and lets a probe
-    /// start soon. The path probably carries what it carried before.
+    /// Restores half of the previous bitrate after a time without feedback, such as in a tunnel, and lets a probe
+    /// start soon: the path probably carries what it carried before. Restores nothing if packets are queued on the
+    /// path.
     private mutating func endSilence(now: MediaTime) {
         guard let former = beforeSilence else { return }
         beforeSilence = nil
@@ -269,8 +275,8 @@ extension CongestionControl {
         (firstOnPath, reported) = (sent.count, sent.count - 1)
     }
 
-    /// The bitrate that arrives. While there is a long queue, exactly what the path carries arrives. The latest
-    /// measurement is then used instead of the mean, which takes more than a second to follow.
+    /// The bitrate that arrives; nil if unknown. While there is a long queue, exactly what the path carries arrives.
+    /// The latest measurement is then used instead of the mean, which takes more than a second to follow.
     @inline(__always)
     private var arriving: Bitrate? {
         guard isQueueStanding, let latest = acknowledged.latest else { return acknowledged.bitrate }
@@ -327,7 +333,8 @@ extension CongestionControl {
         carried.add(hasQueue(now: now) ? arriving * RateControl.decrease : arriving, now: now)
     }
 
-    /// Ends draining after its maximum duration. If the queue has hardly become shorter, this flow did not cause it.
+    /// Evaluates draining when its time is over, and ends it if the queue was empty in the meantime. If the queue has
+    /// hardly become shorter, another flow is assumed to cause it. If it has become shorter, draining continues.
     private mutating func endDraining(now: MediaTime) {
         guard let drainUntil else { return }
         // In the first second of draining, ignore a report that shows no queue. It may be about the time before the

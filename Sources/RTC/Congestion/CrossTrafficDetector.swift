@@ -63,8 +63,8 @@ struct CrossTrafficDetector: Sendable {
     @inline(__always)
     mutating func sent(_ bytes: Int) { trial?.sent += bytes }
 
-    /// Ends the trial if its result is certain.
-    /// - Returns: the bitrate that the path carries, if this flow caused the queue.
+    /// Ends the trial once it has a result or has reached its maximum duration.
+    /// - Returns: the bitrate that the path carries if the queue is attributed to this flow; otherwise nil.
     mutating func endTrial(queue: MediaInterval, roundTrip: MediaInterval, now: MediaTime) -> Bitrate? {
         guard let result = trial?.result(queue: queue, roundTrip: roundTrip, now: now), let trial else { return nil }
         self.trial = nil
@@ -78,7 +78,8 @@ struct CrossTrafficDetector: Sendable {
         return nil
     }
 
-    /// Must be called when the queue remains although this flow has sent little for seconds.
+    /// Assumes that another flow keeps the queue full. Must be called when the queue remains although this flow has
+    /// sent little for seconds.
     mutating func assume(now: MediaTime) {
         if isPresent { interval = min(interval * 2, Self.longest) }
         (filled, isPresent, trialAt) = (1, true, now + interval)
@@ -111,7 +112,7 @@ extension CrossTrafficDetector {
         enum Result {
             case own
             case other
-            /// Sending noticeably less was not possible.
+            /// The trial ended without a result, because sending noticeably less was not possible.
             case unknown
         }
 
@@ -125,15 +126,15 @@ extension CrossTrafficDetector {
         private static let margin = 0.05
 
         let startedAt: MediaTime
-        /// The longest queueing delay in the first round trip, because the full length of the queue is reported that
-        /// late.
+        /// The longest queueing delay reported in the first round trip. Until then, reports are about the time before
+        /// the trial, when the queue may still have grown.
         private(set) var queue: MediaInterval
         /// The bitrate that arrived at the start. With a queue, this is all that the path carries for this flow.
         let arriving: Bitrate
         /// The bytes sent since the start.
         var sent = 0
         private var emptySince: MediaTime?
-        /// When the queue should have drained.
+        /// When the queue should have drained, if this flow had caused it; nil before that time.
         private var dueAt: MediaTime?
 
         init(startedAt: MediaTime, queue: MediaInterval, arriving: Bitrate) {
@@ -158,7 +159,7 @@ extension CrossTrafficDetector {
             // the time the path needs for what was sent since.
             let gone = seconds - Double(sent) * 8 / Double(max(1, arriving.bitsPerSecond))
             if dueAt == nil, gone > Double(self.queue.nanoseconds) / 1e9 * Self.factor + Self.margin { dueAt = now }
-            // Wait for another round trip, because packets sent up to `dueAt` are reported that late.
+            // Wait for another round trip, because packets sent up to `dueAt` are reported up to a round trip later.
             return dueAt.map { now - $0 >= roundTrip } ?? false ? .other : nil
         }
     }

@@ -23,7 +23,7 @@ struct DelayTrend: Sendable {
     private static let thresholds = 6.0...600.0
     /// The rates at which the threshold rises and falls, per millisecond (draft-ietf-rmcat-gcc-02 §5.4: K_u and K_d).
     // Declare each constant separately. Several in a tuple would be computed at run time, and each use would check
-    // whether they were.
+    // whether that has happened.
     private static let rise = 0.0087
     private static let fall = 0.039
     /// A slope that exceeds the threshold by more than this is a sudden change of the path. The threshold does not

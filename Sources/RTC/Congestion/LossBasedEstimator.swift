@@ -8,8 +8,8 @@ struct LossBasedEstimator: Sendable {
     /// Losses are counted over this time and at least this number of packets.
     private static let window = MediaInterval.milliseconds(200)
     private static let packets = 20
-    /// The limit falls if losses exceed the usual losses by more than the first value, and grows again if they exceed
-    /// them by less than the second.
+    /// The limit falls if losses exceed the inherent losses by more than `high`, and rises again if they exceed them
+    /// by less than `low`.
     private static let high = 0.10
     private static let low = 0.03
     /// The maximum loss that may be attributed to other causes than congestion, and how fast it is estimated: first
@@ -33,8 +33,12 @@ struct LossBasedEstimator: Sendable {
     private var since: MediaTime?
     private var loweredAt: MediaTime?
 
-    /// - Parameter hasQueue: whether packets are queued on the path. Without a queue, most losses are inherent to the
-    ///   path.
+    /// Counts the packets of one report, and updates the limit.
+    /// - Parameters:
+    ///   - lost: the number of lost packets; negative if packets that were counted as lost have arrived.
+    ///   - hasQueue: whether packets are queued on the path. Without a queue, most losses are inherent to the path.
+    ///   - acknowledged: the bitrate that arrives; nil if unknown.
+    ///   - estimate: the delay-based estimate, from which a new limit starts.
     mutating func add(
         arrived: Int, lost: Int, hasQueue: Bool, acknowledged: Bitrate?, estimate: Bitrate, now: MediaTime
     ) {

@@ -39,7 +39,9 @@ struct Pacer: Sendable {
     mutating func sent(_ bytes: Int) { unpaid &+= bytes }
 
     /// Returns the number of bytes that may be sent now in addition to the media.
-    /// - Parameter budget: the bitrate for everything sent, averaged over more than a burst.
+    /// - Parameters:
+    ///   - estimate: the bitrate that the path carries, which bounds bursts.
+    ///   - budget: the bitrate for everything sent, averaged over more than a burst.
     mutating func room(at estimate: Bitrate, in budget: Bitrate, now: MediaTime) -> Int {
         charge()
         let paced = estimate * Self.factor
@@ -52,7 +54,7 @@ struct Pacer: Sendable {
         return max(0, min(paced.bytes(in: Self.burst) - debt, budget.bytes(in: Self.excess) - budgetDebt))
     }
 
-    /// Returns whether another packet of video may be sent now. It may exceed the remaining budget.
+    /// Returns whether another packet of video may be sent now. That packet may exceed the remaining budget.
     /// - Parameters:
     ///   - bitrate: the bitrate for everything sent.
     ///   - floor: the minimum of the paced bitrate. The factor for video does not apply to it.

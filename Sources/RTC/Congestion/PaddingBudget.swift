@@ -8,13 +8,14 @@ struct PaddingBudget: Sendable {
     /// The time of the previous tick, with or without padding.
     var updatedAt: MediaTime?
 
-    /// Resets the amount due.
+    /// Resets the amount due, and returns 0.
     mutating func none() -> Int {
         bytes = 0
         return 0
     }
 
-    /// Returns the number of bytes to send in addition to the media.
+    /// Adds the padding due since the previous tick, and returns the number of bytes to send now in addition to the
+    /// media.
     mutating func add(to media: Bitrate, upTo target: Bitrate, now: MediaTime) -> Int {
         guard let updatedAt else { return none() }
         guard target > media else { return 0 }

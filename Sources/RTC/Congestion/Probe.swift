@@ -41,7 +41,8 @@ struct Probe: Sendable {
         length = min(Self.longest, MediaInterval(nanoseconds: Int64(Self.queue / max(excess, 0.1) * 1e9)))
     }
 
-    /// Ends the sending after the probe's duration, if enough packets were sent.
+    /// Ends the sending after the probe's duration. If too few packets were sent, continues for up to three times the
+    /// maximum length.
     /// - Parameter next: the extended number of the first packet that does not belong to the probe.
     mutating func endIfDue(before next: Int64, now: MediaTime) {
         guard last == nil, now - startedAt >= length else { return }
@@ -64,7 +65,8 @@ struct Probe: Sendable {
         packets += 1
     }
 
-    /// Returns the probe's result once enough of it was reported; nil before that, or if the probe was too small.
+    /// Returns the bitrate that the probe measured. Nil until its last packet was reported, if too few of its packets
+    /// arrived, or if they were sent or arrived too close together.
     /// - Parameter reported: the highest extended number that feedback has reported.
     func result(reported: Int64) -> Bitrate? {
         guard let last, reported >= last, packets >= Self.fewestPackets,
@@ -101,8 +103,9 @@ struct Probing: Sendable {
     private static let verification = MediaInterval.milliseconds(700)
     /// The time from a verified result until the next probe.
     private static let next = MediaInterval.milliseconds(100)
-    /// The queueing delays that refute a result: in one report, and in several consecutive ones. A path that carries
-    /// the result shows no queue. Jitter and a busy receiver affect single reports.
+    /// A queueing delay above `long` in one report, or above `short` in several consecutive reports, refutes a result:
+    /// a path that carries the result builds no queue. The threshold for a single report is higher, because jitter or
+    /// a busy receiver can delay one report.
     private static let long = MediaInterval.milliseconds(60)
     private static let short = MediaInterval.milliseconds(20)
     /// The number of consecutive reports with a queue that refute a result: the first time, and after an earlier
@@ -127,10 +130,11 @@ struct Probing: Sendable {
     /// How long the queue after a refuted result takes to drain.
     private static let drain = MediaInterval.seconds(1)
 
-    /// Returns whether padding should fill the estimate now.
+    /// Returns whether padding should fill the path up to the estimate now.
     func isVerifying(now: MediaTime) -> Bool { verification.map { now < $0.until } ?? false }
 
-    /// Whether the latest result has not been verified yet. It may be due and waiting for a report without a queue.
+    /// Whether the latest result has not been verified yet. After its time is over, the verification still waits for a
+    /// report without a queue.
     var isUnverified: Bool { verification != nil }
 
     /// Returns whether a result was refuted so recently that its queue is still draining.
@@ -184,7 +188,8 @@ struct Probing: Sendable {
         probe?.add(number, packet, arrival: arrival)
     }
 
-    /// Returns the result of a probe that was just completely reported, if it is above the estimate.
+    /// Returns the result of a probe that was just completely reported, and starts to verify it. Nil if it is not
+    /// clearly above the estimate.
     mutating func takeResult(reported: Int64, estimate: Bitrate, now: MediaTime) -> Bitrate? {
         guard let probe, let result = probe.result(reported: reported) else { return nil }
         guard result > estimate * 1.05 else {

@@ -87,6 +87,7 @@ struct QueueDelay: Sendable {
     private(set) var latest = MediaInterval.zero
     private var recent = (MediaInterval.zero, MediaInterval.zero, MediaInterval.zero)
 
+    /// Returns the one-way delay of a packet, which includes the unknown offset between the two clocks.
     /// - Parameters:
     ///   - sentAt: when a packet was sent, by the local clock.
     ///   - arrival: when it arrived, by the receiver's clock.

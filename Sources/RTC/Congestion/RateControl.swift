@@ -18,7 +18,7 @@ struct RateControl: Sendable {
     private var phase = Phase.hold
     private var decreases = 0
     /// The mean and the variance of the bitrates at which queues grew, in kilobits per second; the variance is
-    /// relative to the mean.
+    /// relative to the mean. The mean is nil while the capacity is unknown.
     private var mean: Double?
     private var variance = 0.4
     private var changedAt: MediaTime?

@@ -1,6 +1,6 @@
 /// Continues the reference times of reports, which have 24 bits and wrap after 12.4 days.
 struct ReferenceTime: Sendable {
-    /// The latest time in units of 64 ms, not wrapped.
+    /// The latest time in units of 64 ms, not wrapped; nil before the first report.
     private var latest: Int64?
 
     /// Returns the offset to add to the times in a report so that they continue those of the previous report.

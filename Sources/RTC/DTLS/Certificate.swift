@@ -34,7 +34,7 @@ public struct Fingerprint: Hashable, Sendable {
         (self.algorithm, self.bytes) = (algorithm, bytes)
     }
 
-    /// Computes the fingerprint of an `X509`.
+    /// Computes the fingerprint of an `X509`. Returns nil if OpenSSL fails.
     init?(_ algorithm: Algorithm, of certificate: OpaquePointer) {
         var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0
@@ -45,7 +45,7 @@ public struct Fingerprint: Hashable, Sendable {
         (self.algorithm, self.bytes) = (algorithm, Array(bytes.prefix(algorithm.length)))
     }
 
-    /// Compares two fingerprints in constant time.
+    /// Returns whether two fingerprints are equal. The comparison takes constant time.
     func matches(_ other: Fingerprint) -> Bool {
         guard algorithm == other.algorithm, bytes.count == other.bytes.count else { return false }
         return bytes.withUnsafeBytes { ours in

@@ -220,7 +220,7 @@ public final class DTLSConnection {
         }
     }
 
-    /// Sends what OpenSSL has written, and keeps it for retransmission.
+    /// Sends what OpenSSL has written, and keeps it for retransmission. Returns false if there was nothing to send.
     @discardableResult
     private func sendFlight(_ sink: any DatagramSink) -> Bool {
         guard let connection else { return false }

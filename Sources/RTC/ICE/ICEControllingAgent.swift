@@ -108,7 +108,7 @@ public struct ICEControllingAgent {
         path == selectedPath || pairs.contains { $0.path == path && isGood($0.stage) }
     }
 
-    /// The selected path, or else the path with the highest priority that has answered.
+    /// The selected path, or else the path with the highest priority that has answered; nil if none has.
     public var validatedPath: Path? { selectedPath ?? pairs.first { isGood($0.stage) }?.path }
 
     private func isGood(_ stage: Stage) -> Bool {

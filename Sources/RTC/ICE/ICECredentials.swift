@@ -51,7 +51,7 @@ public enum ICEOutcome: Hashable, Sendable {
 public enum ICEDrop: Hashable, Sendable {
     /// The datagram is not a message of RFC 8489, or not of a kind that this agent processes.
     case malformed
-    /// The username does not match either agent's credentials.
+    /// The request's username does not consist of the username fragments of the two agents.
     case unknownName
     /// MESSAGE-INTEGRITY is missing or wrong.
     case unauthenticated

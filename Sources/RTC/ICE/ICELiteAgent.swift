@@ -1,6 +1,6 @@
 /// The server's ICE-lite agent (RFC 8445 §2.5). The server is reachable, so the agent is always controlled: it answers
 /// checks and does not look for paths. It ignores the client's candidates. It never sends media to an address until a
-/// check with the right password has arrived from there.
+/// check with the right password, or an authentic answer to its own check, has arrived from there.
 ///
 /// It sends its own check in only one case: if the client's media or RTCP arrives from an address that is not
 /// validated, because a NAT has assigned a new one. The client would notice only at its next check, seconds later. An
@@ -23,7 +23,8 @@ public struct ICELiteAgent {
         /// The client's username fragment; nil until the client's description arrives. Until then the agent accepts any
         /// fragment, because a check is already authenticated by the server's password.
         var remoteName: [UInt8]?
-        /// The client's password, which authenticates the client's answers.
+        /// The client's password, which authenticates the client's answers; nil until the client's description
+        /// arrives.
         var remoteKey: [UInt8]?
         var number: Int
 
@@ -61,9 +62,9 @@ public struct ICELiteAgent {
     /// The credentials before a restart, accepted until a path is nominated with the new ones (RFC 8445 §9).
     private var former: Generation?
     private var paths: [ValidatedPath] = []
-    /// This agent's most recent check that was not answered yet.
+    /// This agent's most recent check that was not answered yet; nil if there is none.
     private var ownCheck: OwnCheck?
-    /// The nominated path, which carries media.
+    /// The nominated path, which carries media; nil before the first nomination, and after all paths are lost.
     public private(set) var selectedPath: Path?
 
     public init(local: ICECredentials, remoteUfrag: String? = nil) {
@@ -196,7 +197,7 @@ public struct ICELiteAgent {
         return true
     }
 
-    /// The earliest time at which the consent of a path expires.
+    /// The earliest time at which the consent of a path expires; nil if there is no path.
     public var nextTimeout: MediaTime? {
         // This property is read at every tick, so avoid an intermediate array.
         var earliest: MediaTime?

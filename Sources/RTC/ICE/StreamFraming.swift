@@ -1,7 +1,7 @@
 /// Framing of datagrams on a TCP connection: each datagram follows its length in two bytes (RFC 4571 §2, RFC 6544 §3).
 public enum StreamFraming {
-    /// The maximum length of a frame in bytes. Browsers send no longer frames, so a longer one means that the stream is not
-    /// framed media.
+    /// The maximum length of a frame in bytes. Browsers never send longer ones, so a longer frame means that the
+    /// stream is not framed media.
     public static let longestFrame = 2048
     public static let prefixLength = 2
 

@@ -46,8 +46,8 @@ public struct TransportFeedbackReport {
 
     /// Calls `body` with each packet in the report, in order.
     ///
-    /// - Parameter body: receives the arrival time on the receiver's clock, which wraps after 12.4 days, or nil for a packet
-    ///   that did not arrive.
+    /// - Parameter body: receives the packet's transport-wide sequence number, and its arrival time on the receiver's
+    ///   clock, which wraps after 12.4 days. The time is nil for a packet that did not arrive.
     public func forEachPacket(_ body: (_ number: UInt16, _ arrival: MediaInterval?) -> Void) {
         var chunkReader = ByteReader(chunks)
         var deltaReader = ByteReader(deltas)

@@ -158,7 +158,7 @@ public struct NACKGenerator: Sendable {
         return min(max(interval, shortestInterval), longestInterval)
     }
 
-    /// When `forEachDue` should be called next.
+    /// When `forEachDue` should be called next; nil if no packet is missing.
     public var nextTimeout: MediaTime? {
         var earliest = missing.first?.due
         for entry in missing { earliest = min(earliest ?? entry.due, entry.due) }

@@ -18,7 +18,8 @@ public struct PictureSize: Hashable, Sendable {
 }
 
 extension PictureSize {
-    /// Reads the size of a VP8 keyframe (RFC 6386 §9.1): a three-byte tag, a start code, and 14 bits for each dimension.
+    /// Reads the size of a VP8 keyframe (RFC 6386 §9.1): a three-byte tag, a start code, and 14 bits for each
+    /// dimension. Returns nil if the frame is not a keyframe or too short.
     ///
     /// - Parameter frame: the beginning of the frame; the rest may be missing.
     init?(vp8 frame: UnsafeRawBufferPointer) {
@@ -30,7 +31,8 @@ extension PictureSize {
         )
     }
 
-    /// Reads the size of a VP9 keyframe from the uncompressed header, up to `frame_size` (VP9 bitstream specification §6.2).
+    /// Reads the size of a VP9 keyframe from the uncompressed header, up to `frame_size` (VP9 bitstream specification
+    /// §6.2). Returns nil if the frame is not a keyframe or too short.
     ///
     /// - Parameter frame: the beginning of the frame; the rest may be missing.
     init?(vp9 frame: UnsafeRawBufferPointer) {
@@ -51,7 +53,8 @@ extension PictureSize {
         self.init(width, height)
     }
 
-    /// Reads the size, after cropping, from an H.264 sequence parameter set (§7.3.2.1.1).
+    /// Reads the size, after cropping, from an H.264 sequence parameter set (§7.3.2.1.1). Returns nil if the set is
+    /// invalid or ends before the size.
     ///
     /// - Parameter unit: the NAL unit with its header byte; its end may be missing.
     init?(h264 unit: UnsafeRawBufferPointer) {
@@ -110,7 +113,7 @@ extension PictureSize {
         }
     }
 
-    /// Skips the fields of H.264's picture order count.
+    /// Skips the fields of H.264's picture order count. Returns false if they are invalid.
     private static func skipOrder(_ reader: inout BitReader) -> Bool {
         switch reader.exponential() {
         case 0: _ = reader.exponential()
@@ -139,7 +142,8 @@ extension VideoPayloadFormat {
             return PictureSize(vp8: UnsafeRawBufferPointer(rebasing: payload[descriptor.length...]))
         case .vp9:
             guard let descriptor = VP9Descriptor(payload), descriptor.isKeyframeStart else { return nil }
-            // If there are several spatial layers, the lowest is smaller than the full picture.
+            // Prefer the size of the highest spatial layer. The keyframe's own header has the size of the lowest
+            // layer, which is smaller.
             return descriptor.largestSize
                 ?? PictureSize(vp9: UnsafeRawBufferPointer(rebasing: payload[descriptor.length...]))
         case .h264:

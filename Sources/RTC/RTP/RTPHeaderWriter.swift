@@ -37,7 +37,8 @@ public struct RTPHeaderWriter {
         position = RTPPacket.fixedHeaderLength
     }
 
-    /// Adds an extension element. Returns false and adds nothing if the chosen form does not allow it.
+    /// Adds an extension element. Returns false and adds nothing if the chosen form does not allow it, or if the
+    /// memory is too small.
     ///
     /// - Parameters:
     ///   - id: the extension's id, 1 to 14, or 1 to 255 in the two-byte form.
@@ -55,7 +56,8 @@ public struct RTPHeaderWriter {
         return true
     }
 
-    /// Adds an extension element that contains a number.
+    /// Adds an extension element that contains a number. Returns false and adds nothing if `length` is not allowed, if
+    /// the chosen form does not allow the element, or if the memory is too small.
     ///
     /// - Parameters:
     ///   - value: the number, of which the lowest `length` bytes are written in network byte order.
@@ -72,7 +74,8 @@ public struct RTPHeaderWriter {
         return true
     }
 
-    /// Writes an element's header, after checking that the element fits.
+    /// Writes an element's header if the whole element fits. Returns false if it does not fit or the form does not
+    /// allow it.
     @inlinable
     @inline(__always)
     mutating func begin(id: UInt8, length: Int) -> Bool {

@@ -99,8 +99,9 @@ extension RTPPacket {
         return found
     }
 
-    /// Calls `body` with each extension element in order, in the one-byte or two-byte form (RFC 8285 §4.2, §4.3). Skips
-    /// padding. Stops at id 15 of the one-byte form, or at an element whose length exceeds the extension.
+    /// Calls `body` with each extension element in order, in the one-byte or two-byte form (RFC 8285 §4.2, §4.3).
+    /// Skips padding. In the one-byte form, stops at id 15, and at id 0 with a length. In both forms, stops at an
+    /// element whose length exceeds the extension.
     ///
     /// - Parameter bytes: the bytes that the packet was parsed from.
     @inlinable

@@ -14,7 +14,8 @@ public struct SequenceUnwrapper: Equatable, Sendable {
     public private(set) var highest: Int64?
     /// Whether the most recent packet revealed that the sender has restarted. The number of lost packets is then unknown.
     public private(set) var restarted = false
-    /// The sequence number after that of the most recent packet far behind (`bad_seq` in RFC 3550 A.1).
+    /// The sequence number after that of the most recent packet, if that was far behind (`bad_seq` in RFC 3550 A.1);
+    /// otherwise nil.
     private var expectedRestart: UInt16?
 
     public init() {}

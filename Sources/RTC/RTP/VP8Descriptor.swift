@@ -1,4 +1,5 @@
-/// The VP8 payload descriptor of a packet (RFC 7741 §4.2), and whether the packet begins a keyframe.
+/// The VP8 payload descriptor of a packet (RFC 7741 §4.2), and whether the packet begins a keyframe. Absent fields are
+/// nil.
 public struct VP8Descriptor: Equatable, Sendable {
     /// The length of a descriptor with all optional fields and a 15-bit picture id.
     public static let maxLength = 6
@@ -125,7 +126,8 @@ public struct VP8Descriptor: Equatable, Sendable {
 }
 
 extension ByteReader {
-    /// Reads a picture id of VP8 or VP9: one bit for the length (`M`), then 7 or 15 bits (RFC 7741 §4.2, RFC 9628 §4.2).
+    /// Reads a picture id of VP8 or VP9: one bit for the length (`M`), then 7 or 15 bits (RFC 7741 §4.2, RFC 9628
+    /// §4.2). Returns nil if too few bytes are left.
     mutating func pictureID() -> (id: UInt16, isLong: Bool)? {
         guard let first = u8() else { return nil }
         guard first & 0x80 != 0 else { return (UInt16(first), false) }

@@ -1,4 +1,5 @@
-/// The VP9 payload descriptor of a packet (RFC 9628 §4.2), and whether the packet begins a keyframe.
+/// The VP9 payload descriptor of a packet (RFC 9628 §4.2), and whether the packet begins a keyframe. Absent fields are
+/// nil.
 public struct VP9Descriptor: Equatable, Sendable {
     /// The descriptor's length in bytes, which is also the offset of the VP9 data.
     public let length: Int
@@ -78,8 +79,8 @@ public struct VP9Descriptor: Equatable, Sendable {
         self.temporalLayerZeroIndex = temporalLayerZeroIndex
     }
 
-    /// Skips at most three references. Each takes seven bits, and an eighth bit that is set if another reference comes after it
-    /// (RFC 9628 §4.2).
+    /// Skips at most three references. Each takes seven bits, and an eighth bit that is set if another reference comes
+    /// after it (RFC 9628 §4.2). Returns false if there are more than three or the last one is missing.
     private static func skipReferences(_ reader: inout ByteReader) -> Bool {
         for _ in 0..<3 {
             guard let reference = reader.u8() else { return false }
@@ -88,7 +89,8 @@ public struct VP9Descriptor: Equatable, Sendable {
         return false
     }
 
-    /// Reads the scalability structure (RFC 9628 §4.2.1).
+    /// Reads the scalability structure (RFC 9628 §4.2.1), and sets `largest` if it contains sizes. Returns false if it
+    /// is truncated.
     private static func readScalabilityStructure(_ reader: inout ByteReader, _ largest: inout PictureSize?) -> Bool {
         guard let first = reader.u8() else { return false }
         let spatialLayers = Int(first >> 5) + 1

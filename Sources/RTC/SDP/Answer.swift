@@ -3,8 +3,11 @@
 /// The answer uses ICE-lite, is passive in DTLS, bundles all accepted sections, and multiplexes RTCP. It rejects sections
 /// without a supported codec, data channels, and sections that the offer marks as unused.
 ///
-/// - Parameter sources: returns the source to send in the section with this mid. Called only in the role `.send`, for sections
-///   in which the client wants to receive. A section without a source is answered with `inactive`.
+/// - Parameters:
+///   - role: whether the server receives or sends the media.
+///   - local: the server's parameters for the answer.
+///   - sources: returns the source to send in the section with this mid. Called only in the role `.send`, for sections
+///     in which the client wants to receive. A section without a source is answered with `inactive`.
 /// - Throws: `SDPError` with a message for the client. In that case, no part of the offer takes effect.
 public func answer(
     to offer: SessionDescription, role: AnswerRole, local: LocalParameters,

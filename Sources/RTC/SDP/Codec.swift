@@ -17,7 +17,7 @@ public struct Codec: Hashable, Sendable {
 
     public var kind: Kind
     public var payloadType: UInt8
-    /// The payload type of this codec's retransmissions (RFC 4588).
+    /// The payload type of this codec's retransmissions (RFC 4588); nil if they were not negotiated.
     public var rtxPayloadType: UInt8?
     /// The clock rate in hertz.
     public var clockRate: UInt32
@@ -123,6 +123,8 @@ public struct Codec: Hashable, Sendable {
 }
 
 extension Codec.Kind {
+    /// Returns nil for a codec that is not supported, or not with these parameters.
+    ///
     /// - Parameters:
     ///   - encoding: the payload's encoding name in lowercase.
     ///   - opus: the payload types of Opus in the section; RED must refer to one of them.

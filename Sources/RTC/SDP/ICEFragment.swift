@@ -84,8 +84,8 @@ public struct ICEFragment: Hashable, Sendable {
 }
 
 extension SessionDescription {
-    /// The ICE part of an answer as a fragment (RFC 8840 §9): the credentials and candidates of the section that carries
-    /// the transport.
+    /// The ICE part of an answer as a fragment (RFC 8840 §9): the credentials and candidates of the section that
+    /// carries the transport. Empty if no section is in use.
     public var iceFragment: String {
         let tagged = bundleGroups.first?.first
         guard
@@ -106,7 +106,8 @@ extension SessionDescription {
         return lines.map { $0 + "\r\n" }.joined()
     }
 
-    /// The ICE credentials of the section that carries the transport of a bundled description.
+    /// The ICE credentials of the section that carries the transport of a bundled description; nil if they are
+    /// missing.
     public var iceCredentials: (ufrag: String, pwd: String)? {
         let tagged = bundleGroups.first?.first
         let carrier = sections.first { $0.mid == tagged } ?? sections.first { $0.transport.ufrag != nil }

@@ -91,7 +91,8 @@ public struct PayloadFormat: Hashable, Sendable {
 
     public init(payloadType: UInt8) { self.payloadType = payloadType }
 
-    /// Returns the value of one of the `parameters`, which have the form `name=value;name=value`.
+    /// Returns the value of one of the `parameters`, which have the form `name=value;name=value`; nil if it is
+    /// missing.
     ///
     /// - Parameter name: the parameter's name in lowercase.
     func parameter(_ name: String) -> Substring? {

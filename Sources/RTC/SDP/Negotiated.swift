@@ -102,9 +102,9 @@ public struct NegotiatedMedia: Hashable, Sendable {
     public var remoteSources: [RemoteSource] = []
     /// The simulcast layers that the other side sends, the preferred one first (RFC 8853 §5.2).
     public var rids: [RID] = []
-    /// The stream and track ids of the media that the other side sends.
+    /// The stream and track ids of the media that the other side sends; nil if the description has none.
     public var msid: MediaStreamID?
-    /// The source to send in this section, as written into the answer.
+    /// The source to send in this section, as written into the answer; nil if nothing is sent.
     public var localSource: LocalSource?
 
     public init(mid: String, kind: MediaKind, direction: MediaDirection, isRejected: Bool = false) {

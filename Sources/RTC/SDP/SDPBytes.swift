@@ -83,7 +83,7 @@ struct SDPBytes {
         return Number(exactly: number)
     }
 
-    /// The value of one to four hexadecimal digits.
+    /// The value of one to four hexadecimal digits; nil if the slice is anything else.
     var hexadecimal: UInt16? {
         guard (1...4).contains(count) else { return nil }
         var number: UInt16 = 0

@@ -1,6 +1,6 @@
 /// The reason why a session description cannot be used.
 public struct SDPError: Error, Hashable, Sendable {
-    /// The kind of an error.
+    /// The kind of problem. `message` has the details.
     public enum Code: String, Hashable, Sendable {
         /// The description, or one of its lines, is too long.
         case tooLarge

@@ -23,6 +23,7 @@ struct SDPLine {
     }
 
     /// Reads the next word as a decimal number.
+    /// - Parameter what: names the value in the error message.
     mutating func number<Number: FixedWidthInteger & UnsignedInteger>(
         _: Number.Type, _ what: String
     ) throws(SDPError) -> Number {

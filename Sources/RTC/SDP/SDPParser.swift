@@ -41,7 +41,7 @@ enum SDPAttribute: String {
 /// A parser that splits a description into lines and sections, and reads the session-level lines.
 struct SDPParser {
     private var session = SessionDescription(origin: Origin(sessionID: 0, version: 0))
-    /// The section that is being parsed.
+    /// The section that is being parsed; nil before the first `m=` line.
     private var section: MediaSection?
     private var mids: Set<String> = []
     private var hasVersion = false

@@ -251,7 +251,7 @@ extension Simulcast {
 }
 
 extension MediaStreamID {
-    /// Parses the stream id and the track id, which may be absent, of `a=msid` (RFC 8830 §2).
+    /// Parses the stream id of `a=msid`, and the track id if there is one (RFC 8830 §2).
     fileprivate init(_ line: inout SDPLine) throws(SDPError) {
         let stream = try line.visible("The stream of msid", upTo: 256)
         self.init(stream: stream, track: line.isAtEnd ? nil : try line.visible("The track of msid", upTo: 256))

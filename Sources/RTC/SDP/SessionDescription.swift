@@ -59,7 +59,7 @@ public struct Origin: Hashable, Sendable {
     }
 }
 
-/// The ICE and DTLS attributes of the session or of one section.
+/// The ICE and DTLS attributes of the session or of one section. Absent attributes are nil or empty.
 public struct TransportDescription: Hashable, Sendable {
     /// The username fragment, 4 to 256 ICE characters (RFC 8839 §5.4).
     public var ufrag: String?

@@ -1,8 +1,9 @@
 import COpenSSL
 
 /// A cipher with one set of session keys. It encrypts and decrypts packets whose index is known. It does not check
-/// lengths, because the sender and the receiver have already checked them. The cipher is stored inline in its owner,
-/// because a separate object would cost one more cache miss per packet and subscriber.
+/// lengths, because the sender and the receiver have already checked them. Its functions return false if OpenSSL fails
+/// or a tag is wrong. The cipher is stored inline in its owner, because a separate object would cost one more cache
+/// miss per packet and subscriber.
 struct SRTPCipher: ~Copyable {
     /// Whether the cipher encrypts or decrypts.
     enum Direction {
@@ -58,7 +59,7 @@ struct SRTPCipher: ~Copyable {
     /// Sets the IV.
     /// - Parameters:
     ///   - index: 48 bits: the rollover counter and the sequence number, or the SRTCP index.
-    ///   - tag: GCM's tag, to be verified after decrypting.
+    ///   - tag: GCM's tag, to be verified after decrypting; nil to encrypt, and with AES-CM.
     @inline(__always)
     private func begin(ssrc: UInt32, index: UInt64, tag: UnsafeMutableRawPointer? = nil) -> Bool {
         if mac != nil {

@@ -21,8 +21,8 @@ public enum SRTPResult: Sendable {
 /// Decrypts SRTP and SRTCP packets (RFC 3711, RFC 7714) with one master key. Not thread-safe. Unauthenticated packets change no
 /// state, because a source is added and an index is marked as received only after authentication.
 public final class SRTPReceiver {
-    /// The default of the maximum number of SSRCs of RTP packets under one key: enough for what one client sends. A camera in
-    /// three layers with retransmission, plus a microphone, need seven.
+    /// The default for the maximum number of SSRCs of RTP packets under one key, enough for what one client sends. A
+    /// camera in three layers with retransmission, plus a microphone, need seven.
     public static let maxSources = 64
     /// The maximum number of SSRCs of RTCP packets under one key. Firefox reports from one SSRC for each media section in which it
     /// receives, and uses a new one when a section is used again.
@@ -49,7 +49,8 @@ public final class SRTPReceiver {
         self.init(profile: profile, media: media, control: control, maxSources: maxSources)
     }
 
-    /// Creates a receiver from session keys, for the RFCs' test vectors.
+    /// Creates a receiver from session keys, for the RFCs' test vectors. Returns nil if a length is wrong or OpenSSL
+    /// fails.
     init?(
         profile: SRTPProfile, media: SRTPSessionKeys, control: SRTPSessionKeys,
         maxSources: Int = SRTPReceiver.maxSources

@@ -28,7 +28,8 @@ public final class SRTPSender {
         self.init(profile: profile, media: media, control: control)
     }
 
-    /// Creates a sender from session keys, for the RFCs' test vectors, which also specify the SRTCP index.
+    /// Creates a sender from session keys, for the RFCs' test vectors, which also specify the SRTCP index. Returns nil
+    /// if a length is wrong or OpenSSL fails.
     init?(profile: SRTPProfile, media: SRTPSessionKeys, control: SRTPSessionKeys, nextControlIndex: UInt32 = 0) {
         guard
             let media = SRTPCipher(profile: profile, keys: media, direction: .sealing),
@@ -73,7 +74,8 @@ public final class SRTPSender {
         return sealed ? end : nil
     }
 
-    /// Returns the packet's index, and marks it as used before anything is encrypted.
+    /// Returns the packet's index, and marks it as used before anything is encrypted. Returns nil if the index must
+    /// not be used, or if there are too many sources.
     @inline(__always)
     private func use(_ sequence: UInt16, of ssrc: UInt32) -> UInt64? {
         guard let window = sources.window(ssrc) else {

@@ -28,7 +28,7 @@ struct SRTPSessionKeys {
         (self.encryptionKey, self.authenticationKey, self.salt) = (encryptionKey, authenticationKey, salt)
     }
 
-    /// Returns nil if the key or the salt does not have the profile's length.
+    /// Returns nil if the key or the salt does not have the profile's length, or if OpenSSL fails.
     init?(profile: SRTPProfile, masterKey: [UInt8], masterSalt: [UInt8], kind: Kind) {
         guard masterKey.count == profile.keyLength, masterSalt.count == profile.saltLength else { return nil }
         guard let context = confab_aes_ctr_new(masterKey) else { return nil }

@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// A STUN message in a datagram, with all lengths checked. The message points into the datagram and must not outlive it. Its
-/// content is not verified until `isAuthentic` returns true.
+/// A STUN message in a datagram, with all lengths checked. The message points into the datagram and must not outlive
+/// it. Its content is not verified until `isAuthentic` returns true. Absent attributes are nil.
 public struct STUNMessage {
     public let `class`: STUN.Class
     /// The method; 1 is Binding.
@@ -115,7 +115,7 @@ public struct STUNMessage {
         return true
     }
 
-    /// Decodes XOR-MAPPED-ADDRESS (RFC 8489 §14.2).
+    /// Decodes XOR-MAPPED-ADDRESS (RFC 8489 §14.2). Returns nil if its family or length is invalid.
     private func readAddress(_ value: UnsafeRawBufferPointer) -> TransportAddress? {
         guard value.count >= 8 else { return nil }
         let port = value.bigEndian16(at: 2) ^ UInt16(truncatingIfNeeded: STUN.magicCookie >> 16)

@@ -89,7 +89,7 @@ struct STUNWriter {
     mutating func raw(_ type: UInt16, _ value: [UInt8]) { attribute(type, value) }
 
     /// Writes MESSAGE-INTEGRITY with `key`, FINGERPRINT, and the length field.
-    /// - Returns: the message's length; nil if the message did not fit.
+    /// - Returns: the message's length; nil if the message did not fit or `key` is empty.
     mutating func finish(key: [UInt8]) -> Int? {
         // MESSAGE-INTEGRITY and FINGERPRINT are each computed over a length field that counts the message only up to and
         // including that attribute.
@@ -99,7 +99,7 @@ struct STUNWriter {
         return finish()
     }
 
-    /// Writes only FINGERPRINT and the length field.
+    /// Writes only FINGERPRINT and the length field. Returns the message's length; nil if the message did not fit.
     mutating func finish() -> Int? {
         writer.patch16(UInt16(truncatingIfNeeded: writer.count + 8 - STUN.headerLength), at: 2)
         let sum = STUN.crc32(written) ^ STUN.fingerprintMask

@@ -33,7 +33,8 @@ public final class PeerTransport {
     /// The negotiated SRTP profile; nil before the handshake is complete.
     public private(set) var profile: SRTPProfile?
     public private(set) var counters = TransportCounters()
-    /// When `handleTimeout` must be called next. The value is stored, because it is read far more often than it changes.
+    /// When `handleTimeout` must be called next; nil if nothing is scheduled. The value is stored, because it is read
+    /// far more often than it changes.
     public private(set) var nextTimeout: MediaTime?
 
     /// Creates the server side, which uses ICE-lite and has the server role in DTLS. It never sends before it receives.
@@ -64,7 +65,7 @@ public final class PeerTransport {
     }
 
     public var local: ICECredentials { agent.local }
-    /// Whether an authenticated check has validated this path.
+    /// Returns whether ICE has validated this path.
     public func isValidated(_ path: Path) -> Bool { agent.isValidated(path) }
     public var localFingerprint: Fingerprint { certificate.fingerprint }
 
@@ -80,7 +81,7 @@ public final class PeerTransport {
         return true
     }
 
-    /// Adds a pair of a local socket and a server candidate. Only clients do this.
+    /// Adds a pair of a local socket and a server candidate. Has no effect on the server side.
     public func add(_ path: Path, priority: UInt32) {
         agent.add(path, priority: priority)
         reschedule()

@@ -3,13 +3,14 @@
 /// new → connecting → connected ⇄ disconnected. Each of these can become failed or closed. Failed and closed are final, except
 /// `failed(.noPath)`, from which an ICE restart can recover.
 public enum TransportState: Hashable, Sendable {
-    /// No authenticated check has arrived yet.
+    /// No path is validated yet.
     case new
     /// A path is validated, and the DTLS handshake is in progress.
     case connecting
     /// Media can flow in both directions.
     case connected
-    /// No check arrived over any path for `ICETimes.consent`. The transport can recover automatically or by an ICE restart.
+    /// All paths are lost: no check has arrived for `ICETimes.consent`, or the sockets were closed. The transport can
+    /// recover automatically or by an ICE restart.
     case disconnected(since: MediaTime)
     case failed(TransportFailure)
     /// Either side closed the transport.

@@ -168,7 +168,7 @@ public final class Bot: Sendable {
     }
 
     private func say(_ text: String, in match: Match) async {
-        // Ignore the error, because the partner has left, has no text chat, or the bot is rate-limited.
+        // Ignore an error. It means that the partner has left or has no text chat, or that the bot is rate-limited.
         try? await match.say(text)
     }
 
@@ -185,7 +185,8 @@ public final class Bot: Sendable {
         tell("In the roulette; waiting for a partner")
     }
 
-    /// - Returns: the chat; nil if the partner is another bot of this group.
+    /// Starts the chat of a match, or leaves the match if the partner is another bot of this group.
+    /// - Returns: the chat; nil if the bot has left the match.
     private func meet(_ match: Match) async throws -> Chat? {
         guard await turns.begin(match.id, of: number) else {
             // Leave the match. The server notifies the other bot that its partner left, and that bot stays in the

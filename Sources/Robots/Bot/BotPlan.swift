@@ -20,7 +20,7 @@ public struct BotPlan: Sendable {
     public var directory: String?
     /// The name that partners see.
     public var name: String
-    /// Text to append to the bot's greeting of each new member.
+    /// Text to append to the bot's greeting of each new member; nil for none.
     public var line: String?
 
     public init(

@@ -74,7 +74,7 @@ private struct BotMembership {
     }
 
     private func say(_ text: String, to connection: ConnectionID) async {
-        // Ignore the error, because the recipient has left or the bot is rate-limited.
+        // Ignore an error. It means that the recipient has left or the bot is rate-limited.
         try? await session.signal("chat", text, to: connection)
     }
 

@@ -25,7 +25,7 @@ actor RouletteTurns {
         return true
     }
 
-    /// Passes the turn to the next bot.
+    /// Passes the turn to the next bot, if this bot has it.
     func release(_ bot: Int) {
         guard waiting == bot else { return }
         waiting = nil

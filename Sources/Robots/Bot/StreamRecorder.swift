@@ -30,7 +30,8 @@ actor StreamRecorder {
     /// The received totals, in one line.
     var summary: String { "Received \(frames) video frames and \(packets) audio packets" }
 
-    /// Starts another file, because the timestamps of a new source are unrelated to the previous ones.
+    /// Starts another file for the media of this codec, because the timestamps of a new source are unrelated to the
+    /// previous ones.
     func begin(_ codec: EncodedFrame.Codec) {
         switch codec {
         case .vp8: (video, videoOutput.file) = (VideoRecording(), nil)
@@ -56,7 +57,7 @@ actor StreamRecorder {
         }
     }
 
-    /// Completes the files.
+    /// Completes the audio file. The video file is complete after each frame.
     func finish() {
         var bytes: [UInt8] = []
         audio.finish(into: &bytes)

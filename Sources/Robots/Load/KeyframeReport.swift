@@ -12,8 +12,8 @@ public struct KeyframeReport: Codable, Sendable {
         public var median = 0.0
         public var late = 0.0
         public var most = 0.0
-        /// The number of packets in each band of delays: below this element of `bounds` and not below the previous
-        /// one. The last band has no bound.
+        /// The number of packets in each band of delays: below the element of `bounds` with the same index, and not
+        /// below the previous element. The last band has no bound.
         public var counts: [Int64] = []
         /// The server's own measurements, from its metrics: how often the oldest forwarded packet had waited no longer than
         /// each of `serverBounds` but longer than the previous one; the last element counts all others. Empty without
@@ -27,7 +27,7 @@ public struct KeyframeReport: Codable, Sendable {
 
     /// The server under test, such as Confab or Janus.
     public var target = ""
-    /// The number of subscribers to the keyframes, and of packets in each.
+    /// The number of subscribers to the keyframes, and of packets in each keyframe.
     public var crowd = 0
     public var keyframePackets = 0
     /// The length of the second window in seconds, and the number of keyframes sent in it.

@@ -86,7 +86,8 @@ final class LoadCrowd: @unchecked Sendable {
         }
     }
 
-    /// Lets clients join the first room one at a time, and returns how long each took to receive a first frame of everyone.
+    /// Lets clients join the first room one at a time, and returns how long each took to receive a first frame of
+    /// every stream.
     func visits(_ count: Int, to target: some LoadTarget) async throws -> [MediaInterval] {
         var times: [MediaInterval] = []
         let streams = (streams[0] ?? []).map(\.stream)

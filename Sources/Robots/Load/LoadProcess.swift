@@ -4,10 +4,11 @@ import Foundation
 struct LoadProcess {
     let id: Int32
 
-    /// Returns the CPU time of all threads in user and kernel mode, in seconds.
+    /// Returns the CPU time of all threads in user and kernel mode, in seconds; NaN if the kernel reports nothing
+    /// about the process.
     ///
-    /// The file `schedstat` contains it in nanoseconds. The sum of `utime` and `stime` in the file `stat` is the same time in
-    /// hundredths of a second.
+    /// The file `schedstat` contains it in nanoseconds. Without that file, the sum of `utime` and `stime` in the file
+    /// `stat` is used, which is the same time in hundredths of a second.
     func processorSeconds() -> Double {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/task")) ?? []
         var nanoseconds = 0.0
@@ -19,7 +20,8 @@ struct LoadProcess {
         return tasks.isEmpty ? .nan : nanoseconds / 1e9
     }
 
-    /// Returns the CPU time from `utime` + `stime`, which include threads that have ended.
+    /// Returns the CPU time in seconds from `utime` + `stime`, which include threads that have ended; NaN if the file
+    /// cannot be read.
     func ticks() -> Double {
         // The second field is the process name in parentheses, which may contain any characters. Fields 14 and 15 are utime and
         // stime.

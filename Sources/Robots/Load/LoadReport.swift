@@ -39,12 +39,13 @@ public struct LoadReport: Codable, Sendable {
     /// The growth of the server's resident memory per client, in kB of 1000 bytes, measured from before the first
     /// client joined. It includes the server's one-time allocations.
     public var memoryPerClient = 0.0
-    /// The number of clients that joined the first room after the measurement, and the time until each received a first
-    /// frame of everyone, in milliseconds.
+    /// The number of clients that joined the first room after the measurement, and the median and the 95th percentile
+    /// of the time until they had received a first frame of every stream, in milliseconds.
     public var visits = 0
     public var firstFramesMedian = 0.0
     public var firstFrames95 = 0.0
-    /// The delay of packets from sending to receiving, in milliseconds.
+    /// The delay of packets from sending to receiving, in milliseconds: the median, the 99th percentile and the
+    /// maximum.
     public var delayMedian = 0.0
     public var delay99 = 0.0
     public var delayMost = 0.0

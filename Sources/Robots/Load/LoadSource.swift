@@ -132,7 +132,8 @@ final class LoadSource: RobotSource {
         memory.storeBytes(of: now.nanoseconds, toByteOffset: offset, as: Int64.self)
     }
 
-    /// Returns the time at which a packet was sent, on the clock of this process.
+    /// Returns the time at which a packet was sent, on the clock of this process; nil if the payload is too short to
+    /// contain it.
     static func sentAt(_ payload: UnsafeRawBufferPointer, _ kind: MediaKind) -> MediaTime? {
         let offset = kind == .video ? videoMark : audioMark
         guard payload.count >= offset + 8 else { return nil }

@@ -3,8 +3,8 @@ import Peers
 import RTC
 import Wire
 
-/// Runs one robot in a session, for measurements over shaped network links: it publishes three layers, or subscribes to
-/// everyone and prints what it receives.
+/// Runs one robot in a session, for measurements over shaped network links: it publishes three layers, or subscribes
+/// to all streams and reports what it receives.
 public struct NetworkBench: Sendable {
     /// The measurements of a subscriber in one second.
     public struct Second: Sendable {
@@ -61,8 +61,8 @@ public struct NetworkBench: Sendable {
         loop.stop()
     }
 
-    /// Subscribes to all streams that are in the session now.
-    /// - Parameter report: called after each second.
+    /// Subscribes to all streams that are in the session now, until the time is over.
+    /// - Parameter report: called after each second, with its number, counted from 1, and its measurements.
     public func watch(_ report: @escaping @Sendable (Int, Second) -> Void) async throws {
         let (client, streams) = try await enter()
         let loop = try RobotLoop()
@@ -102,7 +102,7 @@ private final class LineMeter: RobotHandler {
     private var layers: [String: Int] = [:]
     private var delays: [MediaInterval] = []
     private var fastest: MediaInterval?
-    /// The sections that receive audio, and the number of their packets lost before this second.
+    /// The sections that receive audio, keyed by mid, and the number of their packets lost before this second.
     private var sounds: [String: RobotReception] = [:]
     private var lostBefore: Int64 = 0
 

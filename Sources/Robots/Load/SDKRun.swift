@@ -35,7 +35,7 @@ public struct SDKRun: Sendable {
     /// The number of pairs that send signals at the same time. Each pair has one signal in transit, as in a
     /// conversation.
     private static let pairs = 16
-    /// The data of a signal.
+    /// The data of each signal.
     private static let data = String(repeating: "x", count: 200)
     private static let longestMatch = Duration.seconds(30)
 
@@ -57,7 +57,10 @@ public struct SDKRun: Sendable {
         (self.signals, self.matches) = (signals, matches)
     }
 
-    /// - Parameter session: a session, and a token that all its members may use.
+    /// Measures idle clients, then signals, then matches.
+    /// - Parameters:
+    ///   - session: the session in which clients send each other signals.
+    ///   - token: a token for that session, which all its members may use.
     public func run(in session: SessionID, _ token: String) async throws -> Report {
         var report = Report()
         progress("Connecting \(clients) clients")

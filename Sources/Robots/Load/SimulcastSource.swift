@@ -112,7 +112,7 @@ final class SimulcastSource: RobotSource {
         (memory[12], memory[13]) = (UInt8(truncatingIfNeeded: height), UInt8(height >> 8))
     }
 
-    /// Returns the layer of a video packet.
+    /// Returns the index in `layers` of a video packet's layer; nil if the packet is not from a `SimulcastSource`.
     static func layer(of payload: UnsafeRawBufferPointer) -> Int? {
         guard payload.count > layerMark, layers.indices.contains(Int(payload[layerMark])) else { return nil }
         return Int(payload[layerMark])

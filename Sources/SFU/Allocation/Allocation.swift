@@ -16,11 +16,11 @@ struct VideoRequest: Equatable, Sendable {
     /// The options from the smallest to the one that the subscriber would get without a bandwidth limit, as a range of
     /// the list passed to `Allocation.distribute`. Each has a higher bitrate than the one before.
     var steps: Range<Int>
-    /// The option that the previous allocation chose; nil if the video is paused.
+    /// The index of the option that the previous allocation chose; nil if the video is paused.
     var current: Int?
     /// The video's rank among the subscriber's videos.
     var rank = Rank()
-    /// The option to send; nil to pause the video.
+    /// The index of the option to send; nil to pause the video.
     var choice: Int?
 
     /// Determines which of a subscriber's videos keeps running, and whose quality is raised first.
@@ -30,7 +30,8 @@ struct VideoRequest: Equatable, Sendable {
         /// The area of the box in which the video is shown, in pixels.
         var area = 0
 
-        /// Whether the video is in focus, so that its quality is raised before that of the others.
+        /// Whether the video is pinned or shows the active speaker, so that its quality is raised before that of the
+        /// others.
         var isInFocus: Bool { priority > 0 || isSpeaking }
 
         /// Whether this video keeps running rather than another one if not both fit: the pinned video first, then a
@@ -52,8 +53,8 @@ struct VideoRequest: Equatable, Sendable {
     }
 }
 
-/// Limits how much the videos may grow, relative to the current bitrate and the budget, before feedback shows whether
-/// the path can carry it.
+/// Limits how far the bitrates of the videos may rise before feedback shows whether the path carries the higher
+/// bitrate.
 struct VideoGrowth: Equatable, Sendable {
     /// The limit for the growth of all videos together; nil for none. One video may always grow by one option even if
     /// that exceeds the limit, unless the limit is zero.
@@ -82,10 +83,11 @@ struct VideoGrowth: Equatable, Sendable {
 
 /// Divides a subscriber's bitrate among the videos it requests. It is a pure function of its arguments.
 enum Allocation {
-    /// The factor by which the free bitrate must exceed an option before it is chosen, so that choices do not flap.
+    /// The factor by which the free bitrate must exceed the additional bitrate of an option before that option is
+    /// chosen, so that choices do not flap.
     private static let headroom = 1.1
-    /// The tolerance for a video with only one option. It cannot be lowered, only paused, and one drop of the
-    /// estimate is too little reason for that.
+    /// The tolerance for a video with only one option. Such a video can only be paused, not lowered, and one drop of
+    /// the estimate is not reason enough to pause it.
     private static let toleranceWithoutLayers = 1.33
 
     /// Chooses an option for each requested video.
@@ -96,6 +98,8 @@ enum Allocation {
     ///
     /// - Parameters:
     ///   - budget: the bitrate for all videos, after audio has been deducted.
+    ///   - demands: the requests. Sets the `choice` of each, and changes their order.
+    ///   - steps: the options to which the ranges and choices of the requests refer.
     ///   - floor: the bitrate that one video's smallest option may use if it does not fit into the budget.
     ///   - growth: the limits for raising videos above their current options.
     static func distribute(
@@ -105,7 +109,7 @@ enum Allocation {
         demands.sort { $0.rank.isKept(before: $1.rank) }
         let budget = Double(budget.bitsPerSecond)
         var (spent, grown) = (0.0, 0.0)
-        /// Chooses this option for a video if the additional bitrate fits.
+        /// Chooses this option for a video if the additional bitrate fits. Returns whether it fits.
         func take(_ step: Int, _ demand: inout VideoRequest) -> Bool {
             let isRaise = demand.current.map { step > $0 } ?? true
             let former = demand.choice.map { Double(steps[$0].bitrate.bitsPerSecond) } ?? 0
@@ -120,7 +124,7 @@ enum Allocation {
             demand.choice = step
             return true
         }
-        /// Chooses this option, the video's smallest, if it fits in the floor and no video has been allocated yet.
+        /// Chooses this option, the video's smallest, if it fits in the floor and no bitrate has been allocated yet.
         func keep(_ step: Int, _ demand: inout VideoRequest) {
             let more = Double(steps[step].bitrate.bitsPerSecond)
             let isPaused = demand.current == nil

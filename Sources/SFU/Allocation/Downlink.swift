@@ -1,14 +1,14 @@
 import RTC
 
-/// The state of congestion control and allocation for one subscriber. Created only if the client's description has feedback
-/// from which a bitrate can be estimated.
+/// The state of congestion control and allocation for one subscriber. Created only if congestion control is enabled
+/// and the client's description negotiates feedback from which a bitrate can be estimated.
 final class Downlink {
     // Stored first, because every packet needs it.
     var control = CongestionControl()
     /// Whether bursts of video are paced, and whether any paced packets are waiting.
     var isPacing = false
     var hasWaiting = false
-    /// Bytes sent since `measuredAt`, and the bitrates computed from them.
+    /// Bytes sent since `measuredAt`, and the bitrates of everything sent and of the audio alone, as last measured.
     var sentBytes = 0
     var audioBytes = 0
     var media = Bitrate.zero
@@ -43,7 +43,7 @@ final class Downlink {
     static let shortestRaiseDelay = MediaInterval.seconds(1)
     static let longestRaiseDelay = MediaInterval.seconds(4)
     /// The share of the budget by which videos may grow at once, and the time until feedback shows whether the path
-    /// carries it.
+    /// carries the additional bitrate.
     static let growth = 0.2
     static let raiseInterval = MediaInterval.milliseconds(300)
     /// How long paused videos wait after a reduction before they are resumed. The first one, whose smallest option
@@ -121,8 +121,9 @@ final class Downlink {
     }
 
     /// Returns how much videos may grow within a budget.
-    /// - Parameter hasVideo: whether any video is sent now. If not, paused videos do not wait before they are
-    ///   resumed.
+    /// - Parameters:
+    ///   - budget: the bitrate for all videos, without the audio.
+    ///   - hasVideo: whether any video is sent now. If not, paused videos do not wait before they are resumed.
     func growth(of budget: Bitrate, hasVideo: Bool = true, now: MediaTime) -> VideoGrowth {
         let tolerance = control.isCalm ? VideoGrowth.calmTolerance : VideoGrowth.usualTolerance
         let sinceRaise = raisedAt.map { now - $0 } ?? Self.longestRaiseDelay

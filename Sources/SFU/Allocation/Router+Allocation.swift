@@ -62,7 +62,7 @@ extension Router {
             }
         }
         if lowers, let downlink = peer.downlink {
-            // Do not use the current budget, which is far smaller while a queue drains.
+            // Record the estimate. The current budget is far smaller while a queue drains.
             let carried = downlink.control.estimate.map { max(.zero, $0 - downlink.audio) } ?? budget
             downlink.lowered(to: carried, now: now)
         }
@@ -90,8 +90,8 @@ extension Router {
         }
     }
 
-    /// Returns the option of the previous allocation. The subscriber may still be waiting for its layer, but the
-    /// bitrate is reserved.
+    /// Returns the index of the option that the previous allocation chose; nil if the video is paused. The subscriber
+    /// may still be waiting for the option's layer, but its bitrate is already reserved.
     private func current(of track: OutgoingTrack, in range: Range<Int>) -> Int? {
         guard !track.isPaused else { return nil }
         return range.last {
@@ -159,7 +159,7 @@ extension IncomingTrack {
         return mask == 0 ? .max : mask
     }
 
-    /// Returns one bit for each layer that is no larger than this one.
+    /// Returns one bit for each layer that is no larger than this one, or all bits if this layer does not exist.
     func layers(upTo layer: Int) -> UInt8 {
         guard layers.indices.contains(layer) else { return .max }
         var mask: UInt8 = 0
@@ -177,7 +177,8 @@ extension IncomingTrack {
         return best
     }
 
-    /// Returns the bitrate of a layer up to a temporal layer, as measured when it was last received.
+    /// Returns the bitrate of a layer up to a temporal layer, as measured when the layer was last received. If it was
+    /// never measured, estimates it from the size.
     func bitrate(_ layer: Int, upTo temporal: UInt8) -> Bitrate {
         if let bytes = layers[layer].rates.bytesPerSecond {
             return Bitrate(bitsPerSecond: Int64(bytes[Int(min(temporal, 3))]) * 8)

@@ -9,7 +9,8 @@ struct CodecAdvice: Sendable {
     /// How long the publisher's own codec must suit the subscribers before the advice ends. People hide and show videos, and
     /// each change costs a keyframe.
     static let releaseDelay = MediaInterval.seconds(10)
-    /// How long a publisher may take to return to its own codec.
+    /// How long a publisher may take to return to its own codec after the advice has ended. Afterwards, the codec that
+    /// it still sends counts as its own.
     static let returnTime = MediaInterval.seconds(5)
     /// The minimum time between two changes after the first, because each causes a negotiation and a keyframe.
     static let changeInterval = MediaInterval.seconds(2)
@@ -30,6 +31,7 @@ struct CodecAdvice: Sendable {
     /// Whether the advice may change merely because time passes.
     var isEnding: Bool { suitsSince != nil || ended != nil || isHeld }
 
+    /// Updates the advice from the current codecs and subscribers.
     /// - Parameters:
     ///   - sent: the payload type currently received.
     ///   - codecs: the codecs that the publisher offers, the preferred one first.

@@ -4,11 +4,13 @@ import RTC
 struct FrameRates: Equatable, Sendable {
     /// How long frames are counted before the rates are updated.
     static let interval = MediaInterval.seconds(1)
-    /// The number of frames in each temporal layer; all are counted in the first if there are no layers.
+    /// The number of frames counted in each temporal layer since `since`. Without temporal layers, all frames count in
+    /// the first.
     private var counts = SIMD4<UInt32>()
     private var since: MediaTime?
     private var hasLayers = false
-    /// The number of frames in ten seconds up to and including each temporal layer; nil before the first measurement.
+    /// The frame rate up to and including each temporal layer, in frames per ten seconds; nil before the first
+    /// measurement.
     private(set) var framesPer10s: SIMD4<UInt32>?
     /// The bytes received in each temporal layer during the current measurement, including the overhead of each
     /// packet.
@@ -64,14 +66,18 @@ struct FrameRates: Equatable, Sendable {
         return true
     }
 
-    /// Returns whether the lowest temporal layer is within this frame rate; true if the rates have not been measured yet.
+    /// Returns whether the lowest temporal layer is within this frame rate; true if the rates have not been measured
+    /// yet.
+    /// - Parameter isCurrent: whether the subscriber receives this encoding now, which allows a larger tolerance.
     func canMatch(_ rate: Int, isCurrent: Bool) -> Bool {
         framesPer10s.map { Int($0[0]) <= Self.limit(rate, isCurrent) } ?? true
     }
 
     /// Returns the highest temporal layer within this frame rate, or `PendingPacket.noLayer` if all layers may be sent.
     ///
-    /// - Parameter current: the result of the previous call.
+    /// - Parameters:
+    ///   - rate: the maximum frame rate in frames per second; nil for no limit.
+    ///   - current: the result of the previous call.
     func temporalLayer(for rate: Int?, current: UInt8) -> UInt8 {
         guard let rate, let framesPer10s, hasLayers,
             Int(framesPer10s[3]) > Self.limit(rate, current == PendingPacket.noLayer)
@@ -83,8 +89,8 @@ struct FrameRates: Equatable, Sendable {
         return 0
     }
 
-    /// Returns the rate with a tolerance: a tenth more, because a count over one second is inexact, or a quarter more for the
-    /// current choice, so that the choice does not flap.
+    /// Converts a frame rate to frames per ten seconds and adds a tolerance: a tenth, because a count over one second
+    /// is inexact, or a quarter for the current choice, so that the choice does not flap.
     private static func limit(_ rate: Int, _ isCurrent: Bool) -> Int {
         min(max(rate, 0), 10_000) * (isCurrent ? 125 : 110) / 10
     }

@@ -3,7 +3,7 @@ import RTC
 /// The size and frame rate that a subscriber prefers. A subscriber without a preference gets the best layer.
 public struct VideoPreference: Equatable, Sendable {
     /// The size in pixels of the box in which the video is shown. The video should fill the box without being
-    /// enlarged. A width or a height alone is enough.
+    /// enlarged. A width or a height alone is enough; if both are nil, no size is preferred.
     public var width: Int?
     public var height: Int?
     /// The maximum frame rate. It has an effect only if the publisher's encodings differ in frame rate.
@@ -28,10 +28,10 @@ struct Layer: Equatable, Sendable {
     var size: PictureSize?
     var isAlive = false
     var rates = FrameRates()
-    /// Since when subscribers have needed the layer; nil while none do.
+    /// When subscribers began to need the layer, or when it was last marked as missing; nil if no subscriber needs it.
     var wantedSince: MediaTime?
     /// The time until which the layer is considered missing, because the publisher does not send it although it is
-    /// needed.
+    /// needed; nil if it has not been missing since it was last received.
     var isMissingUntil: MediaTime?
 }
 
@@ -72,9 +72,9 @@ extension Layer {
         return best?.index
     }
 
-    /// Guesses the size of a layer that has not sent a keyframe yet. Each layer is assumed to be half or twice as large as its
-    /// neighbor, in the order of the known sizes. If no size is known, the preferred layer, which comes first (RFC 8853 §5.2),
-    /// is assumed to be 1280 × 720.
+    /// Guesses the size of a layer that has not sent a keyframe yet. Each layer is assumed to be half or twice as wide
+    /// and high as its neighbor, in the order of the known sizes. If no size is known, the preferred layer, which
+    /// comes first (RFC 8853 §5.2), is assumed to be 1280 × 720.
     static func guess(_ index: Int, among layers: [Layer]) -> PictureSize {
         var (nearest, other): (Int?, Int?)
         for known in layers.indices where layers[known].size != nil {

@@ -28,11 +28,11 @@ struct LayerAnnouncement: Sendable {
     private var wantedAt = [MediaTime?](repeating: nil, count: IncomingTrack.maxEncodings)
 
     /// - Parameters:
-    ///   - codec: the payload type of the codec that the publisher should send instead of its own choice.
+    ///   - codec: the payload type of the codec that the publisher should send; nil for the publisher's own choice.
     ///   - isLayered: whether the publisher sends layers. Without layers, it sends its video until an announcement
     ///     says that no subscriber needs it.
     ///   - wasTold: whether this stream was announced before, perhaps on an earlier connection.
-    /// - Returns: the announcement to send; nil if it has not changed.
+    /// - Returns: the announcement to send; nil if there is nothing new to announce.
     mutating func next(
         for stream: Key, codec: UInt8? = nil, isLayered: Bool = true, wasTold: Bool = false, now: MediaTime
     ) -> Change? {
