@@ -33,7 +33,7 @@ public struct FileIdentity: IdentityStore {
     /// Creates a store in a file. Its folder must exist.
     public init(_ file: URL) { self.file = file }
 
-    /// The secret in the file; nil if there is no file.
+    /// The secret in the file; nil if there is no file or it is empty.
     public func load() throws -> String? {
         guard FileManager.default.fileExists(atPath: file.path) else { return nil }
         let secret = String(decoding: try Data(contentsOf: file), as: UTF8.self)

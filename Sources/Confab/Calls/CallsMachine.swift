@@ -43,8 +43,9 @@ struct CallsMachine: FeatureMachine, Equatable {
         case rejoin(FeatureCaller?, CallID)
         case ask(FeatureCaller)
         case quiet
-        /// A request for the log. It shows how the calls ended that rang before the connection was replaced and no
-        /// longer ring.
+        /// Requests the log to find out how calls ended that rang before the connection was replaced and no longer
+        /// ring. `generation` is the value when the request was sent, so that an answer from before a later
+        /// replacement is ignored.
         case unrung(generation: Int)
     }
 
@@ -54,15 +55,17 @@ struct CallsMachine: FeatureMachine, Equatable {
         var video: Bool
     }
 
-    /// How long to wait for the server to report how a call ended, beyond the time for which the call rings.
+    /// How long to wait for the server to report how a call ended: after the call should have stopped ringing, or
+    /// after an error that shows that it has ended.
     static let endingGrace = Duration.seconds(5)
-    /// Errors of a session that arrive with the end of the call or of the connection, which is reported separately.
+    /// Errors of a call's session that do not end the call. Their cause is the end of the call or of the connection,
+    /// which is reported separately.
     static let explainedLater: Set<ConfabError.Code> = [
         .connectionRestarted, .connectionLost, .connectFailed, .left, .notConnected, .notJoined, .tokenMatchEnded,
     ]
     /// The maximum number of ended calls to remember. The server repeats only ends of the last few minutes.
     static let maxRemembered = 500
-    /// The maximum number of calls that ring at a time. The server allows far fewer.
+    /// The maximum number of calls at a time. Further incoming calls are ignored. The server allows far fewer.
     static let maxRinging = 50
 
     /// The calls that have not ended, in the order in which they began.
@@ -70,13 +73,14 @@ struct CallsMachine: FeatureMachine, Equatable {
     var placing: Placing?
     var requests = Requests<Purpose>()
     private var over: [CallID] = []
-    /// Calls that ended without a record on this device. The application confirms when it has shown them.
+    /// Calls that ended without a record on this device and that the application has not confirmed with `seen`.
     var missed: Set<CallID> = []
     private var unrung: Set<CallID> = []
     private var generation = 0
 
     func call(_ id: CallID) -> Call? { calls.first { $0.id == id } }
-    /// The call that this person placed. If the two people called each other, it may already continue as the other one.
+    /// Returns the call that this person placed; nil if it has ended. If the two people called each other, it may
+    /// already continue under the id of the other call.
     func started(_ id: CallID, with person: PersonID) -> Call? {
         call(id) ?? calls.first { $0.isOutgoing && $0.person.id == person }
     }
@@ -105,7 +109,7 @@ struct CallsMachine: FeatureMachine, Equatable {
         requests.effects(of: .call(verb), for: purpose, caller, repeats: repeats)
     }
 
-    /// Sends a request for which no caller waits.
+    /// Sends a request for which no caller waits. If it is held or cannot be queued, there are no effects.
     mutating func send(_ verb: CallVerb, for purpose: Purpose = .quiet) -> [Effect] {
         guard let request = try? requests.send(.call(verb), for: purpose) else { return [] }
         return [.send(request.id, request.message)]
@@ -132,7 +136,8 @@ struct CallsMachine: FeatureMachine, Equatable {
     private mutating func finish(_ id: CallID, _ caller: FeatureCaller, _ now: Timestamp) -> [Effect] {
         guard let call = call(id) else {
             if isOver(id) { return [.finish(caller, .success(nil))] }
-            // A call that is known only from a push may still ring.
+            // The call may be known only from a push notification. Remember its id, so that it does not ring if the
+            // server announces it later.
             remember(id)
             return [.finish(caller, .failure(.noSuchCall))]
         }
@@ -149,7 +154,8 @@ struct CallsMachine: FeatureMachine, Equatable {
     private mutating func update(_ id: CallID, _ video: Bool, _ caller: FeatureCaller) -> [Effect] {
         guard let call = call(id) else { return [.finish(caller, .failure(.noSuchCall))] }
         let told = change(id) { $0.sendsVideo = video } + [.perform(.sendVideo(id, video))]
-        // Before the call is accepted, the other person need not be notified.
+        // Before the call is accepted, the other person need not be notified: accepting the call or joining its
+        // session reports the current value.
         guard call.acceptedAt != nil, call.toldVideo != video else { return told + [.finish(caller, .success(nil))] }
         _ = change(id) { $0.toldVideo = video }
         return told + send(.update(.init(call: id, video: video)), for: .ask(caller), caller)
@@ -176,7 +182,7 @@ struct CallsMachine: FeatureMachine, Equatable {
         }
     }
 
-    /// Leaves the sessions of all calls, because they were lost with the connection. The calls may continue.
+    /// Leaves the sessions of all accepted calls, because they were lost with the connection. The calls may continue.
     private mutating func lost() -> [Effect] {
         calls.flatMap { call -> [Effect] in
             guard call.acceptedAt != nil else { return [] }
@@ -285,7 +291,7 @@ struct CallsMachine: FeatureMachine, Equatable {
             return [.send(request.id, request.message)] + finish
         case .success: return finish
         case .failure(let error):
-            // Do nothing after another restart, because the request is sent again.
+            // The connection was replaced again. Keep the call, because `beginAnew` requests its state again.
             if error.code == .connectionRestarted { return finish }
             if error.code == .callState {
                 let told = change(id) { ($0.endDeadline, $0.lateOutcome) = (now + Self.endingGrace, .connectionLost) }
@@ -298,7 +304,7 @@ struct CallsMachine: FeatureMachine, Equatable {
 
     // MARK: Records
 
-    /// Changes a call, and notifies the application of a visible change.
+    /// Changes a call. Returns an event for the application if the change is visible to it.
     mutating func change(_ id: CallID, _ body: (inout Call) -> Void) -> [Effect] {
         guard let index = calls.firstIndex(where: { $0.id == id }) else { return [] }
         let former = calls[index]
@@ -335,7 +341,8 @@ struct CallsMachine: FeatureMachine, Equatable {
     mutating func handleTimeout(now: Timestamp) -> [Effect] {
         calls.flatMap { call -> [Effect] in
             if let deadline = call.endDeadline, deadline <= now {
-                // Unless the server has said that it no longer has the call, the other person would stay in it.
+                // End the call on the server too, so that the other person does not stay in it. This is not necessary
+                // if the server has already rejected `rejoin` (the outcome `connectionLost`).
                 let told = call.lateOutcome == .failed ? send(.end(.init(call: call.id))) : []
                 return told + end(call.id, call.lateOutcome, now: now)
             }
@@ -353,7 +360,7 @@ extension Call {
             (one[keyPath: path], two[keyPath: path]) = (nil, nil)
         }
         (one.session, two.session, one.toldVideo, two.toldVideo) = (nil, nil, nil, nil)
-        // Reported with the other person's connection.
+        // A change of `isRejoining` alone is not reported: `isPartnerConnected` changes too.
         (one.isRejoining, two.isRejoining) = (false, false)
         return one == two
     }

@@ -38,8 +38,8 @@ final class FeatureCore<Machine: FeatureMachine>: Sendable {
         await withCheckedContinuation { continuation in runner.afterEffects { continuation.resume() } }
     }
 
-    /// Passes a command to the machine, and waits until it is done. Cancelling the task ends the wait, but does not
-    /// revoke the command.
+    /// Passes a command to the machine, and waits until it is done. Cancelling the task ends the wait and notifies the
+    /// machine, which may revoke the command; most do not.
     @discardableResult
     func ask(_ command: Machine.Command) async throws(ConfabError) -> ServerMessage? {
         let caller = state.withLock { state in

@@ -36,7 +36,7 @@ struct RelayedPeer: Sendable {
 
     /// The media of a stream to send.
     struct Outgoing: Equatable, Sendable {
-        /// Nil for a track that the stream does not have, or that the subscriber does not want.
+        /// The audio and the video. Each is nil if the stream does not have it or the subscriber does not want it.
         var audio: MediaSource?
         var video: MediaSource?
         func source(_ kind: TrackKind) -> MediaSource? { kind == .audio ? audio : video }
@@ -116,7 +116,7 @@ struct RelayedPeer: Sendable {
     /// The number of restarts since media last worked.
     var restarts = 0
 
-    /// When the polite peer makes its first offer if it has not received one.
+    /// When the polite peer makes its first offer if it has not received one; nil if this is not scheduled.
     var firstOfferAt: Timestamp?
 
     static let firstOfferDelay = Duration.seconds(3)
@@ -234,7 +234,7 @@ struct RelayedPeer: Sendable {
         while true {
             switch phase {
             case .closed:
-                // Opening failed before: try again when the timer fires.
+                // If opening has failed, wait for the restart timer.
                 guard timers[.restart] == nil else { return }
                 open(&effects)
             case .idle:
