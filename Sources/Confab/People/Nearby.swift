@@ -99,7 +99,7 @@ public actor Nearby {
         try await feature.ask(.move(.init(latitude: position.latitude, longitude: position.longitude)))
     }
 
-    /// Deletes the location, so that this person is not listed.
+    /// Deletes the location, so that this person is no longer listed. This also stops watching.
     public func forget() async throws(ConfabError) { try await feature.ask(.forget) }
 
     /// Watches a page of the list. A client watches one page at a time.

@@ -36,7 +36,7 @@ struct RoomState: Equatable, Sendable {
         joined.people.prefix(maxPeople).map(RoomMember.init)
     }
 
-    /// Handles the answer to rejoining, and reports what has changed since.
+    /// Handles the answer to rejoining, and reports what has changed since this device lost the room.
     mutating func enter(_ joined: RoomNotice.Joined, as connection: ConnectionID?) -> [Effect] {
         (name, id, self.connection, files) = (joined.name, joined.room, connection, joined.files)
         // Forget the knocks, because the server sends them again.

@@ -26,7 +26,7 @@ public struct RoomMember: Hashable, Sendable, Identifiable {
         case left
     }
 
-    /// The person's connection, in the room and in its session.
+    /// The id of the person's connection, in the room and in its session.
     public let id: ConnectionID
     /// The name to show.
     public let name: String
@@ -46,7 +46,7 @@ public struct RoomMember: Hashable, Sendable, Identifiable {
 
 /// A message in a room's chat.
 public struct RoomMessage: Hashable, Sendable {
-    /// The connection that sent the message.
+    /// The id of the connection that sent the message.
     public let sender: ConnectionID
     /// The name that the person had when they sent the message.
     public let name: String
@@ -67,7 +67,7 @@ public struct RoomMessage: Hashable, Sendable {
 
 /// A person who waits to be admitted.
 public struct RoomKnock: Hashable, Sendable, Identifiable {
-    /// The person's connection.
+    /// The id of the person's connection.
     public let id: ConnectionID
     /// The name to show.
     public let name: String

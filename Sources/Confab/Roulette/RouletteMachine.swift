@@ -58,11 +58,11 @@ struct RouletteMachine: FeatureMachine, Equatable {
         var typing = TypingClock()
     }
 
-    /// How long to wait for video before reporting that there is none, if the server sets no time (protocol §5).
+    /// How long to wait for the partner's media before reporting `noStream`, if the server sets no time (protocol §5).
     private static let streamTimeout = Duration.seconds(10)
 
     private(set) var state = State.idle
-    /// The requested search; nil once it is stopped.
+    /// The requested search; nil if none was started, or if it has ended.
     private var search: RouletteVerb.Start?
     private var match: Match?
     /// The most recent match, which can be reported after its end.
@@ -291,7 +291,7 @@ enum SignalType {
 public enum MatchEnding: String, Hashable, Sendable, CaseIterable {
     /// This person requested the next partner.
     case next
-    /// This person stopped, or accepted a call.
+    /// This person stopped or accepted a call, or the search could not continue.
     case stopped
     /// This person blocked the partner.
     case blocked
@@ -301,7 +301,7 @@ public enum MatchEnding: String, Hashable, Sendable, CaseIterable {
     case partnerLeft
     /// This person was banned.
     case banned
-    /// The connection to the server was lost for too long. The search continues if it can.
+    /// The connection to the server was lost for too long. The search continues when the client has reconnected.
     case connectionLost
 
     init(_ reason: EndReason) {

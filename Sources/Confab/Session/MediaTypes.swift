@@ -98,7 +98,7 @@ final class Publication: Sendable {
 
     var id: StreamID { state.withLock { $0.stream.id } }
 
-    /// Returns the media for a subscriber.
+    /// Returns the media to send to a subscriber that wants audio, video or both.
     func outgoing(audio: Bool, video: Bool) -> RelayedPeer.Outgoing {
         state.withLock { RelayedPeer.Outgoing(audio: audio ? $0.audio : nil, video: video ? $0.sentVideo : nil) }
     }
@@ -119,7 +119,7 @@ final class Publication: Sendable {
     }
 }
 
-/// A stream that this client receives. The session keeps this object until the stream ends.
+/// A stream that this client receives. The session keeps this object until the stream or the subscription ends.
 final class Subscription: Sendable {
     /// The state that the lock protects.
     struct State: Sendable {
