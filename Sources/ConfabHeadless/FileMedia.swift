@@ -14,7 +14,7 @@ public final class FileMedia: PeerMedia {
         var isAudioOn = true
         var isVideoOn = true
         var isStopped = false
-        /// The feed whose frames the preview shows, and the time of its first frame.
+        /// The feed whose frames the preview shows, and the time of the first frame that the preview showed.
         var previewer: ObjectIdentifier?
         var previewBegan: MediaTime?
     }
@@ -25,7 +25,7 @@ public final class FileMedia: PeerMedia {
 
     /// Reads files.
     ///
-    /// - Throws: an error with the code `media_failed` if a file cannot be read or has another format.
+    /// - Throws: an error with the code `media_failed` if a file cannot be read or its format is not supported.
     convenience init(_ files: [URL], withAudio: Bool = true, withVideo: Bool = true) throws(ConfabError) {
         var clip = MediaClip()
         for file in files {

@@ -23,7 +23,7 @@ public actor Nearby {
         public let id: PersonID
         /// The name that the person chose for others to see.
         public let name: String
-        /// The maximum distance of the person, in the unit of the page.
+        /// The upper end of the distance range that the person is in, in the unit of the page.
         public let distance: Int
         /// Whether the person is in a chat or call, or has do-not-disturb on.
         public let isBusy: Bool

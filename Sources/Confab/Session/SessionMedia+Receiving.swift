@@ -86,7 +86,7 @@ extension SessionMedia {
         _ = try? await core.request(.session(.unsubscribe(request)))
     }
 
-    /// Stops receiving a stream.
+    /// Stops receiving a stream on this device, and ends its events. Does not notify the server.
     func stop(_ subscription: Subscription, _ reason: Session.Reason) {
         let stream = subscription.stream
         let (isKnown, link) = state.withLock { state in
@@ -99,7 +99,8 @@ extension SessionMedia {
         release(stream.connection)
     }
 
-    /// Finds the tracks that arrive over the subscription's transceivers, in a routed session.
+    /// In a routed session, assigns the tracks that arrive over the subscription's transceivers, and reports whether
+    /// media arrives.
     func refresh(_ subscription: Subscription) {
         guard let link = state.withLock({ $0.link }), let slot = subscription.state.withLock({ $0.slot }) else {
             return
@@ -110,7 +111,7 @@ extension SessionMedia {
         subscription.update(link.receiving)
     }
 
-    /// Assigns an arrived track to its subscription.
+    /// Assigns an arrived track to its subscription, and applies the volume that the application has set.
     func take(_ track: RemoteTrack, _ kind: TrackKind, for subscription: Subscription) {
         let volume = subscription.state.withLock { state -> Double in
             if !state.isEnded { state.tracks[kind] = track }

@@ -221,14 +221,15 @@ struct ClientMachine: Sendable {
         effects.append(usesToken ? .askToken(socket) : .open(socket))
     }
 
-    /// Reports when the next attempt begins, or that nothing is left to resume.
+    /// Reports when the next attempt to resume begins. If there is no connection to resume, enters `offline` until the
+    /// next attempt.
     private mutating func dropped(_ effects: inout [Effect]) {
         if let droppedAt {
             let nextTry = line.nextAttempt.map(\.date)
             enter(.reconnecting(since: droppedAt.date, attempt: attempt, nextTry: nextTry), &effects)
         } else if case .connecting = state, wasWelcomed, line.nextAttempt != nil {
-            // Enter `offline` instead of staying in `connecting`, because a call of `connect` ends this pause only in
-            // the state `offline`.
+            // Enter `offline` instead of staying in `connecting`, because a `connect` call ends the pause before the
+            // next attempt only in the state `offline`.
             offline(&effects)
         }
     }

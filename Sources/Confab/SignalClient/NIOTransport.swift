@@ -42,11 +42,11 @@ package final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
 
     /// Settings that only load tests and tests change.
     package struct Options: Sendable {
-        /// More headers of the handshake.
+        /// Additional headers of the handshake request.
         package var headers: [(String, String)] = []
         /// The local IP address to connect from; nil for any.
         package var source: String?
-        /// Nil for a context that trusts the system's certificates.
+        /// The TLS context; nil for one that trusts the system's certificates.
         package var tls: NIOSSLContext?
         /// Whether the channel closes after a close frame from the server.
         package var answersClose = true
@@ -62,7 +62,7 @@ package final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
     private let options: Options
     private let report: @Sendable (SocketEvent) -> Void
     private var context: ChannelHandlerContext?
-    /// All channels: a name with several addresses can need several attempts.
+    /// The channels of all connection attempts. A host name with several addresses can need several.
     private var channels: [any Channel] = []
     private var isEnded = false
     /// The error that ended the socket, if any. Read it on the event loop.

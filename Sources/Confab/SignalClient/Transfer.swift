@@ -29,7 +29,8 @@ struct HTTPTransfer: Sendable {
 
 /// The response to an HTTP request.
 struct HTTPResponse: Sendable {
-    /// The largest body that is kept in memory. A person's export has at most a few thousand short entries.
+    /// The size in bytes of the largest body that is kept in memory. A person's export has at most a few thousand
+    /// short entries.
     static let maxBody = 16 << 20
     /// The time limit of a document, and of a period without progress in a file transfer.
     static let timeout = Duration.seconds(30)
