@@ -21,7 +21,7 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
     var transceivers: [PeerTransceiver] = []
     /// The mids of all negotiated sections, in the order of the descriptions.
     var order: [String] = []
-    /// The sections of the pending offer.
+    /// The mids of the sections of the pending offer.
     var offered: [String] = []
     /// The remote offer to answer.
     var remoteOffer: String?
@@ -231,7 +231,7 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
     }
 }
 
-/// The feeds of a peer that is being released, for the connection's thread.
+/// Passes the feeds of a peer that is being released to the connection's thread, which ends them.
 private struct SendableSource: @unchecked Sendable {
     let source: PeerSource
 }

@@ -170,7 +170,7 @@ public final class OTSubscriberKitAudioNetworkStats: NSObject, Sendable {
 
 /// All counters of a publisher.
 public final class OTPublisherRtcStats: NSObject, Sendable {
-    /// The id of this client's connection: one peer connection serves all subscribers.
+    /// The id of this client's connection. It is not a subscriber's, because one report covers all subscribers.
     public let connectionId: String
     /// The counters: a JSON array that uses the names of the W3C.
     public let jsonArrayOfReports: String
