@@ -19,7 +19,7 @@ public struct Events<Element: Sendable>: AsyncSequence, Sendable {
 
     init(_ source: EventSource<Element>) { self.source = source }
 
-    /// Subscribes. Events are kept for the iterator even before the first call of `next()`, so none is lost.
+    /// Subscribes. Events are kept for the iterator even before the first `next()` call, so none is lost.
     public func makeAsyncIterator() -> Iterator { Iterator(source.subscribe()) }
 
     /// One subscription. It ends when the last copy of the iterator is released.

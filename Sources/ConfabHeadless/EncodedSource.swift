@@ -19,7 +19,8 @@ public final class EncodedSource: VideoSource {
         let frames: AsyncStream<EncodedFrame>.Continuation
         /// Whether frames are dropped until the next keyframe, because the reader missed an earlier frame.
         var needsKeyframe = true
-        /// The frame time at which to request a keyframe again, because the last one had to be dropped.
+        /// The frame time at which to request a keyframe again, because the last one had to be dropped; nil if none
+        /// was dropped.
         var asksAt: Duration?
     }
 

@@ -43,7 +43,7 @@ import Foundation
     private var life: Task<Void, Never>?
     private let counters = Meter()
     let requests = Requests()
-    /// The published media, from the beginning of capturing to the end.
+    /// The captured media; nil before capturing has begun and after the end of the stream.
     private(set) var media: (any LocalMedia)?
 
     /// Creates a publisher. Capturing begins when it is published, and stops at the end of the stream.

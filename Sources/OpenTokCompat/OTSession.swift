@@ -17,7 +17,7 @@ import Foundation
     let settings: OTSessionSettings
     /// The SDK's session; nil before the first attempt to connect and after the end.
     var live: Session?
-    /// The task that runs from `connect` to the end of the session.
+    /// The task that runs from `connect` to the end of the session; nil otherwise.
     var life: Task<Void, Never>?
     private var watching: Task<Void, Never>?
     var isConnected = false

@@ -84,7 +84,7 @@ public actor Calls {
     /// a microphone, or only a microphone for a call without video.
     public func use(_ own: (any LocalMedia)?) { media.use(own) }
 
-    /// Calls a person. If the callee is busy or cannot be reached, the event `ended` follows.
+    /// Calls a person, with or without video. If the callee is busy or cannot be reached, the event `ended` follows.
     ///
     /// - Throws: `not_present` before ``Presence/appear(_:)``, `not_found`, `call_not_allowed`, `elsewhere`,
     ///   `rate_limited`, or `call_state` if another call is being placed or this one has already ended.
@@ -101,7 +101,7 @@ public actor Calls {
         return call
     }
 
-    /// Accepts a call that rings on this device, and ends any other call.
+    /// Accepts a call that rings on this device, with or without sending video. Ends any other call.
     ///
     /// - Throws: `call_state` if the call does not ring on this device.
     public func accept(_ id: CallID, video: Bool = true) async throws(ConfabError) {
@@ -116,7 +116,8 @@ public actor Calls {
     /// Ends a call in any state. On this device the call ends immediately, before the server has answered.
     public func end(_ id: CallID) async throws(ConfabError) { try await feature.ask(.end(id)) }
 
-    /// Turns this device's video in a call on or off.
+    /// Starts or stops sending this device's video in a call, and notifies the other person. Captures a camera if
+    /// necessary.
     public func update(_ id: CallID, video: Bool) async throws(ConfabError) {
         if video { try await media.capture(video: true) }
         defer { media.releaseIfUnused() }

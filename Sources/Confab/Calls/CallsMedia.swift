@@ -14,7 +14,7 @@ final class CallsMedia: Sendable {
         /// The number of session memberships so far. Each one is numbered, so that late events of an ended one are
         /// recognized.
         var membershipCount = 0
-        /// The latest task that turns the local video on or off. It waits for the previous one.
+        /// The latest task that turns the local video on or off. It waits for the previous one. Nil before the first.
         var switching: Task<Void, Never>?
     }
 

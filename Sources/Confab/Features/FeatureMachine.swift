@@ -4,7 +4,8 @@ import Wire
 /// order of the server's messages.
 enum FeatureInput: Sendable {
     case connected(Welcome, ConnectionEvent.Start)
-    /// The socket ended. The client reconnects, and the server keeps the connection for the grace period.
+    /// The socket ended. The client reconnects, and the server keeps the connection for a grace period so that it can
+    /// be resumed.
     case reconnecting
     /// The server no longer keeps the connection. `connected` with `restarted` follows, or `ended`.
     case expired

@@ -77,7 +77,8 @@ final class SessionMembership: Sendable {
         var sending = Sending()
         /// Whether the server refused the video when it was last turned on.
         var isVideoRefused = false
-        /// The latest task that applies `sending` to the published stream. It waits for the previous one.
+        /// The latest task that applies `sending` to the published stream. It waits for the previous one. Nil before
+        /// the first.
         var adjusting: Task<Void, Never>?
         var shown: Set<StreamID> = []
         var received: [StreamID: Received] = [:]

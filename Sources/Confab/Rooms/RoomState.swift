@@ -17,7 +17,7 @@ struct RoomState: Equatable, Sendable {
     /// People who wait to be admitted, if this person may admit them.
     private(set) var knocks: [RoomKnock] = []
     private(set) var chat = RoomChat()
-    /// This person's connection.
+    /// The id of this person's connection; nil if it is not known.
     private(set) var connection: ConnectionID?
     /// The access for sending and downloading files; nil if the server does not accept files.
     private(set) var files: RoomFileAccess?

@@ -99,7 +99,8 @@ public struct RoomSettings: Hashable, Sendable {
     }
 }
 
-/// Options for a new room, or changes of options. Nil keeps the default or the current value.
+/// Options for a new room, or changes to the options of an existing one. Nil keeps the default of a new room, or the
+/// current value.
 public struct RoomSettingsChange: Hashable, Sendable {
     /// Whether media goes directly between devices. Only for a new room.
     public var isMesh: Bool?

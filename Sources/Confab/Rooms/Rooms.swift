@@ -111,7 +111,8 @@ public actor Room {
         case reconnected
         /// A stream failed. The SDK retries if that can help.
         case failed(ConfabError)
-        /// This person is no longer in the room. No events follow.
+        /// This person is no longer in the room, for the given reason. The error is nil if no error caused it. No
+        /// events follow.
         case ended(RoomEnding, ConfabError?)
     }
 

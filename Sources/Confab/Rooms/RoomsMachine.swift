@@ -84,7 +84,7 @@ struct RoomsMachine: FeatureMachine, Sendable {
     private var attempt: Attempt?
     private var attempts = 0
     private var password: String?
-    /// The application's token, which is also used for rejoining.
+    /// The application's token, which is also used for rejoining; nil if this person joined without one.
     private var token: String?
     /// Whether requests to join are sent. False between the loss of a connection and the next connection. True again
     /// when the client has given up reconnecting: the signal client then answers each request with the reason.

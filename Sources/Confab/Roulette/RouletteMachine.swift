@@ -65,13 +65,13 @@ struct RouletteMachine: FeatureMachine, Equatable {
     /// The requested search; nil if none was started, or if it has ended.
     private var search: RouletteVerb.Start?
     private var match: Match?
-    /// The most recent match, which can be reported after its end.
+    /// The current or most recent match, which can be reported even after its end; nil before the first.
     private(set) var lastMatch: MatchID?
     private var requests = Requests<Purpose>()
     private var isConnected = false
     private var limits: Welcome.Bounds?
 
-    /// Whether this device is searching or in a chat, or will be as soon as it is connected.
+    /// Whether this device is searching or in a chat, or will be searching as soon as it is connected.
     var isBusy: Bool { search != nil || state != .idle }
     /// The current match.
     var currentMatch: RouletteNotice.Matched? { match?.details }

@@ -10,7 +10,7 @@ final class RouletteMedia: Sendable {
         var isCaptured = false
         var match: MatchID?
         /// `ours` is the session membership for publishing, `theirs` the one for receiving from the partner. Usually
-        /// they are the same.
+        /// they are the same. Both are nil without a match.
         var ours: SessionMembership?
         var theirs: SessionMembership?
         /// Whether `entered` was reported for this match.

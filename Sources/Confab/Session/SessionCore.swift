@@ -10,7 +10,7 @@ final class SessionCore: Sendable {
         var joining: [Ended] = []
         var leaving: [Ended] = []
         var listening: Listening?
-        /// Receives the events that concern the session's media.
+        /// Receives the events that concern the session's media; nil until `setMedia` is called.
         var media: (@Sendable (MediaEvent) -> Void)?
     }
 

@@ -51,7 +51,7 @@ final class ClientCore: Sendable {
     let log: @Sendable (LogEntry) -> Void
     let states = EventSource<ConfabClient.State>(state: .idle)
     let notices = EventSource<ConfabClient.Notice>()
-    /// The application's media engine.
+    /// The application's media engine; nil for a client without media.
     let media: (any MediaEngine)?
     private let link = LockedValue(WeakLink(link: nil))
 

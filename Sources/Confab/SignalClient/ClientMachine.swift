@@ -51,12 +51,12 @@ struct ClientMachine: Sendable {
     private var attempt = 0
     private var droppedAt: Timestamp?
     private var hasNetwork = true
-    /// Whether the server has welcomed the current signal client. If so, a rejected token has expired since, and is
-    /// replaced automatically.
+    /// Whether the server has welcomed the current signal client. If so, a token that is rejected now has expired
+    /// meanwhile, and the client fetches a new one automatically.
     private var wasWelcomed = false
-    /// The socket to open when the application has returned a token.
+    /// The socket to open when the application has returned a token; nil if no token is awaited.
     private var awaitingToken: Socket?
-    /// Why the most recent token could not be fetched.
+    /// Why the most recent token could not be fetched; nil if it could.
     private var credentialError: ConfabError?
     /// Whether this device now belongs to another person. A new signal client then starts after the server's next
     /// close.
@@ -71,7 +71,7 @@ struct ClientMachine: Sendable {
         line = SignalClient(hello: hello, options: options, random: random)
     }
 
-    /// The most recent welcome.
+    /// The current signal client's most recent welcome; nil before the first.
     var welcome: Welcome? { line.welcome }
     var nextTimeout: Timestamp? { line.nextTimeout }
 

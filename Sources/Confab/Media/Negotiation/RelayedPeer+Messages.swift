@@ -78,7 +78,7 @@ extension RelayedPeer {
         effects.append(.post(Message(content: .description(description), label: label)))
     }
 
-    /// Returns the session id of a description's `o=` line (RFC 8866 §5.2).
+    /// Returns the session id of a description's `o=` line (RFC 8866 §5.2); nil if there is none.
     static func origin(of sdp: String) -> String? {
         for line in sdp.utf8.split(whereSeparator: { $0 == 10 || $0 == 13 }).prefix(8)
         where line.starts(with: "o=".utf8) {

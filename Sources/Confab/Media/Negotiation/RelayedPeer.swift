@@ -86,7 +86,7 @@ struct RelayedPeer: Sendable {
     /// Messages that the server rejected because of a rate limit.
     var refused: [Int: Message] = [:]
     var refusals = 0
-    /// The local offer or answer that was sent last.
+    /// The local offer or answer that was sent last; nil before the first.
     var sent: PeerDescription?
     /// How often the pending offer was resent.
     var repeats = 0
@@ -108,9 +108,9 @@ struct RelayedPeer: Sendable {
     var earlyFrames: Set<String> = []
     /// The number of candidates since the last description.
     var candidates = 0
-    /// The answer that is being applied.
+    /// The answer that is being applied; nil if there is none.
     var accepting: Message?
-    /// The offer that is retried on a new connection.
+    /// The offer that is retried on a new connection; nil if there is none.
     var retried: Message?
     var restartedAt: Timestamp?
     /// The number of restarts since media last worked.
