@@ -42,7 +42,7 @@ public struct Events<Element: Sendable>: AsyncSequence, Sendable {
 /// Invariant: a subscription receives the current state at the time of subscribing, then each later event once and in
 /// order.
 final class EventSource<Element: Sendable>: Sendable {
-    /// Updates `present`, the events that describe the current state, for a new event.
+    /// Updates `present`, the events that describe the current state, when `event` is sent.
     typealias Fold = @Sendable (_ present: inout [Element], _ event: Element) -> Void
 
     /// The state that the lock protects.

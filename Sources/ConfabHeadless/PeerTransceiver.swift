@@ -43,8 +43,8 @@ struct PeerTransceiver {
 
     /// Returns the section to offer.
     ///
-    /// - Parameter known: a negotiated section of the same kind that the other peer created. All sections must share
-    ///   its payload types and extension ids (RFC 8843 §9.2).
+    /// - Parameter known: a negotiated section of the same kind that the other peer created; nil if there is none. All
+    ///   sections must share its payload types and extension ids (RFC 8843 §9.2).
     func section(like known: NegotiatedMedia?) -> OfferedMedia {
         let direction = RTC.MediaDirection(direction)
         var section: OfferedMedia

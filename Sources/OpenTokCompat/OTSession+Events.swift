@@ -24,7 +24,7 @@ extension OTSession {
     /// Recovers from an overflow of unread events, some of which are lost. Reports the differences to the current state
     /// instead.
     ///
-    /// - Returns: the following events; nil if the session has ended.
+    /// - Returns: a new iteration, which begins with the current members and streams; nil if the session has ended.
     func resume(after error: ConfabError) -> Events<Session.Event>.Iterator? {
         guard isConnected, let live else { return nil }
         refused(error, .sessionInternalError)

@@ -15,7 +15,7 @@ import Foundation
     public private(set) var connection: OTConnection?
 
     let settings: OTSessionSettings
-    /// The SDK's session; nil before the first attempt to connect and after the end.
+    /// The SDK's session; nil unless the session is connected.
     var live: Session?
     /// The task that runs from `connect` to the end of the session; nil otherwise.
     var life: Task<Void, Never>?

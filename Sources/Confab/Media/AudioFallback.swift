@@ -16,8 +16,8 @@ struct AudioFallback: Equatable, Sendable {
     enum Input: Equatable, Sendable {
         /// The server judged whether the network is too slow for the sent media.
         case judged(isTooSlow: Bool)
-        /// The application turned the video on or off. The state is reset. Only if the video is on and was not stopped
-        /// does the latest judgment still apply.
+        /// The application turned the video on or off. The state is reset. The latest judgment still applies only if
+        /// the video is on and audio fallback had not stopped it.
         case videoTurned(isOn: Bool)
     }
 

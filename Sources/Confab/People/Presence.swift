@@ -13,7 +13,7 @@ import Foundation
 /// print("Others call me at \(me.id)")
 /// ```
 ///
-/// After the connection has been replaced, the SDK makes the person appear again.
+/// After the connection has been replaced, the SDK makes this person appear again, unless they have left.
 public actor Presence {
     /// Who may call a person.
     public enum Ringable: String, Hashable, Sendable, CaseIterable {

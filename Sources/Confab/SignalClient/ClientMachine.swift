@@ -130,7 +130,7 @@ struct ClientMachine: Sendable {
     ) {
         guard socket.line == lineNumber else { return }
         translate(line.handle(event, now: now), now, &effects)
-        // A failed attempt has no effect of its own, so report here when the next one begins.
+        // The signal client has no effect that reports a failed attempt, so report here when the next attempt begins.
         if line.nextAttempt != nil { dropped(&effects) }
     }
 

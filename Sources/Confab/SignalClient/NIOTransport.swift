@@ -172,7 +172,7 @@ package final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
         report(.opened)
     }
 
-    /// Reports a message, and answers pings and closes.
+    /// Reports a message, answers a ping, or ends the socket after a close frame.
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isEnded else { return }
         let frame = unwrapInboundIn(data)

@@ -145,7 +145,7 @@ extension ClientCore {
         return try answer.mapError { .unreachable($0) }.flatMap(\.document).get()
     }
 
-    /// Returns a URL below the server's address, like that of the WebSocket.
+    /// Returns the URL of a path below the server's address.
     ///
     /// - Parameter path: a percent-encoded path. Some paths come from the server, so any text is possible.
     /// - Throws: `server_url_invalid` if the application's address is unusable, `unexpected_answer` if the server's

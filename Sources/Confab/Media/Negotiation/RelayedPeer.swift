@@ -273,7 +273,7 @@ struct RelayedPeer: Sendable {
 
     /// Starts an offer if one is due.
     ///
-    /// - Returns: false if there is nothing to do.
+    /// - Returns: whether an offer was started.
     private mutating func offer(_ now: Timestamp, _ effects: inout [Effect]) -> Bool {
         guard needsOffer || needsRestart, !negotiation.isOffering, mayOffer(now) else { return false }
         begin(restartingICE: needsRestart, &effects)
