@@ -219,8 +219,8 @@ struct CallsMachine: FeatureMachine, Equatable {
     private mutating func endUnrung(_ logged: [LoggedCall], now: Timestamp) -> [Effect] {
         defer { unrung = [] }
         return calls.filter { unrung.contains($0.id) && $0.state == .incoming }.flatMap { call -> [Effect] in
-            // Without such an entry, another device accepted the call: an accepted call has a duration in the log,
-            // and a call in progress is not in the log yet.
+            // Look for the call in the log, without a duration. If it is not there, another device accepted it: an
+            // accepted call has a duration in the log, and a call in progress is not in the log yet.
             let entry = logged.first { $0.call == call.id && $0.duration == nil }
             return end(call.id, entry.map { .init($0.outcome) } ?? .answeredElsewhere, now: now)
         }
@@ -248,8 +248,8 @@ struct CallsMachine: FeatureMachine, Equatable {
             placing = nil
             return [.finish(caller, result)]
         case .finish(let caller):
-            // These errors are no failure for the caller: the call has ended meanwhile, or the connection has, which
-            // ends every call.
+            // These errors are no failure for the caller: the call has ended meanwhile, or the connection has ended,
+            // and every call with it.
             let harmless: [ConfabError.Code] = [.notFound, .callState, .notConnected, .left]
             let isHarmless = result.failureCode.map(harmless.contains) ?? false
             return [.finish(caller, isHarmless ? .success(nil) : result)]

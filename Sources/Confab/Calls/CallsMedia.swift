@@ -51,7 +51,7 @@ final class CallsMedia: Sendable {
         guard let engine = core.media, !isEnough else { return }
         let media = try await engine.capture(video ? .camera() : .microphone)
         let (obsolete, memberships) = state.withLock { state -> ((any LocalMedia)?, [SessionMembership]) in
-            // Discard the captured media if the application has supplied its own meanwhile.
+            // Discard the captured media if the application has supplied its own media meanwhile.
             if state.own != nil, !state.isCaptured { return (media, []) }
             defer { (state.own, state.isCaptured) = (media, true) }
             return (state.own, state.memberships.values.map(\.membership))
@@ -108,7 +108,7 @@ final class CallsMedia: Sendable {
     }
 
     private func heard(_ news: SessionMembershipEvent, in id: CallID, membership number: Int) {
-        // Evaluate this in the mailbox, because session memberships begin and end there.
+        // Evaluate `isCurrent` in the mailbox, because session memberships begin and end there.
         let isCurrent = { @Sendable [weak self] in self?.state.withLock { $0.memberships[id]?.number } == number }
         switch news {
         case .there: feature?.post { machine, _ in isCurrent() ? machine.partnerJoined(id) : [] }

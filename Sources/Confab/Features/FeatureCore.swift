@@ -52,7 +52,7 @@ final class FeatureCore<Machine: FeatureMachine>: Sendable {
                 post { machine, now in machine.handle(command, from: caller, now: now) }
             }
         } catch {
-            // If the machine has not ended the wait, the task was cancelled.
+            // If the caller is still registered, the machine has not ended the wait: the task was cancelled.
             if state.withLock({ $0.callers.removeValue(forKey: caller) }) != nil {
                 post { machine, now in machine.cancelled(caller, now: now) }
             }

@@ -11,7 +11,7 @@ enum FeatureInput: Sendable {
     case expired
     case answered(UInt64, Result<ServerMessage, ConfabError>)
     case event(ServerMessage)
-    /// The client has stopped trying to connect. Nil: the application closed it.
+    /// The client has stopped trying to connect. The error is nil if the application closed the client.
     case ended(ConfabError?)
 
     init(_ event: ConnectionEvent) {
@@ -37,7 +37,7 @@ enum FeatureEffect<Event: Equatable & Sendable, Action: Equatable & Sendable>: E
     case perform(Action)
 }
 
-/// The result of a waiting method; nil if there is nothing to return.
+/// The result of a waiting method: the server's answer, nil if there is nothing to return, or an error.
 typealias FeatureResult = Result<ServerMessage?, ConfabError>
 
 /// A method call that waits for a state machine.

@@ -180,7 +180,7 @@ final class SessionMembership: Sendable {
     ///
     /// - Throws: `not_matched` if no other person joins within ``longestWait``.
     private func waitForPerson() async throws(ConfabError) {
-        // The iteration begins with the people who are in the session.
+        // The iteration begins with an event for each person who is already in the session.
         let events = session.events.makeAsyncIterator()
         guard [.connected, .reconnecting].contains(session.status) else { return }
         let isLate = LockedValue(false)

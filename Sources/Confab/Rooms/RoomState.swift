@@ -122,8 +122,8 @@ struct RoomState: Equatable, Sendable {
         join.token = token
         // Rejoin only this room, not another one that has taken its name.
         join.room = id
-        // Do not join a mesh room: another room may now have this name, and this person has not agreed to reveal
-        // their IP address in it.
+        // If the room is routed, do not join a mesh room instead, because this person has not agreed to reveal their
+        // IP address. Without an id, another room that now has this name could be meant.
         if options.media == .routed { join.routedOnly = true }
         return join
     }

@@ -26,8 +26,8 @@ public actor Rooms {
     nonisolated public var room: Room? { media.room }
 
     /// Joins a room, or creates it. Returns when this person is in the room and the session is connected. If a host
-    /// must admit them, this takes until then. Connects the client if needed. If the task is cancelled, this person
-    /// does not join, or stops waiting.
+    /// must admit this person first, the method waits for that. Connects the client if needed. If the task is
+    /// cancelled, this person does not join, or stops waiting.
     ///
     /// - Parameters:
     ///   - name: the room's name, 1 to 64 characters; nil for a new room with a random name.

@@ -70,7 +70,7 @@ struct RoomsMachine: FeatureMachine, Sendable {
     /// How long to keep trying to rejoin, if the room rejects the request for a reason that may pass.
     private static let rejoinTime = Duration.seconds(120)
     /// The maximum time that a person who is not the host waits before rejoining; the minimum is half of it. After a
-    /// restart of the server the first person becomes host, which should be the previous host.
+    /// restart of the server, the first person to rejoin becomes host, and that should be the previous host.
     private static let guestsPause = Duration.milliseconds(1000)
     /// How long to wait for `room.ended` after the session ended, before rejoining.
     private static let sessionPause = Duration.milliseconds(1000)

@@ -117,8 +117,8 @@ struct RouletteMachine: FeatureMachine, Equatable {
         effects.append(.send(request.id, request.message))
     }
 
-    /// Leaves the current match. Without a connection to the server, ends audio and video immediately, because
-    /// relayed media would continue without the server.
+    /// Sends a request that leaves a match. Without a connection to the server, ends the match immediately if it is
+    /// the current one, because relayed media would continue without the server.
     private mutating func leave(
         _ verb: RouletteVerb, _ caller: FeatureCaller, _ ending: MatchEnding, _ left: MatchID?,
         _ effects: inout [Effect]

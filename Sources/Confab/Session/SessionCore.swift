@@ -55,7 +55,8 @@ final class SessionCore: Sendable {
     /// start a join.
     func waitForJoin(_ ended: @escaping Ended) {
         let isJoining = state.withLock { state in
-            // Check this under the lock, so that the end of the join either is visible or comes later.
+            // Check the status under the lock: if the join is ending, either the status already shows it, or the
+            // callback is added in time to be called.
             guard machine.status == .connecting else { return false }
             state.joining.append(ended)
             return true

@@ -23,8 +23,8 @@ extension SessionMedia {
             let request = subscribeVerb(subscription, mids)
             _ = try await awaitResult { (answer: @escaping ClientCore.Completion) in
                 core.send(.session(request), answer)
-                // Do this after the request: it can lead to an offer, and the server forwards an offer only to a
-                // subscriber.
+                // Expect media only after the request has been sent: expecting can lead to an offer, and the server
+                // forwards an offer only between a publisher and a subscriber.
                 if !isRouted { peer(stream.connection)?.rules.post(.expect) }
             }
         } catch {

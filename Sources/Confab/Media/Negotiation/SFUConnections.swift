@@ -102,7 +102,8 @@ final class SFUConnections: Sendable {
 
     private func take(_ side: MediaSide, _ layers: [Layer]) throws(ConfabError) -> Pair {
         let (pair, plans) = state.withLock { state -> (Pair?, [TransceiverPlan]) in
-            // Take the pair that has been free the longest, because the others may still receive packets.
+            // Take the pair that has been free the longest, because the others may still receive packets of their
+            // previous streams.
             let index = state.pairs.firstIndex { !$0.isTaken && $0.pair.side == side && $0.layers == layers }
             if let index {
                 var one = state.pairs.remove(at: index)
