@@ -39,7 +39,8 @@ extension ConfabClient {
     public enum Notice: Hashable, Sendable {
         /// The connection continues on a new socket. Nothing was lost or delivered twice.
         case resumed
-        /// The old connection could not be resumed. It is gone from the server, with its sessions, searches and calls.
+        /// The old connection could not be resumed, and a new one replaced it. The server no longer has the old
+        /// connection's sessions, which are listed in `lost`.
         case restarted(lost: [SessionID])
         /// The server is shutting down or restarting. The client reconnects automatically.
         case draining

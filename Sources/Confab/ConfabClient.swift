@@ -64,7 +64,7 @@ public actor ConfabClient {
 
     // MARK: Connecting
 
-    /// The states of the connection. An iteration begins with the current state and keeps only the newest.
+    /// The states of the connection. An iteration begins with the current state and keeps only the newest unread one.
     nonisolated public var states: Events<State> { core.states.events }
 
     /// Events of the connection that are not part of its state.
@@ -74,7 +74,7 @@ public actor ConfabClient {
     nonisolated public var state: State { core.connectionState }
 
     /// Connects, and returns when the server has accepted the client. Afterwards the client reconnects automatically.
-    /// If the client is offline, it tries again immediately.
+    /// If the client is offline, this starts the next attempt immediately.
     ///
     /// - Throws: the reason why the server cannot be reached or rejects the client; `server_url_invalid` for an
     ///   unusable address.

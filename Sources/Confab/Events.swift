@@ -19,7 +19,7 @@ public struct Events<Element: Sendable>: AsyncSequence, Sendable {
 
     init(_ source: EventSource<Element>) { self.source = source }
 
-    /// Subscribes. Events are kept for the iterator even before the first call of `next()`, so none is lost.
+    /// Subscribes. Events are kept for the iterator even before the first `next()` call, so none is lost.
     public func makeAsyncIterator() -> Iterator { Iterator(source.subscribe()) }
 
     /// One subscription. It ends when the last copy of the iterator is released.
@@ -28,7 +28,8 @@ public struct Events<Element: Sendable>: AsyncSequence, Sendable {
 
         init(_ subscription: EventSubscription<Element>) { self.subscription = subscription }
 
-        /// Waits for the next event; nil at the end of the sequence and after the task was cancelled.
+        /// Waits for the next event. Returns nil at the end of the sequence, after the task was cancelled, and if
+        /// another task is already waiting.
         public func next() async -> Element? { await subscription.next() }
 
         /// Why the iteration ended early: an error with the code `slow_consumer`; nil otherwise.
@@ -41,7 +42,7 @@ public struct Events<Element: Sendable>: AsyncSequence, Sendable {
 /// Invariant: a subscription receives the current state at the time of subscribing, then each later event once and in
 /// order.
 final class EventSource<Element: Sendable>: Sendable {
-    /// Updates the events that describe the current state.
+    /// Updates `present`, the events that describe the current state, when `event` is sent.
     typealias Fold = @Sendable (_ present: inout [Element], _ event: Element) -> Void
 
     /// The state that the lock protects.
@@ -162,9 +163,10 @@ final class EventSubscription<Element: Sendable>: Sendable {
 
     var failure: ConfabError? { state.withLock { $0.failure } }
 
-    /// Adds an event.
+    /// Hands an event to the waiting consumer, or adds it to the unread events. If `limit` events are unread, ends the
+    /// iteration with the error `slow_consumer` instead.
     ///
-    /// - Parameter limit: the maximum number of unread events.
+    /// - Parameter limit: the maximum number of unread events. It has no effect if only the newest event is kept.
     /// - Returns: a closure that wakes the consumer; nil if it is not waiting.
     func append(_ event: Element, limit: Int) -> Waker? {
         state.withLock { state in

@@ -7,7 +7,7 @@ import Security
 /// Keeps the secret of an anonymous identity between launches of the application. The secret is the only proof of the
 /// identity, so protect it like a password.
 public protocol IdentityStore: Sendable {
-    /// The stored secret; nil if there is none.
+    /// Returns the stored secret, or nil if there is none.
     func load() throws -> String?
     /// Replaces the stored secret.
     func save(_ secret: String) throws
@@ -20,7 +20,7 @@ public final class MemoryIdentity: IdentityStore {
     /// Creates a store that holds a secret, or none.
     public init(_ secret: String? = nil) { self.secret = LockedValue(secret) }
 
-    /// The stored secret; nil if there is none.
+    /// Returns the stored secret, or nil if there is none.
     public func load() -> String? { secret.withLock { $0 } }
     /// Replaces the stored secret.
     public func save(_ secret: String) { self.secret.withLock { $0 = secret } }
@@ -33,7 +33,7 @@ public struct FileIdentity: IdentityStore {
     /// Creates a store in a file. Its folder must exist.
     public init(_ file: URL) { self.file = file }
 
-    /// The secret in the file; nil if there is no file.
+    /// Returns the secret in the file, or nil if there is no file or it is empty.
     public func load() throws -> String? {
         guard FileManager.default.fileExists(atPath: file.path) else { return nil }
         let secret = String(decoding: try Data(contentsOf: file), as: UTF8.self)
@@ -73,7 +73,7 @@ public struct KeychainIdentity: IdentityStore {
         [kSecClass: kSecClassGenericPassword, kSecAttrService: service, kSecAttrAccount: account]
     }
 
-    /// The secret in the keychain; nil if there is none.
+    /// Returns the secret in the keychain, or nil if there is none.
     public func load() throws -> String? {
         var query = item
         query[kSecReturnData] = true

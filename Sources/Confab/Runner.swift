@@ -1,6 +1,6 @@
 import Wire
 
-/// A state machine: inputs in, effects out. It does not read a clock.
+/// A state machine that turns inputs into effects. The time is passed to it; it does not read a clock.
 package protocol StateMachine: Sendable {
     /// An event that the machine handles.
     associatedtype Input: Sendable
@@ -32,9 +32,9 @@ extension SessionMachine: StateMachine {
 
 /// Owns a state machine and its timer.
 ///
-/// Inputs are processed in the order of the calls, and effects in the order in which the machine returns them. If an
-/// effect causes another input, the effects of that input wait until the current ones are done. A call never waits
-/// for effects that another thread is carrying out.
+/// Inputs are processed in the order in which they are posted, and effects in the order in which the machine returns
+/// them. If an effect causes another input, the effects of that input wait until the current ones are done. A call
+/// never waits for effects that another thread is carrying out.
 package final class Runner<Machine: StateMachine>: Sendable {
     /// A change of the machine, which returns the effects.
     package typealias Body = @Sendable (inout Machine, Timestamp) -> [Machine.Effect]
@@ -95,7 +95,8 @@ package final class Runner<Machine: StateMachine>: Sendable {
         if effects.run() { schedule() }
     }
 
-    /// Schedules the timer for the next timeout. A timer that fires too early schedules the next one.
+    /// Schedules the timer for the next timeout. A timer that is due earlier is kept: when it fires, it schedules the
+    /// next one.
     private func schedule() {
         let obsolete = state.withLock { state -> (@Sendable () -> Void)? in
             guard let next = state.machine.nextTimeout else {
@@ -132,10 +133,10 @@ package final class Mailbox: Sendable {
         run()
     }
 
-    /// Adds a closure that a later call of `run` runs.
+    /// Adds a closure, which the current or the next `run` call runs.
     func add(_ item: @escaping @Sendable () -> Void) { state.withLock { $0.items.append(item) } }
 
-    /// Runs the closures, unless a call of `run` that has not returned yet does it.
+    /// Runs the added closures, unless another `run` call is doing so.
     ///
     /// - Returns: whether this call ran them.
     @discardableResult

@@ -84,7 +84,8 @@ public final class EncodedMedia: PeerMedia {
         return true
     }
 
-    /// Sends audio and video, or drops their frames. Video that is turned on again continues with a keyframe.
+    /// Sends audio and video, or drops their frames; nil changes nothing. Video that is turned on again continues with
+    /// a keyframe.
     public func setEnabled(audio: Bool?, video: Bool?) async {
         let isResumed = state.withLock { state in
             let wasVideoOn = state.isVideoOn

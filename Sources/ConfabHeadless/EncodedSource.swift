@@ -19,7 +19,8 @@ public final class EncodedSource: VideoSource {
         let frames: AsyncStream<EncodedFrame>.Continuation
         /// Whether frames are dropped until the next keyframe, because the reader missed an earlier frame.
         var needsKeyframe = true
-        /// The frame time at which to request a keyframe again, because the last one had to be dropped.
+        /// The frame time at which to request a keyframe again, because the last one had to be dropped; nil if none
+        /// was dropped.
         var asksAt: Duration?
     }
 
@@ -58,7 +59,7 @@ public final class EncodedSource: VideoSource {
 
     /// The frames, beginning with the next keyframe. The first subscription begins with the newest keyframe that has
     /// already arrived. Each access of this property creates its own subscription, which ends when the source ends or
-    /// its task is cancelled.
+    /// the reading task is cancelled.
     public var frames: AsyncStream<EncodedFrame> {
         let (stream, frames) = AsyncStream.makeStream(
             of: EncodedFrame.self, bufferingPolicy: .bufferingOldest(Self.maxWaiting))

@@ -14,7 +14,8 @@ public final class FileMedia: PeerMedia {
         var isAudioOn = true
         var isVideoOn = true
         var isStopped = false
-        /// The feed whose frames the preview shows, and the time of its first frame.
+        /// `previewer` is the feed whose frames the preview shows, or nil. `previewBegan` is the time of the first
+        /// frame that the preview showed, or nil before that frame.
         var previewer: ObjectIdentifier?
         var previewBegan: MediaTime?
     }
@@ -25,7 +26,7 @@ public final class FileMedia: PeerMedia {
 
     /// Reads files.
     ///
-    /// - Throws: an error with the code `media_failed` if a file cannot be read or has another format.
+    /// - Throws: an error with the code `media_failed` if a file cannot be read or its format is not supported.
     convenience init(_ files: [URL], withAudio: Bool = true, withVideo: Bool = true) throws(ConfabError) {
         var clip = MediaClip()
         for file in files {
@@ -63,19 +64,20 @@ public final class FileMedia: PeerMedia {
     public var hasAudio: Bool { clip.hasAudio }
     /// The video, an ``EncodedSource`` with the frames of the largest layer while they are sent; nil without video.
     public var video: (any VideoSource)? { preview }
-    /// The size of the largest video in pixels.
+    /// The size of the largest video in pixels; nil without video.
     public var size: VideoSize? {
         guard let width = clip.width, let height = clip.height else { return nil }
         return VideoSize(width: width, height: height)
     }
 
-    /// The files' layers, the largest first.
+    /// The files' layers, the largest first; empty for one encoding.
     public var layers: [Layer]? {
         guard let width = clip.width, !clip.rids.isEmpty else { return [] }
         return zip(clip.rids, clip.widths).map { Layer(rid: $0, scale: Double(width) / Double(max($1, 1))) }
     }
 
-    /// Sends audio and video, or pauses them. Afterwards, playback continues where it would be without the pause.
+    /// Sends audio and video, or pauses them; nil changes nothing. Afterwards, playback continues where it would be
+    /// without the pause.
     public func setEnabled(audio: Bool?, video: Bool?) async {
         state.withLock { state in
             if let audio { state.isAudioOn = audio }

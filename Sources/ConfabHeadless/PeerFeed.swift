@@ -25,7 +25,7 @@ struct FeedStart {
 /// Sends one media over one connection. Used only on the connection's thread.
 protocol PeerFeed: AnyObject {
     var media: any PeerMedia { get }
-    /// The sections to send in.
+    /// The mids of the media sections to send in.
     var sections: ClipPlayer.Sections { get set }
     /// The RIDs of the layers to send; nil for all.
     var activeRIDs: Set<String>? { get set }

@@ -11,11 +11,12 @@ struct PeerTransceiver {
     var media: (any PeerMedia)?
     /// The RIDs of the layers to offer; empty for one encoding.
     let rids: [String]
-    /// The layers to send; nil for all.
+    /// The RIDs of the layers to send; nil for all.
     var activeRIDs: Set<String>?
-    /// Whether a description has contained the section.
+    /// Whether a local description has contained this transceiver's section.
     var isDescribed = false
-    /// The source of the single encoding; nil with layers.
+    /// The SSRCs and the msid of the single encoding; nil with layers, or if the transceiver was added only to
+    /// receive.
     private let source: LocalSource?
 
     init(
@@ -23,7 +24,7 @@ struct PeerTransceiver {
     ) {
         handle = TransceiverHandle(number: number)
         (self.mid, kind, direction, self.media) = (mid, setup.kind, setup.direction, media)
-        // Use only the layers that the SDK requests and the files have.
+        // Use only the layers that the SDK requests and the media has.
         let existing = setup.kind == .video ? media?.rids ?? [] : []
         let wanted = setup.layers.map(\.rid).filter(existing.contains)
         rids = wanted.count > 1 ? wanted : []
@@ -42,8 +43,8 @@ struct PeerTransceiver {
 
     /// Returns the section to offer.
     ///
-    /// - Parameter known: a negotiated section of the same kind that the other peer created. All sections must share
-    ///   its payload types and extension ids (RFC 8843 §9.2).
+    /// - Parameter known: a negotiated section of the same kind that the other peer created; nil if there is none. All
+    ///   sections must share its payload types and extension ids (RFC 8843 §9.2).
     func section(like known: NegotiatedMedia?) -> OfferedMedia {
         let direction = RTC.MediaDirection(direction)
         var section: OfferedMedia
@@ -78,7 +79,8 @@ extension RTC.MediaDirection {
 struct PeerArrival {
     let track: EncodedTrack
     var receiver: FrameReceiver
-    /// The stream id that was reported with the track; nil before.
+    /// The stream id that was reported with the track, which is nil if the track has none. The outer optional is nil
+    /// until the track is reported.
     var told: String??
     var hasPacket = false
     var hasFrame = false

@@ -23,7 +23,7 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
     var order: [String] = []
     /// The mids of the sections of the pending offer.
     var offered: [String] = []
-    /// The remote offer to answer.
+    /// The remote offer to answer; nil if there is none.
     var remoteOffer: String?
     /// The received media of each section, keyed by mid.
     var arrivals: [String: PeerArrival] = [:]
@@ -231,7 +231,7 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
     }
 }
 
-/// The feeds of a peer that is being released, for the connection's thread.
+/// Passes the feeds of a peer that is being released to the connection's thread, which ends them.
 private struct SendableSource: @unchecked Sendable {
     let source: PeerSource
 }

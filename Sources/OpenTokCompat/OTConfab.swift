@@ -9,7 +9,7 @@ import Confab
     /// The client of all sessions whose settings do not specify one. Set it before the first session connects. Its
     /// connection stays open when a session ends, and closes with `leave()`.
     public static var client: ConfabClient?
-    /// The engine that sends the frames of publishers with a `videoCapture`; nil if there are none. It is the media
-    /// engine of the client.
+    /// The engine that sends the frames of publishers with a `videoCapture`; nil if there are no such publishers. Use
+    /// the engine that the client has as its media engine.
     public static var frameEngine: (any OTFrameEngine)?
 }

@@ -52,7 +52,8 @@ extension ConfabError {
     private let capturer: any OTVideoCapture
     private let isScreen: Bool
     private let withMicrophone: Bool
-    /// Receives the capturer's frames. Held here, because the capturer may hold it weakly.
+    /// Receives the capturer's frames; nil while nothing is captured. Held here, because the capturer may hold it
+    /// weakly.
     private var consumer: FrameConsumer?
 
     init(_ capturer: any OTVideoCapture, isScreen: Bool, withMicrophone: Bool) {

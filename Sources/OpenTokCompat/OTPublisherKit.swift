@@ -43,7 +43,7 @@ import Foundation
     private var life: Task<Void, Never>?
     private let counters = Meter()
     let requests = Requests()
-    /// The published media, from the beginning of capturing to the end.
+    /// The captured media; nil before capturing has begun and after the end of the stream.
     private(set) var media: (any LocalMedia)?
 
     /// Creates a publisher. Capturing begins when it is published, and stops at the end of the stream.
@@ -59,7 +59,7 @@ import Foundation
 
     deinit { life?.cancel() }
 
-    /// Whether audio is sent.
+    /// Whether audio is sent. If it is set before publishing, the stream begins with or without audio.
     public var publishAudio: Bool {
         get { sends.audio }
         set {
@@ -68,7 +68,7 @@ import Foundation
         }
     }
 
-    /// Whether video is sent.
+    /// Whether video is sent. If it is set before publishing, the stream begins with or without video.
     public var publishVideo: Bool {
         get { sends.video }
         set {
@@ -226,7 +226,7 @@ import Foundation
         }
     }
 
-    /// Requests all counters. ``rtcStatsReportDelegate`` receives them, unless the stream is not published.
+    /// Requests all counters for ``rtcStatsReportDelegate``. Does nothing while the stream is not published.
     public func getRtcStatsReport() {
         guard let live, let connection = stream?.connection.connectionId else { return }
         Task { [weak self] in

@@ -1,8 +1,8 @@
 import Confab
 import Foundation
 
-/// Settings of a publisher without a camera. If a setting is documented to have no effect, its value is chosen by the
-/// media engine or the server.
+/// Settings of an ``OTPublisherKit``. If a setting is documented to have no effect, the media engine or the server
+/// chooses its value.
 @preconcurrency @MainActor open class OTPublisherKitSettings: NSObject {
     /// The name of the stream, at most 256 bytes; nil for none.
     public var name: String?
@@ -29,7 +29,7 @@ import Foundation
     fileprivate(set) var preset = CapturePreset.standard
 }
 
-/// Settings of a publisher. The media engine of the session's client captures the media.
+/// Settings of an ``OTPublisher``. The media engine of the session's client captures the media.
 @preconcurrency @MainActor open class OTPublisherSettings: OTPublisherKitSettings {
     /// The capturer that provides the frames instead of a camera; nil for the camera of the media engine.
     public var videoCapture: (any OTVideoCapture)? {

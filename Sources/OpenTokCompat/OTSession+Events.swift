@@ -21,10 +21,10 @@ extension OTSession {
         }
     }
 
-    /// Recovers from an overflow of unread events, some of which are lost. Reports the differences to the current state
-    /// instead.
+    /// Recovers from an overflow of unread events, some of which are lost. Reports the error, and the streams and
+    /// connections that no longer exist. The new iteration reports those that are new.
     ///
-    /// - Returns: the following events; nil if the session has ended.
+    /// - Returns: a new iteration, which begins with the current members and streams; nil if the session has ended.
     func resume(after error: ConfabError) -> Events<Session.Event>.Iterator? {
         guard isConnected, let live else { return nil }
         refused(error, .sessionInternalError)

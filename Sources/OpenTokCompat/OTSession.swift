@@ -2,8 +2,8 @@ import Confab
 import Foundation
 
 /// A session, with the methods of OpenTok's class. Each method calls `Session` of the SDK `Confab`, and the delegate
-/// receives the result. An `error` parameter is set only by errors that are detected immediately, such as a session
-/// that is not connected.
+/// receives the result. An `error` parameter receives only errors that are detected immediately, for example that the
+/// session is not connected; it receives nil if there is no such error.
 @preconcurrency @MainActor open class OTSession: NSObject {
     /// The id of the session, as passed to the initializer.
     public let sessionId: String
@@ -15,9 +15,9 @@ import Foundation
     public private(set) var connection: OTConnection?
 
     let settings: OTSessionSettings
-    /// The SDK's session; nil before the first attempt to connect and after the end.
+    /// The SDK's session; nil unless the session is connected.
     var live: Session?
-    /// The task that runs from `connect` to the end of the session.
+    /// The task that runs from `connect` to the end of the session; nil otherwise.
     var life: Task<Void, Never>?
     private var watching: Task<Void, Never>?
     var isConnected = false
@@ -194,14 +194,15 @@ import Foundation
         return live
     }
 
-    /// Reports a rejected request, unless it was cancelled.
+    /// Reports a rejected request, unless it was cancelled. The error has the number `fallback` if ``ErrorNumbers``
+    /// has none.
     func refused(_ error: ConfabError, _ fallback: OTSessionErrorCode) {
         if error.code == .cancelled { return }
         delegate?.session(self, didFailWithError: OTError(session: error, otherwise: fallback))
     }
 
-    /// Sends a signal to one client, or to everyone including this client. Signals are sent in the order of the calls,
-    /// also after an outage.
+    /// Sends a signal to one client or, if `connection` is nil, to everyone including this client. Signals are sent in
+    /// the order of the calls, also after an outage.
     public func signal(
         withType type: String?, string: String?, connection: OTConnection?, error: UnsafeMutablePointer<OTError?>?
     ) {
@@ -243,7 +244,8 @@ import Foundation
         ask(.sessionUnableToForceMute, error) { (session) async throws(ConfabError) in try await session.forceMute(id) }
     }
 
-    /// Mutes all streams, including those that are published before `disableForceMute`. Moderators only.
+    /// Mutes all streams except `excludedStreams`, including streams that are published later but before
+    /// `disableForceMute`. Moderators only.
     public func forceMuteAll(_ excludedStreams: [OTStream]?, error: UnsafeMutablePointer<OTError?>?) {
         let excluded = (excludedStreams ?? []).map(\.media.id)
         ask(.sessionUnableToForceMute, error) { (session) async throws(ConfabError) in

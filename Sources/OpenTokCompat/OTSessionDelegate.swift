@@ -55,7 +55,7 @@ extension OTSessionDelegate {
 
 /// Whether everyone is muted.
 public final class OTMuteForcedInfo: NSObject, Sendable {
-    /// False when a moderator has stopped muting.
+    /// True if a moderator has muted everyone; false if a moderator has stopped muting new streams.
     public let active: Bool
 
     init(active: Bool) { self.active = active }

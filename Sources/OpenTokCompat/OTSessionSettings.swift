@@ -19,7 +19,8 @@ import Foundation
     public var proxyURL: String?
     /// Has no effect: a Confab server has one address.
     public var ipWhitelist = false
-    /// Has no effect: a client always has one peer connection in each direction for all its streams.
+    /// Has no effect: in routed sessions, a client always has one peer connection in each direction for all its
+    /// streams.
     public var singlePeerConnection = false
     /// Has no effect: sessions do not move to another server.
     public var sessionMigration = false

@@ -3,13 +3,13 @@ import Foundation
 
 /// Receives the audio level of a publisher.
 @preconcurrency @MainActor public protocol OTPublisherKitAudioLevelDelegate: AnyObject {
-    /// The level, from 0 to 1.
+    /// Called with the audio level, from 0 to 1, about once a second.
     func publisher(_ publisher: OTPublisherKit, audioLevelUpdated audioLevel: Float)
 }
 
 /// Receives the audio level of a subscriber.
 @preconcurrency @MainActor public protocol OTSubscriberKitAudioLevelDelegate: AnyObject {
-    /// The level, from 0 to 1.
+    /// Called with the audio level, from 0 to 1, about once a second.
     func subscriber(_ subscriber: OTSubscriberKit, audioLevelUpdated audioLevel: Float)
 }
 
@@ -26,10 +26,10 @@ extension OTSubscriberKitCaptionsDelegate {
 
 /// Receives counters of what a publisher has sent. There is one element, the sum for all subscribers.
 @preconcurrency @MainActor public protocol OTPublisherKitNetworkStatsDelegate: AnyObject {
-    /// The counters of the video since the beginning. Optional.
+    /// The counters of the video since the media connection began. Optional.
     func publisher(
         _ publisher: OTPublisherKit, videoNetworkStatsUpdated stats: [OTPublisherKitVideoNetworkStats])
-    /// The counters of the audio since the beginning. Optional.
+    /// The counters of the audio since the media connection began. Optional.
     func publisher(
         _ publisher: OTPublisherKit, audioNetworkStatsUpdated stats: [OTPublisherKitAudioNetworkStats])
 }
@@ -47,10 +47,10 @@ extension OTPublisherKitNetworkStatsDelegate {
 
 /// Receives counters of what a subscriber has received.
 @preconcurrency @MainActor public protocol OTSubscriberKitNetworkStatsDelegate: AnyObject {
-    /// The counters of the video since the beginning. Optional.
+    /// The counters of the video since the media connection began. Optional.
     func subscriber(
         _ subscriber: OTSubscriberKit, videoNetworkStatsUpdated stats: OTSubscriberKitVideoNetworkStats)
-    /// The counters of the audio since the beginning. Optional.
+    /// The counters of the audio since the media connection began. Optional.
     func subscriber(
         _ subscriber: OTSubscriberKit, audioNetworkStatsUpdated stats: OTSubscriberKitAudioNetworkStats)
 }
@@ -96,7 +96,7 @@ public final class OTPublisherKitVideoNetworkStats: NSObject, Sendable {
     public let subscriberId = ""
     /// The number of packets that did not arrive.
     public let videoPacketsLost: Int64
-    /// The number of RTP packets since the beginning.
+    /// The number of RTP packets since the media connection began.
     public let videoPacketsSent: Int64
     /// The number of payload bytes.
     public let videoBytesSent: Int64
@@ -119,7 +119,7 @@ public final class OTPublisherKitAudioNetworkStats: NSObject, Sendable {
     public let subscriberId = ""
     /// The number of packets that did not arrive.
     public let audioPacketsLost: Int64
-    /// The number of RTP packets since the beginning.
+    /// The number of RTP packets since the media connection began.
     public let audioPacketsSent: Int64
     /// The number of payload bytes.
     public let audioBytesSent: Int64
@@ -138,7 +138,7 @@ public final class OTPublisherKitAudioNetworkStats: NSObject, Sendable {
 public final class OTSubscriberKitVideoNetworkStats: NSObject, Sendable {
     /// The number of packets that did not arrive.
     public let videoPacketsLost: UInt64
-    /// The number of RTP packets since the beginning.
+    /// The number of RTP packets since the media connection began.
     public let videoPacketsReceived: UInt64
     /// The number of payload bytes.
     public let videoBytesReceived: UInt64
@@ -155,7 +155,7 @@ public final class OTSubscriberKitVideoNetworkStats: NSObject, Sendable {
 public final class OTSubscriberKitAudioNetworkStats: NSObject, Sendable {
     /// The number of packets that did not arrive.
     public let audioPacketsLost: UInt64
-    /// The number of RTP packets since the beginning.
+    /// The number of RTP packets since the media connection began.
     public let audioPacketsReceived: UInt64
     /// The number of payload bytes.
     public let audioBytesReceived: UInt64
@@ -170,7 +170,7 @@ public final class OTSubscriberKitAudioNetworkStats: NSObject, Sendable {
 
 /// All counters of a publisher.
 public final class OTPublisherRtcStats: NSObject, Sendable {
-    /// The id of this client's connection: one peer connection serves all subscribers.
+    /// The id of this client's connection. It is not a subscriber's, because one report covers all subscribers.
     public let connectionId: String
     /// The counters: a JSON array that uses the names of the W3C.
     public let jsonArrayOfReports: String

@@ -83,7 +83,8 @@ public enum OTVideoViewScaleBehavior: Int, Sendable {
 
 /// Runs the body of a method with an error parameter.
 ///
-/// - Parameter pointer: receives the error; nil if the caller does not need it.
+/// - Parameter pointer: receives the error that `body` throws, or nil if there is none. The pointer is nil if the
+///   caller does not need the error.
 @MainActor func reporting(to pointer: UnsafeMutablePointer<OTError?>?, _ body: () throws(OTError) -> Void) {
     do throws(OTError) {
         try body()

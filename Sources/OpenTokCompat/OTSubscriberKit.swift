@@ -238,7 +238,7 @@ import Foundation
         }
     }
 
-    /// Requests all counters. ``rtcStatsReportDelegate`` receives them, unless the stream is not received.
+    /// Requests all counters for ``rtcStatsReportDelegate``. Does nothing while the stream is not received.
     public func getRtcStatsReport() {
         guard let live else { return }
         Task { [weak self] in

@@ -45,7 +45,7 @@ public final class OTPointerArray: NSObject {
     public var count: Int { pointers.count }
     /// Adds an address.
     public func addPointer(_ pointer: UnsafeMutableRawPointer?) { pointers.append(pointer) }
-    /// The address at an index below ``count``.
+    /// Returns the address at an index, which must be below ``count``.
     public func pointer(at index: Int) -> UnsafeMutableRawPointer? { pointers[index] }
 }
 #endif

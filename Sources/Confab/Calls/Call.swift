@@ -15,7 +15,8 @@ public struct Call: Hashable, Sendable, Identifiable {
         case active
     }
 
-    /// The id of the call. It changes if the two people called each other: see ``formerID``.
+    /// The id of the call. It changes if the two people called each other and the call continues under the id of the
+    /// other call: see ``formerID``.
     public internal(set) var id: CallID
     /// The call's previous id, if the two people called each other and this person's call continues under ``id``; nil
     /// otherwise.
@@ -38,17 +39,17 @@ public struct Call: Hashable, Sendable, Identifiable {
     public internal(set) var receivesVideo = false
     /// Whether the other person's connection works.
     public internal(set) var isPartnerConnected = true
-    /// Whether the connection was replaced, and this device is joining the session of the call again. Reported together with
-    /// ``isPartnerConnected``.
+    /// Whether this device is rejoining the call after its connection to the server was replaced. A change of this
+    /// property alone is not reported; ``isPartnerConnected`` changes at the same time or soon after.
     public internal(set) var isRejoining = false
     var acceptedAt: Timestamp?
     var ringDeadline: Timestamp?
-    /// When to stop waiting for the server to report how the call ended.
+    /// When to stop waiting for the server to report how the call ended; nil while not waiting.
     var endDeadline: Timestamp?
-    /// How the call ends at that time.
+    /// The outcome of the call if the server has not reported one by ``endDeadline``.
     var lateOutcome = CallEnding.Outcome.failed
     var session: SessionID?
-    /// The value of ``sendsVideo`` that was last reported to the other person.
+    /// The value of ``sendsVideo`` that was last reported to the other person; nil if none was reported.
     var toldVideo: Bool?
 }
 

@@ -10,7 +10,7 @@ import Wire
 /// }
 /// ```
 ///
-/// After the connection has been replaced, the SDK rejoins the calls of this device.
+/// After the connection has been replaced, the SDK rejoins the calls that this device placed or accepted.
 public actor Calls {
     /// Something that happened to a call.
     public enum Event: Sendable {
@@ -40,7 +40,7 @@ public actor Calls {
         public let isOutgoing: Bool
         /// Why the call ended.
         public let outcome: CallEnding.Outcome
-        /// The other person, with their name at that time.
+        /// The other person, with the name they had at the time of the call.
         public let person: Person
         /// Whether the call was placed as a video call.
         public let isVideo: Bool
@@ -48,7 +48,7 @@ public actor Calls {
         public let placedAt: Date
         /// The time from the acceptance of the call to its end; nil if it was not accepted.
         public let duration: Duration?
-        /// Whether a device has shown the end of the call.
+        /// Whether a device of this person has shown the end of the call.
         public let isSeen: Bool
 
         init(_ call: LoggedCall) {
@@ -79,13 +79,15 @@ public actor Calls {
     /// The calls that are not over.
     nonisolated public var all: [Call] { feature.read(\.calls) }
 
-    /// Publishes this media in calls, including the current one. The application owns the media and stops it. If
-    /// `own` is nil, placing or accepting a call captures a camera, or only a microphone for a call without video.
+    /// Publishes this media in calls, including the current one. The application owns the media and stops it. If `own`
+    /// is nil, the SDK captures media when a call is placed or accepted, or when its video is turned on: a camera and
+    /// a microphone, or only a microphone for a call without video.
     public func use(_ own: (any LocalMedia)?) { media.use(own) }
 
-    /// Calls a person. If the callee is busy or cannot be reached, the event `ended` follows.
+    /// Calls a person, with or without video. If the callee is busy or cannot be reached, the event `ended` follows.
     ///
-    /// - Throws: `not_present` before ``Presence/appear(_:)``, `not_found`, `call_not_allowed`, `elsewhere`, `rate_limited`.
+    /// - Throws: `not_present` before ``Presence/appear(_:)``, `not_found`, `call_not_allowed`, `elsewhere`,
+    ///   `rate_limited`, or `call_state` if another call is being placed or this one has already ended.
     @discardableResult
     public func start(_ person: PersonID, video: Bool = true) async throws(ConfabError) -> Call {
         try await media.capture(video: video)
@@ -99,9 +101,9 @@ public actor Calls {
         return call
     }
 
-    /// Accepts a call that rings on this device, and ends any other call.
+    /// Accepts a call that rings on this device, with or without sending video. Ends any other call.
     ///
-    /// - Throws: `call_state` if it no longer rings.
+    /// - Throws: `call_state` if the call does not ring on this device.
     public func accept(_ id: CallID, video: Bool = true) async throws(ConfabError) {
         try await media.capture(video: video)
         defer { media.releaseIfUnused() }
@@ -111,10 +113,11 @@ public actor Calls {
     /// Declines a call that rings on this device.
     public func decline(_ id: CallID) async throws(ConfabError) { try await feature.ask(.decline(id)) }
 
-    /// Ends a call in any state. On this device it ends immediately.
+    /// Ends a call in any state. On this device the call ends immediately, before the server has answered.
     public func end(_ id: CallID) async throws(ConfabError) { try await feature.ask(.end(id)) }
 
-    /// Turns this device's video in a call on or off.
+    /// Starts or stops sending this device's video in a call, and notifies the other person. Captures a camera if
+    /// necessary.
     public func update(_ id: CallID, video: Bool) async throws(ConfabError) {
         if video { try await media.capture(video: true) }
         defer { media.releaseIfUnused() }
@@ -129,7 +132,7 @@ public actor Calls {
     /// Rejoins a call that this device placed or joined before the application was restarted. Calls in ``all`` are
     /// rejoined automatically.
     ///
-    /// - Throws: `not_found` if it has ended, `elsewhere` if it is on another device.
+    /// - Throws: `not_found` if the call has ended, `elsewhere` if it is active on another device.
     public func rejoin(_ id: CallID) async throws(ConfabError) { try await feature.ask(.rejoin(id)) }
 
     /// Returns a page of the call log, newest first.
@@ -148,6 +151,6 @@ public actor Calls {
     /// Deletes a call from the log; nil deletes all.
     public func forget(_ id: CallID?) async throws(ConfabError) { try await feature.ask(.forget(id)) }
 
-    /// Notifies the server that the person has seen how a call ended.
+    /// Notifies the server that this person has seen how a call ended.
     public func seen(_ id: CallID) async throws(ConfabError) { try await feature.ask(.seen(id)) }
 }

@@ -34,7 +34,7 @@ extension CallsMachine {
             sendsVideo: placing.video)
         (call.ringDeadline, call.toldVideo) = (deadline, placing.video)
         calls.append(call)
-        // Turn video on or off, because the media may be sending video although this call has none.
+        // Turn the local video on or off as this call requires. It may still be on although the call has no video.
         return [.perform(.sendVideo(call.id, placing.video)), .tell(.changed(call))]
     }
 
@@ -61,7 +61,7 @@ extension CallsMachine {
         return [.tell(.incoming(call))]
     }
 
-    /// Creates a record for a call that the application rejoins and that this process does not have yet.
+    /// Creates a record for a call that the application rejoins after a restart, if there is no record yet.
     mutating func adopt(_ id: CallID, _ notice: CallNotice) {
         guard call(id) == nil else { return }
         let (person, video): (PersonInfo, Bool)
@@ -176,7 +176,8 @@ extension CallsMachine {
     /// Handles that this device could not join the call's session.
     mutating func mediaFailed(_ id: CallID, _ error: ConfabError, now: Timestamp) -> [Effect] {
         guard call(id)?.session != nil else { return [] }
-        // The end of the call, or the outcome of reconnecting, follows and decides about the call.
+        // After these errors, wait for the server to report the end of the call or for the client to reconnect. If
+        // neither happens in time, `handleTimeout` ends the call.
         if Self.explainedLater.contains(error.code) {
             return change(id) { $0.endDeadline = now + Self.endingGrace }
         }

@@ -14,7 +14,7 @@ final class CallsMedia: Sendable {
         /// The number of session memberships so far. Each one is numbered, so that late events of an ended one are
         /// recognized.
         var membershipCount = 0
-        /// The task that turns the local video on or off, after earlier changes.
+        /// The latest task that turns the local video on or off. It waits for the previous one. Nil before the first.
         var switching: Task<Void, Never>?
     }
 
@@ -41,7 +41,8 @@ final class CallsMedia: Sendable {
         if let captured { Task { await captured.stop() } }
     }
 
-    /// Captures media, unless suitable media exists.
+    /// Captures media for a call, unless the application has supplied media, suitable media was captured already, or
+    /// there is no media engine.
     func capture(video: Bool) async throws(ConfabError) {
         let isEnough = state.withLock { state in
             guard let own = state.own else { return false }
@@ -50,7 +51,7 @@ final class CallsMedia: Sendable {
         guard let engine = core.media, !isEnough else { return }
         let media = try await engine.capture(video ? .camera() : .microphone)
         let (obsolete, memberships) = state.withLock { state -> ((any LocalMedia)?, [SessionMembership]) in
-            // Discard the captured media if the application has supplied its own meanwhile.
+            // Discard the captured media if the application has supplied its own media meanwhile.
             if state.own != nil, !state.isCaptured { return (media, []) }
             defer { (state.own, state.isCaptured) = (media, true) }
             return (state.own, state.memberships.values.map(\.membership))
@@ -107,7 +108,7 @@ final class CallsMedia: Sendable {
     }
 
     private func heard(_ news: SessionMembershipEvent, in id: CallID, membership number: Int) {
-        // Evaluate this in the mailbox, because session memberships begin and end there.
+        // Evaluate `isCurrent` in the mailbox, because session memberships begin and end there.
         let isCurrent = { @Sendable [weak self] in self?.state.withLock { $0.memberships[id]?.number } == number }
         switch news {
         case .there: feature?.post { machine, _ in isCurrent() ? machine.partnerJoined(id) : [] }
@@ -131,7 +132,7 @@ final class CallsMedia: Sendable {
         }
     }
 
-    /// Stops captured media after the last call, and if a call could not be placed or accepted.
+    /// Stops captured media if there is no call and none is being placed.
     func releaseIfUnused() { if feature?.read({ $0.calls.isEmpty && $0.placing == nil }) == true { release() } }
 
     private func release() {

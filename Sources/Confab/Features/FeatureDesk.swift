@@ -27,7 +27,7 @@ final class FeatureDesk: Sendable {
     /// Calls back when the client is closed permanently, after all features have been notified.
     func onClose(_ closer: @escaping @Sendable () -> Void) { closers.withLock { $0.append(closer) } }
 
-    /// Adds the listener of a feature. It must hold its owner weakly.
+    /// Adds the listener of a feature, before all others if `first` is true. The listener must hold its owner weakly.
     func add(first: Bool = false, _ listener: @escaping Listener) {
         listeners.withLock { $0.insert(listener, at: first ? 0 : $0.count) }
     }

@@ -4,13 +4,14 @@ import Wire
 /// order of the server's messages.
 enum FeatureInput: Sendable {
     case connected(Welcome, ConnectionEvent.Start)
-    /// The socket ended. The client reconnects, and the server keeps the connection for the grace period.
+    /// The socket ended. The client reconnects, and the server keeps the connection for a grace period so that it can
+    /// be resumed.
     case reconnecting
     /// The server no longer keeps the connection. `connected` with `restarted` follows, or `ended`.
     case expired
     case answered(UInt64, Result<ServerMessage, ConfabError>)
     case event(ServerMessage)
-    /// The client has stopped trying to connect. Nil: the application closed it.
+    /// The client has stopped trying to connect. The error is nil if the application closed the client.
     case ended(ConfabError?)
 
     init(_ event: ConnectionEvent) {
@@ -36,7 +37,7 @@ enum FeatureEffect<Event: Equatable & Sendable, Action: Equatable & Sendable>: E
     case perform(Action)
 }
 
-/// The result of a waiting method; nil if there is nothing to return.
+/// The result of a waiting method: the server's answer, nil if there is nothing to return, or an error.
 typealias FeatureResult = Result<ServerMessage?, ConfabError>
 
 /// A method call that waits for a state machine.

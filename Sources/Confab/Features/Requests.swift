@@ -43,7 +43,7 @@ struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
         return nil
     }
 
-    /// Adds a request that is sent at once, before all held ones.
+    /// Adds a request that is sent at once, before all held ones. It is not sent again if its answer was lost.
     mutating func sendFirst(_ message: ClientMessage, for purpose: Purpose) -> Outgoing {
         add(message, purpose, false)
     }
@@ -57,7 +57,7 @@ struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
     /// Holds requests until `release`, because the server does not know this client.
     mutating func hold() { isHolding = true }
 
-    /// Returns the held requests, in order.
+    /// Stops holding requests, and returns the held ones in order.
     mutating func release() -> [Outgoing] {
         isHolding = false
         defer { held = [] }
@@ -76,7 +76,7 @@ struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
         return entry.purpose
     }
 
-    /// Ends all held requests.
+    /// Stops holding requests, and drops the held ones.
     ///
     /// - Returns: their purposes.
     mutating func endHeld() -> [Purpose] {
@@ -87,7 +87,8 @@ struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
 }
 
 extension Requests {
-    /// Adds a caller's request, and returns the effects: none if the request is held.
+    /// Adds a caller's request. Returns the effect that sends it, none if it is held, or the failure of the caller's
+    /// method if too many are held.
     mutating func effects<Event, Action>(
         of message: ClientMessage, for purpose: Purpose, _ caller: FeatureCaller, repeats: Bool = true
     ) -> [FeatureEffect<Event, Action>] {

@@ -53,7 +53,8 @@ final class SessionMembership: Sendable {
         /// Which streams to subscribe to.
         enum Shown: Sendable { case none, one, all }
         var shown = Shown.one
-        /// Whether to retry after a failure, so that no two people remain in the session without each other's media.
+        /// Whether to retry publishing and subscribing after a failure, so that no two people remain in the session
+        /// without each other's media.
         var retries = false
     }
 
@@ -70,13 +71,14 @@ final class SessionMembership: Sendable {
         var hasJoined = false
         var tasks: [Int: Task<Void, Never>] = [:]
         var taskCount = 0
-        /// The number of changes of the published media, so that a publication of earlier media is recognized.
+        /// How often the published media has changed. A publication that completes after a later change is ended.
         var turn = 0
         var publisher: MediaPublisher?
         var sending = Sending()
         /// Whether the server refused the video when it was last turned on.
         var isVideoRefused = false
-        /// The task that applies `sending` to the published stream, after earlier changes.
+        /// The latest task that applies `sending` to the published stream. It waits for the previous one. Nil before
+        /// the first.
         var adjusting: Task<Void, Never>?
         var shown: Set<StreamID> = []
         var received: [StreamID: Received] = [:]
@@ -92,7 +94,8 @@ final class SessionMembership: Sendable {
 
     /// The longest pause between two attempts.
     static let longestPause = Duration.seconds(30)
-    /// How long a signal waits for another person.
+    /// How long a signal waits for another person. Also how long to wait before refused video is turned on again, if
+    /// the server does not say how long.
     private static let longestWait = Duration.seconds(10)
     /// Errors that the same request would cause again.
     private static let final: Set<ConfabError.Code> = [
@@ -120,8 +123,8 @@ final class SessionMembership: Sendable {
     /// Joins the session, and publishes.
     func begin(publishing media: (any LocalMedia)?) {
         let events = session.events.makeAsyncIterator()
-        // Connect immediately: signals and media wait for a session that is connecting, and `end` also leaves a
-        // session that is connecting.
+        // Connect here and not in the task: signals and media that follow then wait until the session is joined, and
+        // `end` leaves it even while it is connecting.
         session.core.connect { [weak self] result in self?.inOrder { $0.joined(result, media) } }
         run { [weak self] in
             while let event = await events.next() { self?.inOrder { $0.handle(event) } }
@@ -177,7 +180,7 @@ final class SessionMembership: Sendable {
     ///
     /// - Throws: `not_matched` if no other person joins within ``longestWait``.
     private func waitForPerson() async throws(ConfabError) {
-        // The iteration begins with the people who are in the session.
+        // The iteration begins with an event for each person who is already in the session.
         let events = session.events.makeAsyncIterator()
         guard [.connected, .reconnecting].contains(session.status) else { return }
         let isLate = LockedValue(false)
@@ -216,7 +219,7 @@ final class SessionMembership: Sendable {
         }
         guard let tasks else { return }
         for task in tasks { task.cancel() }
-        // Disconnect immediately, because the same session may be joined again next. Keep the object until the
+        // Disconnect immediately, because the same session may be joined again next. Keep the session object until the
         // session has been left.
         session.core.disconnect { [session] _ in withExtendedLifetime(session) {} }
     }
@@ -375,8 +378,8 @@ final class SessionMembership: Sendable {
         for news in news { tell(news) }
     }
 
-    /// Retries `body` until it succeeds if the plan says so, otherwise tries once. Reports only the first of several
-    /// failures.
+    /// Runs `body`. If the plan says so, retries until it succeeds, throws an error in `final`, or the task is
+    /// cancelled. Reports only the first of several failures.
     ///
     /// - Returns: whether it succeeded.
     @discardableResult

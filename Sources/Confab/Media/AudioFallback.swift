@@ -16,8 +16,8 @@ struct AudioFallback: Equatable, Sendable {
     enum Input: Equatable, Sendable {
         /// The server judged whether the network is too slow for the sent media.
         case judged(isTooSlow: Bool)
-        /// The application turned the video on or off. The state is reset, except for the judgment of a video that is
-        /// on.
+        /// The application turned the video on or off. The state is reset. The latest judgment still applies only if
+        /// the video is on and audio fallback had not stopped it.
         case videoTurned(isOn: Bool)
     }
 
@@ -34,7 +34,7 @@ struct AudioFallback: Equatable, Sendable {
     /// How long the network must stay too slow after the warning before the video stops. Meanwhile, congestion control
     /// may adapt.
     static let warning = Duration.seconds(5)
-    /// How long the network must be good enough before the video resumes.
+    /// The shortest time for which the network must be good enough before the video resumes.
     static let shortestPause = Duration.seconds(5)
     /// A video that stops within this time after resuming came back too early, so the next pause is twice as long.
     static let trial = Duration.seconds(30)
@@ -43,7 +43,7 @@ struct AudioFallback: Equatable, Sendable {
     static let longestPause = Duration.seconds(60)
 
     private(set) var phase = Phase.sending
-    /// The minimum length of the latest pause.
+    /// How long the network must be good enough to end the latest pause.
     private(set) var pause = Self.shortestPause
     /// When the video last resumed; nil if it never stopped.
     private var resumedAt: Timestamp?

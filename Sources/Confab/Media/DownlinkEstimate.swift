@@ -22,8 +22,8 @@ final class DownlinkEstimate: Sendable {
 
     init(_ core: ClientCore) { self.core = core }
 
-    /// Returns the bitrate in bits per second; nil if nothing limits the connection, or if the server does not report
-    /// it.
+    /// Returns the bitrate in bits per second; nil if nothing limits the connection, if the client is not online, or
+    /// if the server does not report the bitrate in time.
     func read() async -> Int? {
         guard core.connectionState == .online else { return nil }
         let known = try? await awaitResult { (answer: @escaping @Sendable (Result<Int?, ConfabError>) -> Void) in

@@ -190,7 +190,7 @@ public enum PeerState: String, Hashable, Sendable {
     case closed
 }
 
-/// Counters of one direction of one track. All counters begin at 0 with the connection.
+/// Counters of one direction of one track. All counters start at 0 when the peer connection is created.
 public struct Statistic: Hashable, Sendable {
     /// Whether media was sent or received.
     public enum Flow: String, Hashable, Sendable {

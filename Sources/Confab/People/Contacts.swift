@@ -16,9 +16,10 @@ public actor Contacts {
 
     /// An event about contacts.
     public enum Event: Hashable, Sendable {
-        /// The other person wants to keep in touch.
+        /// The other person of a chat or call wants to keep in touch.
         case asked(Meeting)
-        /// A person became a contact, because both wanted it.
+        /// A person became a contact, because both people wanted it. The meeting is nil if the server does not report
+        /// it.
         case added(Person, Meeting?)
         /// A contact changed their name, or went online or offline.
         case changed(Person)
@@ -49,13 +50,14 @@ public actor Contacts {
     /// The events about contacts.
     nonisolated public var events: Events<Event> { source.events }
 
-    /// Offers the partner of a chat to keep in touch, up to 60 s after its end. The two become contacts if both do so.
+    /// Offers to keep in touch with the partner of a chat, up to 60 s after its end. If both people do this, they
+    /// become contacts.
     ///
     /// - Throws: `not_found`, or `not_permitted` if this person already has 500 contacts.
     public func keep(match: MatchID) async throws(ConfabError) { try await feature.ask(.keep(.init(match: match))) }
 
-    /// Offers the other person of a call to keep in touch, up to an hour after its end. The two become contacts if both
-    /// do so.
+    /// Offers to keep in touch with the other person of a call, up to an hour after its end. If both people do this,
+    /// they become contacts.
     ///
     /// - Throws: `not_found`, or `not_permitted` if this person already has 500 contacts.
     public func keep(call: CallID) async throws(ConfabError) { try await feature.ask(.keep(.init(call: call))) }
@@ -82,11 +84,12 @@ public actor Push {
         desk.onClose { source.finish() }
     }
 
-    /// The errors of registering the device again after the connection was replaced.
+    /// The errors that occur when the SDK registers the device again, which it does whenever the connection is
+    /// replaced.
     nonisolated public var failures: Events<ConfabError> { source.events }
 
-    /// Registers a device token of the Apple Push Notification service. The SDK registers it again after the connection
-    /// was replaced.
+    /// Registers a device token of the Apple Push Notification service. The SDK registers it again whenever the
+    /// connection is replaced.
     ///
     /// - Parameters:
     ///   - token: the device token, in hexadecimal.

@@ -23,7 +23,7 @@ public actor Nearby {
         public let id: PersonID
         /// The name that the person chose for others to see.
         public let name: String
-        /// The maximum distance of the person, in the unit of the page.
+        /// The upper end of the distance range that the person is in, in the unit of the page.
         public let distance: Int
         /// Whether the person is in a chat or call, or has do-not-disturb on.
         public let isBusy: Bool
@@ -99,7 +99,7 @@ public actor Nearby {
         try await feature.ask(.move(.init(latitude: position.latitude, longitude: position.longitude)))
     }
 
-    /// Deletes the location, so that this person is not listed.
+    /// Deletes the location, so that this person is no longer listed. This also stops watching.
     public func forget() async throws(ConfabError) { try await feature.ask(.forget) }
 
     /// Watches a page of the list. A client watches one page at a time.

@@ -55,7 +55,7 @@ struct NearbyMachine: FeatureMachine, Equatable {
         }
     }
 
-    /// Drops the location, because the person went offline on this device.
+    /// Drops the location and stops watching, because this person is no longer online on this device.
     mutating func presenceLeft() {
         dropPosition()
     }

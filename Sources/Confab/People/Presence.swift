@@ -13,7 +13,7 @@ import Foundation
 /// print("Others call me at \(me.id)")
 /// ```
 ///
-/// After the connection has been replaced, the SDK makes the person appear again.
+/// After the connection has been replaced, the SDK makes this person appear again, unless they have left.
 public actor Presence {
     /// Who may call a person.
     public enum Ringable: String, Hashable, Sendable, CaseIterable {
@@ -137,10 +137,11 @@ public actor Presence {
 
     /// The events about this person. An iteration begins with the current settings, if they are known.
     nonisolated public var events: Events<Event> { source.events }
-    /// This person, as last reported by the server; nil before ``appear(_:)``.
+    /// This person, as last reported by the server; nil before ``appear(_:)``, and after this device was unlinked or
+    /// the person was deleted.
     nonisolated public var me: Me? { feature.read(\.own).map(Me.init) }
 
-    /// Goes online on this device. Connects the client if needed.
+    /// Goes online on this device, and applies the settings. Connects the client if needed.
     @discardableResult
     public func appear(_ settings: Settings = Settings()) async throws(ConfabError) -> Me {
         try await feature.desk.core.connect()

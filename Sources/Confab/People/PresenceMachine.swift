@@ -46,7 +46,7 @@ struct PresenceMachine: FeatureMachine, Equatable {
 
     /// The values of `appear` and `set`; nil while offline on this device.
     private var said: Appearance?
-    /// This person's settings, as last sent by the server.
+    /// This person's settings, as last sent by the server; nil if they are not known.
     private(set) var own: PresenceNotice.Own?
     private var requests = Requests<Purpose>()
 
@@ -149,7 +149,7 @@ struct PresenceMachine: FeatureMachine, Equatable {
 }
 
 extension Appearance {
-    /// Returns these values, each replaced by the other value unless that is nil.
+    /// Returns these values, replaced by the values of `other` that are not nil.
     fileprivate func changed(by other: Appearance) -> Appearance {
         Appearance(
             name: other.name ?? name, visible: other.visible ?? visible,

@@ -8,7 +8,7 @@ struct RoomChat: Equatable, Sendable {
 
     /// Oldest first.
     private(set) var lines: [RoomLine] = []
-    /// The bytes of the messages.
+    /// The bytes of all lines that count toward `maxBytes`.
     private var bytes = 0
 
     mutating func add(_ line: RoomLine) {

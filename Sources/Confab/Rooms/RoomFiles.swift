@@ -36,7 +36,7 @@ public struct TransferProgress: Hashable, Sendable {
     public let bytes: Int
     /// The size of the file in bytes.
     public let size: Int
-    /// The fraction of the file so far, from 0 to 1.
+    /// The part of the file that has been transferred, from 0 to 1.
     public var fraction: Double { size > 0 ? Double(bytes) / Double(size) : 1 }
 }
 

@@ -12,7 +12,7 @@ final class RoomMedia: Sendable {
         /// Which local media is sent in this room, also after rejoining.
         var sending = SessionMembership.Sending()
         var own: (any LocalMedia)?
-        /// The `onWaiting` closures of pending calls of `join`.
+        /// The `onWaiting` closures of pending `join` calls, keyed by a running number.
         var onWaiting: [Int: @Sendable () -> Void] = [:]
         var waitingCount = 0
     }
@@ -27,16 +27,16 @@ final class RoomMedia: Sendable {
 
     private var feature: FeatureCore<RoomsMachine>? { weakFeature.object }
     var source: EventSource<Room.Event>? { state.withLock { $0.source } }
-    /// Returns an object for the current room. The object holds this one, not the other way around, so the
-    /// application need not keep it.
+    /// A new object for the current room; nil if there is none. It holds a reference to this object, not the other way
+    /// around, so the application need not keep it.
     var room: Room? {
         guard let feature, let source else { return nil }
         return Room(feature, self, source)
     }
     var session: Session? { state.withLock { $0.membership?.session } }
 
-    /// Calls a closure when a host must admit this person, until the returned token is released. The closure may hold
-    /// objects of the application, so it is not kept longer.
+    /// Calls a closure when a host must admit this person, until the returned token is released. Returns nil without a
+    /// closure. The closure may hold objects of the application, so it is not kept longer.
     func onWaiting(_ body: (@Sendable () -> Void)?) -> Listening? {
         guard let body else { return nil }
         let number = state.withLock { state in

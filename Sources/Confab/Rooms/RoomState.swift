@@ -17,7 +17,7 @@ struct RoomState: Equatable, Sendable {
     /// People who wait to be admitted, if this person may admit them.
     private(set) var knocks: [RoomKnock] = []
     private(set) var chat = RoomChat()
-    /// This person's connection.
+    /// The id of this person's connection; nil if it is not known.
     private(set) var connection: ConnectionID?
     /// The access for sending and downloading files; nil if the server does not accept files.
     private(set) var files: RoomFileAccess?
@@ -36,7 +36,7 @@ struct RoomState: Equatable, Sendable {
         joined.people.prefix(maxPeople).map(RoomMember.init)
     }
 
-    /// Handles the answer to rejoining, and reports what has changed since.
+    /// Handles the answer to rejoining, and reports what has changed since this device lost the room.
     mutating func enter(_ joined: RoomNotice.Joined, as connection: ConnectionID?) -> [Effect] {
         (name, id, self.connection, files) = (joined.name, joined.room, connection, joined.files)
         // Forget the knocks, because the server sends them again.
@@ -122,8 +122,8 @@ struct RoomState: Equatable, Sendable {
         join.token = token
         // Rejoin only this room, not another one that has taken its name.
         join.room = id
-        // Do not join a mesh room: another room may now have this name, and this person has not agreed to reveal
-        // their IP address in it.
+        // If the room is routed, do not join a mesh room instead, because this person has not agreed to reveal their
+        // IP address. Without an id, another room that now has this name could be meant.
         if options.media == .routed { join.routedOnly = true }
         return join
     }

@@ -26,7 +26,7 @@ public struct RoomMember: Hashable, Sendable, Identifiable {
         case left
     }
 
-    /// The person's connection, in the room and in its session.
+    /// The id of the person's connection, in the room and in its session.
     public let id: ConnectionID
     /// The name to show.
     public let name: String
@@ -46,7 +46,7 @@ public struct RoomMember: Hashable, Sendable, Identifiable {
 
 /// A message in a room's chat.
 public struct RoomMessage: Hashable, Sendable {
-    /// The connection that sent the message.
+    /// The id of the connection that sent the message.
     public let sender: ConnectionID
     /// The name that the person had when they sent the message.
     public let name: String
@@ -67,7 +67,7 @@ public struct RoomMessage: Hashable, Sendable {
 
 /// A person who waits to be admitted.
 public struct RoomKnock: Hashable, Sendable, Identifiable {
-    /// The person's connection.
+    /// The id of the person's connection.
     public let id: ConnectionID
     /// The name to show.
     public let name: String
@@ -99,7 +99,8 @@ public struct RoomSettings: Hashable, Sendable {
     }
 }
 
-/// Options for a new room, or changes of options. Nil keeps the default or the current value.
+/// Options for a new room, or changes to the options of an existing one. Nil keeps the default of a new room, or the
+/// current value.
 public struct RoomSettingsChange: Hashable, Sendable {
     /// Whether media goes directly between devices. Only for a new room.
     public var isMesh: Bool?

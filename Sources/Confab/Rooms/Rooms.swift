@@ -25,9 +25,9 @@ public actor Rooms {
     /// The room that this person is in; nil if there is none.
     nonisolated public var room: Room? { media.room }
 
-    /// Joins a room, or creates it. Returns when this person is in the room and the session is connected, even if a
-    /// host had to admit them first. Connects the client if needed. If the task is cancelled, this person does not
-    /// join, or stops waiting.
+    /// Joins a room, or creates it. Returns when this person is in the room and the session is connected. If a host
+    /// must admit this person first, the method waits for that. Connects the client if needed. If the task is
+    /// cancelled, this person does not join, or stops waiting.
     ///
     /// - Parameters:
     ///   - name: the room's name, 1 to 64 characters; nil for a new room with a random name.
@@ -80,7 +80,7 @@ public actor Rooms {
     public func leave() async throws(ConfabError) { try await feature.ask(.leave) }
 }
 
-/// A room that this person is in. The object stays the same when the client reconnects and rejoins the room.
+/// A room that this person is in. The object can still be used after the client has reconnected and rejoined the room.
 public actor Room {
     /// Something that happened in a room.
     public enum Event: Sendable {
@@ -103,15 +103,16 @@ public actor Room {
         case video(MediaStream, MediaSubscriber)
         /// A stream ended.
         case videoGone(MediaStream)
-        /// The connection was lost, and the SDK is rejoining the room.
+        /// The connection or the room's session was lost. The SDK reconnects, and rejoins the room if necessary.
         case reconnecting
         /// A host must admit this person again.
         case waiting
-        /// The room was rejoined.
+        /// This person is in the room again.
         case reconnected
         /// A stream failed. The SDK retries if that can help.
         case failed(ConfabError)
-        /// This person is no longer in the room. No events follow.
+        /// This person is no longer in the room, for the given reason. The error is nil if no error caused it. No
+        /// events follow.
         case ended(RoomEnding, ConfabError?)
     }
 
@@ -132,27 +133,28 @@ public actor Room {
         isCurrent ? feature.read { machine in machine.room.map(body) } : nil
     }
 
-    /// The room's name, in its creator's spelling.
+    /// The room's name, in its creator's spelling; empty after the end.
     nonisolated public var name: String { read(\.name.text) ?? "" }
-    /// Everyone, in the order of joining.
+    /// Everyone in the room, in the order of joining.
     nonisolated public var people: [RoomMember] { read(\.people) ?? [] }
     /// People who wait to be admitted, if this person may admit them.
     nonisolated public var knocks: [RoomKnock] { read(\.knocks) ?? [] }
     /// The last messages, oldest first.
     nonisolated public var chat: [RoomMessage] { read { $0.chat.lines.map(RoomMessage.init) } ?? [] }
-    /// This person's role.
+    /// This person's role; `guest` after the end.
     nonisolated public var role: RoomMember.Role { read { .init($0.role) } ?? .guest }
     /// The settings; nil after the end.
     nonisolated public var settings: RoomSettings? { read { RoomSettings($0.options) } }
-    /// This person's connection; nil after the end.
+    /// The id of this person's connection; nil after the end.
     nonisolated public var connection: ConnectionID? { read(\.connection) ?? nil }
-    /// The current session of the room, which carries its media. Rejoining replaces it.
+    /// The current session of the room, which carries its media; nil while there is none. Rejoining replaces it.
     nonisolated public var session: Session? { isCurrent ? media.session : nil }
 
-    /// Publishes this media, also after reconnecting; nil publishes nothing. The media belongs to the application.
+    /// Publishes this media, also after reconnecting; nil publishes nothing. The media belongs to the application,
+    /// which stops it.
     public func publish(_ own: (any LocalMedia)?) { if isCurrent { media.use(own) } }
 
-    /// The access to files; nil if the server does not accept files.
+    /// The access to files; nil if the server does not accept files, and after the end.
     nonisolated var access: RoomFileAccess? { read(\.files) ?? nil }
 
     func send(_ verb: RoomVerb) async throws(ConfabError) {
@@ -199,12 +201,12 @@ public actor Room {
         try await send(.set(.init(options: settings.wire)))
     }
 
-    /// Mutes one person, or everyone else. They can unmute themselves. Hosts and cohosts only.
+    /// Mutes one person; nil mutes everyone else. They can unmute themselves. Hosts and cohosts only.
     public func mute(_ person: ConnectionID? = nil) async throws(ConfabError) {
         try await send(.mute(.init(connection: person)))
     }
 
-    /// Ends the screen sharing of one person, or of everyone else. Hosts and cohosts only.
+    /// Ends the screen sharing of one person; nil ends that of everyone else. Hosts and cohosts only.
     public func stopSharing(_ person: ConnectionID? = nil) async throws(ConfabError) {
         try await send(.stopShare(.init(connection: person)))
     }

@@ -57,20 +57,20 @@ struct RoomsMachine: FeatureMachine, Sendable {
     struct Attempt: Equatable, Sendable {
         var number: Int
         var request: RoomVerb.Join
-        /// The call of `join` that waits for the result; nil when rejoining.
+        /// The `join` call that waits for the result; nil when rejoining.
         var caller: FeatureCaller?
         var phase = Phase.idle
         var backoff = Backoff(longest: .seconds(5))
         /// When to give up rejoining; nil if the first rejection is final.
         var until: Timestamp?
-        /// When to send the request, while `idle`. Nil: as soon as the connection has been restored.
+        /// When to send the request; nil unless the phase is `idle`. A time in the past means as soon as possible.
         var askAt: Timestamp?
     }
 
     /// How long to keep trying to rejoin, if the room rejects the request for a reason that may pass.
     private static let rejoinTime = Duration.seconds(120)
-    /// How long a person who is not the host waits before rejoining. After a restart of the server the first person
-    /// becomes host, which should be the previous host.
+    /// The maximum time that a person who is not the host waits before rejoining; the minimum is half of it. After a
+    /// restart of the server, the first person to rejoin becomes host, and that should be the previous host.
     private static let guestsPause = Duration.milliseconds(1000)
     /// How long to wait for `room.ended` after the session ended, before rejoining.
     private static let sessionPause = Duration.milliseconds(1000)
@@ -84,10 +84,10 @@ struct RoomsMachine: FeatureMachine, Sendable {
     private var attempt: Attempt?
     private var attempts = 0
     private var password: String?
-    /// The application's token, which is also used for rejoining.
+    /// The application's token, which is also used for rejoining; nil if this person joined without one.
     private var token: String?
-    /// Whether requests are sent. False between the loss of a connection and the next connection. If the client does
-    /// not reconnect automatically, the signal client answers each request with the reason.
+    /// Whether requests to join are sent. False between the loss of a connection and the next connection. True again
+    /// when the client has given up reconnecting: the signal client then answers each request with the reason.
     private var mayAsk = true
     private var connection: ConnectionID?
     /// The number of the most recent session membership.
@@ -96,7 +96,7 @@ struct RoomsMachine: FeatureMachine, Sendable {
     /// The number of unanswered requests to join or leave. A new attempt is sent only after they are answered, so
     /// that each has one answer.
     private var unsettled = 0
-    /// When to rejoin the room, because its session ended.
+    /// When to rejoin the room, because its session ended; nil otherwise.
     private var sessionDeadline: Timestamp?
 
     init(random: any RandomNumberGenerator & Sendable) { self.random = random }
@@ -198,8 +198,8 @@ struct RoomsMachine: FeatureMachine, Sendable {
         return exit + left + refused(error, passes: true, now)
     }
 
-    /// Handles the end of the session. Rejoins, unless the session ended because this person is no longer in the room:
-    /// then `room.ended` follows.
+    /// Handles the end of the session. Rejoins after a pause. If the session ended because this person is no longer in
+    /// the room, `room.ended` arrives before that.
     mutating func sessionLost(membership number: Int, now: Timestamp) -> [Effect] {
         guard isCurrent(number), attempt == nil else { return [] }
         sessionDeadline = now + Self.sessionPause

@@ -23,7 +23,8 @@ public actor Roulette {
 
     /// Something that happened in the roulette.
     public enum Event: Sendable {
-        /// Searching for a partner. After many quick skips, the search starts only after a pause.
+        /// Searching for a partner. After many quick skips, the search starts only after `retryAfter`; nil if it has
+        /// started.
         case waiting(retryAfter: Duration?)
         /// A partner was found.
         case matched(Match)
@@ -42,7 +43,7 @@ public actor Roulette {
         /// The partner's audio has arrived, and the partner is not sending video. ``video(_:)`` follows if that
         /// changes.
         case audioOnly
-        /// The partner sends neither audio nor video yet. The chat continues.
+        /// No media from the partner has arrived in time. The chat continues.
         case noStream
         /// The chat ended. Unless the reason is final (``MatchEnding/isFinal``), `waiting` follows.
         case ended(MatchEnding)
@@ -83,7 +84,7 @@ public actor Roulette {
         }
     }
 
-    /// The events. An iteration begins with the current search or chat.
+    /// The events. An iteration begins with those that describe the current search or chat.
     nonisolated public var events: Events<Event> { source.events }
     /// The current state of this device in the roulette.
     nonisolated public var state: State { feature.read(\.state) }
@@ -142,7 +143,11 @@ public actor Roulette {
     /// - Parameter match: the chat, up to 60 s after its end; nil for the current or last one.
     public func block(match: MatchID? = nil) async throws(ConfabError) { try await feature.ask(.block(match)) }
 
-    /// Offers the partner of the current or last chat to keep in touch. The two become contacts if both do so.
+    /// Offers to keep in touch with the partner of the current or last chat. If both people do this, they become
+    /// contacts.
+    ///
+    /// - Throws: `not_matched` before the first chat, `not_found`, or `not_permitted` if this person already has 500
+    ///   contacts.
     public func keepInTouch() async throws(ConfabError) {
         guard let match = feature.read(\.lastMatch) else { throw .notMatched }
         try await contacts.keep(match: match)

@@ -58,20 +58,20 @@ struct RouletteMachine: FeatureMachine, Equatable {
         var typing = TypingClock()
     }
 
-    /// How long to wait for video before reporting that there is none, if the server sets no time (protocol §5).
+    /// How long to wait for the partner's media before reporting `noStream`, if the server sets no time (protocol §5).
     private static let streamTimeout = Duration.seconds(10)
 
     private(set) var state = State.idle
-    /// The requested search; nil once it is stopped.
+    /// The requested search; nil if none was started, or if it has ended.
     private var search: RouletteVerb.Start?
     private var match: Match?
-    /// The most recent match, which can be reported after its end.
+    /// The current or most recent match, which can be reported even after its end; nil before the first.
     private(set) var lastMatch: MatchID?
     private var requests = Requests<Purpose>()
     private var isConnected = false
     private var limits: Welcome.Bounds?
 
-    /// Whether this device is searching or in a chat, or will be as soon as it is connected.
+    /// Whether this device is searching or in a chat, or will be searching as soon as it is connected.
     var isBusy: Bool { search != nil || state != .idle }
     /// The current match.
     var currentMatch: RouletteNotice.Matched? { match?.details }
@@ -117,8 +117,8 @@ struct RouletteMachine: FeatureMachine, Equatable {
         effects.append(.send(request.id, request.message))
     }
 
-    /// Leaves the current match. Without a connection to the server, ends audio and video immediately, because
-    /// relayed media would continue without the server.
+    /// Sends a request that leaves a match. Without a connection to the server, ends the match immediately if it is
+    /// the current one, because relayed media would continue without the server.
     private mutating func leave(
         _ verb: RouletteVerb, _ caller: FeatureCaller, _ ending: MatchEnding, _ left: MatchID?,
         _ effects: inout [Effect]
@@ -291,7 +291,7 @@ enum SignalType {
 public enum MatchEnding: String, Hashable, Sendable, CaseIterable {
     /// This person requested the next partner.
     case next
-    /// This person stopped, or accepted a call.
+    /// This person stopped or accepted a call, or the search could not continue.
     case stopped
     /// This person blocked the partner.
     case blocked
@@ -301,7 +301,7 @@ public enum MatchEnding: String, Hashable, Sendable, CaseIterable {
     case partnerLeft
     /// This person was banned.
     case banned
-    /// The connection to the server was lost for too long. The search continues if it can.
+    /// The connection to the server was lost for too long. The search continues when the client has reconnected.
     case connectionLost
 
     init(_ reason: EndReason) {

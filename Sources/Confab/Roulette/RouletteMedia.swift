@@ -9,7 +9,8 @@ final class RouletteMedia: Sendable {
         /// Whether the SDK captured `own`, and therefore stops it after the search.
         var isCaptured = false
         var match: MatchID?
-        /// The session membership for publishing, and the one for receiving from the partner. Usually the same.
+        /// `ours` is the session membership for publishing, `theirs` the one for receiving from the partner. Usually
+        /// they are the same. Both are nil without a match.
         var ours: SessionMembership?
         var theirs: SessionMembership?
         /// Whether `entered` was reported for this match.
@@ -32,7 +33,7 @@ final class RouletteMedia: Sendable {
 
     private var feature: FeatureCore<RouletteMachine>? { weakFeature.object }
 
-    /// Captures media, unless there already is some.
+    /// Captures a camera and a microphone, unless there already is media or there is no media engine.
     func capture() async throws(ConfabError) {
         guard let engine = core.media, state.withLock({ $0.own == nil }) else { return }
         let media = try await engine.capture(.camera())
@@ -53,7 +54,7 @@ final class RouletteMedia: Sendable {
         if let captured { Task { await captured.stop() } }
     }
 
-    /// Stops captured media after the search.
+    /// Stops captured media if this device is neither searching nor in a chat.
     func releaseIfIdle() { if feature?.read(\.isBusy) == false { release() } }
 
     private func release() {

@@ -18,7 +18,8 @@ public actor MediaPublisher {
         case videoStopped
         /// The video is sent again.
         case videoResumed
-        /// The layers that subscribers need have changed. Only these are sent. Only in a routed session.
+        /// The layers that subscribers need have changed. Only the layers with these RIDs are sent. Only in a routed
+        /// session.
         case layersWanted([String])
         /// The media engine or the server could not do something. The SDK retries automatically where that can help.
         case failed(ConfabError)
@@ -121,8 +122,8 @@ public actor MediaSubscriber {
 
     /// The stream as it was when the subscription began. ``Session/streams`` has its current properties.
     nonisolated public var stream: MediaStream { subscription.stream }
-    /// The events of the stream. Iterations begin with `connected` and `firstFrame` if these have happened, and end
-    /// after `ended`.
+    /// The events of the stream. Iterations begin with `connected`, `firstFrame` and `videoPaused` if these apply, and
+    /// end after `ended`.
     nonisolated public var events: Events<Event> { subscription.events.events }
     /// The video; nil before ``Event/connected``, after the end, and for a stream without video.
     nonisolated public var video: (any VideoSource)? { remote(.video)?.video }

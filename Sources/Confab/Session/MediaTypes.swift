@@ -76,7 +76,7 @@ final class Publication: Sendable {
         var video: MediaSource?
         var hasAudio: Bool
         var hasVideo: Bool
-        /// The transceivers in a routed session.
+        /// The transceivers in a routed session; nil if there are none.
         var pair: SFUConnections.Pair?
         /// The state of audio fallback; nil if the application did not enable it.
         var fallback: Runner<AudioFallback>?
@@ -84,7 +84,7 @@ final class Publication: Sendable {
         var isVideoStopped = false
         var isEnded = false
 
-        /// The video that is sent now.
+        /// The video that is sent now; nil if the stream has none, or if audio fallback withholds it.
         var sentVideo: MediaSource? { isVideoStopped ? nil : video }
     }
 
@@ -98,14 +98,14 @@ final class Publication: Sendable {
 
     var id: StreamID { state.withLock { $0.stream.id } }
 
-    /// Returns the media for a subscriber.
+    /// Returns the media to send to a subscriber that wants audio, video or both.
     func outgoing(audio: Bool, video: Bool) -> RelayedPeer.Outgoing {
         state.withLock { RelayedPeer.Outgoing(audio: audio ? $0.audio : nil, video: video ? $0.sentVideo : nil) }
     }
 
     /// Ends the events of the stream.
     ///
-    /// - Returns: the transceivers to release.
+    /// - Returns: the transceivers to release; nil if there are none.
     func end(_ reason: Session.Reason) -> SFUConnections.Pair? {
         let (pair, fallback) = state.withLock { state in
             defer { (state.isEnded, state.pair, state.fallback) = (true, nil, nil) }
@@ -119,12 +119,12 @@ final class Publication: Sendable {
     }
 }
 
-/// A stream that this client receives. The session keeps this object until the stream ends.
+/// A stream that this client receives. The session keeps this object until the stream or the subscription ends.
 final class Subscription: Sendable {
     /// The state that the lock protects.
     struct State: Sendable {
         var options: Session.SubscribeOptions
-        /// The transceivers in a routed session.
+        /// The transceivers in a routed session; nil if there are none.
         var slot: SFUConnections.Pair?
         /// The received tracks, keyed by kind.
         var tracks: [TrackKind: RemoteTrack] = [:]
@@ -203,7 +203,7 @@ final class Subscription: Sendable {
 
     /// Ends the events of the stream.
     ///
-    /// - Returns: the transceivers to release.
+    /// - Returns: the transceivers to release; nil if there are none.
     func end(_ reason: Session.Reason) -> SFUConnections.Pair? {
         let (slot, meter) = state.withLock { state in
             defer { (state.isEnded, state.slot, state.tracks, state.mids, state.meter) = (true, nil, [:], [], nil) }

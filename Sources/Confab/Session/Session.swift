@@ -27,20 +27,20 @@ public actor Session {
 
     // MARK: State
 
-    /// The status. An iteration begins with the current status and keeps only the newest.
+    /// The status. An iteration begins with the current status and keeps only the newest unread one.
     nonisolated public var statuses: Events<Status> { core.statuses.events }
     /// The events of the session. An iteration begins with one `connectionCreated` for each other member and one
     /// `streamCreated` for each existing stream.
     nonisolated public var events: Events<Event> { core.events.events }
     /// The current status.
     nonisolated public var status: Status { core.machine.status }
-    /// This client's connection; nil unless connected.
+    /// This client's connection; nil before the session is joined and after it has been left.
     nonisolated public var connection: Connection? { core.machine.connection }
     /// The other members, in the order of joining.
     nonisolated public var connections: [Connection] { core.machine.connections }
     /// The streams of the other members, in the order of publishing.
     nonisolated public var streams: [MediaStream] { core.machine.streams }
-    /// What the token's role allows.
+    /// What the token's role allows; nothing before the session is joined.
     nonisolated public var capabilities: Capabilities { core.machine.capabilities }
     /// Whether the session's media is relayed or routed.
     nonisolated public var mediaMode: MediaMode { core.machine.mediaMode }

@@ -1,6 +1,7 @@
 import Wire
 
-/// Owns the ``Runner`` of a session's state machine, and connects it to the connection.
+/// Owns the ``Runner`` of a session's state machine, and passes events and requests between it and the client's
+/// connection.
 final class SessionCore: Sendable {
     typealias Ended = @Sendable (Result<Void, ConfabError>) -> Void
 
@@ -9,7 +10,7 @@ final class SessionCore: Sendable {
         var joining: [Ended] = []
         var leaving: [Ended] = []
         var listening: Listening?
-        /// Receives the events that concern the session's media.
+        /// Receives the events that concern the session's media; nil until `setMedia` is called.
         var media: (@Sendable (MediaEvent) -> Void)?
     }
 
@@ -50,10 +51,12 @@ final class SessionCore: Sendable {
         runner.post(.connect)
     }
 
-    /// Waits for a join that is in progress. Does not start one.
+    /// Calls back with the result of the join in progress, or with success immediately if there is none. Does not
+    /// start a join.
     func waitForJoin(_ ended: @escaping Ended) {
         let isJoining = state.withLock { state in
-            // Check this under the lock, so that the end of the join either is visible or comes later.
+            // Check the status under the lock: if the join is ending, either the status already shows it, or the
+            // callback is added in time to be called.
             guard machine.status == .connecting else { return false }
             state.joining.append(ended)
             return true
@@ -118,7 +121,7 @@ final class SessionCore: Sendable {
         for ended in ended { ended(result) }
     }
 
-    /// Keeps the members and streams that a new iteration begins with.
+    /// Updates the list of members and streams that a new iteration receives first.
     private static let fold: EventSource<Session.Event>.Fold = { present, event in
         switch event {
         case .connectionCreated, .streamCreated: present.append(event)
@@ -137,7 +140,7 @@ final class SessionCore: Sendable {
 }
 
 extension SessionNotice {
-    /// The session that the notice is about.
+    /// The id of the session that the notice is about.
     var session: SessionID {
         switch self {
         case .joined(let notice): notice.session

@@ -46,7 +46,7 @@ struct SessionMachine: Sendable {
 
     /// The other members, in the order of joining.
     var connections: [Session.Connection] { order.compactMap { members[$0] } }
-    /// The streams of all members, in the order of publishing.
+    /// The streams of the other members, in the order of publishing.
     var streams: [MediaStream] { streamOrder.compactMap { published[$0] } }
     func stream(_ id: StreamID) -> MediaStream? { published[id] }
 
@@ -74,7 +74,7 @@ struct SessionMachine: Sendable {
             enter(.connecting, &effects)
             effects.append(.join)
         case .connected, .reconnecting: effects.append(.joinEnded(nil))
-        // The answer to the first call of `connect` also completes this call.
+        // The answer to the first `connect` call also completes this one.
         case .connecting: break
         case .disconnecting, .failed: effects.append(.joinEnded(.disconnected))
         }
@@ -100,7 +100,7 @@ struct SessionMachine: Sendable {
         switch status {
         case .notConnected: effects.append(.leaveEnded)
         case .connected: leave(&effects)
-        // Leave the session when these states end.
+        // Leave the session later: as soon as it is joined or the connection is restored.
         case .connecting, .reconnecting: isLeaving = true
         case .disconnecting, .failed: break
         }

@@ -23,8 +23,8 @@ extension SessionMedia {
             let request = subscribeVerb(subscription, mids)
             _ = try await awaitResult { (answer: @escaping ClientCore.Completion) in
                 core.send(.session(request), answer)
-                // Do this after the request: it can lead to an offer, and the server forwards an offer only to a
-                // subscriber.
+                // Expect media only after the request has been sent: expecting can lead to an offer, and the server
+                // forwards an offer only between a publisher and a subscriber.
                 if !isRouted { peer(stream.connection)?.rules.post(.expect) }
             }
         } catch {
@@ -86,7 +86,7 @@ extension SessionMedia {
         _ = try? await core.request(.session(.unsubscribe(request)))
     }
 
-    /// Stops receiving a stream.
+    /// Stops receiving a stream on this device, and ends its events. Does not notify the server.
     func stop(_ subscription: Subscription, _ reason: Session.Reason) {
         let stream = subscription.stream
         let (isKnown, link) = state.withLock { state in
@@ -99,7 +99,8 @@ extension SessionMedia {
         release(stream.connection)
     }
 
-    /// Finds the tracks that arrive over the subscription's transceivers, in a routed session.
+    /// In a routed session, assigns the tracks that arrive over the subscription's transceivers, and reports whether
+    /// media arrives.
     func refresh(_ subscription: Subscription) {
         guard let link = state.withLock({ $0.link }), let slot = subscription.state.withLock({ $0.slot }) else {
             return
@@ -110,7 +111,7 @@ extension SessionMedia {
         subscription.update(link.receiving)
     }
 
-    /// Assigns an arrived track to its subscription.
+    /// Assigns an arrived track to its subscription, and applies the volume that the application has set.
     func take(_ track: RemoteTrack, _ kind: TrackKind, for subscription: Subscription) {
         let volume = subscription.state.withLock { state -> Double in
             if !state.isEnded { state.tracks[kind] = track }

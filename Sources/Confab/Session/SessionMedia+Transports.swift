@@ -5,8 +5,8 @@ import Wire
 extension SessionMedia {
     // MARK: Relayed
 
-    /// Returns the peer connection with a member, and creates it if needed; nil without a media engine, or if there are
-    /// too many connections.
+    /// Returns the peer connection with a member, and creates it if needed; nil without a media engine, outside the
+    /// session, or if there are too many connections.
     func peer(_ connection: ConnectionID) -> RelayedConnection? {
         let (present, isFull) = state.withLock { ($0.peers[connection], $0.peers.count >= Self.maxPeers) }
         if let present { return present }

@@ -126,7 +126,7 @@ final class SessionMedia: Sendable {
         return publication
     }
 
-    /// The layers to send; empty for one encoding.
+    /// Returns the layers to send; empty for one encoding.
     private static func layers(of local: any LocalMedia, _ kind: MediaStream.VideoKind) -> [Layer] {
         guard local.video != nil else { return [] }
         if let layers = local.layers { return layers.count > 1 ? layers : [] }
@@ -135,13 +135,13 @@ final class SessionMedia: Sendable {
 
     /// Requests the publication from the server.
     ///
-    /// - Parameter link: the SFU connections that own the stream's pair of transceivers. The pair is released to them
-    ///   even if the session has ended meanwhile.
+    /// - Parameter link: the SFU connections that own the stream's pair of transceivers; nil in a relayed session. If
+    ///   publishing fails, the pair is released to them, even if the session has ended meanwhile.
     private func announce(
         _ verb: SessionVerb.Publish, _ begun: Publication.State, _ layers: [Layer], _ link: SFUConnections?
     ) async throws(ConfabError) -> Publication {
-        /// Whether the task was cancelled, and the stream once it exists. Whichever is set second ends the unwanted
-        /// stream.
+        /// Whether the task was cancelled, and the stream once it exists. If both happen, the code that sets the
+        /// second of them ends the stream.
         let outcome = LockedValue<(isCancelled: Bool, publication: Publication?)>((false, nil))
         do {
             return try await awaitResult { (answer: @escaping @Sendable (Result<Publication, ConfabError>) -> Void) in

@@ -16,7 +16,7 @@ public struct MediaStream: Hashable, Sendable, Identifiable {
 
     /// The id of the stream.
     public let id: StreamID
-    /// The connection that publishes the stream.
+    /// The id of the connection that publishes the stream.
     public let connection: ConnectionID
     /// When the stream was published.
     public let createdAt: Date
@@ -142,7 +142,7 @@ extension Session {
 
     /// A message from a member to one member or to all.
     public struct Signal: Hashable, Sendable {
-        /// The sender; nil if the server sent it.
+        /// The id of the sender's connection; nil if the server sent the signal.
         public let from: ConnectionID?
         /// The type, at most 128 characters; nil for none. Text chat uses `chat`.
         public let type: String?
@@ -168,7 +168,8 @@ extension Session {
         case streamDestroyed(MediaStream, Reason)
         /// A signal arrived. A signal for everyone also arrives at its sender.
         case signal(Signal)
-        /// A moderator muted a stream, or stopped muting. Nil stands for all streams.
+        /// A moderator muted a stream or, if `stream` is nil, all streams. `active` is false if a moderator has
+        /// stopped muting new streams.
         case muted(active: Bool, stream: StreamID?)
         /// A relayed session became a routed one. The SDK moves the media automatically.
         case mediaModeChanged(MediaMode)

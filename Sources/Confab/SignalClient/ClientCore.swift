@@ -21,21 +21,21 @@ final class ClientCore: Sendable {
         var listeners: [(id: UInt64, listener: Listener)] = []
         var listenerCount: UInt64 = 0
         var sockets: [ClientMachine.Socket: any TransportSocket] = [:]
-        /// The socket that is being opened; also nil if it closed before the transport returned it.
+        /// The socket that was opened last; nil after it has closed, which can happen before the transport returns it.
         var opening: ClientMachine.Socket?
-        /// Pending calls of `connect`.
+        /// Pending `connect` calls, keyed by a running number.
         var greetings: [UInt64: Greeting] = [:]
         var greetingCount: UInt64 = 0
     }
 
-    /// A pending call of `connect`.
+    /// A pending `connect` call.
     private struct Greeting: Sendable {
         let answer: @Sendable (Result<Void, ConfabError>) -> Void
         let cancelTimer: @Sendable () -> Void
     }
 
-    /// How much longer a call of `connect` waits than `connectTimeout`. If the first connection fails, the client
-    /// reports the reason at `connectTimeout`, and that report must come first.
+    /// How much longer than `connectTimeout` a `connect` call waits. If the first connection fails, the client reports
+    /// the reason at `connectTimeout`, and that report must come first.
     private static let greetingGrace = Duration.milliseconds(100)
 
     /// The path of the WebSocket below the server's address.
@@ -51,7 +51,7 @@ final class ClientCore: Sendable {
     let log: @Sendable (LogEntry) -> Void
     let states = EventSource<ConfabClient.State>(state: .idle)
     let notices = EventSource<ConfabClient.Notice>()
-    /// The application's media engine.
+    /// The application's media engine; nil for a client without media.
     let media: (any MediaEngine)?
     private let link = LockedValue(WeakLink(link: nil))
 
@@ -146,7 +146,7 @@ final class ClientCore: Sendable {
             state.withLock { state in
                 state.greetingCount += 1
                 let number = state.greetingCount
-                // A client that was connected before keeps trying, but each call of `connect` times out.
+                // A client that was connected before keeps trying, but each `connect` call times out.
                 let time = dependencies.clock.now + connectTimeout + Self.greetingGrace
                 let cancel = dependencies.clock.schedule(at: time) { [weak self] in self?.giveUp(number) }
                 state.greetings[number] = Greeting(answer: answer, cancelTimer: cancel)
@@ -179,7 +179,7 @@ final class ClientCore: Sendable {
         }
     }
 
-    /// Completes the pending calls of `connect` if the state determines their result.
+    /// Completes the pending `connect` calls if the state determines their result.
     private func settleGreetings() {
         switch connectionState {
         case .online, .reconnecting: endGreetings(.success(()))
@@ -231,7 +231,7 @@ final class ClientCore: Sendable {
             }
         case .notice(let notice): notices.send(notice)
         case .line(let event):
-            // If the client has stopped trying to connect, pending calls of `connect` fail.
+            // If the client has stopped trying to connect, pending `connect` calls fail.
             if case .ended(let error) = event { endGreetings(.failure(error ?? .closed)) }
             for (_, listener) in state.withLock({ $0.listeners }) { listener(event) }
         case .log(let entry): log(entry)

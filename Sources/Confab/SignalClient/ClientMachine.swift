@@ -51,12 +51,12 @@ struct ClientMachine: Sendable {
     private var attempt = 0
     private var droppedAt: Timestamp?
     private var hasNetwork = true
-    /// Whether the server has welcomed the current signal client. If so, a rejected token has expired since, and is
-    /// replaced automatically.
+    /// Whether the server has welcomed the current signal client. If so, a token that is rejected now has expired
+    /// meanwhile, and the client fetches a new one automatically.
     private var wasWelcomed = false
-    /// The socket to open when the application has returned a token.
+    /// The socket to open when the application has returned a token; nil if no token is awaited.
     private var awaitingToken: Socket?
-    /// Why the most recent token could not be fetched.
+    /// Why the most recent token could not be fetched; nil if it could.
     private var credentialError: ConfabError?
     /// Whether this device now belongs to another person. A new signal client then starts after the server's next
     /// close.
@@ -71,7 +71,7 @@ struct ClientMachine: Sendable {
         line = SignalClient(hello: hello, options: options, random: random)
     }
 
-    /// The most recent welcome.
+    /// The current signal client's most recent welcome; nil before the first.
     var welcome: Welcome? { line.welcome }
     var nextTimeout: Timestamp? { line.nextTimeout }
 
@@ -130,7 +130,7 @@ struct ClientMachine: Sendable {
     ) {
         guard socket.line == lineNumber else { return }
         translate(line.handle(event, now: now), now, &effects)
-        // A failed attempt has no effect of its own, so report here when the next one begins.
+        // The signal client has no effect that reports a failed attempt, so report here when the next attempt begins.
         if line.nextAttempt != nil { dropped(&effects) }
     }
 
@@ -221,14 +221,15 @@ struct ClientMachine: Sendable {
         effects.append(usesToken ? .askToken(socket) : .open(socket))
     }
 
-    /// Reports when the next attempt begins, or that nothing is left to resume.
+    /// Reports when the next attempt to resume begins. If there is no connection to resume, enters `offline` until the
+    /// next attempt.
     private mutating func dropped(_ effects: inout [Effect]) {
         if let droppedAt {
             let nextTry = line.nextAttempt.map(\.date)
             enter(.reconnecting(since: droppedAt.date, attempt: attempt, nextTry: nextTry), &effects)
         } else if case .connecting = state, wasWelcomed, line.nextAttempt != nil {
-            // Enter `offline` instead of staying in `connecting`, because a call of `connect` ends this pause only in
-            // the state `offline`.
+            // Enter `offline` instead of staying in `connecting`, because a `connect` call ends the pause before the
+            // next attempt only in the state `offline`.
             offline(&effects)
         }
     }

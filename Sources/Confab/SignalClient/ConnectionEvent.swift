@@ -21,6 +21,7 @@ enum ConnectionEvent: Sendable {
     case reconnecting
     /// The server has discarded the connection. The client keeps trying to connect.
     case expired
-    /// The client is closed or offline, and does not reconnect automatically. Nil: the application closed it.
+    /// The client is closed or offline, and does not reconnect automatically. The error is nil if the application
+    /// closed the client.
     case ended(ConfabError?)
 }

@@ -42,11 +42,11 @@ package final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
 
     /// Settings that only load tests and tests change.
     package struct Options: Sendable {
-        /// More headers of the handshake.
+        /// Additional headers of the handshake request.
         package var headers: [(String, String)] = []
         /// The local IP address to connect from; nil for any.
         package var source: String?
-        /// Nil for a context that trusts the system's certificates.
+        /// The TLS context; nil for one that trusts the system's certificates.
         package var tls: NIOSSLContext?
         /// Whether the channel closes after a close frame from the server.
         package var answersClose = true
@@ -62,7 +62,7 @@ package final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
     private let options: Options
     private let report: @Sendable (SocketEvent) -> Void
     private var context: ChannelHandlerContext?
-    /// All channels: a name with several addresses can need several attempts.
+    /// The channels of all connection attempts. A host name with several addresses can need several.
     private var channels: [any Channel] = []
     private var isEnded = false
     /// The error that ended the socket, if any. Read it on the event loop.
@@ -172,7 +172,7 @@ package final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
         report(.opened)
     }
 
-    /// Reports a message, and answers pings and closes.
+    /// Reports a message, answers a ping, or ends the socket after a close frame.
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isEnded else { return }
         let frame = unwrapInboundIn(data)

@@ -29,7 +29,8 @@ struct HTTPTransfer: Sendable {
 
 /// The response to an HTTP request.
 struct HTTPResponse: Sendable {
-    /// The largest body that is kept in memory. A person's export has at most a few thousand short entries.
+    /// The size in bytes of the largest body that is kept in memory. A person's export has at most a few thousand
+    /// short entries.
     static let maxBody = 16 << 20
     /// The time limit of a document, and of a period without progress in a file transfer.
     static let timeout = Duration.seconds(30)
@@ -144,7 +145,7 @@ extension ClientCore {
         return try answer.mapError { .unreachable($0) }.flatMap(\.document).get()
     }
 
-    /// Returns a URL below the server's address, like that of the WebSocket.
+    /// Returns the URL of a path below the server's address.
     ///
     /// - Parameter path: a percent-encoded path. Some paths come from the server, so any text is possible.
     /// - Throws: `server_url_invalid` if the application's address is unusable, `unexpected_answer` if the server's

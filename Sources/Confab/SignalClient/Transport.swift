@@ -18,8 +18,9 @@ protocol Transport: Sendable {
 
     /// Sends an HTTP request. Returns immediately.
     ///
-    /// - Parameter done: called once: with the response, after ``HTTPResponse/timeout`` without progress, or soon after
-    ///   the request was cancelled. The file is not used afterwards.
+    /// - Parameter done: called once, with the response or with an error: if the connection fails, after
+    ///   ``HTTPResponse/timeout`` without progress, or soon after the request was cancelled. The file is not used
+    ///   afterwards.
     /// - Returns: a closure that cancels the request.
     func run(
         _ transfer: HTTPTransfer, _ done: @escaping @Sendable (Result<HTTPResponse, any Error>) -> Void

@@ -43,7 +43,7 @@ struct Negotiation: Sendable {
 
     /// The label for candidates.
     var label: Label { Label(id: id) }
-    /// The label of the answer to the offer that was accepted last.
+    /// The label of the answer to the offer that was accepted last; empty if that offer had no label.
     var answerLabel: Label { answered > 0 ? Label(id: id, number: answered) : Label() }
     /// The label of the local offer that awaits its answer; nil if there is none.
     var pendingLabel: Label? { offered.map { Label(id: id, number: $0) } }
@@ -61,7 +61,7 @@ struct Negotiation: Sendable {
         return Label(id: id, number: number)
     }
 
-    /// Withdraws the local offer, because it could not be made or is rolled back.
+    /// Withdraws the local offer, because it failed or is rolled back.
     mutating func withdraw() { offered = nil }
 
     /// Whether this local offer still awaits its answer.
@@ -90,7 +90,8 @@ struct Negotiation: Sendable {
         number = max(number, answered)
     }
 
-    /// Whether this is the answer to the local offer.
+    /// Whether an answer with this label belongs to the pending local offer. Without an id, it belongs to any pending
+    /// offer.
     func isAnswer(_ label: Label) -> Bool { isOffering && (label.id == nil || isPending(label)) }
 
     /// Notes that the answer to the local offer was applied.

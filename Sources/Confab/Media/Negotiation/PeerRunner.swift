@@ -13,7 +13,7 @@ final class PeerRunner: Sendable {
 
     /// - Parameters:
     ///   - configure: returns the configuration with valid credentials.
-    ///   - report: must hold the runner's owner weakly.
+    ///   - report: receives the reports. It must hold the runner's owner weakly.
     init(engine: any MediaEngine, configure: @escaping Configure, report: @escaping Report) {
         let (stream, steps) = AsyncStream.makeStream(of: PeerStep.self)
         self.steps = steps
@@ -33,7 +33,7 @@ final class PeerRunner: Sendable {
 
     func run(_ step: PeerStep) { steps.yield(step) }
 
-    /// Returns the counters, with the current time if the engine does not set one.
+    /// Returns the counters, with the current time if the engine does not set one; none without a peer connection.
     func statistics() async -> [Statistic] {
         let all = await peer.withLock { $0 }?.statistics() ?? []
         let now = Date()

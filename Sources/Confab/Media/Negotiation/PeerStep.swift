@@ -7,7 +7,7 @@ struct TransceiverPlan: Equatable, Sendable {
     var direction: MediaDirection
     var source: MediaSource?
     var layers: [Layer] = []
-    /// The layers to send; nil for all.
+    /// The RIDs of the layers to send; nil for all.
     var rids: [String]?
     var streamID: String?
 }

@@ -4,13 +4,14 @@ import Wire
 extension RelayedPeer {
     static let answerDelay = Duration.seconds(4)
     static let maxAnswerDelay = Duration.seconds(16)
-    /// How long media may take to connect after the exchange of descriptions. The limit is needed because ICE never
-    /// fails without candidates.
+    /// How long media may take to connect after the exchange of descriptions; the polite peer waits twice as long. The
+    /// limit is needed because ICE never fails without candidates.
     static let connectTimeout = Duration.seconds(15)
-    /// How long to wait in the state `disconnected`, which often ends without a restart.
+    /// How long to wait in the state `disconnected`, which often ends without a restart; the polite peer waits twice
+    /// as long.
     static let disconnectedDelay = Duration.seconds(3)
     static let failedDelay = Duration.milliseconds(250)
-    /// The pause between restarts.
+    /// The minimum pause between restarts.
     static let restartPause = Duration.seconds(10)
 
     // MARK: Messages
@@ -20,7 +21,7 @@ extension RelayedPeer {
         switch message.content {
         case .candidate(let candidate):
             if origin != nil, negotiation.concerns(message.label) {
-                // Limit the candidates, because the engine may be slower than the other peer.
+                // Limit the candidates, because the other peer may send them faster than the engine handles them.
                 guard candidates < Self.maxCandidates else { return }
                 candidates += 1
                 effects.append(.step(.candidate(candidate)))
@@ -77,7 +78,7 @@ extension RelayedPeer {
         effects.append(.post(Message(content: .description(description), label: label)))
     }
 
-    /// Returns the session id of a description's `o=` line (RFC 8866 §5.2).
+    /// Returns the session id of a description's `o=` line (RFC 8866 §5.2); nil if there is none.
     static func origin(of sdp: String) -> String? {
         for line in sdp.utf8.split(whereSeparator: { $0 == 10 || $0 == 13 }).prefix(8)
         where line.starts(with: "o=".utf8) {
@@ -224,8 +225,8 @@ extension RelayedPeer {
 
     mutating func repeatOffer(_ now: Timestamp, _ effects: inout [Effect]) {
         guard let sent, sent.kind == .offer, let label = negotiation.pendingLabel else { return }
-        // Replace the connection if a repeated offer is not answered: the other peer may have lost the connection
-        // that the offer belongs to.
+        // If an offer on an existing connection was repeated and is still not answered, replace the connection: the
+        // other peer may have lost it.
         if (label.number ?? 1) > 1, repeats > 0, canOffer {
             needsRenewal = true
             return
@@ -235,8 +236,8 @@ extension RelayedPeer {
         timers[.answer] = now + min(Self.answerDelay * (1 << min(repeats, 8)), Self.maxAnswerDelay)
     }
 
-    /// Resends a message later if it was rate-limited. Any other error means that the other peer has left or does not
-    /// expect this peer yet.
+    /// Schedules a resend if the message was rate-limited. Any other error means that the other peer has left or does
+    /// not expect this peer yet.
     mutating func refuse(_ message: Message, _ error: ConfabError, _ now: Timestamp) {
         guard error.code == .rateLimited, refused.count < Self.maxWaiting else { return }
         refusals += 1

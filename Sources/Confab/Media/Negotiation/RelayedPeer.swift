@@ -36,7 +36,7 @@ struct RelayedPeer: Sendable {
 
     /// The media of a stream to send.
     struct Outgoing: Equatable, Sendable {
-        /// Nil for a track that the stream does not have, or that the subscriber does not want.
+        /// The audio and the video. Each is nil if the stream does not have it or the subscriber does not want it.
         var audio: MediaSource?
         var video: MediaSource?
         func source(_ kind: TrackKind) -> MediaSource? { kind == .audio ? audio : video }
@@ -86,7 +86,7 @@ struct RelayedPeer: Sendable {
     /// Messages that the server rejected because of a rate limit.
     var refused: [Int: Message] = [:]
     var refusals = 0
-    /// The local offer or answer that was sent last.
+    /// The local offer or answer that was sent last; nil before the first.
     var sent: PeerDescription?
     /// How often the pending offer was resent.
     var repeats = 0
@@ -108,15 +108,15 @@ struct RelayedPeer: Sendable {
     var earlyFrames: Set<String> = []
     /// The number of candidates since the last description.
     var candidates = 0
-    /// The answer that is being applied.
+    /// The answer that is being applied; nil if there is none.
     var accepting: Message?
-    /// The offer that is retried on a new connection.
+    /// The offer that is retried on a new connection; nil if there is none.
     var retried: Message?
     var restartedAt: Timestamp?
     /// The number of restarts since media last worked.
     var restarts = 0
 
-    /// When the polite peer makes its first offer if it has not received one.
+    /// When the polite peer makes its first offer if it has not received one; nil if this is not scheduled.
     var firstOfferAt: Timestamp?
 
     static let firstOfferDelay = Duration.seconds(3)
@@ -234,7 +234,7 @@ struct RelayedPeer: Sendable {
         while true {
             switch phase {
             case .closed:
-                // Opening failed before: try again when the timer fires.
+                // If opening has failed, wait for the restart timer.
                 guard timers[.restart] == nil else { return }
                 open(&effects)
             case .idle:
@@ -273,7 +273,7 @@ struct RelayedPeer: Sendable {
 
     /// Starts an offer if one is due.
     ///
-    /// - Returns: false if there is nothing to do.
+    /// - Returns: whether an offer was started.
     private mutating func offer(_ now: Timestamp, _ effects: inout [Effect]) -> Bool {
         guard needsOffer || needsRestart, !negotiation.isOffering, mayOffer(now) else { return false }
         begin(restartingICE: needsRestart, &effects)

@@ -1,8 +1,8 @@
 import Wire
 
 /// A client's media connections to the SFU: one peer connection to send and one to receive, shared by all sessions.
-/// Pairs of transceivers are kept and reused, so that the next partner needs no negotiation. Releasing this object
-/// closes both connections.
+/// Pairs of transceivers are kept and reused, so that a later stream usually needs no negotiation. Releasing this
+/// object closes both connections.
 ///
 /// Invariant: a pair carries at most one stream at a time.
 final class SFUConnections: Sendable {
@@ -50,7 +50,7 @@ final class SFUConnections: Sendable {
     static let maxPairs = 100
 
     private let core: ClientCore
-    /// The bitrate that the connection from the server can carry.
+    /// Requests the bitrate that the connection from the server can carry.
     let estimate: DownlinkEstimate
     private let state = LockedValue(State())
     private let sides = LockedValue<[MediaSide: Side]>([:])
@@ -102,7 +102,8 @@ final class SFUConnections: Sendable {
 
     private func take(_ side: MediaSide, _ layers: [Layer]) throws(ConfabError) -> Pair {
         let (pair, plans) = state.withLock { state -> (Pair?, [TransceiverPlan]) in
-            // Take the pair that has been free the longest, because the others may still receive packets.
+            // Take the pair that has been free the longest, because the others may still receive packets of their
+            // previous streams.
             let index = state.pairs.firstIndex { !$0.isTaken && $0.pair.side == side && $0.layers == layers }
             if let index {
                 var one = state.pairs.remove(at: index)
@@ -129,7 +130,7 @@ final class SFUConnections: Sendable {
         return pair
     }
 
-    /// Releases a pair. It sends nothing afterwards.
+    /// Releases a pair, so that it can be reused. It sends nothing afterwards.
     func release(_ pair: Pair) {
         if pair.side == .send { for kind in TrackKind.allCases { send(nil, kind, on: pair) } }
         state.withLock { state in
@@ -144,7 +145,7 @@ final class SFUConnections: Sendable {
     func send(_ source: MediaSource?, _ kind: TrackKind, on pair: Pair) {
         post(.replace(pair.id(kind), source), to: .send)
     }
-    /// Sends exactly these layers of a video; nil for all.
+    /// Sends exactly the layers of a video with these RIDs; nil for all.
     func want(_ rids: [String]?, on pair: Pair) { post(.activate(pair.video, rids), to: .send) }
 
     /// Returns the mids of a pair as soon as requests may use them, which is when an offer that contains them is on
@@ -162,7 +163,7 @@ final class SFUConnections: Sendable {
         }
     }
 
-    /// Returns the track that arrives over a pair; nil before the first negotiation.
+    /// Returns the track that arrives over a pair; nil until it has been negotiated and found.
     func track(_ kind: TrackKind, on pair: Pair) -> RemoteTrack? {
         state.withLock { state in state.mids[.receive]?[pair.id(kind)].flatMap { state.tracks[$0] } }
     }
@@ -180,7 +181,7 @@ final class SFUConnections: Sendable {
 
     // MARK: The two sides
 
-    /// Restarts ICE, because the network has changed.
+    /// Notifies both sides that the network has changed. Those in use restart ICE.
     func networkChanged() { postAll(.networkChanged) }
 
     private func side(_ side: MediaSide) -> Side? { sides.withLock { $0[side] } }
@@ -274,10 +275,10 @@ extension SFUConnections.State {
 }
 
 extension Layer {
-    /// The layers that are sent until the server requests others.
+    /// The RIDs of the layers that are sent until the server requests others.
     static let initial = ["f"]
 
-    /// Returns the layers for a video of this size; empty for one encoding.
+    /// Returns the layers for a video of this size; empty for one encoding, also if the size is unknown.
     static func simulcast(of size: VideoSize?) -> [Layer] {
         guard let size, min(size.width, size.height) >= 480 else { return [] }
         let full = Layer(rid: "f", scale: 1, maxBitrate: 1_500_000)
@@ -290,9 +291,11 @@ extension Layer {
 }
 
 extension ClientCore {
-    /// Returns ICE servers with valid credentials.
+    /// Returns the configuration of a peer connection. Requests new ICE servers if the known credentials are about to
+    /// expire.
     ///
-    /// - Parameter isRelayed: whether media goes to another client, which should not learn this device's IP address.
+    /// - Parameter isRelayed: whether media goes directly to another client. Only then is the server's setting to hide
+    ///   this device's IP address applied.
     func peerConfiguration(isRelayed: Bool) async throws(ConfabError) -> PeerConfiguration {
         var ice = welcome?.ice ?? ICEConfiguration()
         let deadline = (dependencies.clock.now + .seconds(30)).milliseconds

@@ -21,7 +21,7 @@ struct SFUTransport: Sendable {
         /// The connection to the server was interrupted.
         case lineLost
         case endedByServer(ConfabError)
-        /// The server has discarded everything, or no media is needed anymore.
+        /// The server no longer keeps this client's connection, and with it has discarded the peer connection.
         case reset
     }
 
