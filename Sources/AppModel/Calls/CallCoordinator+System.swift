@@ -71,9 +71,10 @@ extension CallCoordinator {
             sendEnd(slot)
             remove(slot, usesSystem ? nil : .remoteEnded)
         }
-        // The system may treat a report that it answers later as a new call.
+        // If the system has not answered a report of this call yet, it may still start ringing. Store the end, so
+        // that `reported` ends the call again.
         reports[id]?.ended = .remoteEnded
-        // An unknown call has already ended.
+        // An unknown call has already ended, so its action succeeds too.
         fulfil(action)
     }
 
