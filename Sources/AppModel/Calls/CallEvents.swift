@@ -39,7 +39,7 @@ public enum CallServerEvent: Equatable, Sendable {
     case placed(SystemCallID, Call)
     case startRefused(SystemCallID, ConfabError)
     case acceptRefused(CallID, ConfabError)
-    /// A call changed: also its id, if the two people called each other.
+    /// A call changed. If the two people called each other, its id may have changed too.
     case changed(Call)
     case ended(CallEnding)
 }

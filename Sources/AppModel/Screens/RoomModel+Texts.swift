@@ -33,11 +33,11 @@ extension RoomModel {
     public var isScreenAwake: Bool { showsRoom || status == .lobby }
     /// Whether the user is in a room or joining one.
     var isBusy: Bool { showsRoom || isJoining }
-    /// Audio continues while only the connection to the server is lost.
+    /// Whether the room needs audio. It does even while only the connection to the server is lost.
     var wantsSound: Bool { showsRoom }
     public var canSend: Bool { isInRoom && !draft.allSatisfy(\.isWhitespace) }
     public var canSwitchCamera: Bool { !isCameraOff && own != nil && camera.works }
-    /// The self-view, while others can see the video.
+    /// The video for the self-view; nil while others cannot see it.
     public var shownOwn: (any VideoSource)? { isCameraOff || !camera.works ? nil : own }
     /// The link to the room, for a browser or this app.
     public var link: URL? {

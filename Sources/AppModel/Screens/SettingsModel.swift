@@ -2,7 +2,8 @@ import Confab
 import Foundation
 import Observation
 
-/// The settings of this device. They apply to the next call, chat or room.
+/// The settings of this device. The renderer, the codecs and the connection type apply to the next call, chat or
+/// room.
 public struct DeviceSettings: Codable, Equatable, Sendable {
     public var renderer = RendererChoice.sampleBuffer
     public var videoCodec = VideoCodecChoice.any
