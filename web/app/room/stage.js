@@ -24,9 +24,9 @@ export class Stage {
   #self;
   /** @type {State | null} */
   #state = null;
-  /** @type {string | null} the large tile, or that of the active speaker */
+  /** @type {string | null} the id of the large tile; in a layout without one, of the active speaker's or else the first tile */
   #focus = null;
-  /** @type {string | undefined} the person on the knock card when the press began */
+  /** @type {string | undefined} the connectionId of the person on the knock card when the press began */
   #pressed = undefined;
   /** Subscribers that already have a network indicator. */
   #indicated = new WeakSet();
@@ -58,7 +58,7 @@ export class Stage {
   }
 
   /**
-   * The video of the large tile or of the active speaker.
+   * The video of the large tile; in a layout without one, of the active speaker's or else the first tile. Null if it has none.
    * @returns {HTMLVideoElement | null}
    */
   get focusVideo() {
@@ -115,7 +115,7 @@ export class Stage {
   }
 
   /**
-   * Removes the tiles of people who left.
+   * Removes the tiles that are no longer in `tiles`, because a person left or a screen share ended.
    * @param {Tile[]} tiles @param {boolean} isInside whether the user is in the room
    */
   #remove(tiles, isInside) {

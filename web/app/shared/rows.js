@@ -32,7 +32,7 @@ export function showRows(list, items, key, fill, mark = () => {}) {
 }
 
 /**
- * Replaces a row's children. Keeps the focus and an open menu on the button with the same name.
+ * Replaces a row's children. Keeps an open menu open, and the focus on the button with the same `data-do`.
  * @param {HTMLElement} row @param {HTMLElement[]} children
  */
 function refill(row, children) {
@@ -85,7 +85,7 @@ export function rowButton({ does, label, text, icon: picture, className = 'butto
 }
 
 /**
- * The menu with further actions for a person.
+ * Creates the menu with further actions for a person.
  * @param {string} label
  * @param {[string, () => void][]} items
  */
@@ -110,7 +110,7 @@ export function menu(label, items) {
   return details;
 }
 
-/** Closes an open menu on a click elsewhere, when another one opens, and on Escape. */
+/** Makes an open menu close on a click elsewhere, when another one opens, and on Escape. */
 export function closeMenus() {
   const close = (/** @type {EventTarget | null} */ but) => {
     for (const open of document.querySelectorAll('details.more[open]')) {

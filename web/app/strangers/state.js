@@ -170,7 +170,8 @@ function useText(state) {
 }
 
 /**
- * Makes the current match the previous one.
+ * Returns what becomes the previous match, and the effects of leaving the current one. Without a current match, nothing
+ * changes.
  * @param {State} state @param {number} now @returns {{last: PastMatch | null, effects: Effect[]}}
  */
 function leave(state, now) {
