@@ -117,7 +117,7 @@ public struct CoordinatedCall: Equatable, Sendable {
     /// Whether to use the loudspeaker: with video, the phone is not at the ear.
     var usesSpeaker: Bool { video || sendsVideo }
 
-    /// Whether the call carries audio in its current phase.
+    /// Whether the call carries audio in its current phase, or for a call that is ending, in the phase before.
     var wantsAudio: Bool {
         let phase = endedIn ?? phase
         return phase == .connecting || phase == .active

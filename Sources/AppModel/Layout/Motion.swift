@@ -36,7 +36,7 @@ public struct TileStates: Equatable, Sendable {
 
     public init() {}
 
-    /// Records the first frame of a stream.
+    /// Records the first frame of a tile's video.
     public mutating func firstFrame(of id: String) { shown.insert(id) }
 
     /// Toggles the cropping of a tile after a double tap.

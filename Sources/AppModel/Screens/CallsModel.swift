@@ -377,7 +377,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     }
     public var canEnd: Bool { coordinator.current.map { $0.phase != .ending } ?? false }
     public var canSwitchCamera: Bool { !isCameraOff && !isHeld && !camera.isInterrupted }
-    /// The video for the self-view; nil while others cannot see it.
+    /// The video for the self-view; nil while the camera is off or interrupted.
     public var ownPicture: (any VideoSource)? { isCameraOff || camera.isInterrupted ? nil : own }
     /// The other person's video; nil while it is off, because the last frame would stay.
     public var partnerVideo: (any VideoSource)? { partnerSendsVideo ? partner : nil }

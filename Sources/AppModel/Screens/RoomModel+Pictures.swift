@@ -75,6 +75,6 @@ extension RoomModel {
         onSmallWindow?()
     }
 
-    /// Whether others receive no video of this user.
+    /// Whether there is no video for the self-view.
     public var lacksOwnPicture: Bool { shownOwn == nil }
 }

@@ -37,7 +37,7 @@ extension RoomModel {
     var wantsSound: Bool { showsRoom }
     public var canSend: Bool { isInRoom && !draft.allSatisfy(\.isWhitespace) }
     public var canSwitchCamera: Bool { !isCameraOff && own != nil && camera.works }
-    /// The video for the self-view; nil while others cannot see it.
+    /// The video for the self-view; nil while the camera is off or cannot run.
     public var shownOwn: (any VideoSource)? { isCameraOff || !camera.works ? nil : own }
     /// The link to the room, for a browser or this app.
     public var link: URL? {

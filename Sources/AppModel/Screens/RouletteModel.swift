@@ -92,7 +92,7 @@ import enum Wire.Limits
     public var showsPictures: Bool { mode == .video }
     /// Whether the camera and the microphone must be opened before a chat. Text chats need neither.
     public var asksForDevices: Bool { mode == .video && !isPrepared }
-    /// The video for the self-view; nil while others cannot see it.
+    /// The video for the self-view; nil while the camera is off or cannot run.
     public var shownOwn: (any VideoSource)? { isCameraOff || !camera.works ? nil : own }
     public private(set) var partnerSize: PixelSize?
     public func pictureSize(_ size: PixelSize) { partnerSize = size }

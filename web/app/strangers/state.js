@@ -170,8 +170,8 @@ function useText(state) {
 }
 
 /**
- * Returns what becomes the previous match, and the effects of leaving the current one. Without a current match, nothing
- * changes.
+ * Returns the new `last`, which is the match that the user leaves, and the effects of leaving it. Without a current match,
+ * `last` does not change and there are no effects.
  * @param {State} state @param {number} now @returns {{last: PastMatch | null, effects: Effect[]}}
  */
 function leave(state, now) {
