@@ -1,13 +1,14 @@
 import Confab
 import Foundation
 
-/// A request from the app to the SDK. One adapter carries out these requests, so the screens' tests need no network.
+/// A request from the app to the SDK. ``ClientServer`` carries out all requests. Tests replace it, so they need no
+/// network.
 public enum AppRequest: Equatable, Sendable {
     case check(URL)
     /// Connects to a server and closes any earlier connection.
     case connect(URL, name: String)
     case retry
-    /// The device switched networks, or lost its network.
+    /// The device's network changed; false if it has none now.
     case networkChanged(isAvailable: Bool)
     /// The device's temperature or its low-power mode changed.
     case deviceChanged(ThermalState, isLowPower: Bool)

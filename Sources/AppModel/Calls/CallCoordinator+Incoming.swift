@@ -9,7 +9,7 @@ extension CallCoordinator {
         let callID = CallID(text: text)
         let id = callID.map { SystemCallID($0) } ?? .unreadable
         if let slot = slot(of: id), let call = self[slot] {
-            // The system will answer that it already has the call.
+            // Each push must be reported. The system will answer that it already has the call.
             if usesSystem { report(call, push: push) } else if let push { out.append(.completePush(push)) }
             return
         }
@@ -62,7 +62,7 @@ extension CallCoordinator {
 
     mutating func incoming(_ news: Call) {
         if let slot = slot(callID: news.id) { return changed(slot, news) }
-        // A merged call keeps the system id it started with.
+        // End the new call if its id is in use, for example by a merged call, which keeps the system id it started with.
         let id = SystemCallID(news.id)
         var call = CoordinatedCall(id: id, direction: .incoming, person: news.person, video: news.isVideo)
         (call.callID, call.call) = (news.id, news)

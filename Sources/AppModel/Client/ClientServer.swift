@@ -102,7 +102,7 @@ import Foundation
 
     private func retry() {
         guard let client else { return }
-        // The result is reported by the states.
+        // The client's states report the result.
         Task { try? await client.connect() }
     }
 

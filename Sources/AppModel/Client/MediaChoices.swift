@@ -40,7 +40,7 @@ struct MediaChoices: Equatable, Sendable {
         return candidates != .stun && (transport == .any || isTCP == (transport == .tcp))
     }
 
-    /// Returns whether a local or remote candidate may be used. A candidate that cannot be parsed may be.
+    /// Returns whether a local or remote candidate may be used. Allows a candidate that cannot be parsed.
     ///
     /// - Parameter isRelayed: whether this end uses only TURN. Then the transport choice applies to the connection to
     /// the TURN server.

@@ -74,7 +74,7 @@ public enum PeopleEvent: Sendable {
         (person, page, trouble) = (found, .person, nil)
     }
 
-    /// Finds the person whose id or link is in the field.
+    /// Finds the person whose id or link is in ``findText``.
     public func find() {
         guard let id = PersonLink.id(in: findText) else { return search = .bad }
         find(id)

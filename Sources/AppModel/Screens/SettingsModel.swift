@@ -89,7 +89,7 @@ public enum SettingsEvent: Sendable {
     public func makeCode() { request(.makeCode) }
     public var canLink: Bool { canUseCode && linking != .busy }
     public var canUseCode: Bool { codeDraft.filter { $0.isLetter || $0.isNumber }.count == 8 }
-    /// Asks for confirmation first, because linking replaces the data of this device.
+    /// Asks for confirmation before linking, which replaces the data of this device.
     public func askToLink() { if canUseCode { linking = .asking } }
     public func cancelLink() { linking = .none }
     public func useCode() {

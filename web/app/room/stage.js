@@ -124,7 +124,7 @@ export class Stage {
       const hadFocus = view.element.contains(document.activeElement);
       view.element.remove();
       this.#shown.delete(id);
-      // The focus would be lost with the tile.
+      // Move the focus, which would be lost with the tile.
       if (hadFocus && isInside) box('room').focus({ preventScroll: true });
     }
   }
@@ -179,7 +179,7 @@ export class Stage {
     const person = knocks.find(({ connectionId }) => connectionId === is?.connectionId);
     const card = box('knock');
     const isShown = person !== undefined && panel !== 'people';
-    // The focus would be lost with the card.
+    // Move the focus, which would be lost with the card.
     if (!isShown && card.contains(document.activeElement)) box('room').focus({ preventScroll: true });
     show(card, isShown);
     if (!isShown) return;

@@ -3,6 +3,7 @@
 import { icon, initialOf, setAttribute } from './dom.js';
 
 /**
+ * Shows one row for each item, in the order of the items. Rebuilds a row only when its item has changed.
  * @template T
  * @param {HTMLElement} list
  * @param {T[]} items
@@ -105,7 +106,7 @@ export function menu(label, items) {
     press();
   })));
   details.append(summary, box);
-  // Near the end of a list, part of the menu would be out of view.
+  // Scroll to the menu, part of which may be out of view near the end of a list.
   details.addEventListener('toggle', () => { if (details.open) box.scrollIntoView({ block: 'nearest' }); });
   return details;
 }

@@ -220,7 +220,7 @@ const en = {
     connect_failed: 'The server is not responding. Try again in a moment.',
     unknown: 'Something went wrong. Try again.',
   },
-  // Replaces what the text says about trying again.
+  // Replaces the sentence about trying again at the end of a text with one that says when.
   tryingIn: /** @param {string} text @param {number} seconds */ (text, seconds) =>
     `${text.replace(/ (Wait a moment, then try|Try) again[^.]*\.$/, '')} Try again in ${counted(seconds, 'second', 'seconds')}.`,
 
