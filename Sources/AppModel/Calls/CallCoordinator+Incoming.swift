@@ -62,7 +62,8 @@ extension CallCoordinator {
 
     mutating func incoming(_ news: Call) {
         if let slot = slot(callID: news.id) { return changed(slot, news) }
-        // End the new call if its id is in use, for example by a merged call, which keeps the system id it started with.
+        // End the new call if its id is in use, for example by a merged call, which keeps the system id it started
+        // with.
         let id = SystemCallID(news.id)
         var call = CoordinatedCall(id: id, direction: .incoming, person: news.person, video: news.isVideo)
         (call.callID, call.call) = (news.id, news)

@@ -22,8 +22,8 @@ export const passingTime = 5_000;
 const unchanged = (state) => [state, []];
 
 /**
- * Returns the current call. A call that rings here does not count. If there are two, returns the newer one, because the older
- * one is about to end.
+ * Returns the current call. A call that rings here does not count. If there are two, returns the newer one, because
+ * the older one is about to end.
  * @param {State} state @returns {Line | null}
  */
 export function currentCall({ calls }) {

@@ -58,7 +58,8 @@ export class Stage {
   }
 
   /**
-   * The video of the large tile; in a layout without one, of the active speaker's or else the first tile. Null if it has none.
+   * The video of the large tile; in a layout without one, of the active speaker's or else the first tile. Null if it
+   * has none.
    * @returns {HTMLVideoElement | null}
    */
   get focusVideo() {

@@ -78,8 +78,8 @@ export const reactionsOf = (state, connectionId) => (
   state.reactions.filter((one) => one.connectionId === connectionId).map(({ reaction }) => reaction));
 
 /**
- * Returns which layout to use, and the id of the tile that is large in it (in a grid, none is): the pinned one, otherwise the
- * newest screen, otherwise the active speaker's, otherwise the first.
+ * Returns which layout to use, and the id of the tile that is large in it (in a grid, none is): the pinned one,
+ * otherwise the newest screen, otherwise the active speaker's, otherwise the first.
  * @param {State} state @param {Tile[]} tiles
  * @returns {{layout: 'auto' | 'grid' | 'speaker' | 'pinned', focus: string | undefined}}
  */

@@ -117,8 +117,8 @@ export function shelf(guest, key) {
 }
 
 /**
- * Returns storage for the form or the devices. Guests start with the values saved in this browser, but their changes stay in
- * their tab.
+ * Returns storage for the form or the devices. Guests start with the values saved in this browser, but their changes
+ * stay in their tab.
  * @param {boolean} guest @param {string} key
  */
 function overlay(guest, key) {

@@ -16,8 +16,8 @@ import { View } from './view.js';
 /** How often to request the number of people online, while the page is visible (milliseconds). */
 const countEvery = 10_000;
 /**
- * How long Escape is ignored after a match (milliseconds), so that pressing it twice by mistake does not skip a partner the
- * user has not seen yet.
+ * How long Escape is ignored after a match (milliseconds), so that pressing it twice by mistake does not skip a
+ * partner the user has not seen yet.
  */
 const escapeRest = 700;
 

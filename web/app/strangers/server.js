@@ -196,8 +196,8 @@ function described(error) {
 }
 
 /**
- * Returns true if the partner cannot see the local IP address, because media goes through this server or a TURN server.
- * Undefined if it is not known.
+ * Returns true if the partner cannot see the local IP address, because media goes through this server or a TURN
+ * server. Undefined if it is not known.
  * @param {import('../../lib/signaling/messages.js').Welcome | null} [welcome]
  */
 function hidesAddress(welcome) {
