@@ -24,7 +24,7 @@ export class Stage {
   #self;
   /** @type {State | null} */
   #state = null;
-  /** @type {string | null} the id of the large tile; in a layout without one, of the active speaker's or else the first tile */
+  /** @type {string | null} the id of the large tile, or else of the active speaker's or the first tile */
   #focus = null;
   /** @type {string | undefined} the connectionId of the person on the knock card when the press began */
   #pressed = undefined;
