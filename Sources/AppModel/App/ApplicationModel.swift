@@ -358,7 +358,7 @@ import Observation
             contact.id.flatMap { PersonID(text: $0) }.map { ($0, contact.name) }
         }
         guard let (id, name) = known.first else {
-            // There is no one to call, so open the app's call history, which may show who it was.
+            // There is no one to call, so open the app's call history, which may show the participants.
             (tab, people.page) = (.people, .log)
             return
         }

@@ -26,9 +26,9 @@ extension RoomModel {
     public var showsRoom: Bool { isInRoom || status == .notConnected }
     var isJoining: Bool { status == .joining || status == .lobby }
     public var offersCancel: Bool { isJoining || joinsAnyway || joinsWithoutPassword }
-    /// Whether the user was warned that members of this room can see each other's addresses.
+    /// Whether the user was warned that members of this room can see each other's addresses. If so, Join accepts that.
     var joinsAnyway: Bool { status == .addressesAreSeen(wantedRoom) }
-    /// Whether the user has read that this room has no password.
+    /// Whether the user was warned that this room has no password. If so, Join enters it without one.
     var joinsWithoutPassword: Bool { status == .noPassword(wantedRoom) }
     public var isScreenAwake: Bool { showsRoom || status == .lobby }
     /// Whether the user is in a room or joining one.
