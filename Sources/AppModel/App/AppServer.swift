@@ -1,13 +1,14 @@
 import Confab
 import Foundation
 
-/// A request from the app to the SDK. One adapter carries out these requests, so the screens' tests need no network.
+/// A request from the app to the SDK. ``ClientServer`` carries out all requests. Tests replace it, so they need no
+/// network.
 public enum AppRequest: Equatable, Sendable {
     case check(URL)
     /// Connects to a server and closes any earlier connection.
     case connect(URL, name: String)
     case retry
-    /// The device switched networks, or lost its network.
+    /// The device's network changed; false if it has none now.
     case networkChanged(isAvailable: Bool)
     /// The device's temperature or its low-power mode changed.
     case deviceChanged(ThermalState, isLowPower: Bool)
@@ -25,7 +26,8 @@ public enum AppRequest: Equatable, Sendable {
 public enum AppEvent: Sendable {
     /// The result of a check: nil if the server can be used.
     case checked(URL, ConfabError?)
-    /// The state of the connection. `isNew` is false if the connection resumed.
+    /// The state of the connection. `isNew` is true if a new connection came online, and false if the connection
+    /// resumed or is not online.
     case line(ConfabClient.State, isNew: Bool = false)
     case nameRefused
     case roulette(RouletteEvent)
@@ -43,12 +45,12 @@ public enum AppEvent: Sendable {
 
 /// An event of this device's camera or screen share.
 public enum CaptureEvent: Equatable, Sendable {
-    /// The system took the camera away, or returned it.
+    /// True when the system took the camera away, false when it returned it.
     case cameraInterrupted(Bool)
     case cameraFaces(CameraFacing)
     /// The screen share has started, so others can see the screen.
     case shareStarted
-    /// The screen share failed to start, or ended without a request of the user.
+    /// The screen share failed to start, or ended without a request from the user.
     case shareEnded(ConfabError)
 }
 

@@ -60,8 +60,9 @@ extension ApplicationModel {
         if stage == .home, line == .idle { enter() }
     }
 
-    /// Schedules going offline 10 seconds after the app leaves the foreground. Cancels it if the app is active, a chat
-    /// is in the small window, a call exists, or a room is open. The system has to grant the time in the background.
+    /// Schedules going offline 10 seconds after the app leaves the foreground, and requests background time from the
+    /// system for it. Cancels both if the app is active, a chat is in the small window, a call exists, a room is
+    /// open, or the app is not connected anyway.
     func leaveSoonIfUnseen() {
         guard !isLeaving else { return }
         let isSeen = isActive || roulette.isInSmallWindow && roulette.smallWindow != nil
@@ -123,7 +124,7 @@ extension ApplicationModel {
         trySoundLater()
     }
 
-    /// Whether this device accepts call pushes. Each must be reported to CallKit, so this is false where CallKit may
-    /// not be used.
+    /// Whether this device accepts call pushes. Each push must be reported to CallKit, so this is false where CallKit
+    /// may not be used.
     public var receivesPushes: Bool { platform.calls.isAllowed }
 }

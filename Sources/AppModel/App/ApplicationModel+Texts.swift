@@ -3,7 +3,8 @@ import Foundation
 
 /// The texts that concern the whole app.
 extension ApplicationModel {
-    /// The text of the connection bar: a thin bar while reconnecting, or a full row with Retry. Empty while connected.
+    /// The text of the connection bar: a thin bar while reconnecting, or a full row with Retry. Empty while
+    /// connected, or before the app connects.
     public var connectionText: String {
         switch line {
         case .idle, .online: ""

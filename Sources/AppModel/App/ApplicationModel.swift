@@ -38,7 +38,8 @@ import Observation
     private var waitingLink: AppLink?
     /// A call chosen in the system's list of recent calls, kept until the server can place it.
     private var waitingCall: (person: Person, video: Bool)?
-    /// False until the app first becomes active: a push may have launched it in the background.
+    /// Whether the app is in the foreground. Initially false, because a push may have launched the app in the
+    /// background.
     var isActive = false
     var cancelBackground: (@MainActor () -> Void)?
     /// Whether the app is going offline in the background.
@@ -112,7 +113,8 @@ import Observation
 
     // MARK: Stages
 
-    /// Checks a server. Ends everything that uses the current connection first, because the check replaces it.
+    /// Checks a server. Ends everything that uses the current connection first, because the check replaces that
+    /// connection.
     private func check(_ url: URL) {
         if line != .idle { leaveServer() }
         server.perform(.check(url))
@@ -146,7 +148,8 @@ import Observation
         changedLine(to: .idle)
     }
 
-    /// Shows the screen for the server or for the name and the rules if one of them is missing. Otherwise connects.
+    /// Shows the welcome screen if no server is chosen, or the form for the name if the user has not agreed to the
+    /// rules. Otherwise connects.
     func enter() {
         guard let url = kept.server else { return stage = .welcome }
         settings.server = url.absoluteString
@@ -309,7 +312,8 @@ import Observation
 
     private var isTalking: Bool { roulette.wantsSound || room.wantsSound }
 
-    /// Updates the screen and the audio session after a change.
+    /// Applies a change to the rest of the app: a call ends the chat and leaves the room. Then updates the device's
+    /// screen, the audio session and the timer for going offline.
     func update() {
         if calls.isInCall {
             roulette.stop()
@@ -329,7 +333,7 @@ import Observation
 
     public func retry() { server.perform(.retry) }
 
-    /// Lowers the camera's frame rate on a device that is hot or saves power.
+    /// Reports the device's temperature and low-power mode, which limit the camera's frame rate.
     public func deviceChanged(_ thermal: ThermalState, isLowPower: Bool) {
         server.perform(.deviceChanged(thermal, isLowPower: isLowPower))
     }
@@ -344,8 +348,9 @@ import Observation
     /// call waits until the app is connected to the server.
     ///
     /// - Parameters:
-    ///   - contacts: the participants of the earlier call. The first one with a valid id is called. A participant has
-    ///     no id if the earlier call ended before the server reported the caller.
+    ///   - contacts: the participants of the earlier call. The first one with a valid id is called. If there is none,
+    ///     the call history opens. A participant has no id if the earlier call ended before the server reported the
+    ///     caller.
     ///   - video: nil if the system does not know whether the earlier call had video. Then this is a voice call, so
     ///     that the camera stays off.
     public func callBack(_ contacts: [(id: String?, name: String)], video: Bool?) {
@@ -353,7 +358,7 @@ import Observation
             contact.id.flatMap { PersonID(text: $0) }.map { ($0, contact.name) }
         }
         guard let (id, name) = known.first else {
-            // There is no one to call, so open the app's call history, which may show who it was.
+            // There is no one to call, so open the app's call history, which may show the participants.
             (tab, people.page) = (.people, .log)
             return
         }
@@ -367,7 +372,7 @@ import Observation
         call(wanted.person, video: wanted.video)
     }
 
-    /// Opens a link `confab://server?url=…`, `confab://person/<id>` or `confab://room/<name>`.
+    /// Opens a link `confab://server?url=…`, `confab://person/<id>` or `confab://room/<name>`. Ignores other links.
     public func open(_ url: URL) {
         guard let link = AppLink(url) else { return }
         if case .server(let url) = link {

@@ -59,8 +59,8 @@ public struct LocationMachine: Equatable, Sendable {
 
     // MARK: Requests from callers
 
-    /// Requests the permission. `permission` is its current status. All callers that ask while a request is pending
-    /// are answered together.
+    /// Requests the permission, or answers immediately if `permission`, its current status, is already decided. All
+    /// callers that ask while a request is pending are answered together.
     public mutating func ask(_ permission: PermissionStatus) -> [LocationEffect] {
         guard permission == .notAsked else { return [.answer(permission)] }
         guard !isAsking else { return [] }
@@ -68,7 +68,8 @@ public struct LocationMachine: Equatable, Sendable {
         return [.requestPermission]
     }
 
-    /// Starts updates. Stops them first if they run already, because the system searches again only after a stop.
+    /// Starts updates, or reports that they are not allowed. Stops running updates first, because the system searches
+    /// again only after a stop.
     public mutating func start(_ permission: PermissionStatus) -> [LocationEffect] {
         let stopping = stop()
         guard permission == .allowed else { return stopping + [.report(.forbidden(permission))] }
@@ -84,7 +85,7 @@ public struct LocationMachine: Equatable, Sendable {
 
     // MARK: Events from the system
 
-    /// Handles a change of the permission. The system also calls this at launch, before the user has decided.
+    /// Handles a change of the permission. The system also reports the permission at launch, before the user has decided.
     public mutating func permissionChanged(to permission: PermissionStatus) -> [LocationEffect] {
         var effects: [LocationEffect] = []
         if isAsking, permission != .notAsked {

@@ -31,8 +31,8 @@ extension Permissions {
         }
     }
 
-    /// Requests each permission that is still undecided, one at a time, and continues whatever the answers are. Calls
-    /// `then` synchronously if there is nothing to request.
+    /// Requests each of the permissions that is still undecided, one at a time. Then calls `then`, whatever the user
+    /// decided. Calls it synchronously if there is nothing to request.
     func settle(_ needed: [Permission], then: @escaping @MainActor () -> Void) {
         guard let next = needed.first else { return then() }
         let rest = Array(needed.dropFirst())
@@ -40,8 +40,8 @@ extension Permissions {
         request(next) { [weak self] _ in self?.settle(rest, then: then) }
     }
 
-    /// Whether the microphone is available, or permission can still be requested. Without a microphone, a person can
-    /// still listen.
+    /// Whether the user may join a conversation: the microphone is allowed, permission can still be requested, or
+    /// there is no microphone. Without a microphone, the user can still listen.
     var mayTalk: Bool {
         switch status(of: .microphone) {
         case .allowed, .notAsked, .missing: true
@@ -74,7 +74,7 @@ public struct DevicePosition: Equatable, Sendable {
 
 /// Measures the position of the device.
 @MainActor public protocol Locating: AnyObject {
-    /// Calls `changed` with each report until the next call of `start` or `stop`. ``LocationReport/forbidden(_:)`` is
+    /// Calls `changed` with each report until the next `start` or `stop` call. ``LocationReport/forbidden(_:)`` is
     /// the last report.
     func start(_ changed: @escaping @MainActor (LocationReport) -> Void)
     func stop()
@@ -124,7 +124,7 @@ extension AudioControl {
     func announce(_ text: String)
     /// Requests permission to show notifications, if it is still undecided. A locked phone cannot show the prompt.
     func prepareToNotify()
-    /// Shows a silent notification, for a person whose phone is locked. The system shows none without permission.
+    /// Shows a silent notification to a user whose phone is locked. Without permission, the system shows nothing.
     func notify(_ text: String)
 }
 

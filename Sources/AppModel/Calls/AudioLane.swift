@@ -1,6 +1,6 @@
-/// Decides which effects on the audio session run on a thread of their own. The system can take seconds to activate or deactivate
-/// the session, for example while another app gives it up, and the screen must not stand still for that time. What follows waits
-/// behind it, because it needs the same lock and comes after it.
+/// Decides which effects on the audio session run on a separate thread. The system can take seconds to activate or
+/// deactivate the session, for example while another app gives it up, and the screen must not freeze meanwhile.
+/// Effects that follow wait on the same thread, because they need the same lock and must keep their order.
 ///
 /// Invariant: effects run in the order in which they were given.
 public struct AudioLane: Equatable, Sendable {
@@ -8,7 +8,8 @@ public struct AudioLane: Equatable, Sendable {
 
     public init() {}
 
-    /// - Returns: whether the effect runs on the other thread. Call ``finished()`` when it has.
+    /// - Returns: whether to run the effect on the separate thread. If so, call ``finished()`` when the effect is
+    /// done.
     public mutating func takes(_ effect: AudioEffect) -> Bool {
         if case .setActive = effect {} else if waiting == 0 { return false }
         waiting += 1

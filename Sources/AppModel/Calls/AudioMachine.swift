@@ -24,8 +24,8 @@ public enum AudioMode: Equatable, Sendable {
 }
 
 /// Decides when audio runs. During calls the system activates the audio session and the app never does: WebRTC counts
-/// activations, and one by the app itself would make the next call silent. Where CallKit is not used, the app activates
-/// it.
+/// activations, and one by the app itself would make the next call silent. Where CallKit is not used, the app
+/// activates the session.
 ///
 /// Invariant: audio is enabled only while the session is active.
 public struct AudioMachine: Equatable, Sendable {
@@ -38,14 +38,16 @@ public struct AudioMachine: Equatable, Sendable {
         case inactive
         /// The app requested activation. Next: `active` or `refused`.
         case asked
-        /// The system refused. WebRTC has not counted the activation, so none is undone. Next: `asked` or `inactive`.
+        /// The system refused. WebRTC has not counted this activation, so it must not be undone. Next: `asked` or
+        /// `inactive`.
         case refused
         case active
     }
 
     public let usesSystem: Bool
     public private(set) var isEnabled = Self.isEnabledAtLaunch
-    /// Whether the sound comes from the loudspeaker. Without video the phone is at the ear.
+    /// Whether the sound comes from the loudspeaker. If not, it comes from the earpiece: without video, the phone is
+    /// at the ear.
     public private(set) var usesSpeaker = Self.usesSpeakerAtLaunch
     private var activation = Activation.inactive
     private var isWanted = false

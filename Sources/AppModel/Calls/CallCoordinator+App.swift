@@ -43,7 +43,7 @@ extension CallCoordinator {
         guard current == nil, slot(of: wanted.id) == nil, !abandoned.contains(wanted.id) else {
             return out.append(.tell(.alreadyInCall))
         }
-        // A call that starts before the previous call's audio has stopped has no sound.
+        // A call that starts before the previous call's audio has stopped has no sound, so queue it until then.
         guard usesSystem, audio.isActive else { return place(wanted) }
         if queued == nil { out.append(.startTimer(.queued)) }
         queued = wanted
@@ -72,7 +72,7 @@ extension CallCoordinator {
         guard let slot = slot(of: id), let call = self[slot] else { return }
         guard usesSystem else { return ask(.end(id)) }
         guard call.phase != .ending else { return }
-        // The message to the server depends on the phase in which the call ended.
+        // Remember the phase: until the system ends the call, the audio and the screen depend on it.
         change(slot) { ($0.phase, $0.endedIn) = (.ending, call.phase) }
         ask(.end(id))
     }

@@ -9,13 +9,14 @@ extension CallCoordinator {
         let callID = CallID(text: text)
         let id = callID.map { SystemCallID($0) } ?? .unreadable
         if let slot = slot(of: id), let call = self[slot] {
-            // The system will answer that it already has the call.
+            // Each push must be reported. The system will answer that it already has the call.
             if usesSystem { report(call, push: push) } else if let push { out.append(.completePush(push)) }
             return
         }
         var call = CoordinatedCall(id: id, direction: .incoming, person: nil, video: true)
         call.callID = callID
-        // Without the server's message about this call, the device needs a connection.
+        // If the call cannot ring (unreadable id, unanswered report, or no free slot), report it and end it
+        // immediately. Otherwise connect, to receive the server's message about this call.
         guard callID != nil, reports[id] == nil, insert(call), let slot = slot(of: id) else {
             report(call, push: push)
             reportEnded(call, .failed)
@@ -36,7 +37,7 @@ extension CallCoordinator {
         reports[id]?.pushes.removeAll { $0 == push }
         guard let slot = slot(of: id), let call = self[slot] else {
             if let push { out.append(.completePush(push)) }
-            // The call ended before the system answered.
+            // The call ended before the system answered, so report its end now.
             if result == .ok || result == .known, report.count == 1 {
                 out.append(.reportEnded(id, report.ended ?? .failed))
             }
@@ -61,7 +62,8 @@ extension CallCoordinator {
 
     mutating func incoming(_ news: Call) {
         if let slot = slot(callID: news.id) { return changed(slot, news) }
-        // A merged call keeps the system id it started with.
+        // End the new call if its id is in use, for example by a merged call, which keeps the system id it started
+        // with.
         let id = SystemCallID(news.id)
         var call = CoordinatedCall(id: id, direction: .incoming, person: news.person, video: news.isVideo)
         (call.callID, call.call) = (news.id, news)
@@ -80,7 +82,8 @@ extension CallCoordinator {
         out.append(.send(.accept(callID, video: video)))
     }
 
-    /// Ends a call on the server: declines or cancels it if that applies.
+    /// Ends a call on the server, or declines or cancels it before it is accepted. Does this once, and only if the
+    /// server's id of the call is known.
     mutating func sendEnd(_ slot: Slot) {
         guard let call = self[slot], let callID = call.callID, !call.isEndSent else { return }
         change(slot) { $0.isEndSent = true }

@@ -87,7 +87,8 @@ extension CallCoordinator {
             if call.isMuted { out.append(.send(.setMuted(news.id, true))) }
             tellVideo()
         }
-        // Two people who called each other need not wait for an answer.
+        // A former id means that two people called each other. Neither waits for an answer, so report the call as
+        // connected.
         if news.state == .active || news.formerID != nil { reportConnected(slot) }
         if news.state == .active { change(slot) { if $0.phase == .connecting { $0.phase = .active } } }
     }

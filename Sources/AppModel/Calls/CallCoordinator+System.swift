@@ -71,9 +71,10 @@ extension CallCoordinator {
             sendEnd(slot)
             remove(slot, usesSystem ? nil : .remoteEnded)
         }
-        // The system may treat a report that it answers later as a new call.
+        // If the system has not answered a report of this call yet, it may still start ringing. Store the end, so
+        // that `reported` ends the call again.
         reports[id]?.ended = .remoteEnded
-        // An unknown call has already ended.
+        // An unknown call has already ended, so its action succeeds too.
         fulfil(action)
     }
 
@@ -115,14 +116,14 @@ extension CallCoordinator {
     private mutating func requestFailed(_ request: CallSystemRequest) {
         switch request {
         case .start(let id, _, _):
-            // Once the system has started the call, it continues.
+            // Ignore the failure if the system has started the call already: the call continues.
             guard let slot = slot(of: id), let call = self[slot], call.phase == .placing, call.pending == nil,
                 call.callID == nil, !call.isSent
             else { return }
             remove(slot)
             abandoned.remove(id)
         case .end(let id):
-            // The user wants to leave, whatever the system answers.
+            // The user wants to leave, so end the call although the system refused.
             guard let slot = slot(of: id), self[slot]?.phase == .ending else { return }
             sendEnd(slot)
             remove(slot, .remoteEnded)

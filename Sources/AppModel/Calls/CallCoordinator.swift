@@ -1,8 +1,8 @@
 import Confab
 import Foundation
 
-/// Connects the system's call screen, the SDK's calls, pushes and audio: a pure state machine from events to effects. The
-/// SDK decides what becomes of a call, and this decides how the system shows it.
+/// Connects the system's call screen, the SDK's calls, pushes and audio: a pure state machine from events to effects.
+/// The SDK manages the calls themselves. The coordinator decides how the system shows them.
 ///
 /// There is one current call, and one more may ring (`waiting`). A call's state changes only on an action from the
 /// system: the app's buttons send requests to the system, which answers with actions. Each action is fulfilled or
@@ -41,7 +41,9 @@ public struct CallCoordinator: Equatable, Sendable {
     var pushToken: String?
     var out: [CallEffect] = []
 
-    /// - Parameter usesSystem: false in regions where CallKit is not allowed.
+    /// - Parameters:
+    ///   - usesSystem: false in regions where CallKit is not allowed.
+    ///   - environment: the state of the device until the first ``CallEvent/environment(_:)``.
     public init(
         usesSystem: Bool, environment: CallEnvironment = CallEnvironment(microphone: .undetermined, isLocked: false)
     ) {
@@ -112,7 +114,7 @@ public struct CallCoordinator: Equatable, Sendable {
         let isStarting = call.direction == .outgoing && call.pending != nil
         if let reason, !isStarting { reportEnded(call, reason) }
         stopRinging(call)
-        // The server's answer to the start is still to come.
+        // The server has not answered the start yet. Remember the id, so that `placed` ends the call on the server.
         if call.callID == nil, call.isSent { abandoned.insert(call.id) }
         self[slot] = nil
         if slot == .current { (current, waiting) = (waiting, nil) }
@@ -152,8 +154,8 @@ public struct CallCoordinator: Equatable, Sendable {
         out.append(.report(call.id, call.person, video: call.video, push: push))
     }
 
-    /// Reports the end of a call to the system, but only after the system has accepted the call's report: before that,
-    /// it would not know the call.
+    /// Reports the end of a call to the system. If a report of the call is unanswered, stores the reason instead, and
+    /// `reported` reports the end after the answer: before that, the system does not know the call.
     mutating func reportEnded(_ call: CoordinatedCall, _ reason: SystemEndReason) {
         // The system knows an outgoing call once it has started it.
         guard usesSystem, call.direction == .incoming || call.isSent else { return }

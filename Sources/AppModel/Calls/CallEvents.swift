@@ -39,7 +39,7 @@ public enum CallServerEvent: Equatable, Sendable {
     case placed(SystemCallID, Call)
     case startRefused(SystemCallID, ConfabError)
     case acceptRefused(CallID, ConfabError)
-    /// A call changed: also its id, if the two people called each other.
+    /// A call changed. If the two people called each other, its id may have changed too.
     case changed(Call)
     case ended(CallEnding)
 }
@@ -85,15 +85,15 @@ public enum CallAppEvent: Equatable, Sendable {
     case mute(Bool)
     case hold(Bool)
     case video(Bool)
-    /// The system took the camera away, or returned it.
+    /// False when the system took the camera away, true when it returned it.
     case camera(works: Bool)
-    /// The screen replaced the camera, or stopped replacing it.
+    /// True when the screen share started, false when it ended.
     case sharing(Bool)
     /// The end of a call was shown.
     case shown(CallID)
 }
 
-/// An event of the audio session. Where the app activates it, `activated` and `refused` are the answers.
+/// An event of the audio session. Where the app activates it, `activated` and `refused` answer the activation.
 public enum SystemAudioEvent: Equatable, Sendable {
     case activated, deactivated
     /// The system did not activate the session, for example during a phone call.
@@ -178,7 +178,8 @@ public enum CallRequest: Equatable, Sendable {
     case end(CallID)
     case update(CallID, video: Bool)
     case seen(CallID)
-    /// Turns the microphone off or on; in no call if the server has not created it yet.
+    /// True turns the microphone off, false turns it on. The id is nil if the server has not created the call yet:
+    /// then the change is not sent to the server.
     case setMuted(CallID?, Bool)
     /// Turns the camera on or off.
     case setVideo(Bool)

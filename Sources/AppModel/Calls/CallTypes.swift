@@ -79,7 +79,8 @@ public struct CoordinatedCall: Equatable, Sendable {
     public internal(set) var person: Person?
     /// Whether the call was placed with video.
     public internal(set) var video: Bool
-    /// The call as the SDK last reported it; nil while it is known only from a push, or from the user who placed it.
+    /// The call as the SDK last reported it; nil while it is known only from a push, or only from this user's
+    /// request.
     public internal(set) var call: Call?
     public internal(set) var phase: Phase
     public internal(set) var isMuted = false
@@ -87,7 +88,7 @@ public struct CoordinatedCall: Equatable, Sendable {
     public internal(set) var sendsVideo: Bool
     /// Whether this device shares its screen, with or without the camera.
     var isSharing = false
-    /// The video states last sent: whether the camera runs, and whether the server was notified of video.
+    /// The video states sent last: `runsCamera` to the camera, and `toldVideo` to the server.
     var runsCamera: Bool
     var toldVideo: Bool
 
@@ -97,7 +98,7 @@ public struct CoordinatedCall: Equatable, Sendable {
     var isSent = false
     var isReportedConnected = false
     var hasTimer = false
-    /// The phase in which the user ended the call.
+    /// The phase in which the user ended the call; nil if the user has not.
     var endedIn: Phase?
     /// Whether the system has accepted a report of the call.
     var isKnownToSystem = false
@@ -116,7 +117,7 @@ public struct CoordinatedCall: Equatable, Sendable {
     /// Whether to use the loudspeaker: with video, the phone is not at the ear.
     var usesSpeaker: Bool { video || sendsVideo }
 
-    /// Whether the call carries audio in its current phase.
+    /// Whether the call carries audio in its current phase, or for a call that is ending, in the phase before.
     var wantsAudio: Bool {
         let phase = endedIn ?? phase
         return phase == .connecting || phase == .active

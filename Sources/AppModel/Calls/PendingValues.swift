@@ -1,6 +1,8 @@
-/// System values that wait for an answer, such as actions and push completions, by number. Each can be taken once.
+/// System values that wait for an answer, such as actions and push completions, keyed by a number. Each can be taken
+/// once.
 public struct PendingValues<Value> {
-    /// More than the system keeps open at a time. It has already timed out the oldest.
+    /// The maximum number of stored values. The system keeps fewer open at a time, so it has already timed out the
+    /// oldest.
     static var maxKept: Int { 64 }
 
     private var kept: [(id: UInt64, value: Value)] = []
@@ -12,7 +14,8 @@ public struct PendingValues<Value> {
 
     /// Stores a value.
     ///
-    /// - Returns: its number, and a value that was stored for too long and has to be answered now.
+    /// - Returns: the value's number, and the oldest value if there are too many: it was removed and has to be
+    /// answered now.
     public mutating func keep(_ value: Value) -> (id: UInt64, expired: Value?) {
         lastID += 1
         kept.append((lastID, value))
@@ -24,7 +27,7 @@ public struct PendingValues<Value> {
         kept.firstIndex { $0.id == id }.map { kept.remove(at: $0).value }
     }
 
-    /// Drops a value that the system has given up on, and returns its number; nil if it was already taken.
+    /// Drops the first value that the system has given up on, and returns its number; nil if there is none.
     public mutating func drop(where isGivenUp: (Value) -> Bool) -> UInt64? {
         kept.firstIndex { isGivenUp($0.value) }.map { kept.remove(at: $0).id }
     }

@@ -92,7 +92,7 @@ extension Data {
 
     init(_ speaker: any RingSpeaker, clock: any AppClock) { (self.speaker, self.clock) = (speaker, clock) }
 
-    /// Rings for a call, unless it is already ringing.
+    /// Adds a ringing call, and starts the tone unless it is already being repeated.
     func ring(_ call: SystemCallID) {
         ringing.insert(call)
         if cancel == nil { play() }

@@ -79,7 +79,7 @@ public actor CameraDriver {
         change.yield(.interrupted(isInterrupted))
     }
 
-    /// Returns once the camera has stopped.
+    /// Stops the camera for good. Returns once it has stopped.
     public func stop() async {
         following?.cancel()
         following = nil

@@ -87,7 +87,8 @@ public struct CameraMachine: Equatable, Sendable {
 
     public mutating func paused() { (isUnderway, state) = (false, .pause) }
 
-    /// Records that the camera could not be started. Selects the camera that worked before.
+    /// Records that the camera could not be started. Selects the camera that worked before, unless the user has
+    /// switched again.
     public mutating func failedToRun(_ request: CameraRequest, _ asked: CameraFacing) {
         (isUnderway, state, failed) = (false, nil, .run(request, asked))
         if let working, working != asked, facing == asked { facing = working }

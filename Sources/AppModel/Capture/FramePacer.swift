@@ -9,7 +9,8 @@ public struct FramePacer: Sendable {
     /// Creates a pacer. It accepts frames up to a tenth of the interval early, because sources are not exact.
     public init(framesPerSecond: Int) { interval = 900_000_000 / Int64(max(1, framesPerSecond)) }
 
-    /// Returns whether to use a frame with this timestamp, in nanoseconds.
+    /// Returns whether to use a frame with this timestamp, in nanoseconds. A timestamp before the last accepted one
+    /// is accepted.
     public mutating func accepts(_ timestamp: Int64) -> Bool {
         if let last, timestamp >= last {
             let (passed, overflow) = timestamp.subtractingReportingOverflow(last)

@@ -43,7 +43,8 @@ import Foundation
         }
     }
 
-    /// Registers or unregisters this device for pushes, as set by the user.
+    /// Registers or unregisters this device for pushes, as set by the user, and reports the result to the settings
+    /// screen.
     func setPush() {
         guard let token = pushToken else { return server.send(.settings(.push(.unavailable))) }
         let isOn = wantsPush
@@ -66,7 +67,7 @@ import Foundation
             try await self?.prepare(client, video)
             let call = try await client.calls.start(person, video: video)
             guard self?.answered(id) == true else { return }
-            // It may have changed since.
+            // The call may have changed while the request ran.
             self?.tell(.placed(id, client.calls.all.first { $0.id == call.id } ?? call))
         } failed: { [weak self] error in
             guard let self, answered(id) else { return }
@@ -88,7 +89,7 @@ import Foundation
         } failed: { [weak self] error in
             guard let self else { return }
             tell(.acceptRefused(id, error))
-            // Without devices, the answer was not sent, and the call still rings.
+            // If the devices could not be opened, the answer was not sent, and the call still rings. End it.
             if server.client?.calls.all.contains(where: { $0.id == id && $0.state == .incoming }) == true {
                 perform(.end(id))
             }
@@ -102,7 +103,8 @@ import Foundation
         try await open(client, video)
     }
 
-    /// Opens the camera, and passes it to the SDK, which publishes it in calls.
+    /// Opens the microphone, and the camera if `video` is true. Passes them to the SDK, which publishes them in
+    /// calls.
     private func open(_ client: ConfabClient, _ video: Bool) async throws(ConfabError) {
         let own = try await server.media.open(for: .call, video: video)
         server.send(.media(.ownVideo(own.video)))
@@ -121,7 +123,7 @@ import Foundation
         }
     }
 
-    /// The media to publish: the microphone with the screen or the camera.
+    /// The media to publish: the microphone with the screen, or else with the camera. Nil if no device is open.
     private var published: (any LocalMedia)? {
         let (local, screen) = (server.media.local, server.media.screen)
         guard let local, let screen else { return local }
@@ -163,7 +165,7 @@ import Foundation
         }
     }
 
-    /// Reports when the server pauses the other person's video for lack of bandwidth.
+    /// Reports when the server pauses the other person's video for lack of bandwidth, and when the video resumes.
     private func watch(_ subscriber: MediaSubscriber) {
         watching?.cancel()
         watching = Task { [weak self] in

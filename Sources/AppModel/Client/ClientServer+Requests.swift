@@ -3,7 +3,7 @@ import Foundation
 
 /// Performs the requests of the roulette, nearby, people and settings screens.
 extension ClientServer {
-    /// Queues a request whose answer is an event for the screens.
+    /// Queues a request, and sends its answer to the screens as an event.
     private func ask<Answer: Sendable>(
         _ request: @escaping @MainActor (ConfabClient) async throws(ConfabError) -> Answer,
         _ failed: @escaping @MainActor (ConfabError) -> Void, event: @escaping @MainActor (Answer) -> AppEvent
@@ -61,7 +61,8 @@ extension ClientServer {
         }
     }
 
-    /// Queues work that opens the camera.
+    /// Queues the start of a preview or a search, which may open the camera. Counts it in `rouletteStarts` until it
+    /// is done.
     private func begin(
         _ work: @escaping @MainActor (ConfabClient) async throws(ConfabError) -> Void,
         failed: @escaping @MainActor (ConfabError) -> Void

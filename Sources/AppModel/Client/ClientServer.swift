@@ -13,7 +13,8 @@ import Foundation
     private var last: Task<Void, Never>?
     private var wasOnline = false
     let media: OwnMedia
-    /// The number of searches about to start. The end of an earlier one must not close their camera.
+    /// The number of previews and searches about to start. Until they have started, the end of an earlier search must
+    /// not close the camera.
     var rouletteStarts = 0
     lazy var calls = CallsLink(self)
     lazy var room = RoomLink(self)
@@ -29,7 +30,7 @@ import Foundation
         self.media.onEvent = { [weak self] in self?.send(.capture($0)) }
     }
 
-    /// Applies settings to everything joined or captured afterwards.
+    /// Applies settings: the video size immediately, the others to connections and registrations made afterwards.
     func choose(_ settings: DeviceSettings) {
         calls.wantsPush = settings.isNotified
         engine?.choose(settings)
@@ -38,7 +39,8 @@ import Foundation
 
     func send(_ event: AppEvent) { onEvent?(event) }
 
-    /// Queues a request behind the earlier ones.
+    /// Queues a request behind the earlier ones. Calls `failed` with its error, or immediately if no server is in
+    /// use.
     func queue(
         _ work: @escaping @MainActor (ConfabClient) async throws(ConfabError) -> Void,
         failed: @escaping @MainActor (ConfabError) -> Void = { _ in }
@@ -72,8 +74,8 @@ import Foundation
 
     // MARK: The connection
 
-    /// Connects once, which also checks that the app and the server support the same protocol version. The connection
-    /// stays open for use.
+    /// Connects once, which also checks that the app and the server support the same protocol version. If this
+    /// succeeds, the connection stays open for use.
     private func check(_ url: URL) {
         close()
         let client = ConfabClient(server: url, media: engine)
@@ -99,7 +101,7 @@ import Foundation
 
     private func retry() {
         guard let client else { return }
-        // The result is reported by the states.
+        // The client's states report the result.
         Task { try? await client.connect() }
     }
 
@@ -165,7 +167,8 @@ import Foundation
         }
     }
 
-    /// Forwards the updates of one page of the people nearby. A new watch replaces the previous one.
+    /// Forwards the updates of one page of the people nearby. A new watch replaces the previous one; nil only ends
+    /// it.
     func watch(_ pages: Events<Nearby.Page>?) {
         watching?.cancel()
         guard let pages else { return watching = nil }

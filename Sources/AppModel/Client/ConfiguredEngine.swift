@@ -111,7 +111,7 @@ private actor ChoosingPeer: MediaPeer {
     }
 
     /// Returns the part of a shared screen for a kind of track, because the engine does not support ``SharedScreen``
-    /// itself.
+    /// itself. Returns any other source unchanged.
     private func part(of source: (any LocalMedia)?, _ kind: TrackKind?) -> (any LocalMedia)? {
         guard let shared = source as? SharedScreen else { return source }
         return kind == .audio ? shared.sound : shared.picture

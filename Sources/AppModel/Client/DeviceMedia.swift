@@ -13,9 +13,9 @@ public protocol SwitchableCamera: LocalMedia {
 
 /// A change of this device's media that was caused by the system.
 public enum CaptureChange: Equatable, Sendable {
-    /// The system took the camera away, for example because the app is off screen, or returned it. If the user turns
-    /// the camera off during the interruption, the session keeps running, so that the end of the interruption is still
-    /// reported.
+    /// True when the system took the camera away, for example because the app is off screen, and false when it
+    /// returned it. If the user turns the camera off during the interruption, the session keeps running, so that the
+    /// end of the interruption is still reported.
     case interrupted(Bool)
     /// The capture has ended, for example because the system stopped recording the screen.
     case ended
@@ -40,7 +40,7 @@ final class SharedScreen: LocalMedia {
     var video: (any VideoSource)? { picture.video }
     var size: VideoSize? { picture.size }
     var videoKind: MediaStream.VideoKind { .screen }
-    /// A screen is sent without simulcast layers, so that text stays sharp.
+    /// The simulcast layers of the screen. By default there are none, so that text stays sharp.
     var layers: [Layer]? { picture.layers ?? [] }
 
     func setEnabled(audio: Bool?, video: Bool?) async {

@@ -40,7 +40,7 @@ struct MediaChoices: Equatable, Sendable {
         return candidates != .stun && (transport == .any || isTCP == (transport == .tcp))
     }
 
-    /// Returns whether a local or remote candidate may be used.
+    /// Returns whether a local or remote candidate may be used. Allows a candidate that cannot be parsed.
     ///
     /// - Parameter isRelayed: whether this end uses only TURN. Then the transport choice applies to the connection to
     /// the TURN server.
@@ -69,7 +69,8 @@ struct MediaChoices: Equatable, Sendable {
 
     // MARK: Codecs
 
-    /// Returns the codec names to put first, in lowercase. Redundant audio (RFC 2198) wraps Opus.
+    /// Returns the codec names to put first, in lowercase; none without a choice. Redundant audio (RFC 2198) wraps
+    /// Opus.
     private func preferred(_ kind: Substring) -> [String] {
         switch kind {
         case "video": videoCodec == .any ? [] : [videoCodec.rawValue]
@@ -83,8 +84,8 @@ struct MediaChoices: Equatable, Sendable {
         }
     }
 
-    /// Moves the chosen codecs to the front of a remote description: encoders use its first codec that they support.
-    /// None is removed, so another is used if the remote end lacks the chosen one.
+    /// Moves the chosen codecs to the front of a remote description: encoders use the description's first codec that
+    /// they support. No codec is removed, so another is used if the remote end lacks the chosen one.
     func codecsFirst(_ sdp: String) -> String {
         var lines = Self.lines(sdp).map(String.init)
         let sections = lines.indices.filter { lines[$0].hasPrefix("m=") }
@@ -95,7 +96,7 @@ struct MediaChoices: Equatable, Sendable {
         return lines.joined(separator: "\r\n")
     }
 
-    /// Returns the codec names of one media section, by payload type.
+    /// Returns the codec names of one media section, keyed by payload type.
     private static func names(in section: ArraySlice<String>) -> [Substring: String] {
         var names: [Substring: String] = [:]
         for line in section where line.hasPrefix("a=rtpmap:") {

@@ -33,20 +33,21 @@ import Confab
     var conditions = CameraConditions() { didSet { if conditions != oldValue { adjustCamera() } } }
     /// The media of a running screen share.
     private(set) var screen: (any LocalMedia)?
-    /// Counts shares, so that one that starts too late is stopped.
+    /// The number of the current share. It changes when a share starts, ends, or takes too long, so that media
+    /// captured for an outdated share is stopped.
     private var shareTurn = 0
     /// The last operation on the screen. The system has one recorder: a stop that overtakes the next start would end
     /// that share.
     private var sharing: Task<Void, Never>?
-    /// The tasks that read the changes of each media in use.
+    /// The tasks that read the changes of the media in use, keyed by the media's identity.
     private var watching: [ObjectIdentifier: Task<Void, Never>] = [:]
     var watchedCount: Int { watching.count }
     private let clock: any AppClock
-    /// How long the screen's recorder may take to begin. The person may think about the system's question.
+    /// How long the screen recorder may take to start. Before it starts, the system asks the user for confirmation.
     static let longestStart = Duration.seconds(60)
-    /// How long it may take to stop. It asks nobody.
+    /// How long the screen recorder may take to stop. This needs no answer from the user.
     static let longestStop = Duration.seconds(10)
-    /// Called when a share starts or ends, to publish it.
+    /// Called with the media when a share starts, to publish it, and with nil when the share ends.
     var onShare: (@MainActor ((any LocalMedia)?) -> Void)?
     /// Called with events of the devices.
     var onEvent: (@MainActor (CaptureEvent) -> Void)?
@@ -134,7 +135,8 @@ import Confab
 
     // MARK: The camera
 
-    /// Reports the initial state of a newly opened camera: not interrupted, and the default one.
+    /// Reports the initial state of the camera after it was opened or released: not interrupted, and facing the
+    /// default direction.
     private func reset() {
         onEvent?(.cameraInterrupted(false))
         onEvent?(.cameraFaces(.usual))
@@ -195,9 +197,10 @@ import Confab
             guard let self, turn == shareTurn else { return }
             do throws(ConfabError) {
                 let media = try await engine.capture(.screen)
-                // Meanwhile the person or the end of the call stopped it, or it took too long.
+                // The share may have been stopped while capture was starting: by the user, by the end of the call, or
+                // because starting took too long.
                 guard turn == shareTurn else {
-                    // Another operation may have begun, which the end of this one must not overtake.
+                    // If starting took too long, the next operation may already be running. Queue the stop behind it.
                     if isLate() { endRecording(media) } else { await media.stop() }
                     return
                 }
@@ -234,12 +237,13 @@ import Confab
         }
     }
 
-    /// Begins an operation on the screen after those before. The system does not always answer: one that takes too long is not
-    /// waited for.
+    /// Queues an operation on the screen behind the earlier ones. The system does not always answer, so the next
+    /// operation starts after the limit even if this one has not finished.
     ///
     /// - Parameters:
-    ///   - expired: called when it takes too long.
-    ///   - operation: is given whether it takes too long.
+    ///   - limit: how long the next operation waits for this one.
+    ///   - expired: called if the operation exceeds the limit.
+    ///   - operation: the work. Its parameter returns whether the limit has been exceeded.
     private func record(
         within limit: Duration, expired: @escaping @MainActor () -> Void,
         operation: @escaping @MainActor (_ isLate: @MainActor () -> Bool) async -> Void
@@ -258,12 +262,12 @@ import Confab
     }
 }
 
-/// Waits for the first of two events.
+/// Waits for an operation to end or for its time limit to pass, whichever comes first.
 @MainActor private final class LimitedWait {
     private(set) var isOver = false
     private var waiting: CheckedContinuation<Void, Never>?
 
-    /// - Returns: whether this is the first end.
+    /// - Returns: whether this call ended the wait.
     func end() -> Bool {
         guard !isOver else { return false }
         isOver = true

@@ -29,7 +29,8 @@ import Foundation
     /// - Returns: the URL of the saved file; nil if the user has left.
     private func save(_ file: SharedFile, from room: Room) async throws(ConfabError) -> URL? {
         guard !Task.isCancelled else { return nil }
-        // Files may share a name, which the SDK has made safe for a path.
+        // Each file gets a separate folder, because files may have the same name. The SDK has made the name safe for
+        // a path.
         let place = folder.appending(path: UUID().uuidString)
         // If the folder cannot be created, the download reports the error.
         try? FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)

@@ -18,7 +18,7 @@ import Foundation
     /// Reads the events of the room's session, which changes when the room is joined again.
     private var sessionListener: Task<Void, Never>?
     private var videos: [StreamID: Received] = [:]
-    /// Messages sent before this person joined.
+    /// Messages that were in the chat when this person joined, and have not arrived as events since.
     private var earlier: Set<RoomMessage> = []
     /// The publisher of the shared screen.
     private var screen: MediaPublisher?
@@ -58,7 +58,7 @@ import Foundation
         case .closePreview:
             server.media.release(.room)
             tell(.ownVideo(nil))
-        // Unless they have left.
+        // Ignore the action if the person no longer waits.
         case .admit(let id) where room?.knocks.contains { $0.id == id } == true:
             inRoom({ room throws(ConfabError) in try await room.admit(id) }, failed: failed)
         case .deny(let id) where room?.knocks.contains { $0.id == id } == true:
@@ -104,7 +104,7 @@ import Foundation
 
     // MARK: Joining and leaving
 
-    /// Opens the devices before joining.
+    /// Opens the devices for the preview before joining, and reports the local video or the error.
     private func preview(_ video: Bool) {
         Task { [weak self] in
             do throws(ConfabError) {
@@ -202,6 +202,7 @@ import Foundation
     }
 
     /// Publishes a screen as a separate stream, so that others see it beside the person and still hear them.
+    /// Unpublishes the previous screen first; nil only does that.
     private func share(_ media: (any LocalMedia)?) {
         sharing = Task { [weak self, before = sharing] in
             await before?.value
@@ -315,7 +316,7 @@ import Foundation
 
     // MARK: Reports to the screen
 
-    /// Reports the name of a person whose media has not arrived yet.
+    /// Reports the name of a person whose media has not arrived yet; nil if there is none.
     private func tellConnecting() {
         let missing = room?.session?.streams.first { videos[$0.id] == nil }
         tell(.connecting(name: missing.flatMap { stream in room?.people.first { $0.id == stream.connection }?.name }))
@@ -325,7 +326,7 @@ import Foundation
         tell(.waitingPeople(room?.knocks ?? []))
     }
 
-    /// Returns the tile of a stream: the person's tile, or a separate one for a screen.
+    /// Returns the tile id of a stream: that of the person's tile, or of a separate tile for a screen.
     private static func tile(of stream: MediaStream) -> String {
         stream.videoKind == .screen ? "\(stream.id)" : "\(stream.connection)"
     }

@@ -8,7 +8,7 @@ private enum Measure {
     /// The maximum number of strips. With a fourth, only a third of a typical video would be visible.
     static let maxStrips = 3
     static let gap = 8.0
-    /// If only one of two videos has the same orientation as the viewport, the share of the viewport for that video.
+    /// The share of the viewport for one of two videos, if only that one has the same orientation as the viewport.
     static let matchingShare = 0.55
     /// The range of aspect ratios in which a tile shows a face well, from portrait to landscape.
     static let narrowest = 3.0 / 4
@@ -21,7 +21,8 @@ private enum Measure {
     static let leastVisible = narrowest / widest
     /// The largest share of a grid tile that the self-view may cover.
     static let maxCovered = 0.2
-    /// The strip beside the large tiles: its share of the viewport, and its maximum thickness.
+    /// The thickness of the strip beside the large tiles: its share of the viewport, and its maximum for a strip on
+    /// the right (`width`) or below (`height`).
     static let stripShare = 0.2
     static let maxStrip = (width: 240, height: 180)
     /// The maximum side of a viewport, larger than any device's. It keeps sums far from overflow.
@@ -102,13 +103,13 @@ private struct Space {
             partsIn(viewport.width, Measure.least.width, gap) * partsIn(viewport.height, Measure.least.height, gap))
     }
 
-    /// Places a grid. If the self-view would hide people, because tiles are small, it becomes a tile too.
+    /// Places a grid. If the self-view would hide people in its corner, it becomes a tile of the grid.
     func ownedGrid(_ tiles: [Tile], _ own: OwnPicture?, _ placedOwn: PlacedOwnPicture?) -> Placed {
         if let own, let placedOwn, hidesPeople(of: tiles, placedOwn) { return tiled(tiles, with: own) }
         return pages(of: tiles, capacity: gridCapacity) { grid(viewport, gap, $0) }
     }
 
-    /// Returns whether the self-view in its corner would cover too much of a grid tile, or reach into several.
+    /// Returns whether the self-view in its corner would cover too much of a grid tile, or extend beyond one tile.
     func hidesPeople(of tiles: [Tile], _ own: PlacedOwnPicture) -> Bool {
         let cells = grid(viewport, gap, Array(tiles.prefix(gridCapacity)))
         guard gridCapacity > 1, let cell = cells.first?.rectangle else { return false }
@@ -142,7 +143,7 @@ private struct Space {
         return corner.isLeft ? others / columns * columns : others
     }
 
-    /// Returns the tiles of the current page.
+    /// Arranges the tiles of the current page, which holds at most `capacity` tiles.
     func pages(of tiles: [Tile], capacity: Int, arrange: ([Tile]) -> [PlacedTile]) -> Placed {
         let pages = max(1, (tiles.count + capacity - 1) / capacity)
         let page = min(max(0, page), pages - 1)
@@ -199,8 +200,9 @@ private struct Space {
         return PlacedOwnPicture(rectangle: cornered(largePart, size, corner), fit: own.fit)
     }
 
-    /// Places large tiles and a strip of the others: on the right of a landscape viewport, below in a portrait one. The
-    /// self-view is at one end of the strip if the strip has room for all tiles.
+    /// Places large tiles and a strip of the others: on the right of a landscape viewport, below in a portrait one.
+    /// The self-view is at one end of the strip if the strip has room for all tiles, otherwise in a corner of the
+    /// large part.
     func withStrip(
         _ large: [Tile], _ others: [Tile], _ own: OwnPicture?, _ placedOwn: PlacedOwnPicture?
     ) -> Placed {
@@ -240,7 +242,7 @@ private struct Space {
 
 // MARK: Grid
 
-/// Lays tiles out in the number of columns that shows people largest. The last row is centered.
+/// Lays tiles out in `known` columns, or in as many as show people largest. The last row is centered.
 private func grid(_ area: Rectangle, _ gap: Int, _ tiles: [Tile], columns known: Int? = nil) -> [PlacedTile] {
     let columns = known ?? columnsFor(area, gap, tiles)
     let rows = (tiles.count + columns - 1) / columns
@@ -331,7 +333,7 @@ private func isCropped(_ tile: Tile, _ rectangle: Rectangle) -> Bool {
     return !tile.isScreen && visibleShare(of: aspect, in: there) >= Measure.leastVisible
 }
 
-/// Returns the share of a video that stays visible when it is cropped.
+/// Returns the share of a video that stays visible when it is cropped to another aspect ratio.
 private func visibleShare(of aspect: Double, in there: Double) -> Double { min(aspect / there, there / aspect) }
 
 /// Returns how many parts of a given size fit in a length, at least one.
@@ -356,7 +358,7 @@ private func between(_ low: Int, _ value: Double, _ high: Int) -> Int {
     Int(min(Double(high), max(Double(low), value)))
 }
 
-/// Limits an aspect ratio to the supported range. Returns the default for an unknown aspect ratio.
+/// Limits an aspect ratio to the range from `narrowest` to 16:9. Returns the default for an unknown aspect ratio.
 private func limited(_ aspect: Double?, narrowest: Double) -> Double {
     guard let aspect, aspect > 0, aspect.isFinite else { return Measure.usualAspect }
     return min(Measure.widest, max(narrowest, aspect))

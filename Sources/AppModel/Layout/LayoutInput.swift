@@ -87,7 +87,7 @@ public struct LayoutInput: Equatable, Sendable {
     /// The tiles of all others, in display order.
     public var tiles: [Tile]
     public var layout = RoomLayout.auto
-    /// The ids of the tiles to show large: of the active speaker, or of the pinned tiles.
+    /// The ids of the tiles to show large: that of the active speaker's tile, or those of the pinned tiles.
     public var focus: [String] = []
     /// The self-view; nil if it is not shown.
     public var own: OwnPicture?

@@ -36,7 +36,7 @@ public struct TileStates: Equatable, Sendable {
 
     public init() {}
 
-    /// Records the first frame of a stream.
+    /// Records the first frame of a tile's video.
     public mutating func firstFrame(of id: String) { shown.insert(id) }
 
     /// Toggles the cropping of a tile after a double tap.
@@ -44,8 +44,8 @@ public struct TileStates: Equatable, Sendable {
         if toggled.remove(id) == nil { toggled.insert(id) }
     }
 
-    /// Drops the state of tiles that were removed, so that the state does not grow. Hides tiles whose video was turned
-    /// off, until their next first frame.
+    /// Drops the state of tiles that are not in `ids`, so that the state does not grow. Hides tiles that are not in
+    /// `seen`, because their video was turned off, until their next first frame.
     public mutating func keep(only ids: some Sequence<String>, shown seen: some Sequence<String>) {
         shown.formIntersection(seen)
         toggled.formIntersection(ids)

@@ -19,7 +19,7 @@ public enum EngineRules {
     /// - Returns: its index in `names`; nil if the engine has no VP8. Then the engine's order is kept.
     public static func preferredCodec(among names: [String]) -> Int? { names.firstIndex(of: "VP8") }
 
-    /// Returns the valid volume nearest to `wanted`. WebRTC's scale ends at 10, and 1 leaves the volume unchanged.
+    /// Limits a volume to 0 to 1. WebRTC's scale ends at 10, and 1 leaves the volume unchanged.
     public static func volume(_ wanted: Double) -> Double { wanted.isNaN ? 1 : min(1, max(0, wanted)) }
 
     /// Returns the valid factor by which a layer's width and height are divided. WebRTC refuses to enlarge video.
@@ -28,7 +28,7 @@ public enum EngineRules {
     /// Returns whether to send an encoding.
     ///
     /// - Parameters:
-    ///   - rid: its RID; nil if the video has no layers.
+    ///   - rid: the encoding's RID; nil if the video has no layers.
     ///   - wanted: the RIDs of the layers to send, where an empty string means a video without layers; nil for all.
     public static func sends(rid: String?, of wanted: [String]?) -> Bool { wanted?.contains(rid ?? "") ?? true }
 }

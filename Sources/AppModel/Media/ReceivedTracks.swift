@@ -94,7 +94,7 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
         return news(of: index)
     }
 
-    /// Records that a receiver has a stream; `streamID` is nil if its description names none.
+    /// Records that a receiver has a stream; `streamID` is nil if the remote description names none.
     public mutating func add(_ receiver: Receiver, streamID: String?) -> [Event] {
         guard let index = track(of: receiver) else { return [] }
         tracks[index].arrival.add(streamID)
@@ -132,8 +132,8 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
 
     // MARK: Rules
 
-    /// Returns the index of the receiver's track, which keeps this wrapper, or of a new track; nil if the maximum is
-    /// reached.
+    /// Returns the index of the receiver's track, which keeps this wrapper, or of a new track. If there are too many
+    /// tracks, drops a pending one for the new one; nil if none is pending.
     private mutating func track(of receiver: Receiver) -> Int? {
         if let index = tracks.firstIndex(where: { $0.receivers.contains(receiver) }) {
             tracks[index].receivers.append(receiver)

@@ -1,5 +1,5 @@
-/// Hands values from one thread to another, one at a time. Of the values that arrive in between, only the newest is
-/// kept.
+/// Hands values from one thread to another, one at a time. Of the values that arrive before the other thread takes
+/// one, only the newest is kept.
 public struct NewestValue<Value> {
     private var newest: Value?
     private var isTaken = true

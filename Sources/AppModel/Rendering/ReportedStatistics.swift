@@ -53,7 +53,8 @@ public struct ReportedStatistics: Equatable, Sendable {
         return statistic
     }
 
-    /// Returns the available bitrate of the selected candidate pair.
+    /// Returns the available bitrate of the selected candidate pair, or the highest one of several; nil if none is
+    /// reported.
     private static func bitrate(in report: [String: ReportedStatistics], _ name: String) -> Int? {
         let pairs = report.values.filter { $0.type == "transport" }.compactMap { $0.texts["selectedCandidatePairId"] }
         return pairs.compactMap { report[$0]?.numbers[name] }.compactMap { Int(exactly: $0.rounded()) }.max()

@@ -7,7 +7,7 @@ public enum CallMediaEvent: Sendable {
     case partnerVideo((any VideoSource)?)
     case ownVideo((any VideoSource)?)
     case firstFrame
-    /// The server paused the other person's video for lack of bandwidth.
+    /// True when the server paused the other person's video for lack of bandwidth, false when the video resumed.
     case partnerPaused(Bool)
     /// The camera could not be opened during the call.
     case cameraFailed(ConfabError)
@@ -28,7 +28,7 @@ public enum CallMediaRequest: Equatable, Sendable {
         public var duration: Duration?
     }
 
-    /// How long the end of a call is shown.
+    /// How long the end of a call or a message to the user is shown.
     static let overTime = Duration.seconds(60)
 
     public private(set) var coordinator: CallCoordinator
@@ -47,7 +47,7 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     public private(set) var isSharingScreen = false
     public private(set) var camera = CameraState()
-    /// The offer to keep in touch of each of the last calls, the newest last.
+    /// The contact offers of the last calls, the newest last.
     private var keepings: [(call: CallID, keeping: ContactOffer)] = []
     static let maxKeepings = 4
     private let platform: Platform
@@ -273,7 +273,8 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     // MARK: User actions
 
-    /// Calls a person. Requires permission to use the microphone. Without the camera, places a voice call.
+    /// Calls a person, after requesting the permissions. Without the microphone permission, shows a message instead.
+    /// Without the camera, places a voice call.
     public func call(_ person: Person, video: Bool) {
         platform.permissions.settle(video ? [.microphone, .camera] : [.microphone]) { [weak self] in
             guard let self else { return }
@@ -319,7 +320,7 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     /// Handles the first frame of the other person's video.
     public func pictureShown() { handle(.firstFrame) }
-    /// The size of the other person's video, in pixels.
+    /// The size of the other person's video, in pixels; nil until it is known.
     public private(set) var partnerSize: PixelSize?
     public func pictureSize(_ size: PixelSize) { partnerSize = size }
     public var smallWindow: SmallWindow? { SmallWindow(partnerVideo, partnerSize) }
@@ -365,7 +366,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     private func rings(_ call: CoordinatedCall) -> Bool {
         call.direction == .incoming && (call.phase == .reported || call.phase == .ringing)
     }
-    /// Whether there is a call in any state.
+    /// Whether there is a call in any state, including one that waits to be placed.
     public var hasCall: Bool { coordinator.current != nil || coordinator.queued != nil }
     /// Whether to show more controls than the button that ends the call.
     public var showsControls: Bool {
@@ -376,7 +377,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     }
     public var canEnd: Bool { coordinator.current.map { $0.phase != .ending } ?? false }
     public var canSwitchCamera: Bool { !isCameraOff && !isHeld && !camera.isInterrupted }
-    /// The self-view, while others can see the video.
+    /// The video for the self-view; nil while the camera is off or interrupted.
     public var ownPicture: (any VideoSource)? { isCameraOff || camera.isInterrupted ? nil : own }
     /// The other person's video; nil while it is off, because the last frame would stay.
     public var partnerVideo: (any VideoSource)? { partnerSendsVideo ? partner : nil }

@@ -76,7 +76,7 @@ public enum NearbyRequest: Equatable, Sendable {
 
     // MARK: User actions
 
-    /// Shares the location, after requesting permission if necessary.
+    /// Shares the location, after requesting permission if necessary. Shows the reason if permission is refused.
     public func share() {
         switch permissions.status(of: .location) {
         case .allowed: locate()
@@ -95,7 +95,8 @@ public enum NearbyRequest: Equatable, Sendable {
         reset()
     }
 
-    /// Stops locating and clears the list, because both belong to an account on one server.
+    /// Stops locating and clears the list. Also called when the user switches servers, because neither applies to the
+    /// new account.
     func reset() {
         location.stop()
         (status, people, next, hasMore, isLaterPage) = (.off, [], nil, false, false)
@@ -215,7 +216,7 @@ public enum NearbyRequest: Equatable, Sendable {
         case .locating, .noPosition, .loading, .list, .stale, .failed: true
         }
     }
-    /// Whether there is a list, even an empty or outdated one.
+    /// Whether to show the list, even if it is empty, outdated, or not loaded yet.
     public var showsList: Bool { isSharing && status != .locating && status != .noPosition }
     public var radiusText: String { text(of: radius) }
     public func text(of radius: Int) -> String { "Within \(unit.text(radius))" }

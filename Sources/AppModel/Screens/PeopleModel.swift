@@ -74,7 +74,7 @@ public enum PeopleEvent: Sendable {
         (person, page, trouble) = (found, .person, nil)
     }
 
-    /// Finds the person whose id or link is in the field.
+    /// Finds the person whose id or link is in ``findText``.
     public func find() {
         guard let id = PersonLink.id(in: findText) else { return search = .bad }
         find(id)
@@ -117,13 +117,14 @@ public enum PeopleEvent: Sendable {
 
     // MARK: Events
 
-    /// Clears the lists, which belong to an account on one server.
+    /// Clears all data of the account. Also called when the user switches servers, because the new account has other
+    /// data.
     func reset() {
         (contacts, log, person, trouble, nextLog, hasMoreLog) = (nil, nil, nil, nil, nil, false)
         (blocked, busyPeople, search, findText, page, question) = ([], [], .none, "", .contacts, nil)
     }
 
-    /// Returns the name of a person in the lists.
+    /// Returns the name of a person in the lists; nil if the person is in none.
     func name(of id: PersonID) -> String? {
         contacts?.first { $0.id == id }?.name ?? log?.first { $0.person.id == id }?.person.name
     }
@@ -173,20 +174,20 @@ public enum PeopleEvent: Sendable {
         if question == .removeContact(id) { question = nil }
     }
 
-    /// Updates which people are in a call, as the current page of the nearby list shows it.
+    /// Records which people on the current page of the nearby list are in a call. All others count as not in a call.
     func nearby(_ people: [Nearby.Neighbor]) { busyPeople = Set(people.filter(\.isBusy).map(\.id)) }
 
     // MARK: Texts
 
     public var troubleText: String { trouble?.message ?? "" }
-    /// The text shown instead of an empty list of contacts.
+    /// The text shown instead of a missing or empty list of contacts; otherwise empty.
     public var contactsText: String {
         guard let contacts else { return trouble == nil ? "Loading…" : "" }
         guard contacts.isEmpty else { return "" }
         return
             "No contacts yet. After a chat or a call, press “Keep in touch”. When both of you do, you become contacts."
     }
-    /// The text shown instead of an empty list of calls.
+    /// The text shown instead of a missing or empty list of calls; otherwise empty.
     public var logText: String {
         guard let log else { return trouble == nil ? "Loading…" : "" }
         return log.isEmpty ? "No calls yet." : ""
@@ -313,7 +314,7 @@ extension Calls.Logged {
 
 /// Links to people: `…/nearby#person=<id>` and `confab://person/<id>`.
 public enum PersonLink {
-    /// Returns the id in a link, or the id itself.
+    /// Returns the id in a link, or in a text that is only an id; nil for any other text.
     public static func id(in text: String) -> PersonID? {
         let text = text.trimmingCharacters(in: .whitespacesAndNewlines)
         guard text.utf8.count <= 2048 else { return nil }

@@ -48,7 +48,7 @@ public enum RoomRequest: Equatable, Sendable {
 public enum RoomEvent: Sendable {
     case waitingForHost
     case joined
-    /// The connection was lost, or restored.
+    /// True when the connection was lost, false when it was restored.
     case reconnecting(Bool)
     case refused(ConfabError)
     /// The name of a member whose media is being connected; nil once the media of all members has arrived.

@@ -15,7 +15,8 @@ extension RoomModel {
     /// Starts or continues a touch on the self-view.
     ///
     /// - Parameters:
-    ///   - x: the distance to the right of where the touch began, in points; `y` is the distance downward.
+    ///   - x: the distance to the right of where the touch began, in points.
+    ///   - y: the distance downward, in points.
     ///   - home: the position of the self-view. The one at the start of the touch is used, even if the layout changes
     ///     afterwards.
     ///   - viewport: the area that the self-view cannot leave.
@@ -30,7 +31,7 @@ extension RoomModel {
 
     /// Ends a touch on the self-view: a tap mutes, a drag moves it to another corner.
     ///
-    /// - Returns: whether the self-view animates in response to the tap.
+    /// - Returns: true for a tap, which the self-view confirms with an animation; false for a drag.
     public func endDrag() -> Bool {
         defer { drag = nil }
         switch drag?.end() {
@@ -57,7 +58,7 @@ extension RoomModel {
     public func ownPictureSize(_ size: PixelSize) { ownAspect = size.aspect }
 
     /// The source for the small window outside of the app: a pinned tile, a shared screen, the last speaker, or else
-    /// the first video.
+    /// the first video. Nil if there is no video.
     public var smallWindow: SmallWindow? {
         let seen = members.filter { $0.video != nil }
         let shown =
@@ -74,6 +75,6 @@ extension RoomModel {
         onSmallWindow?()
     }
 
-    /// Whether others receive no video of this user.
+    /// Whether there is no video for the self-view.
     public var lacksOwnPicture: Bool { shownOwn == nil }
 }

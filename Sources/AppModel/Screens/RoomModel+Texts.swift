@@ -26,18 +26,18 @@ extension RoomModel {
     public var showsRoom: Bool { isInRoom || status == .notConnected }
     var isJoining: Bool { status == .joining || status == .lobby }
     public var offersCancel: Bool { isJoining || joinsAnyway || joinsWithoutPassword }
-    /// Whether the user was warned that members of this room can see each other's addresses.
+    /// Whether the user was warned that members of this room can see each other's addresses. If so, Join accepts that.
     var joinsAnyway: Bool { status == .addressesAreSeen(wantedRoom) }
-    /// Whether the user has read that this room has no password.
+    /// Whether the user was warned that this room has no password. If so, Join enters it without one.
     var joinsWithoutPassword: Bool { status == .noPassword(wantedRoom) }
     public var isScreenAwake: Bool { showsRoom || status == .lobby }
     /// Whether the user is in a room or joining one.
     var isBusy: Bool { showsRoom || isJoining }
-    /// Audio continues while only the connection to the server is lost.
+    /// Whether the room needs audio. It does even while only the connection to the server is lost.
     var wantsSound: Bool { showsRoom }
     public var canSend: Bool { isInRoom && !draft.allSatisfy(\.isWhitespace) }
     public var canSwitchCamera: Bool { !isCameraOff && own != nil && camera.works }
-    /// The self-view, while others can see the video.
+    /// The video for the self-view; nil while the camera is off or cannot run.
     public var shownOwn: (any VideoSource)? { isCameraOff || !camera.works ? nil : own }
     /// The link to the room, for a browser or this app.
     public var link: URL? {

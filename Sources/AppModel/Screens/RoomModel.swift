@@ -36,8 +36,8 @@ import enum Wire.Limits
     public internal(set) var status = Status.ready
     public private(set) var needsPassword = false
     public internal(set) var members: [RoomPerson] = []
-    /// The measured aspect ratios of videos, by the ids of their tiles. They can differ from the declared sizes, for
-    /// example when a phone is rotated.
+    /// The measured aspect ratios of videos, keyed by tile id. They can differ from the declared sizes, for example
+    /// when a phone is rotated.
     var measured: [String: Double] = [:]
     /// The current touch on the self-view.
     public internal(set) var drag: OwnPictureGesture?
@@ -50,7 +50,7 @@ import enum Wire.Limits
     public internal(set) var isPreviewing = false
     public private(set) var connectingTo: String?
     public private(set) var speaker: String?
-    /// The last speaker. The small window shows them until another person speaks.
+    /// The tile id of the last speaker. The small window shows this tile until another person speaks.
     private(set) var lastSpeaker: String?
     public internal(set) var own: (any VideoSource)?
     public internal(set) var ownAspect: Double?
@@ -131,7 +131,7 @@ import enum Wire.Limits
         request(ending)
     }
 
-    /// Leaves the room because a call or a chat begins.
+    /// Leaves the room, or closes the preview, because a call or a chat begins.
     func leaveForOther() {
         guard isBusy else { return closePreview() }
         leave()

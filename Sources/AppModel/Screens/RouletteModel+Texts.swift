@@ -4,7 +4,7 @@ import Foundation
 /// The texts of the roulette, equal to those of the web page.
 extension RouletteModel {
     var name: String { partnerName.isEmpty ? "your partner" : partnerName }
-    /// The partner's name for the beginning of a sentence.
+    /// The partner's name for the beginning of a sentence, or "Your partner" if there is no name.
     private var who: String { partnerName.isEmpty ? "Your partner" : isolated(partnerName) }
     private var whom: String { partnerName.isEmpty ? "your partner" : isolated(partnerName) }
 
@@ -64,7 +64,8 @@ extension RouletteModel {
         sharedInterests.isEmpty ? "" : "You both like \(sharedInterests.map(isolated).joined(separator: ", "))"
     }
 
-    /// A hint about the chat, shown until there are messages.
+    /// A hint about the chat: that the partner has no text chat, or, until there are messages, that they are not
+    /// stored.
     public var chatHint: String {
         guard hasChat else { return "\(who) uses an app without text chat. You can still talk." }
         return chat.isEmpty ? "Say hello. Messages are not stored unless one of you reports the chat." : ""

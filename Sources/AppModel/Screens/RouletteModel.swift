@@ -92,7 +92,7 @@ import enum Wire.Limits
     public var showsPictures: Bool { mode == .video }
     /// Whether the camera and the microphone must be opened before a chat. Text chats need neither.
     public var asksForDevices: Bool { mode == .video && !isPrepared }
-    /// The self-view, while others can see the video.
+    /// The video for the self-view; nil while the camera is off or cannot run.
     public var shownOwn: (any VideoSource)? { isCameraOff || !camera.works ? nil : own }
     public private(set) var partnerSize: PixelSize?
     public func pictureSize(_ size: PixelSize) { partnerSize = size }
@@ -111,7 +111,8 @@ import enum Wire.Limits
 
     public func preview() { request(.preview(video: permissions.mayShow)) }
 
-    /// Handles the appearance of the screen. The number of people online is requested only while it is visible.
+    /// Handles the appearance of the screen. The number of people online is requested only while the screen is
+    /// visible.
     public func appear() {
         isShown = true
         if isConnected { request(.count) }

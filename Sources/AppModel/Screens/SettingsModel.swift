@@ -2,7 +2,8 @@ import Confab
 import Foundation
 import Observation
 
-/// The settings of this device. They apply to the next call, chat or room.
+/// The settings of this device. The renderer, the codecs and the connection type apply to the next call, chat or
+/// room.
 public struct DeviceSettings: Codable, Equatable, Sendable {
     public var renderer = RendererChoice.sampleBuffer
     public var videoCodec = VideoCodecChoice.any
@@ -88,7 +89,7 @@ public enum SettingsEvent: Sendable {
     public func makeCode() { request(.makeCode) }
     public var canLink: Bool { canUseCode && linking != .busy }
     public var canUseCode: Bool { codeDraft.filter { $0.isLetter || $0.isNumber }.count == 8 }
-    /// Asks for confirmation first, because linking replaces the data of this device.
+    /// Asks for confirmation before linking, which replaces the data of this device.
     public func askToLink() { if canUseCode { linking = .asking } }
     public func cancelLink() { linking = .none }
     public func useCode() {

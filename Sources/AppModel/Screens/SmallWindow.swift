@@ -17,7 +17,7 @@ extension PixelSize {
     /// The aspect ratios supported by the window. Others are clamped.
     private static let aspects = 0.25...4.0
 
-    /// Creates a size with the given ratio of width to height.
+    /// Creates a size with the given ratio of width to height; nil if the ratio is unknown.
     init?(aspect: Double?) {
         guard let aspect, aspect.isFinite else { return nil }
         let height = PictureSize.usual.height

@@ -3,8 +3,8 @@ import AppModel
 import Dispatch
 import WebRTC
 
-/// The audio session of WebRTC. `AudioMachine` decides when sound flows, and `AudioLane` which effects must not run on
-/// the main thread. WebRTC must not start the session on its own: during calls, CallKit activates it.
+/// The audio session of WebRTC. `AudioMachine` decides when audio is enabled, and `AudioLane` which effects must not run
+/// on the main thread. WebRTC must not start the session on its own: during calls, CallKit activates it.
 @MainActor final class CallAudio: AudioControl {
     private var lane = AudioLane()
     private let queue = DispatchQueue(label: "audio session")

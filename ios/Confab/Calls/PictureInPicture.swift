@@ -10,7 +10,7 @@ import UIKit
 /// grows.
 struct PictureInPicture: UIViewRepresentable {
     let window: SmallWindow?
-    /// Called when the window was shown or hidden.
+    /// Called with true when the window was shown, and with false when it was hidden.
     var shown: @MainActor (Bool) -> Void = { _ in }
 
     func makeUIView(context: Context) -> UIView { UIView(frame: .zero) }

@@ -2,7 +2,7 @@ import AppModel
 import Foundation
 import UIKit
 
-/// Notifies the model when the device becomes hot or saves power.
+/// Notifies the model of the device's temperature and low-power mode, now and whenever they change.
 @MainActor final class HeatWatcher {
     init(app: ApplicationModel) {
         let tell: @Sendable () -> Void = { [weak app] in

@@ -6,7 +6,7 @@ import CoreVideo
 import Foundation
 import WebRTC
 
-/// The camera as a media source. ``CameraDriver`` in `AppModel` decides what it does.
+/// The camera as a media source. ``CameraDriver`` in `AppModel` decides what the camera does.
 actor CameraCapture: VideoCapture {
     nonisolated private let current: Locked<VideoSize?>
     private let interruptions: AsyncStream<Bool>

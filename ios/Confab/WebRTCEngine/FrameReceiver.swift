@@ -13,8 +13,8 @@ struct Picture: @unchecked Sendable {
     let uprightSize: PixelSize
 }
 
-/// Receives frames on a decoder's thread and shows them on the main thread, one at a time. Of the frames that arrive in
-/// between, only the newest is shown.
+/// Receives frames on a decoder's thread and shows them on the main thread, one at a time. Of the frames that arrive
+/// before the main thread takes one, only the newest is shown.
 final class FrameReceiver: NSObject, Sendable {
     private let newest = Locked(NewestValue<Picture>())
     /// Has a separate lock, so that the main thread does not wait for conversions.

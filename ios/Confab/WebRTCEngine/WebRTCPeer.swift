@@ -52,7 +52,7 @@ actor WebRTCPeer: MediaPeer {
         return media?.captured.track(kind)
     }
 
-    /// Returns the transceiver; nil after the connection was closed, because WebRTC must not be called then.
+    /// Returns the transceiver; nil after the connection was closed, because WebRTC must not be called afterwards.
     private func open(_ transceiver: TransceiverHandle) -> RTCRtpTransceiver? {
         isClosed ? nil : transceivers[transceiver]
     }

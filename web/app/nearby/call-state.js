@@ -22,8 +22,8 @@ export const passingTime = 5_000;
 const unchanged = (state) => [state, []];
 
 /**
- * Returns the current call, which is never an incoming one. If there are two, returns the newer one, because the older one is
- * about to end.
+ * Returns the current call. A call that rings here does not count. If there are two, returns the newer one, because
+ * the older one is about to end.
  * @param {State} state @returns {Line | null}
  */
 export function currentCall({ calls }) {
@@ -103,7 +103,8 @@ function want(state, wish) {
     // The microphone is in use in a call: open only the camera.
     return [{ ...state, wish, media: { is: 'asking' } }, [{ do: 'addCamera' }]];
   }
-  // If the user answers without video instead of making a video call, a camera is no longer needed, so ask again without one.
+  // If the devices are being opened already, open them again only if this action differs in whether it needs the
+  // camera: for example, the user answers without video instead of making a video call.
   const isAsked = media.is === 'asking' && (state.wish?.video ?? wish.video) === wish.video;
   if (isAsked) return [{ ...state, wish }, []];
   return [{ ...state, wish, media: { is: 'asking' } }, [{ do: 'openMedia', camera: wish.video }]];
@@ -113,7 +114,7 @@ function want(state, wish) {
 function fulfil(state) {
   const { wish } = state;
   if (!wish) return unchanged(state);
-  // A camera turned off in the previous call is on again in the next one.
+  // The camera starts on if this action is with video, even if it was turned off in the previous call.
   const fresh = { ...state, cameraOff: !wish.video };
   if (wish.is === 'answer') return [{ ...fresh, wish: null }, [{ do: 'accept', line: wish.line, video: wish.video }]];
   if (wish.sent) return unchanged(state);
@@ -174,7 +175,7 @@ function hangUp(state) {
 }
 
 /**
- * Turns the camera off unless something needs it.
+ * Closes the camera and the microphone unless something needs them.
  * @param {State} state @returns {Step}
  */
 function release(state) {

@@ -11,7 +11,7 @@ import { statusOf } from './words.js';
 
 export class CallView {
   #dialog = byId('incoming', HTMLDialogElement);
-  /** @type {number | null} the number of the call that the questions are about */
+  /** @type {number | null} the number of the ringing call that the buttons answer */
   #asked = null;
 
   /** @param {Strings} strings @param {(event: Event) => void} dispatch */

@@ -146,12 +146,15 @@ navigator.serviceWorker?.addEventListener('message', ({ data, ports }) => {
   if (data?.type === 'call' && !guest) dispatch({ type: 'arrived', call: true });
 });
 
-/** Reads the address: a person's link, a code that links this device, or the call of a notification. */
+/**
+ * Returns what the address requests: a person's link, a code that links this device, or the call of a notification.
+ */
 function arrival() {
   const parts = new URLSearchParams(location.hash.slice(1));
   const link = parts.get('link');
   const call = parts.has('call') && !guest;
-  // A code works once and a call is short-lived: a reload must not try them again.
+  // Remove a code or a call from the address: a code works once and a call is short-lived, so a reload must not try
+  // them again.
   if (link || call) history.replaceState(null, '', location.pathname + location.search);
   return { find: personIdIn(parts.get('person') ?? ''), link, call };
 }

@@ -1,4 +1,4 @@
-// Notifications of a call: from this page while it is hidden, from the service worker when no page is open.
+// Notifications of a call: from this page while it is hidden, or from the service worker when a push arrives.
 import { at } from '../shared/base.js';
 import { disablePush, enablePush, pushState } from '../../lib/index.js';
 

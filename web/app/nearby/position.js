@@ -16,7 +16,8 @@ const earthRadius = 6_371_000;
 export const noMoves = { sent: null, sentAt: 0, waiting: null };
 
 /**
- * Returns the move to send now, or after how long to check again.
+ * Returns the new state, the fix to send now (null for none), and after how many milliseconds to check again (null
+ * for never).
  * @param {Moves} moves @param {Fix | null} fix null if that time has passed without a new fix @param {number} now
  * @returns {{moves: Moves, send: Fix | null, after: number | null}}
  */
@@ -96,7 +97,8 @@ export class Position {
       if (watch === this.#watch) this.tell('on');
     } catch {
       if (watch !== this.#watch) return;
-      // The caller of `send` shows the error. The location may still be right (after a flight, for example), so retry it later.
+      // `send` has reported the error. The location may still be right (after a flight, for example), so retry it
+      // later.
       this.#moves = { ...noMoves, waiting: fix };
       this.#lookAgain(retryPause);
     }

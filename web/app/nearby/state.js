@@ -202,7 +202,7 @@ function backOnline(state, isNew) {
 }
 
 /**
- * The server no longer accepts the identity of this browser: continue as a new person.
+ * Continues as a new person, because the server no longer accepts the identity of this browser.
  * @param {State} state @returns {Step}
  */
 function identityLost(state) {
@@ -293,7 +293,7 @@ function watchAnew(state, change) {
 }
 
 /**
- * Returns the radius at the same index in the other unit's table.
+ * Returns the radius at the same index in the table of `unit`.
  * @param {Remembered} kept @param {import('./types.js').Unit} unit
  */
 function sameRadius({ unit: old, radius }, unit) {
@@ -356,7 +356,7 @@ function position(state, is) {
 }
 
 /**
- * Stops watching the list while the page is hidden.
+ * Watches the list again when the page is shown, and stops watching when it is hidden.
  * @param {State} state @param {boolean} visible @returns {Step}
  */
 function shown(state, visible) {

@@ -32,7 +32,7 @@
  * @property {boolean} waiting
  * @property {CallState} state
  * @property {number | null} devices the number of devices on which the call rings; null until it is known
- * @property {boolean} away the other person's connection dropped
+ * @property {boolean} away whether the other person's connection was lost
  */
 /**
  * @typedef {Call & {activeAt: number | null, silent: boolean}} Line
@@ -50,7 +50,7 @@
  *   an action that waits for the camera and microphone; a dial that was `sent` waits for its call
  */
 /** @typedef {'refused' | 'missing' | 'busy' | 'insecure' | 'lost' | 'unheard' | 'unknown'} MediaTrouble */
-/** @typedef {{is: 'off'} | {is: 'asking', toggle?: boolean} | {is: 'on', camera: boolean} | {is: 'failed', why: MediaTrouble}} Media `toggle`: for the current call */
+/** @typedef {{is: 'off'} | {is: 'asking', toggle?: boolean} | {is: 'on', camera: boolean} | {is: 'failed', why: MediaTrouble}} Media `toggle`: the camera was requested during the current call */
 /**
  * @typedef {{callId: string, direction: Direction, outcome: Outcome, person: Person, video: boolean, at: number,
  *   durationMs?: number, seen: boolean}} Logged
@@ -102,7 +102,7 @@
  * @property {Media} media
  * @property {boolean} muted
  * @property {boolean} cameraOff
- * @property {boolean} ringSilent the browser plays no ringtone before the first user gesture
+ * @property {boolean} ringSilent whether the browser blocks the ringtone until the first user gesture
  * @property {Over | null} over
  * @property {import('../shared/keep.js').ContactOffer[]} keeping
  * @property {Device[] | null} devices

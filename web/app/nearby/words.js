@@ -1,4 +1,5 @@
-// Turns a state of the page `/nearby` into text and sounds: the status line, notices, the screen, what rings. Pure.
+// Turns a state of the page `/nearby` into text and sounds: the status line, notices, the screen, and the sound to
+// play. Pure.
 import { keepingOf } from '../shared/keep.js';
 import { companion, currentCall, incomingCall } from './call-state.js';
 

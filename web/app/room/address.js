@@ -3,6 +3,7 @@
 import { basePath } from '../shared/base.js';
 
 /**
+ * Returns what a room's address requests.
  * @param {{pathname: string, search: string, hash: string}} location
  * @param {any} [kept] the state of the history's entry, which outlives a reload
  * @param {string} [base] the path below which the server is

@@ -8,7 +8,7 @@ import { candidates, codecChoices, codecsToSend, protocols, rates, sizes } from 
 /** @typedef {import('./types.js').Event} Event */
 /** @typedef {import('./strings.js').Strings} Strings */
 
-/** The maximum capacity of a room on the server (protocol §15). */
+/** The maximum capacity of a room on the server, for each media mode (protocol §15). */
 const maxCapacity = { routed: 100, mesh: 6 };
 const names = /** @type {const} */ (['invite', 'options', 'settings', 'keys']);
 /** Room options that are on or off. */

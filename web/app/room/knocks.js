@@ -23,7 +23,7 @@ export const handlers = {
   admit: inside((state, { connectionId }) => answered(state, 'admit', connectionId)),
   deny: inside((state, { connectionId }) => answered(state, 'deny', connectionId)),
   answerCard: inside((state, { how, connectionId }) => cardAnswered(state, how, connectionId)),
-  // If the card changed in the meantime, its own delay applies.
+  // If the card changed in the meantime, the new card has a delay of its own.
   cardReady: inside((state, { card }) => [state.card === card ? { ...state, card: { ...card, isReady: true } } : state, []]),
 };
 

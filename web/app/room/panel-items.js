@@ -5,7 +5,8 @@
 /** @typedef {import('./types.js').Person & {isMe: boolean, myRole: Role, isMuted: boolean, shares: boolean}} Row the person in one row */
 
 /**
- * Returns the items of a person's menu. Hosts may do everything; cohosts may do everything except change roles and remove hosts.
+ * Returns the items of a person's menu. Hosts may do everything; cohosts may do everything except change roles and
+ * remove hosts or other cohosts. The menu is empty for guests, and for the user's own row.
  * @param {Row} row
  * @returns {['muteOther' | 'stopShare' | 'makeHost' | 'makeCohost' | 'makeGuest' | 'remove', Event][]}
  */

@@ -101,7 +101,7 @@ export class Server {
   #enter(room) {
     this.room = room;
     this.#speaker = new ActiveSpeaker();
-    // The user may have left in the meantime. If so, the state machine ignores all of this.
+    // The user may have left in the meantime. If so, the state machine ignores these events.
     const tell = (/** @type {(detail: any) => import('./types.js').Event | null} */ translate) => (/** @type {any} */ detail) => {
       const event = room === this.room ? translate(detail ?? {}) : null;
       if (event) this.dispatch(event);

@@ -24,9 +24,9 @@ export class Stage {
   #self;
   /** @type {State | null} */
   #state = null;
-  /** @type {string | null} the large tile, or that of the active speaker */
+  /** @type {string | null} the id of the large tile, or else of the active speaker's or the first tile */
   #focus = null;
-  /** @type {string | undefined} the person on the knock card when the press began */
+  /** @type {string | undefined} the connectionId of the person on the knock card when the press began */
   #pressed = undefined;
   /** Subscribers that already have a network indicator. */
   #indicated = new WeakSet();
@@ -58,7 +58,8 @@ export class Stage {
   }
 
   /**
-   * The video of the large tile or of the active speaker.
+   * The video of the large tile; in a layout without one, of the active speaker's or else the first tile. Null if it
+   * has none.
    * @returns {HTMLVideoElement | null}
    */
   get focusVideo() {
@@ -115,7 +116,7 @@ export class Stage {
   }
 
   /**
-   * Removes the tiles of people who left.
+   * Removes the tiles that are no longer in `tiles`, because a person left or a screen share ended.
    * @param {Tile[]} tiles @param {boolean} isInside whether the user is in the room
    */
   #remove(tiles, isInside) {
@@ -124,7 +125,7 @@ export class Stage {
       const hadFocus = view.element.contains(document.activeElement);
       view.element.remove();
       this.#shown.delete(id);
-      // The focus would be lost with the tile.
+      // Move the focus, which would be lost with the tile.
       if (hadFocus && isInside) box('room').focus({ preventScroll: true });
     }
   }
@@ -179,7 +180,7 @@ export class Stage {
     const person = knocks.find(({ connectionId }) => connectionId === is?.connectionId);
     const card = box('knock');
     const isShown = person !== undefined && panel !== 'people';
-    // The focus would be lost with the card.
+    // Move the focus, which would be lost with the card.
     if (!isShown && card.contains(document.activeElement)) box('room').focus({ preventScroll: true });
     show(card, isShown);
     if (!isShown) return;

@@ -189,7 +189,7 @@ function roomIs(state, { room, knocks, streams }) {
 function joinRefused(state, { code, message, retryAfterMs }, now) {
   // The user canceled in the meantime.
   if (state.place.is !== 'joining' && state.place.is !== 'waiting') return unchanged(state);
-  // The connection was replaced by another one before the server answered.
+  // The connection was replaced by another one before the server answered. Join again.
   if (code === 'connection_restarted') return begin({ ...state, place: { is: 'joining', sent: false } });
   // The link did not say that this is a mesh room. Show the note, which the user must read before pressing Join again.
   if (code === 'room_mesh') {

@@ -127,7 +127,7 @@ export class TileView {
   }
 
   /**
-   * Shows the subscriber's element.
+   * Shows the subscriber's element, or removes the shown one for null.
    * @param {HTMLElement | null} element @param {string} name
    */
   show(element, name) {

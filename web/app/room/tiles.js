@@ -19,7 +19,7 @@ import { personOf } from './room-state.js';
  * @property {boolean} isSpeaking
  * @property {boolean} isPinned
  * @property {boolean} isHost
- * @property {number | null} aspect width by height; null while it is unknown
+ * @property {number | null} aspect width divided by height; null while it is unknown
  * @property {string[]} reactions
  */
 
@@ -78,8 +78,8 @@ export const reactionsOf = (state, connectionId) => (
   state.reactions.filter((one) => one.connectionId === connectionId).map(({ reaction }) => reaction));
 
 /**
- * Returns which layout to use, and which tile is large in it: the pinned one, otherwise the newest screen, otherwise the active
- * speaker.
+ * Returns which layout to use, and the id of the tile that is large in it (in a grid, none is): the pinned one,
+ * otherwise the newest screen, otherwise the active speaker's, otherwise the first.
  * @param {State} state @param {Tile[]} tiles
  * @returns {{layout: 'auto' | 'grid' | 'speaker' | 'pinned', focus: string | undefined}}
  */

@@ -92,7 +92,7 @@
  * @property {Stream[]} streams
  * @property {string | null} speaker the connectionId of the active speaker
  * @property {string | null} pinned the id of the pinned tile
- * @property {Record<string, 'contain' | 'cover'>} fits the fit that the user chose, by tile id
+ * @property {Record<string, 'contain' | 'cover'>} fits the fits that the user chose, keyed by tile id
  * @property {number} page the current page of tiles
  * @property {ChatLine[]} lines
  * @property {number} lineCount the number of lines since the page was loaded

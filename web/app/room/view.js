@@ -42,7 +42,7 @@ export class View {
       dispatch({ type: 'join' });
     });
     this.#makePopups();
-    // If the labels do not fit, tooltips show them.
+    // Repeat the labels in tooltips, because the labels are hidden if they do not fit.
     for (const element of box('room').querySelectorAll('.bar .button:has(.word)')) element.setAttribute('title', element.textContent?.trim() ?? '');
     document.addEventListener('click', ({ target }) => this.#closePopup(target));
   }
@@ -115,7 +115,7 @@ export class View {
     setAttribute(box('status'), 'data-tone', status.tone);
     const name = state.room?.name ?? state.address;
     setText(box('room-name'), state.room ? name : '');
-    // If the name does not fit, a tooltip shows it.
+    // Repeat the name in a tooltip, because it may be cut off.
     setAttribute(box('room-name'), 'title', state.room ? name : null);
     const notice = noticeOf(state, strings);
     setText(box('notice-text'), notice?.text ?? '');

@@ -117,7 +117,8 @@ export function shelf(guest, key) {
 }
 
 /**
- * Guests start with the form and devices saved in this browser, but never change them.
+ * Returns storage for the form or the devices. Guests start with the values saved in this browser, but their changes
+ * stay in their tab.
  * @param {boolean} guest @param {string} key
  */
 function overlay(guest, key) {

@@ -118,7 +118,7 @@ export class Preview {
       this.#showLevel(event.audioLevel);
       this.options.heard?.(event.audioLevel);
     }));
-    // An unplugged microphone is replaced by another one, if there is one.
+    // Reports an unplugged device that was not replaced. The SDK replaces a microphone if there is another one.
     publisher.on('mediaLost', (/** @type {any} */ event) => {
       if (this.options.keepsLost) event.preventDefault();
       if (publisher !== this.publisher) return;

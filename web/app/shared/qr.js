@@ -12,6 +12,7 @@ const wanted = new WeakMap();
 const longestPause = 600_000;
 
 /**
+ * Shows the QR code of a text in an element. If the server is too busy, shows a note and tries again later.
  * @param {HTMLElement} place stays empty until the image is loaded, or if there is none
  * @param {string} text an empty text removes the image
  * @param {string} label

@@ -3,6 +3,7 @@
 import { icon, initialOf, setAttribute } from './dom.js';
 
 /**
+ * Shows one row for each item, in the order of the items. Rebuilds a row only when its item has changed.
  * @template T
  * @param {HTMLElement} list
  * @param {T[]} items
@@ -32,7 +33,7 @@ export function showRows(list, items, key, fill, mark = () => {}) {
 }
 
 /**
- * Replaces a row's children. Keeps the focus and an open menu on the button with the same name.
+ * Replaces a row's children. Keeps an open menu open, and the focus on the button with the same `data-do`.
  * @param {HTMLElement} row @param {HTMLElement[]} children
  */
 function refill(row, children) {
@@ -85,7 +86,7 @@ export function rowButton({ does, label, text, icon: picture, className = 'butto
 }
 
 /**
- * The menu with further actions for a person.
+ * Creates the menu with further actions for a person.
  * @param {string} label
  * @param {[string, () => void][]} items
  */
@@ -105,12 +106,12 @@ export function menu(label, items) {
     press();
   })));
   details.append(summary, box);
-  // Near the end of a list, part of the menu would be out of view.
+  // Scroll to the menu, part of which may be out of view near the end of a list.
   details.addEventListener('toggle', () => { if (details.open) box.scrollIntoView({ block: 'nearest' }); });
   return details;
 }
 
-/** Closes an open menu on a click elsewhere, when another one opens, and on Escape. */
+/** Makes an open menu close on a click elsewhere, when another one opens, and on Escape. */
 export function closeMenus() {
   const close = (/** @type {EventTarget | null} */ but) => {
     for (const open of document.querySelectorAll('details.more[open]')) {

@@ -10,5 +10,5 @@ const blanks = /[\p{White_Space}\u2800]+/gu;
  */
 const folded = (name) => name.replace(ignored, '').replace(blanks, ' ').trim().toUpperCase().toLowerCase().normalize('NFC');
 
-/** @param {string} one @param {string} other whether both name the same room */
+/** @param {string} one @param {string} other @returns {boolean} whether both name the same room */
 export const isSameRoom = (one, other) => folded(one) === folded(other);

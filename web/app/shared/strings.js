@@ -20,12 +20,12 @@ const either = new Intl.ListFormat('en', { type: 'disjunction' });
 const counted = (count, one, other) => `${count.toLocaleString('en')} ${plural.select(count) === 'one' ? one : other}`;
 
 /**
- * Returns the name, for the beginning of a sentence.
+ * Returns the name for the beginning of a sentence, or "Your partner" if there is no name.
  * @param {string} name
  */
 const Who = (name) => (name ? isolated(name) : 'Your partner');
 /**
- * Returns the name, for inside a sentence.
+ * Returns the name for use inside a sentence, or "your partner" if there is no name.
  * @param {string} name
  */
 const whom = (name) => (name ? isolated(name) : 'your partner');
@@ -220,7 +220,7 @@ const en = {
     connect_failed: 'The server is not responding. Try again in a moment.',
     unknown: 'Something went wrong. Try again.',
   },
-  // Replaces what the text says about trying again.
+  // Replaces the sentence about trying again at the end of a text with one that says when.
   tryingIn: /** @param {string} text @param {number} seconds */ (text, seconds) =>
     `${text.replace(/ (Wait a moment, then try|Try) again[^.]*\.$/, '')} Try again in ${counted(seconds, 'second', 'seconds')}.`,
 
@@ -322,7 +322,7 @@ const en = {
 const catalogs = { en };
 
 /**
- * Returns the best catalog for a user who reads these languages.
+ * Returns the best catalog for a user who reads these languages, or the English one if there is none.
  * @param {readonly string[]} languages
  */
 export function stringsFor(languages) {

@@ -7,7 +7,7 @@ export function mayPlay() {
 }
 
 /**
- * Plays one tone. Times are in seconds of the context.
+ * Plays one tone between two times on the context's clock (`currentTime`, in seconds).
  * @param {AudioContext} context @param {number} frequency @param {number} from @param {number} to @param {number} volume
  */
 export function tone(context, frequency, from, to, volume) {

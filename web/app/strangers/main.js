@@ -13,11 +13,11 @@ import { Server } from './server.js';
 import { initialState, step } from './state.js';
 import { View } from './view.js';
 
-/** How often to request the number of people online, while that number is visible. */
+/** How often to request the number of people online, while the page is visible (milliseconds). */
 const countEvery = 10_000;
 /**
- * Escape is ignored this long after a match, so that pressing it twice by mistake does not skip a partner the user has not seen
- * yet.
+ * How long Escape is ignored after a match (milliseconds), so that pressing it twice by mistake does not skip a
+ * partner the user has not seen yet.
  */
 const escapeRest = 700;
 

@@ -88,7 +88,7 @@ export class Server {
   }
 
   /**
-   * Creates the `People` of a client, and dispatches its events about contacts. The page uses no others.
+   * Creates the `People` of a client, and dispatches its events about contacts, the only ones that this page uses.
    * @param {any} client
    */
   #makePeople(client) {
@@ -196,7 +196,8 @@ function described(error) {
 }
 
 /**
- * Returns true if the partner cannot see the local IP address: media goes through this server, or through a TURN server.
+ * Returns true if the partner cannot see the local IP address, because media goes through this server or a TURN
+ * server. Undefined if it is not known.
  * @param {import('../../lib/signaling/messages.js').Welcome | null} [welcome]
  */
 function hidesAddress(welcome) {

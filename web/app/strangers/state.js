@@ -170,7 +170,8 @@ function useText(state) {
 }
 
 /**
- * Makes the current match the previous one.
+ * Returns the new `last`, which is the match that the user leaves, and the effects of leaving it. Without a current
+ * match, `last` does not change and there are no effects.
  * @param {State} state @param {number} now @returns {{last: PastMatch | null, effects: Effect[]}}
  */
 function leave(state, now) {

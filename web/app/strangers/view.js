@@ -70,7 +70,7 @@ export class View {
     enable(button('start'), reason === null);
     setAttribute(button('start'), 'aria-busy', preparing ? 'true' : null);
     setText(box('start-reason'), reason ?? (preparing ? this.strings.starting : ''));
-    // On a phone the checkbox may be scrolled out of view.
+    // Link to the checkbox, which may be scrolled out of view on a phone.
     setAttribute(box('start-reason'), 'href', form.agreed || reason === null ? null : '#agree');
     this.#renderPreview(state);
     show(box('preview-tools'), media.is === 'on');

@@ -15,6 +15,7 @@ export function claimsOf(token) {
 }
 
 /**
+ * Returns the text that explains the end of a session.
  * @param {{reason: string, error?: {code: string | number, message: string} | null, claims: Record<string, unknown>}} end `error`:
  *   why the server closed the connection; `claims`: the token's claims
  * @param {import('../shared/strings.js').Strings['session']} words

@@ -261,8 +261,8 @@ byId('door', HTMLFormElement).addEventListener('submit', (event) => {
 });
 
 /**
- * Joins the session in the address. Called when the page is loaded, and again when the fragment of the address
- * changes.
+ * Fills in the form from the address, and joins that session unless the user is in one. Called when the page is
+ * loaded, and again when the fragment of the address changes.
  */
 function arrive() {
   const { sessionId, token } = fromAddress();
