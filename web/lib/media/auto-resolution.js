@@ -13,7 +13,7 @@ const growMs = 250;
 /** How long a smaller or hidden view must last. A video that resumes needs a keyframe, which is large. */
 const shrinkMs = 1000;
 
-/** Debounces a view: it changes only after a new view has lasted. */
+/** Debounces a view: `view` changes only after a new view has lasted for a while. */
 export class SteadyView {
   #clock;
   #timers;

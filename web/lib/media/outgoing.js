@@ -45,7 +45,7 @@ export class OutgoingStreams {
   }
 
   /**
-   * Starts sending the streams on this connection.
+   * Sends the streams on this connection from now on; null: there is no connection, so nothing is sent.
    * @param {RTCPeerConnection | null} connection
    */
   move(connection) {
