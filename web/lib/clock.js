@@ -18,7 +18,8 @@ export const systemClock = {
 };
 
 /**
- * Named timers. Setting a timer replaces the timer with the same name. The owner of the timers calls `clearAll` when it ends.
+ * Named timers. Setting a timer replaces the timer with the same name. The owner of the timers calls `clearAll` when
+ * it ends.
  */
 export class Timers {
   #clock;

@@ -12,9 +12,9 @@
  */
 
 /**
- * An error of the SDK. For errors of `OT`, `name` is one of OpenTok's `OT_…` names, `code` is OpenTok's number, and `reason` is the
- * protocol's code, if the server caused the error. For all other errors, such as those of a `Client` or a `Roulette`, `name` is
- * `ConfabError`, and `code` is the protocol's code.
+ * An error of the SDK. For errors of `OT`, `name` is one of OpenTok's `OT_…` names, `code` is OpenTok's number, and
+ * `reason` is the protocol's code, if the server caused the error. For all other errors, such as those of a `Client`
+ * or a `Roulette`, `name` is `ConfabError`, and `code` is the protocol's code.
  */
 export class ConfabError extends Error {
   /** @param {ErrorMembers} members */
@@ -35,7 +35,8 @@ export class ConfabError extends Error {
 
 /**
  * @param {unknown} error
- * @returns {boolean} true if the connection was replaced before the request was answered; the server may have received the request
+ * @returns {boolean} true if the connection was replaced before the request was answered. The server may have received
+ *   the request
  */
 export function isRestart(error) {
   return error instanceof ConfabError && error.code === 'connection_restarted';

@@ -30,7 +30,8 @@ export class OTEvent {
 }
 
 /**
- * Reports an exception that a handler threw. It is not thrown again, so that it cannot stop other handlers or break the SDK.
+ * Reports an exception that a handler threw. It is not thrown again, so that it cannot stop other handlers or break
+ * the SDK.
  * @param {unknown} error
  */
 function report(error) {
@@ -65,7 +66,8 @@ export class Emitter {
   }
 
   /**
-   * Removes handlers: `off()` removes all, `off(name)` those of one event, and `off(name, handler, context?)` only this handler.
+   * Removes handlers: `off()` removes all, `off(name)` those of one event, and `off(name, handler, context?)` only
+   * this handler.
    * @param {string | Record<string, Handler>} [names]
    * @param {Handler | object} [handler]
    * @param {unknown} [context]
@@ -114,7 +116,8 @@ export class Emitter {
   }
 
   /**
-   * Calls the handlers with this value. Used directly for events that cannot be prevented, such as those of `Client` and `Roulette`.
+   * Calls the handlers with this value. Used directly for events that cannot be prevented, such as those of `Client`
+   * and `Roulette`.
    * @param {string} name
    * @param {object} [payload]
    */

@@ -165,7 +165,8 @@ export class SFUConnections {
   // ---- Sending
 
   /**
-   * Sends the source's tracks to the server, until `release` was called as often as `hold`, and for `parkMs` after that.
+   * Sends the source's tracks to the server, until `release` was called as often as `hold`, and for `parkMs` after
+   * that.
    * @param {Source} source
    * @returns {Outgoing}
    */
@@ -232,8 +233,8 @@ export class SFUConnections {
   }
 
   /**
-   * Applies the wanted layers and the sending options. Makes one change after the other, because browsers reject parameters that are out
-   * of date.
+   * Applies the wanted layers and the sending options. Makes one change after the other, because browsers reject
+   * parameters that are out of date.
    * @param {Outgoing} outgoing
    */
   #activate(outgoing) {

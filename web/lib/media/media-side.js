@@ -6,7 +6,10 @@
 import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
 
-/** How long to wait in the state `disconnected` before restarting ICE. Browsers often recover within seconds, but never after 25 s. */
+/**
+ * How long to wait in the state `disconnected` before restarting ICE. Browsers often recover within seconds, but never
+ * after 25 s.
+ */
 export const disconnectedMs = 3000;
 /**
  * How long to wait for the first connection before TURN is tried too. Browsers try UDP and TCP at the same time, so

@@ -10,7 +10,10 @@ import { Outbox } from './outbox.js';
 import { OutgoingStreams } from './outgoing.js';
 import { areMixed, isMozilla, keepRole, nameStreams, originOf, roleOf } from './sdp.js';
 
-/** How long to wait in the state `disconnected` before a restart. Browsers often recover within seconds, but never after 25 s. */
+/**
+ * How long to wait in the state `disconnected` before a restart. Browsers often recover within seconds, but never
+ * after 25 s.
+ */
 export const disconnectedMs = 3000;
 export const failedMs = 250;
 /** Pause between failed restarts. */
@@ -179,8 +182,8 @@ export class Peer {
   }
 
   /**
-   * Adds receive-only transceivers, if this end makes the first offer and has not yet received a description. Tracks sent later use
-   * them too, because `addTrack` reuses receive-only transceivers.
+   * Adds receive-only transceivers, if this end makes the first offer and has not yet received a description. Tracks
+   * sent later use them too, because `addTrack` reuses receive-only transceivers.
    * @param {RTCPeerConnection} connection
    */
   #expectMedia(connection) {
@@ -346,7 +349,8 @@ export class Peer {
   }
 
   /**
-   * Notes which peer connection and engine wrote the description that was applied, and adds the candidates that arrived before it.
+   * Notes which peer connection and engine wrote the description that was applied, and adds the candidates that
+   * arrived before it.
    * @param {RTCSessionDescriptionInit} description
    */
   async #learn({ sdp }) {

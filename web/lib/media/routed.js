@@ -37,7 +37,8 @@ export class RoutedTransport {
   // ---- Publishing
 
   /**
-   * Starts sending the source's tracks, and returns their mids. The server forwards the media as soon as it belongs to a stream.
+   * Starts sending the source's tracks, and returns their mids. The server forwards the media as soon as it belongs to
+   * a stream.
    * @param {Source} source
    * @returns {Promise<Mids>}
    */
@@ -140,7 +141,8 @@ export class RoutedTransport {
   resumed() {}
 
   /**
-   * Returns at most one entry, under our own connection id, no matter how many subscribers there are: all media goes to the server.
+   * Returns at most one entry, under our own connection id, no matter how many subscribers there are: all media goes
+   * to the server.
    * @param {string} streamId
    */
   async senderReports(streamId) {

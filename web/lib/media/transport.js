@@ -1,5 +1,5 @@
-// How media travels in a session: the transport interface that `Session` uses, and the choice between its two implementations. Relayed
-// media goes from peer to peer, routed media through the server.
+// How media travels in a session: the transport interface that `Session` uses, and the choice between its two
+// implementations. Relayed media goes from peer to peer, routed media through the server.
 
 import { RelayedTransport } from './relayed.js';
 import { RoutedTransport } from './routed.js';

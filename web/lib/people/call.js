@@ -281,8 +281,8 @@ export class Call extends Emitter {
         await this.#host.questions.ask('call.accept', { callId: this.id, video: this.sendsVideo }, false);
       }
     } catch (error) {
-      // If the call has ended, the server sends the end when this device appears, before this answer. The end can arrive later only
-      // if the call was answered on another device.
+      // If the call has ended, the server sends the end when this device appears, before this answer. The end can
+      // arrive later only if the call was answered on another device.
       if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state'])) return;
       this.#end({ outcome: lossOf(error), error: /** @type {ConfabError} */ (error) });
     }
@@ -372,8 +372,8 @@ export class Call extends Emitter {
   }
 
   /**
-   * Reports to the server, and through it to the other person, whether this end sends video. Does nothing before the call is
-   * accepted, or if this was reported already.
+   * Reports to the server, and through it to the other person, whether this end sends video. Does nothing before the
+   * call is accepted, or if this was reported already.
    */
   async #tellVideo() {
     if (this.#acceptedAt === null || this.isOver || this.#toldVideo === this.sendsVideo) return;

@@ -163,7 +163,8 @@ export class Calls extends Emitter {
     if (this.#over.has(callId)) return this.#endAfterAll(callId);
     const known = this.#calls.get(callId);
     if (!known || known.state === 'incoming') {
-      // This call was not accepted here: both people called each other, and the server merged the two calls into this one.
+      // This call was not accepted here: both people called each other, and the server merged the two calls into this
+      // one.
       const mine = this.all.find((call) => isPlacedTo(call, person.personId));
       if (!mine) return;
       this.#merge(mine, callId);

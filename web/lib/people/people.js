@@ -27,10 +27,11 @@ export function questionsOf(people) {
 /**
  * Every method that sends a request returns a promise, which rejects with a `ConfabError`.
  *
- * Events: `self` (the new `self`), `positionForgotten {}` (another device deleted the location), `nearby` (a `Page`: after `watch`, on
- * every change, and after a restart), `contactAsked {matchId?, callId?}`, `contactAdded {person, matchId?, callId?}`, `contactChanged
- * {person}`, `contactRemoved {personId}`, `unlinked {}` and `deleted {}` (the client is `closed` next; connecting creates a new
- * person), `error {error}` (a value sent again after a restart was rejected).
+ * Events: `self` (the new `self`), `positionForgotten {}` (another device deleted the location), `nearby` (a `Page`:
+ * after `watch`, on every change, and after a restart), `contactAsked {matchId?, callId?}`, `contactAdded {person,
+ * matchId?, callId?}`, `contactChanged {person}`, `contactRemoved {personId}`, `unlinked {}` and `deleted {}` (the
+ * client is `closed` next; connecting creates a new person), `error {error}` (a value sent again after a restart was
+ * rejected).
  */
 export class People extends Emitter {
   #client;
@@ -249,7 +250,10 @@ export class People extends Emitter {
 
   // ---- Data export
 
-  /** The URL for exporting this person's data. The request needs `Authorization: Bearer` with the client's `credential`. */
+  /**
+   * The URL for exporting this person's data. The request needs `Authorization: Bearer` with the client's
+   * `credential`.
+   */
   get exportUrl() {
     return this.#client.urlOf('/v1/person');
   }
@@ -298,7 +302,10 @@ export class People extends Emitter {
     if (isForgotten) this.emit('positionForgotten');
   }
 
-  /** Starts a new connection, because this client asked to be linked and now is: the server closes the current one next. */
+  /**
+   * Starts a new connection, because this client asked to be linked and now is: the server closes the current one
+   * next.
+   */
   #linked() {
     if (!this.#isLinking) return;
     // This device now belongs to a person who already has a name and settings.
@@ -307,7 +314,8 @@ export class People extends Emitter {
   }
 
   /**
-   * Sends the presence, the location and the watched page again, because the server does not have them on a new connection.
+   * Sends the presence, the location and the watched page again, because the server does not have them on a new
+   * connection.
    */
   #begin() {
     if (this.#said) {

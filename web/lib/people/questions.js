@@ -1,5 +1,5 @@
-// Sends the requests of `People` and `Calls`. After the connection was replaced, they wait until `People` has sent `presence.appear`
-// again, because the server rejects them before that.
+// Sends the requests of `People` and `Calls`. After the connection was replaced, they wait until `People` has sent
+// `presence.appear` again, because the server rejects them before that.
 
 import { deferred } from '../deferred.js';
 import { isRestart } from '../errors.js';
@@ -33,8 +33,8 @@ export class Questions {
   }
 
   /**
-   * Sends a request, after waiting until this person is online again if necessary. Sends it again if the connection is replaced before
-   * the answer, unless `again` is false.
+   * Sends a request, after waiting until this person is online again if necessary. Sends it again if the connection is
+   * replaced before the answer, unless `again` is false.
    * @param {string} type
    * @param {Record<string, unknown>} [members]
    * @param {boolean} [again] false for requests that must not happen twice

@@ -27,16 +27,24 @@
  * @property {number} pages
  */
 
-/** Minimum size of a tile, in pixels. A face is still recognizable at this size, and nine such tiles fit into 320×240. */
+/**
+ * Minimum size of a tile, in pixels. A face is still recognizable at this size, and nine such tiles fit into 320×240.
+ */
 const least = { width: 96, height: 72 };
-/** Maximum tiles on a page of a grid. This is the default capacity of a room, and ordinary computers can decode this many videos. */
+/**
+ * Maximum tiles on a page of a grid. This is the default capacity of a room, and ordinary computers can decode this
+ * many videos.
+ */
 const maxTiles = 25;
 /** Maximum pinned tiles. Four still have the minimum size on the smallest viewport. */
 const maxPinned = 4;
 /** Maximum strips side by side. With a fourth, each would show only a third of an ordinary video. */
 const maxStrips = 3;
 const defaultGap = 8;
-/** The share of the viewport for the video with the viewport's orientation, if the other of two videos does not have it. */
+/**
+ * The share of the viewport for the video with the viewport's orientation, if the other of two videos does not have
+ * it.
+ */
 const matchingShare = 0.55;
 /** The range of aspects at which a tile shows a face well: from portrait to landscape. */
 const narrowest = 3 / 4;
@@ -72,8 +80,8 @@ export function layOut(input) {
 }
 
 /**
- * Returns the length of a side of the viewport, or 0 if it is negative or not a number. It is negative if the window is lower than
- * the controls below the stage.
+ * Returns the length of a side of the viewport, or 0 if it is negative or not a number. It is negative if the window
+ * is lower than the controls below the stage.
  * @param {number} value
  */
 const sideOf = (value) => (Number.isFinite(value) ? Math.max(0, value) : 0);
@@ -100,7 +108,8 @@ function place(space, tiles, layout, focus, own) {
 }
 
 /**
- * Returns the tiles to show large, beside a strip of the others. Returns none for the layout `grid`, and for `auto` without a screen.
+ * Returns the tiles to show large, beside a strip of the others. Returns none for the layout `grid`, and for `auto`
+ * without a screen.
  * @param {Tile[]} tiles
  * @param {Layout} layout
  * @param {string[]} focus
@@ -143,7 +152,8 @@ function gridCapacity({ viewport: { width, height }, gap }) {
 
 /**
  * Places a grid. If its tiles are so small that the self-view would hide people, the self-view becomes a tile too, on every page and
- * in the cell nearest to its corner. Exception: if a page has room for only one tile, the self-view stays in its corner.
+ * in the cell nearest to its corner. Exception: if a page has room for only one tile, the self-view stays in its
+ * corner.
  * @param {Space} space
  * @param {Tile[]} tiles
  * @param {Own | null} own
@@ -240,7 +250,8 @@ function usefulArea({ width, height }, aspect) {
 // ---- Strips
 
 /**
- * Places tiles next to each other along the long axis of the viewport, each as large as the viewport in the other direction.
+ * Places tiles next to each other along the long axis of the viewport, each as large as the viewport in the other
+ * direction.
  * @param {Space} space
  * @param {Tile[]} tiles
  * @returns {PlacedTile[]}
@@ -258,9 +269,10 @@ function strips({ viewport, gap }, tiles) {
 }
 
 /**
- * Places large tiles with a strip of the others: on the right in a wide viewport, below in a tall one. Without others, places a grid.
- * If the strip has room for all others and the self-view, the self-view is at the end of the strip that is nearest to its corner.
- * Otherwise the self-view is in a corner of the large area, because it would hide people in the strip.
+ * Places large tiles with a strip of the others: on the right in a wide viewport, below in a tall one. Without others,
+ * places a grid. If the strip has room for all others and the self-view, the self-view is at the end of the strip that
+ * is nearest to its corner. Otherwise the self-view is in a corner of the large area, because it would hide people in
+ * the strip.
  * @param {Space} space
  * @param {Tile[]} large
  * @param {Tile[]} others

@@ -16,7 +16,8 @@ import { SessionCore } from '../session/core.js';
  * @property {(subscriber: Subscriber) => void} subscriber created, not playing yet
  * @property {(subscriber: Subscriber) => void} subscriberGone
  * @property {(publisher: Publisher) => boolean} isKept whether it should still be published
- * @property {(publisher: Publisher, error: ConfabError) => void} refused it cannot be published in this room, and is not tried again
+ * @property {(publisher: Publisher, error: ConfabError) => void} refused it cannot be published in this room, and is not
+ *   tried again
  * @property {(error: ConfabError, of: Failed, isFinal: boolean) => void} trouble an attempt failed; it is retried unless `isFinal`
  * @property {(of: Failed) => void} recovered the failed stream or publisher works now, or is no longer wanted
  * @property {() => void} lost the session ended without a local request
@@ -170,7 +171,8 @@ export class RoomMedia {
   }
 
   /**
-   * Retries after a pause, unless the error is final. Reports the first of several failures in a row, and a final error.
+   * Retries after a pause, unless the error is final. Reports the first of several failures in a row, and a final
+   * error.
    * @param {unknown} key
    * @param {Failed} of
    * @param {string} timer

@@ -1,6 +1,6 @@
-// `Rooms`: joins a room, and rejoins it after the server has lost this connection. Invariant: there is at most one room and one
-// attempt to join; if both exist, the attempt is for this room. A new request is sent only after the previous one was answered, so
-// it is always known which request an answer belongs to.
+// `Rooms`: joins a room, and rejoins it after the server has lost this connection. Invariant: there is at most one
+// room and one attempt to join; if both exist, the attempt is for this room. A new request is sent only after the
+// previous one was answered, so it is always known which request an answer belongs to.
 
 import { systemClock, Timers } from '../clock.js';
 import { ConfabError, isRestart } from '../errors.js';
@@ -13,9 +13,10 @@ import { controlOf, Room } from './room.js';
 /**
  * @typedef {object} RoomRequest
  * @property {string} [name] default: a random one
- * @property {string} [roomId] the id of a room that this person was in: reject with `room_other` if another room has the name now
+ * @property {string} [roomId] the id of a room that this person was in: reject with `room_other` if another room has
+ *   the name now
  * @property {string} [displayName] default: the server picks one
- * @property {string} [password] the room's password: reject with `room_no_password` if no room with this name has a password
+ * @property {string} [password] the room's password: reject with `room_no_password` if no room with this name has one
  * @property {string} [token] an application's token for the room, also used for rejoining
  * @property {RoomChanges} [options] the room's options, if this request creates it
  * @property {boolean} [routedOnly] reject with `room_mesh` instead of joining a room whose members see each other's addresses
@@ -24,8 +25,8 @@ import { controlOf, Room } from './room.js';
  * @typedef {object} Attempt
  * @property {RoomRequest} request
  * @property {Room | null} room the room to rejoin; null on the first attempt
- * @property {'idle' | 'asking' | 'answered'} phase `idle`: no request was sent; `asking`: the request is not answered; `answered`: in
- *   the lobby, or joining the session. `idle` → `asking` → `answered`; all → `idle`, to retry
+ * @property {'idle' | 'asking' | 'answered'} phase `idle`: no request was sent; `asking`: the request is not answered;
+ *   `answered`: in the lobby, or joining the session. `idle` → `asking` → `answered`; all → `idle`, to retry
  * @property {Backoff} backoff
  * @property {number} until when to give up rejoining
  * @property {() => void} waiting a host must let this person in
@@ -38,8 +39,9 @@ const rejoinMs = 120_000;
 /** The longest pause between two attempts to rejoin, unless the server asks for a longer one (milliseconds). */
 const longestMs = 5000;
 /**
- * The maximum time that people who are not hosts wait before rejoining (milliseconds). The actual time is random, and at least half
- * of this. After a restart of the server, the first person to join becomes host. That should be a previous host.
+ * The maximum time that people who are not hosts wait before rejoining (milliseconds). The actual time is random, and
+ * at least half of this. After a restart of the server, the first person to join becomes host. That should be a
+ * previous host.
  */
 const guestsPauseMs = 1000;
 
@@ -149,7 +151,8 @@ export class Rooms extends Emitter {
 
   /** @param {any} message */
   #receive(message) {
-    // If the current attempt has not sent its request, an answer belongs to an earlier attempt, which was given up. Ignore it.
+    // If the current attempt has not sent its request, an answer belongs to an earlier attempt, which was given up.
+    // Ignore it.
     const attempt = this.#attempt?.phase === 'idle' ? null : this.#attempt;
     switch (message.type) {
       case 'room.waiting':
@@ -173,7 +176,8 @@ export class Rooms extends Emitter {
       this.#attempt = null;
       attempt.joined(room);
     } catch (error) {
-      // The attempt or the room has ended, or the connection was lost, in which case `#restarted` sends the request again.
+      // The attempt or the room has ended, or the connection was lost, in which case `#restarted` sends the request
+      // again.
       if (attempt !== this.#attempt || stay !== this.#stays || room.isOver) return;
       // Without the session, membership in the room is useless, so leave.
       this.#sendLeave();
@@ -300,7 +304,8 @@ export class Rooms extends Emitter {
 const isPassing = (error) => passing.includes(String(error.code)) || (error.retryable && error.code !== 'room_password');
 
 /**
- * Converts an error of a session to an error with the protocol's code. Returns an error that has this code already unchanged.
+ * Converts an error of a session to an error with the protocol's code. Returns an error that has this code already
+ * unchanged.
  * @param {any} error
  * @returns {ConfabError}
  */

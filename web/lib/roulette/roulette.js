@@ -141,7 +141,8 @@ export class Roulette extends Emitter {
   }
 
   /**
-   * Notifies the partner whether the user is typing. Call this with true on every key press: not every call sends a notification.
+   * Notifies the partner whether the user is typing. Call this with true on every key press: not every call sends a
+   * notification.
    * @param {boolean} typing
    */
   setTyping(typing) {
@@ -155,8 +156,8 @@ export class Roulette extends Emitter {
   }
 
   /**
-   * Sends a request that ends a match. If it is the current match and the server cannot be reached, ends the match here immediately,
-   * because media between two browsers needs no server and would continue.
+   * Sends a request that ends a match. If it is the current match and the server cannot be reached, ends the match
+   * here immediately, because media between two browsers needs no server and would continue.
    * @param {string} verb
    * @param {Record<string, unknown>} members
    * @param {string} reason

@@ -1,5 +1,5 @@
-// Sends `session.join`, and sends it again if the server rejects it because of its rate limit: all members who leave and join again
-// share a budget (protocol §4).
+// Sends `session.join`, and sends it again if the server rejects it because of its rate limit: all members who leave
+// and join again share a budget (protocol §4).
 
 import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';

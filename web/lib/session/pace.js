@@ -1,4 +1,5 @@
-// Limits the rate of automatic messages about streams. If a stream changes several times while it waits, only one message is sent.
+// Limits the rate of automatic messages about streams. If a stream changes several times while it waits, only one
+// message is sent.
 
 import { Timers } from '../clock.js';
 

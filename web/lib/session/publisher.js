@@ -183,14 +183,18 @@ export class Publisher extends Emitter {
   }
 
   /**
-   * The condition of the network over which the stream is sent. It is measured here only while the stream is published, and only if
-   * `networkConditionChanged` has a handler or the audio fallback is on. Otherwise only the server's judgment counts.
+   * The condition of the network over which the stream is sent. It is measured here only while the stream is
+   * published, and only if `networkConditionChanged` has a handler or the audio fallback is on. Otherwise only the
+   * server's judgment counts.
    */
   get networkCondition() {
     return this.#quality.condition;
   }
 
-  /** @returns {Promise<{connectionId: string, rtcStatsReport: RTCStatsReport}[]>} one report for each track, in relayed sessions for each subscriber */
+  /**
+   * @returns {Promise<{connectionId: string, rtcStatsReport: RTCStatsReport}[]>} one report for each track and, in
+   *   relayed sessions, each subscriber
+   */
   async getRtcStatsReport() {
     const all = await this.#reports();
     return all.flatMap(({ connectionId, reports }) => reports.map((rtcStatsReport) => ({ connectionId, rtcStatsReport })));
@@ -356,7 +360,8 @@ export class Publisher extends Emitter {
   }
 
   /**
-   * Mirrors the preview, because people expect to see themselves mirrored. By default, screens and back cameras are not mirrored.
+   * Mirrors the preview, because people expect to see themselves mirrored. By default, screens and back cameras are
+   * not mirrored.
    */
   #mirror() {
     const { facingMode } = this.#capture.track('video')?.getSettings() ?? {};

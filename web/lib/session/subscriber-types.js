@@ -25,7 +25,7 @@
  * @property {(isWarned: boolean) => void} warned takes whether the server will pause the video if the network gets worse
  * @property {(change: import('./quality.js').SubscriptionChange) => void} limited the server chose another layer
  * @property {() => void} uplinkChanged the server judged the publisher's uplink
- * @property {() => void} setUpAgain the server sets up the subscription again, so no pause or limit of the video applies anymore
+ * @property {() => void} setUpAgain the server sets up the subscription again, so earlier limits of the video are gone
  * @property {(change: import('./roster.js').Change) => void} streamChanged
  * @property {() => void} unblock the user clicked: try to play sound again
  * @property {(reason: string) => void} destroy

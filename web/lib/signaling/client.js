@@ -27,7 +27,10 @@ export const sdkVersion = '0.1.0';
 const connectMs = 20_000;
 /** How many requests may be unanswered, so that a server that answers nothing does not fill the memory. */
 const maxRequests = 256;
-/** After this many messages, or after this time, send an acknowledgement instead of waiting for a message that carries it (protocol §1). */
+/**
+ * After this many messages, or after this time, send an acknowledgement instead of waiting for a message that carries
+ * it (protocol §1).
+ */
 const acknowledgeMessages = 32;
 const acknowledgeMs = 2000;
 /** The longest pause that a server can request. After a longer one the page would seem to have stopped. */
@@ -83,7 +86,7 @@ export class Client extends Emitter {
   #restarting = false;
   /** @type {string | undefined} */
   #identity;
-  /** @type {ConfabError | null} the server's last message, if it is an error that may say why the server will close the socket */
+  /** @type {ConfabError | null} the server's last message, if it is an error that may say why the socket will close */
   #lastError = null;
   /** @type {{promise: Promise<Welcome>, resolve: (welcome: Welcome) => void, reject: (error: unknown) => void} | null} */
   #opening = null;
@@ -118,7 +121,9 @@ export class Client extends Emitter {
     return this.#welcome;
   }
 
-  /** The credential for `hello`: the token, or the anonymous identity's secret; undefined before there is an identity. */
+  /**
+   * The credential for `hello`: the token, or the anonymous identity's secret; undefined before there is an identity.
+   */
   get credential() {
     return this.#options.token ?? this.#identity;
   }
@@ -277,7 +282,8 @@ export class Client extends Emitter {
     // The server found a gap in the numbers of this client. After a resume it would find the same gap.
     const isMiscounted = code === malformed && error?.code === 'out_of_order' && this.#secret !== null;
     if (!isMiscounted && finalCodes.has(code)) return this.#finish(code, error ?? closedBy(code));
-    // A connection that ends at once does not reset the backoff. Otherwise this client would contact a failing server four times a second.
+    // A connection that ends at once does not reset the backoff. Otherwise this client would contact a failing server
+    // four times a second.
     if (this.#state === 'connected' && this.#clock.now() - this.#connectedAt >= longestMs) this.#backoff.reset();
     this.#reconnecting();
     if (isMiscounted) this.#expire();
@@ -343,7 +349,10 @@ export class Client extends Emitter {
     for (const { reject } of pending) reject(error);
   }
 
-  /** Connects now instead of waiting for the next attempt, unless the server requested the pause. If there is a socket, checks it instead. */
+  /**
+   * Connects now instead of waiting for the next attempt, unless the server requested the pause. If there is a socket,
+   * checks it instead.
+   */
   #hurry() {
     if (this.#state === 'idle' || this.#state === 'closed') return;
     if (this.#socket) this.#socket.probe();
@@ -414,7 +423,10 @@ export class Client extends Emitter {
     this.#socket?.send({ type: 'ack', ack: this.#link.acknowledge() });
   }
 
-  /** Resumes on a new socket, because messages on this one were lost or came too early. This does not happen on a working socket. */
+  /**
+   * Resumes on a new socket, because messages on this one were lost or came too early. This does not happen on a
+   * working socket.
+   */
   #redial() {
     this.#socket?.close();
     this.#dropped(1006);

@@ -150,7 +150,7 @@ export class Liveness {
     this.#lateChecks = 0;
   }
 
-  /** @param {number} now @returns {'ask' | 'dead' | null} `ask`: send a ping; `dead`: give up; null: it is too early for a check */
+  /** @param {number} now @returns {'ask' | 'dead' | null} `ask`: send a ping; `dead`: give up; null: it is too early */
   check(now) {
     const late = now - this.deadline;
     if (late < 0) return null;
