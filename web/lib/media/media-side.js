@@ -81,7 +81,7 @@ export class MediaSide {
 
   /** @returns {PeerState} */
   get state() {
-    // Without a connection, the state is `disconnected` if there was one that sent an offer, otherwise `connecting`.
+    // Without a connection: `disconnected` if an earlier connection sent an offer, otherwise `connecting`.
     if (!this.#connection) return this.#hadOffers ? 'disconnected' : 'connecting';
     const state = this.#connection.connectionState;
     return state === 'connected' || state === 'disconnected' || state === 'failed' ? state : 'connecting';

@@ -45,7 +45,7 @@ export class OutgoingStreams {
   }
 
   /**
-   * Sends the streams on this connection from now on; null: there is no connection, so nothing is sent.
+   * Sends the streams on this connection instead of the previous one. If there is none (null), sends nothing.
    * @param {RTCPeerConnection | null} connection
    */
   move(connection) {

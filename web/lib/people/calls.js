@@ -226,7 +226,7 @@ export class Calls extends Emitter {
     }
     if (unrung !== this.#unrung) return;
     for (const call of unrung) {
-      // The call has ended, or was accepted in the meantime. The server reports whether that was in time.
+      // The call has ended, or it was accepted in the meantime, and the server reports whether that was in time.
       if (call.state !== 'incoming') continue;
       const { outcome, durationMs } = logged.find(({ callId }) => callId === call.id) ?? {};
       // An answered call has a duration in the log. While it is in progress, it is not in the log.

@@ -327,7 +327,7 @@ export class Room extends Emitter {
   #end(reason, error) {
     if (this.isOver) return;
     this.#state = 'ended';
-    // Unless this person left, the session has already ended on the server.
+    // Unless this person leaves, the session has already ended on the server.
     this.#endMedia(reason !== 'left');
     this.#publishers.clear();
     this.subscribers.clear();

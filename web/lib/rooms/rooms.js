@@ -304,8 +304,8 @@ export class Rooms extends Emitter {
 const isPassing = (error) => passing.includes(String(error.code)) || (error.retryable && error.code !== 'room_password');
 
 /**
- * Converts an error of a session to an error with the protocol's code. Returns an error that has this code already
- * unchanged.
+ * Converts an error of a session, which has OpenTok's number, to one with the protocol's code. Returns other errors of
+ * the SDK unchanged.
  * @param {any} error
  * @returns {ConfabError}
  */

@@ -308,7 +308,7 @@ export class Publisher extends Emitter {
 
   /** Handles the fallback stopping or resuming the video. The preview continues. */
   #videoChanged() {
-    // The last judgment was about other media than what is sent now.
+    // The server's last judgment is about the media that was sent before this change.
     if (this.stream) this.stream.uplink = good;
     this.#quality.skip();
     this.#publications?.replaceTrack(this, 'video', this.#isStopped('video') ? null : this.#capture.track('video'));

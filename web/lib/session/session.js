@@ -139,7 +139,7 @@ export class Session extends Emitter {
   }
 
   /**
-   * Mutes all streams except the excluded ones, and those that start later.
+   * Mutes all current streams except the excluded ones, and all streams that start later.
    * @param {(Stream | string)[]} [excluded]
    * @returns {Promise<void>}
    */
