@@ -8,7 +8,7 @@ import { ConfabError } from '../errors.js';
 
 /**
  * How long to wait in the state `disconnected` before restarting ICE. Browsers often recover within seconds, but never
- * after 25 s.
+ * after a gap of 25 s.
  */
 export const disconnectedMs = 3000;
 /**

@@ -12,7 +12,7 @@ import { areMixed, isMozilla, keepRole, nameStreams, originOf, roleOf } from './
 
 /**
  * How long to wait in the state `disconnected` before a restart. Browsers often recover within seconds, but never
- * after 25 s.
+ * after a gap of 25 s.
  */
 export const disconnectedMs = 3000;
 export const failedMs = 250;
@@ -26,8 +26,8 @@ export const firstOfferMs = 3000;
 /** Both ends notice the same failure. The polite end waits longer by this factor, so that usually only one end restarts. */
 const politeFactor = 2;
 /**
- * How long media may take to connect after the descriptions were exchanged. Without candidates, ICE never reports a
- * failure.
+ * How long to wait, after the descriptions were exchanged, for media to connect before a restart. A limit is needed,
+ * because ICE never reports a failure if there are no candidates.
  */
 export const connectMs = 15_000;
 

@@ -40,7 +40,7 @@ export class Calls extends Emitter {
   /**
    * @param {import('../signaling/client.js').Client} client
    * @param {import('./people.js').People} people
-   * @param {CallsOptions} [options] with a `subscriberTarget`, the other person's stream is shown there
+   * @param {CallsOptions} [options] if they have a `subscriberTarget`, the other person's stream is shown there
    */
   constructor(client, people, options = {}) {
     super();

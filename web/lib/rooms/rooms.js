@@ -85,7 +85,7 @@ export class Rooms extends Emitter {
     });
   }
 
-  /** The room that this person is in, if any. */
+  /** The room that this person is in; null if there is none. */
   get room() {
     return this.#room;
   }

@@ -82,7 +82,7 @@ export class Client extends Emitter {
   #retryAt = 0;
   /** Whether the server requested the current pause. If so, a new network does not shorten it. */
   #isPaused = false;
-  /** Whether the next welcome starts a new connection instead of resuming. */
+  /** Whether the next welcome replaces a lost connection by a new one, so that `restarted` must be emitted. */
   #restarting = false;
   /** @type {string | undefined} */
   #identity;
@@ -279,7 +279,8 @@ export class Client extends Emitter {
   #dropped(code) {
     this.#socket = null;
     const error = this.#lastError;
-    // The server found a gap in the numbers of this client. After a resume it would find the same gap.
+    // The server found a gap in the numbers of this client's messages. After a resume, it would find the same gap, so
+    // start over.
     const isMiscounted = code === malformed && error?.code === 'out_of_order' && this.#secret !== null;
     if (!isMiscounted && finalCodes.has(code)) return this.#finish(code, error ?? closedBy(code));
     // A connection that ends at once does not reset the backoff. Otherwise this client would contact a failing server
