@@ -50,7 +50,7 @@ export class SteadyView {
     this.#timers.clearAll();
   }
 
-  /** Returns how long to wait before the latest view counts; null if it has not changed. */
+  /** Returns how long to wait before the latest view becomes `view` (milliseconds); null if the two are the same. */
   get #delay() {
     const { view } = this;
     const latest = this.#latest;

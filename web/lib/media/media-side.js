@@ -51,7 +51,7 @@ export class MediaSide {
   #timers;
   /** @type {RTCPeerConnection | null} */
   #connection = null;
-  /** Counts connections, so that results of earlier connections are ignored. */
+  /** Incremented by `#shut`, so that results of earlier connections are ignored. */
   #epoch = 0;
   /** Whether the connection should be open: from the first offer to the next reset. */
   #isWanted = false;

@@ -18,7 +18,7 @@ import { RoutedTransport } from './routed.js';
  *   that has arrived may stay; default: all
  */
 /**
- * The transceivers of a stream on the connection with the server.
+ * The mids of a stream's two transceivers on the connection with the server.
  * @typedef {{audioMid: string, videoMid: string}} Mids
  */
 

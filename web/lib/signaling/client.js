@@ -33,7 +33,7 @@ const maxRequests = 256;
  */
 const acknowledgeMessages = 32;
 const acknowledgeMs = 2000;
-/** The longest pause that a server can request. After a longer one the page would seem to have stopped. */
+/** The longest pause that a server can request. During a longer one, the page would seem to have stopped working. */
 const longestPauseMs = 300_000;
 
 /**

@@ -10,7 +10,7 @@ import { subprotocol } from './messages.js';
  * after 10 s.
  */
 const openingMs = 10_000;
-/** After how long a silence to ping (milliseconds), until the welcome sends another value. */
+/** How long the server may be silent before a ping (milliseconds), until the welcome sets another value. */
 const silenceMs = 10_000;
 
 /** A check that is later than this does not count. Timers of a device that is awake are less late. */
