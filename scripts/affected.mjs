@@ -8,8 +8,9 @@
 //
 // Prints a line for each test: "swift", "web" or "browser", a tab, and the name. Prints a summary to stderr.
 //
-// If in doubt, a test is included. A quoted text that is the path of a file or folder counts as a use of it: an import, the
-// style sheet of a page, a file that a test reads. A file that nothing uses, such as a document, affects nothing.
+// If in doubt, a test is included. A file uses another if it contains the other's path, or that of its folder, in
+// quotes: an import, the style sheet of a page, a file that a test reads. A file that nothing uses, such as a
+// document, affects nothing.
 import { realpathSync } from 'node:fs';
 import { posix as path } from 'node:path';
 import process from 'node:process';
@@ -26,26 +27,26 @@ import { changeSince, dumpPackage, exists, usualBase } from './checkout.mjs';
 
 /** @typedef {import('./checkout.mjs').Checkout & {targets: Target[]}} Change */
 
-/** @typedef {{swift: string[], web: string[], browser: string[]}} Tests targets of the Swift package, and files */
+/** @typedef {{swift: string[], web: string[], browser: string[]}} Tests `swift` has names of targets, the others have files */
 
-/** Scripts that run all tests. */
+/** Scripts on which every test depends. If one changes, all tests run. */
 const everything = /^scripts\/(test|environment|steps)$/;
 /** Files that determine the build of the whole package. */
 const manifest = /^Package(@[^/]*)?\.(swift|resolved)$/;
-/** Tells node how to read the scripts below it. */
+/** Files that tell node how to load the scripts in and below their folder. */
 const nodeManifest = /(^|\/)package\.json$/;
 /** Scripts that every browser test needs. */
 const browserSetup = /^scripts\/browser-(setup|tests)$/;
 /** Files embedded in the executable. `Plugins/EmbedWeb` has the same folders. */
 const embedded = /^web\/(app|lib|socket\.io)\//;
-/** Where the server maps URLs to pages. */
+/** The source files in which the server maps URLs to pages. */
 const routing = /^Sources\/Server\/Gateway\/[^/]+\.swift$/;
 /** The target that the browser tests start. */
 const executable = 'Command';
-/** The target that the tests of the app start beside it. */
+/** The target that browser tests with the app start in addition to the server. */
 const appHost = 'AppHost';
 
-/** Returns the same tests that `scripts/test` runs. @param {Pick<Change, 'targets' | 'files'>} change @returns {Tests} */
+/** Returns all tests that `scripts/test` runs. @param {Pick<Change, 'targets' | 'files'>} change @returns {Tests} */
 export function allTests({ targets, files }) {
   return {
     swift: targets.filter(({ type }) => type === 'test').map(({ name }) => name),
@@ -128,23 +129,24 @@ class Checkout {
 
   /** @param {string} from @param {string} name @returns {string[]} */
   #find(from, name) {
-    // Nearly every file is below the parent folders. They are only the beginning of a longer path.
+    // Ignore paths of parent folders, which contain nearly every file. They are only the beginning of a longer path.
     if (/^[./]*$/.test(name)) return [];
     const beside = path.join(path.dirname(from), name);
     let paths = [beside];
     if (name.startsWith('/')) {
       const route = this.routes.get(name);
-      // A URL of the server, unless the server's own code names it. A link to a page does not load the page.
+      // In web files, this is a URL of the server, which may be mapped to a file. A link to a page does not load the
+      // page.
       const served = from.endsWith('.swift') ? [] : [`web${name}`, ...(route && !route.endsWith('.html') ? [route] : [])];
       paths = [...served, name.slice(1)];
     } else if (!name.startsWith('.')) {
       paths = [beside, name];
     }
-    // The references of a page are relative to its address, which is another place than that of its file.
+    // Relative references in a page start at its URL, whose path differs from that of its file.
     if (from.endsWith('.html')) paths.push(`web/${name.replace(/^(\.\.?\/)+/, '')}`);
     return paths.map((each) => each.replace(/\/$/, '')).flatMap((each) => {
       if (this.#places.has(each)) return [each];
-      // A single word is rarely a folder.
+      // A name without a slash is rarely meant as a folder.
       return name.includes('/') ? this.inside(each) : [];
     });
   }
@@ -168,7 +170,7 @@ class Checkout {
  */
 function namesIn(file, text) {
   if (file.endsWith('.py')) return [...text.matchAll(/^\s*(?:from|import) +(\w+)/gm)].map(([, name]) => `./${name}.py`);
-  // `import('./types.js').State` is a type, which nothing loads.
+  // Skip types such as `import('./types.js').State`: they do not load the file.
   const quoted = text.matchAll(/['"`})(]((?:\.{0,2}\/)?[\w.@-][\w./@-]*)(?=['"`$?#\\)])(?!['"]\)\.[A-Z])/g);
   const rows = text.matchAll(/'[\w.@-]+'(?:, '[\w.@-]+')+/g);
   return [...[...quoted].map(([, name]) => name), ...[...rows].map(([row]) => row.slice(1, -1).split("', '").join('/'))];
@@ -185,7 +187,7 @@ export function targetsOf({ targets }) {
   const parents = new Map([['test', 'Tests'], ['plugin', 'Plugins']]);
   return targets.map(({ name, type, path: folder, dependencies, pluginUsages = [] }) => ({
     name, type, folder: folder ?? `${parents.get(type) ?? 'Sources'}/${name}`,
-    // Each is `{byName: [name, condition]}`, `{product: [name, package, …]}` or similar.
+    // Each dependency is `{byName: [name, condition]}`, `{product: [name, package, …]}` or similar.
     dependencies: [...dependencies, ...pluginUsages].map((each) => Object.values(each)[0][0]).filter((each) => own.has(each)),
   }));
 }
@@ -211,7 +213,7 @@ function reachedTargets(checkout, targets) {
     if (file.endsWith('.md')) continue;
     const owner = targets.find(({ folder }) => file.startsWith(`${folder}/`));
     if (owner) reached.add(owner.name);
-    // A target that does not exist, or no longer exists.
+    // The file is in the folder of a target that no longer exists, so any target may be affected.
     else if (/^(Sources|Tests|Plugins)\//.test(file)) for (const { name } of targets) reached.add(name);
   }
   for (const { name, folder } of targets) {
@@ -226,9 +228,9 @@ function reachedTargets(checkout, targets) {
 }
 
 /**
- * Returns the test targets that see a changed page. Pages are compiled into the target with the plugin, and everything that
- * depends on it is rebuilt. But only the tests of that target request pages, and those that attack the executable. For all
- * other tests a page is text that they never use.
+ * Returns the test targets that a changed page can affect. Pages are compiled into the target with the plugin, and
+ * everything that depends on this target is rebuilt. But only its own tests request pages, and the tests that attack
+ * the executable. No other test uses the text of a page.
  *
  * @param {Target[]} targets @returns {string[]}
  */
@@ -240,21 +242,22 @@ function pageTests(targets) {
   return asking.map(({ name }) => name);
 }
 
-/** @param {Checkout} checkout @param {string} test @param {Set<string>} reached targets; the server's apart from its pages */
+/** @param {Checkout} checkout @param {string} test @param {Set<string>} reached the affected targets, not counting changed pages */
 function browserReached(checkout, test, reached) {
   if (checkout.touches([test])) return true;
   const pieces = piecesOf(checkout, test);
-  // Tests of the test tools start no server, or a fake one.
+  // Tests that start no server, or a fake one, are tests of the test tools.
   if (!pieces.some((piece) => /(?<!function )\bstartServer\((?!\{ binary\b)/.test(piece))) return false;
   if (reached.has(appHost) && pieces.some((piece) => /(?<!function )\bstartPhone\(/.test(piece))) return true;
   return reached.has(executable) || checkout.touches(pagesIn(checkout, pieces));
 }
 
-/** Returns the pages that are opened. @param {Checkout} checkout @param {string[]} pieces @returns {string[]} */
+/** Returns the pages that this code opens. @param {Checkout} checkout @param {string[]} pieces @returns {string[]} */
 function pagesIn(checkout, pieces) {
   const addresses = pieces.flatMap((piece) => [...piece.matchAll(/\.goto\(([^;]*)/g)]).map(([, argument]) => {
     const [given] = /\/[\w./-]*/.exec(argument.replace(/\$\{[^}]*\}/g, '')) ?? [];
-    // An address without a path is that of the front page. Anything else is only known when the test runs.
+    // An address without a path is the front page's. Any other address is known only when the test runs, so it may be
+    // any page's.
     return given ?? (/`|\burl\b/.test(argument) ? '/' : 'anywhere');
   });
   return [...new Set(addresses)].flatMap((address) => {
@@ -278,7 +281,7 @@ function piecesOf(checkout, test) {
     const module = modules.get(file) ?? moduleOf(file, checkout.text(file));
     modules.set(file, module);
     for (const piece of module.pieces) {
-      // Code without a name runs whenever the module is loaded.
+      // Include code without a name, because it runs whenever the module is loaded.
       if (found.has(piece) || (name && piece.name && piece.name !== name)) continue;
       found.add(piece);
       for (const word of new Set(piece.text.match(/\w+/g))) {
@@ -295,7 +298,7 @@ function piecesOf(checkout, test) {
   return [...found].map(({ text }) => text);
 }
 
-/** Splits a module wherever a line begins with a word. @param {string} file @param {string} text */
+/** Splits a module into pieces, which begin at each unindented word. @param {string} file @param {string} text */
 function moduleOf(file, text) {
   /** Imports by local name. Without `name`, the whole module is imported. @type {Map<string, {file: string, name?: string}>} */
   const imports = new Map();

@@ -5,7 +5,7 @@
 //   node scripts/cycles.mjs TARGET     lists every cycle of a target, with the place of each reference in it
 //
 // A type needs another if its declaration, its nested types or its extensions name the other, in a signature or in a body. A nested
-// type counts as the type around it. Calls of free functions and members whose type is only inferred are not seen.
+// type counts as the type around it. Uses of free functions, and of types that are only inferred, are not found.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -15,7 +15,10 @@ import { fileURLToPath } from 'node:url';
 /** The largest number of types in one cycle, for each target. */
 const largest = { Signaling: 2, Server: 15 };
 
-/** The folders of a target by floor, the lowest first. A file names only types of its own floor and those below; `.` is the target's own folder. */
+/**
+ * The folders of a target by floor, the lowest first. A file may name only types of its floor and of lower ones. `.`
+ * stands for the target's folder itself.
+ */
 const floors = {
   Signaling: [
     ['Letters'], ['.', 'Tokens'],
@@ -23,7 +26,7 @@ const floors = {
   ],
 };
 
-/** Replaces comments and the text of string literals, but not what is interpolated, by spaces. @param {string} source */
+/** Replaces comments and the text of string literals by spaces, but keeps interpolated code. @param {string} source */
 export function bare(source) {
   const blank = (/** @type {string} */ text) => text.replace(/[^\n]/g, ' ');
   return source.replace(/\/\/[^\n]*|\/\*[\s\S]*?\*\/|"""[\s\S]*?"""|"(?:\\\((?:[^()]|\([^()]*\))*\)|\\.|[^"\\\n])*"/g, (text) => {
@@ -40,7 +43,7 @@ export function bare(source) {
 const declaration = /\b(struct|class|enum|actor|protocol|extension|typealias)\s+([A-Z]\w*)((?:\.\w+)*)/g;
 
 /**
- * The outermost declarations and extensions of a file.
+ * Returns the outermost declarations and extensions of a file.
  * @param {string} source
  * @returns {{ keyword: string, name: string, text: string, line: number }[]}
  */
@@ -64,19 +67,20 @@ export function blocks(source) {
 }
 
 /**
- * The outermost declarations of all files, and the types that each names, with their places.
+ * Returns the path of each outermost type, and for each outermost declaration the types that it names, with the places
+ * of these names.
  * @param {Map<string, string>} sources
  */
 function parts(sources) {
   const found = [...sources].flatMap(([path, source]) => blocks(source).map((block) => ({ ...block, path })));
   const types = new Map(found.filter(({ keyword }) => keyword !== 'extension').map(({ name, path }) => [name, path]));
-  /** The names that mean something else in a type: its own and those of its nested types. @type {Map<string, Set<string>>} */
+  /** For each type, the names that are not references in it: its own and those of its nested types. @type {Map<string, Set<string>>} */
   const own = new Map(found.map(({ name }) => [name, new Set()]));
   for (const { name, text } of found) for (const [, , nested] of text.matchAll(declaration)) own.get(name)?.add(nested);
   const named = found.map(({ name, path, text, line }) => ({
     name,
     path,
-    // A name after a dot is a nested type of another one, which was already seen.
+    // Skip a name after a dot: it is nested in the type before the dot, which is found itself.
     others: [...text.matchAll(/(?<![.\w])[A-Z]\w*/g)].filter(([other]) => types.has(other) && !own.get(name)?.has(other)).map(
       ({ 0: other, index }) => ({ other, place: `${path}:${line + text.slice(0, index).split('\n').length - 1}` })),
   }));
@@ -84,7 +88,7 @@ function parts(sources) {
 }
 
 /**
- * Which types name which others, and where first.
+ * Returns, for each type, the types that it names, with the place of the first such name.
  * @param {Map<string, string>} sources
  * @returns {Map<string, Map<string, string>>}
  */
@@ -101,7 +105,7 @@ export function references(sources) {
 }
 
 /**
- * The places that name a type of a higher floor.
+ * Returns a sentence for each place that names a type of a higher floor, and for each file that is on no floor.
  * @param {Map<string, string>} sources by path in the target
  * @param {string[][]} levels
  */
@@ -119,7 +123,7 @@ export function climbs(sources, levels) {
 }
 
 /**
- * The cycles of a graph: each list has the types that reach each other. The largest is first.
+ * Returns the cycles of a graph, the largest first. Each is a list of types that can all reach each other.
  * @param {Map<string, Map<string, string>>} graph
  * @returns {string[][]}
  */
@@ -148,7 +152,7 @@ export function cycles(graph) {
 
 function main() {
   const root = fileURLToPath(new URL('..', import.meta.url));
-  /** The files of a target, by their paths in it. */
+  /** Returns the texts of a target's files, keyed by their paths in the target's folder. */
   const read = (/** @type {string} */ target) => {
     const folder = `Sources/${target}/`;
     const paths = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', `${folder}*.swift`], { cwd: root, encoding: 'utf8' });

@@ -1,4 +1,4 @@
-// Counts the documented declarations of each Swift target, so that the documentation does not decline.
+// Computes the share of documented declarations of each Swift target, and checks that it does not fall.
 //
 //   node scripts/documented.mjs            compares with scripts/documented.json; exit status 1 if a share fell
 //   node scripts/documented.mjs --missing [TARGET]   lists the declarations without a documentation comment
@@ -57,12 +57,12 @@ export function undescribedTypes(source) {
 const fillers = new Set(
   ['a', 'an', 'the', 'of', 'is', 'are', 'this', 'that', 'its', 'it', 'returns', 'gets', 'whether', 'if', 'true', 'for', 'to', 'value']);
 
-/** `lastPacketAt` → `last`, `packet`, `at`. */
+/** Splits a text or a name into words: `lastPacketAt` → `last`, `packet`, `at`. */
 function words(text) {
   return text.replace(/([a-z0-9])([A-Z])/g, '$1 $2').toLowerCase().match(/[a-z0-9]+/g) ?? [];
 }
 
-/** Returns true if the comment has no word that the name does not have. */
+/** Returns true if every word of the comment is in the name or is a filler. */
 export function repeatsName(comment, name) {
   const known = new Set(words(name).flatMap((word) => [word, `${word}s`, word.replace(/s$/, '')]));
   const added = words(comment).filter((word) => !fillers.has(word) && !known.has(word));

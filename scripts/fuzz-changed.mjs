@@ -2,8 +2,9 @@
 //
 //   node scripts/fuzz-changed.mjs [BASE]
 //
-// Prints one name per line. A target uses a source file if its own file names a type or function that the source file declares
-// or extends. It also uses everything that the source file uses. If in doubt, a target is included.
+// Prints one name per line. A target uses a source file if the target's own file names a type or function that the
+// source file declares or extends. It also uses every file that this source file uses. If in doubt, a target is
+// included.
 import { realpathSync } from 'node:fs';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +15,7 @@ const targetFolder = 'Fuzz/Sources/FuzzTargets/';
 /** @param {import('./checkout.mjs').Checkout} checkout @returns {string[]} the names of the targets */
 export function touchedTargets({ changed, files, links = new Map(), read }) {
   const isHowTheyRun = changed.some((file) => /^(scripts\/fuzz|Fuzz\/Package\.swift|Fuzz\/Sources\/fuzz\/.*)$/.test(file));
-  // The fuzz package has the code under test as links.
+  // In the fuzz package, the code under test consists of symbolic links.
   const places = [targetFolder, ...[...links].filter(([link]) => link.startsWith('Fuzz/Sources/')).map(([, place]) => place)];
   const sources = files.filter((file) => file.endsWith('.swift') && places.some((place) => file.startsWith(place)));
   const texts = new Map(sources.map((file) => [file, withoutComments(read(file))]));
@@ -58,7 +59,10 @@ function declarations(texts) {
   return declaring;
 }
 
-/** The modules that a module can name. Equal names in other modules mean nothing. */
+/**
+ * For some modules, the modules whose declarations they can use. An equal name in another module is another
+ * declaration.
+ */
 const imports = new Map([
   ['Wire', ['Wire']], ['Signaling', ['Wire', 'Signaling']], ['RTC', ['RTC']], ['Peers', ['RTC', 'Peers']],
 ]);

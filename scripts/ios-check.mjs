@@ -81,7 +81,7 @@ const implicit = /^(build\w+|wrappedValue|projectedValue|rawValue|dynamicMember|
 /** The folders with compiled code besides the app's own. */
 const others = ['Sources/ConfabUI', 'Sources/OpenTokCompat', 'ios/Samples'];
 
-/** Checks that each declared name is used in code that is compiled, or at least in another declaration if it is a type. */
+/** Checks that each declared name is used in compiled code. For a type, a use in another declaration is enough. */
 function unused() {
   const code = [...swiftFiles(join(ios, 'Confab')), ...others.flatMap((path) => swiftFiles(join(root, path))), join(ios, 'StandIns/Uses.swift')]
     .map((path) => readFileSync(path, 'utf8').replaceAll(/\/\/.*$/gm, '')).join('\n');
@@ -322,7 +322,10 @@ function labelsOf(all, name, without, part = 'body') {
   return labels;
 }
 
-/** Which view draws a section of a file: the first whose button or field is in it. */
+/**
+ * For each screen, the views that draw its sections: a section is drawn by the first view whose button or field is in
+ * it.
+ */
 const drawn = {
   Room: [{ has: '(Leave)', view: 'RoomStage' }, { has: '', view: 'RoomView', without: ['RoomStage'] }],
   InCall: [{ has: /^ {2}\(End(, off)?\)$/m, view: 'CallView' }, { has: '', view: 'EndedCallView' }],
@@ -357,7 +360,7 @@ function checkAll() {
   return faults;
 }
 
-/** Makes each mistake in a copy of what is checked. */
+/** Makes each mistake in a copy of the checked files. Returns a text for each mistake that the checks do not find. */
 function mistakes() {
   const copy = mkdtempSync(join(tmpdir(), 'confab-ios-'));
   const unseen = [];

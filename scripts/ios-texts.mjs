@@ -37,7 +37,7 @@ export function textsIn(source, calls) {
   return found;
 }
 
-/** All texts of the app in this folder. */
+/** Returns all texts of the app in this folder. */
 export function shownTexts(ios) {
   const calls = localizedCalls(readFileSync(join(ios, 'StandIns/SwiftUI.swiftinterface'), 'utf8'));
   const texts = new Set();

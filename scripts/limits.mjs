@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 /** The groups of settings that are limits. */
 const limiting = ['limits', 'rooms', 'whip', 'perch', 'push', 'storage'];
 
-/** Settings of these groups that do not limit clients, and the reason. */
+/** Settings of these groups that need not be on the page, because they do not limit clients. Each has its reason. */
 const others = {
   'rooms.creation': 'who may create rooms',
   'whip.connectTimeout': 'a time that no client can extend',
@@ -32,7 +32,7 @@ const others = {
   'storage.pollInterval': 'how soon bans of another process apply',
 };
 
-/** Constants that do not limit clients, and the reason. */
+/** Constants that need not be on the page, because they do not limit clients. Each has its reason. */
 const internals = {
   'HubRunner.maxReads': 'attempts of ours to read rooms',
   'LocalCertificateAuthority.maxSubjects': 'addresses in a certificate of ours',
@@ -48,7 +48,10 @@ const computed = [
   'Rules.reports', 'SRTPReceiver.maxControlSources',
 ];
 
-/** Folders whose `max…` constants must all be on the page. In other folders, only those whose comment mentions addresses. */
+/**
+ * Folders whose `max…` constants must all be on the page. In other folders, only constants whose comment mentions
+ * addresses must be.
+ */
 const complete = ['Sources/Server/Gateway/', 'Sources/Server/MediaPlane/'];
 
 const units = {
@@ -62,8 +65,8 @@ export function numbers(text) {
 }
 
 /**
- * Returns the names in backticks of a cell: settings such as `rooms.lobby`, and constants such as `Rules.joins`. A constant without a type has
- * the type of the one before.
+ * Returns the names that a cell has in backticks: settings such as `rooms.lobby`, and constants such as `Rules.joins`.
+ * If a constant has no type, it belongs to the type of the previous constant.
  * @param {string} cell
  */
 export function names(cell) {

@@ -15,7 +15,7 @@ const files = (...patterns) => git('ls-files', '--', ...patterns).split('\n').fi
 const text = (file) => readFileSync(`${root}/${file}`, 'utf8');
 const at = (file, source, index) => `${file}:${source.slice(0, index).split('\n').length}`;
 
-/** Blocks of comment lines that follow each other, as one comment each. */
+/** Returns the comments of a file. Comment lines that follow each other are one comment. */
 function comments(file) {
   const found = [];
   let block = [];
@@ -41,7 +41,10 @@ function shuffled(values, seed) {
   return values.map((value) => [key(value), value]).sort(([left], [right]) => (left < right ? -1 : 1)).map(([, value]) => value);
 }
 
-/** Every match of a pattern, with its place. Group 1 is the text; a Swift string may continue with `+` on the next line. */
+/**
+ * Returns each match of a pattern: its place, and the text of group 1. A Swift string may continue with `+` on the
+ * next line.
+ */
 function matches(patterns, pattern) {
   return files(...patterns).flatMap((file) => {
     const source = text(file).replace(/"\s*\+\s*"/g, '');

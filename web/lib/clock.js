@@ -7,7 +7,7 @@
  * @property {(handle: unknown) => void} clearTimeout
  */
 
-/** The longest delay of a browser's timer, about 25 days. A longer delay would end immediately. */
+/** The longest delay of a browser's timer, about 25 days. A timer with a longer delay would fire immediately. */
 const longestMs = 2 ** 31 - 1;
 
 /** @type {Clock} */
@@ -18,7 +18,8 @@ export const systemClock = {
 };
 
 /**
- * Named timers. Setting a timer replaces the timer with the same name. Their owner clears all of them when it ends.
+ * Named timers. Setting a timer replaces the timer with the same name. The owner of the timers calls `clearAll` when
+ * it ends.
  */
 export class Timers {
   #clock;

@@ -1,4 +1,4 @@
-// One error class for all failures, and OpenTok's names for them.
+// The error class for all failures, and the conversion to OpenTok's names and numbers.
 
 /**
  * @typedef {object} ErrorMembers
@@ -12,8 +12,9 @@
  */
 
 /**
- * `name` is `ConfabError`, with the protocol's code, for errors of a `Client` or a `Roulette`. For errors of `OT`, `name` is
- * one of OpenTok's `OT_…` names, `code` is OpenTok's number and `reason` the protocol's code.
+ * An error of the SDK. For errors of `OT`, `name` is one of OpenTok's `OT_…` names, `code` is OpenTok's number, and
+ * `reason` is the protocol's code, if the server caused the error. For all other errors, such as those of a `Client`
+ * or a `Roulette`, `name` is `ConfabError`, and `code` is the protocol's code.
  */
 export class ConfabError extends Error {
   /** @param {ErrorMembers} members */
@@ -34,7 +35,8 @@ export class ConfabError extends Error {
 
 /**
  * @param {unknown} error
- * @returns {boolean} true if a new connection replaced the old one before the answer; the server may have received the request
+ * @returns {boolean} true if the connection was replaced before the request was answered. The server may have received
+ *   the request
  */
 export function isRestart(error) {
   return error instanceof ConfabError && error.code === 'connection_restarted';
@@ -45,7 +47,7 @@ export function otFailure(name, code, message, cause) {
   return new ConfabError({ name, code, message, cause });
 }
 
-/** @param {number} code @returns {ConfabError} the error for a close without an error message */
+/** @param {number} code @returns {ConfabError} the error for a socket that the server closed without sending an error first */
 export function closedBy(code) {
   return new ConfabError({ code: `closed_${code}`, message: `The server closed the connection (close code ${code}). Reload the page.` });
 }
@@ -61,7 +63,7 @@ export function unusable(cause) {
 /** @typedef {'connect' | 'publish' | 'subscribe' | 'signal' | 'forceDisconnect' | 'forceUnpublish' | 'forceMute'} Call */
 
 /**
- * The OpenTok error for a protocol code that has the same meaning for every request.
+ * Maps the protocol's codes that have the same meaning for every request to OpenTok's name and number.
  * @type {Record<string, [string, number]>}
  */
 const always = {

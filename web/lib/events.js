@@ -30,7 +30,8 @@ export class OTEvent {
 }
 
 /**
- * Reports an exception in a handler, which must not stop other handlers or break the SDK.
+ * Reports an exception that a handler threw. It is not thrown again, so that it cannot stop other handlers or break
+ * the SDK.
  * @param {unknown} error
  */
 function report(error) {
@@ -54,7 +55,7 @@ export class Emitter {
   }
 
   /**
-   * Like `on`, but only for the next event.
+   * Like `on`, but for each name, the handler is removed after the first event.
    * @param {string | Record<string, Handler>} names
    * @param {Handler | object} [handler]
    * @param {unknown} [context]
@@ -65,7 +66,8 @@ export class Emitter {
   }
 
   /**
-   * Removes handlers: `off()` removes all, `off(name)` those of one event, `off(name, handler)` a single one.
+   * Removes handlers: `off()` removes all, `off(name)` those of one event, and `off(name, handler, context?)` only
+   * this handler.
    * @param {string | Record<string, Handler>} [names]
    * @param {Handler | object} [handler]
    * @param {unknown} [context]
@@ -114,7 +116,8 @@ export class Emitter {
   }
 
   /**
-   * Calls the handlers with a plain value. Used for events of `Client` and `Roulette`, which cannot be prevented.
+   * Calls the handlers with this value. Used directly for events that cannot be prevented, such as those of `Client`
+   * and `Roulette`.
    * @param {string} name
    * @param {object} [payload]
    */
@@ -170,7 +173,7 @@ export class Emitter {
 
 /**
  * @param {string | Record<string, Handler>} names
- * @param {any} handler the context, if the first argument is an object of handlers
+ * @param {any} handler the handler; if `names` is an object of handlers, their context
  * @param {unknown} context
  * @returns {[string, any, unknown][]}
  */

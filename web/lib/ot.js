@@ -79,7 +79,7 @@ export const OT = {
   /** @param {(support: {supported: boolean, supportedSources: Record<string, boolean>}) => void} callback */
   checkScreenSharingCapability(callback) {
     const supported = typeof globalThis.navigator?.mediaDevices?.getDisplayMedia === 'function';
-    // The browser's dialog offers screens, windows and applications, whichever was requested.
+    // The browser's dialog always offers screens, windows and applications, regardless of the requested source.
     callback({ supported, supportedSources: { screen: supported, window: supported, application: supported } });
   },
 
@@ -94,7 +94,7 @@ export const OT = {
   hasMediaProcessorSupport: () => false,
   hasEndToEndEncryptionSupport: () => false,
 
-  /** Starts the sound of subscribers that the browser blocked. Call this in a click handler. */
+  /** Plays the audio of subscribers whose audio the browser has blocked. Call this in a click handler. */
   async unblockAudio() {
     subscribers.forEach((subscriber) => sinkOf(subscriber).unblock());
   },

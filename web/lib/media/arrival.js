@@ -67,7 +67,10 @@ export class Arrival {
     if (this.#timers.has('look')) this.#timers.set('look', 0, () => this.#look());
   }
 
-  /** Removes the last video frame until new frames arrive. Call this when video is no longer expected. */
+  /**
+   * Removes the video until new frames arrive, so that its last frame is not shown. Call this when video is no longer
+   * expected.
+   */
   withdraw() {
     const video = this.#media?.getTracks().find(({ kind }) => kind === 'video');
     if (!video) return;

@@ -13,7 +13,7 @@ const growMs = 250;
 /** How long a smaller or hidden view must last. A video that resumes needs a keyframe, which is large. */
 const shrinkMs = 1000;
 
-/** Debounces a view: it changes only after a new view has lasted. */
+/** Debounces a view: `view` changes only after a new view has lasted for a while. */
 export class SteadyView {
   #clock;
   #timers;
@@ -50,7 +50,7 @@ export class SteadyView {
     this.#timers.clearAll();
   }
 
-  /** Returns how long to wait before the latest view counts; null if it has not changed. */
+  /** Returns how long to wait before the latest view becomes `view` (milliseconds); null if the two are the same. */
   get #delay() {
     const { view } = this;
     const latest = this.#latest;

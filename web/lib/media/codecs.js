@@ -47,8 +47,8 @@ export function preferCodec(transceiver, kind, options) {
 /**
  * Puts codecs first in the other side's description.
  * @param {string} sdp
- * @param {(kind: Kind, mid: string) => string | number | undefined} codecAt the preferred codec of a section, in lower case, or a payload
- *   type
+ * @param {(kind: Kind, mid: string) => string | number | undefined} codecAt returns the preferred codec of a section:
+ *   its name in lower case, or its payload type
  */
 export function withCodecsFirst(sdp, codecAt) {
   return sdp.split(/^(?=m=)/m).map((section) => {

@@ -129,7 +129,8 @@ export function condition({ level, reason }, source) {
 const inARow = { worse: 2, better: 3 };
 
 /**
- * Keeps a judgment until several consecutive ones differ, so that one bad second is not reported.
+ * A reported judgment, and how many judgments in a row were worse or better. Its level changes only after several of
+ * them, so that one bad second is not reported.
  * @typedef {{shown: Judgment, worse: number, better: number}} Steadied
  */
 /** @type {Steadied} */

@@ -34,7 +34,8 @@ export class IceServers {
   }
 
   /**
-   * Returns the servers to use now. If the server cannot be reached, returns its previous answer.
+   * Returns the STUN and TURN servers to use now. Requests them again if their credentials are old. If that fails,
+   * returns the old ones.
    * @returns {Promise<IceInfo>}
    */
   async current() {
@@ -124,7 +125,8 @@ export function withProtocol(sdp, protocol) {
 
 /**
  * Returns true if the settings allow this candidate of another browser. It must be checked here, because the configuration
- * limits only the local candidates. TCP is not checked, because a relay reached over TCP has a UDP candidate.
+ * limits only the local candidates. The protocol `tcp` excludes none, because a relay reached over TCP has a UDP
+ * candidate.
  * @param {string} candidate as in a description, without `a=` @param {IceConfig} [config]
  */
 export function isChosen(candidate, config = {}) {

@@ -5,13 +5,13 @@
 import { codecOf } from './codecs.js';
 import { isScreen, isTrack } from './constraints.js';
 
-/** Maximum bitrate of a video. It is enough for faces, while browsers would use up to 2.5 Mbit/s. */
+/** Maximum bitrate of a video, in bit/s. It is enough for faces, while browsers would use up to 2.5 Mbit/s. */
 export const maxVideoBitrate = 1_500_000;
-/** Minimum size of a video's shorter side for simulcast. */
+/** Minimum length of a video's shorter side for simulcast, in pixels. */
 const leastSide = 480;
 /**
- * Minimum area for three layers. For a smaller frame, Chromium encodes only the first two layers, whichever are
- * active: it allows three from the area of 960 × 540, less a tenth of the difference to the area of 640 × 360.
+ * Minimum area for three layers, in pixels. For a smaller frame, Chromium encodes only the first two layers, whichever
+ * are active: it allows three from the area of 960 × 540, less a tenth of the difference to the area of 640 × 360.
  */
 const leastAreaOfThree = 490_000;
 

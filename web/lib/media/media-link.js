@@ -16,9 +16,9 @@ import { opusParameters, tune, withOpusParameters } from './sending.js';
 /** @typedef {'send' | 'receive'} Side */
 /** @typedef {{audio: RTCRtpTransceiver, video: RTCRtpTransceiver}} Transceivers */
 /**
- * A pair of transceivers, or null while it waits for a connection.
+ * A pair of transceivers that is kept and reused.
  * @typedef {object} Place
- * @property {Transceivers | null} transceivers
+ * @property {Transceivers | null} transceivers null while there is no peer connection
  * @property {Mids | null} mids set when requests may use them; a new object on each connection
  */
 /**
@@ -60,7 +60,7 @@ const preparedSlots = 2;
 const maxPlaces = 100;
 
 /**
- * The parameters that encoders read from the answer.
+ * Returns the parameters that encoders read from the answer, as text, so that they can be compared.
  * @param {{source: Pick<Source, 'sending'>, wanted: import('./layers.js').Wanted}} outgoing
  */
 const encodingOf = ({ source: { sending = {} }, wanted }) =>
@@ -165,7 +165,8 @@ export class SFUConnections {
   // ---- Sending
 
   /**
-   * Sends the source's tracks to the server. Stops when the source has been released as many times as it was acquired.
+   * Sends the source's tracks to the server, until `release` was called as often as `hold`, and for `parkMs` after
+   * that.
    * @param {Source} source
    * @returns {Outgoing}
    */
@@ -232,7 +233,8 @@ export class SFUConnections {
   }
 
   /**
-   * Applies one change of layers after the other, because browsers reject parameters that are out of date.
+   * Applies the wanted layers and the sending options. Makes one change after the other, because browsers reject
+   * parameters that are out of date.
    * @param {Outgoing} outgoing
    */
   #activate(outgoing) {
@@ -280,7 +282,7 @@ export class SFUConnections {
     return place.mids;
   }
 
-  /** @param {Source} source @returns {Outgoing} the transceivers of this source, or free ones */
+  /** @param {Source} source @returns {Outgoing} the transceivers of this source, free ones, or new ones */
   #outgoingOf(source) {
     const layers = source.layers?.() ?? single;
     const free = this.#outgoing.filter(({ holders }) => holders === 0);

@@ -6,14 +6,17 @@
 import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
 
-/** How long to wait in state `disconnected`. Browsers often recover within seconds, but never after a gap of 25 s. */
+/**
+ * How long to wait in the state `disconnected` before restarting ICE. Browsers often recover within seconds, but never
+ * after a gap of 25 s.
+ */
 export const disconnectedMs = 3000;
 /**
  * How long to wait for the first connection before TURN is tried too. Browsers try UDP and TCP at the same time, so
  * most connect within a second; over a round trip of 600 ms it takes 3 s.
  */
 const directMs = 5000;
-/** How long to wait for an ICE restart or a new connection to succeed. */
+/** How long to wait for an ICE restart or a new connection to succeed before the next attempt. */
 export const restartAgainMs = 10_000;
 /** After this many failed restarts, replace the connection. */
 export const maxRestarts = 2;
@@ -48,7 +51,7 @@ export class MediaSide {
   #timers;
   /** @type {RTCPeerConnection | null} */
   #connection = null;
-  /** Counts connections, so that results of earlier connections are ignored. */
+  /** Incremented by `#shut`, so that results of earlier connections are ignored. */
   #epoch = 0;
   /** Whether the connection should be open: from the first offer to the next reset. */
   #isWanted = false;
@@ -78,7 +81,7 @@ export class MediaSide {
 
   /** @returns {PeerState} */
   get state() {
-    // A lost connection counts as disconnected. Before the first connection, the state is connecting.
+    // Without a connection: `disconnected` if an earlier connection sent an offer, otherwise `connecting`.
     if (!this.#connection) return this.#hadOffers ? 'disconnected' : 'connecting';
     const state = this.#connection.connectionState;
     return state === 'connected' || state === 'disconnected' || state === 'failed' ? state : 'connecting';

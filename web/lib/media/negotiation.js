@@ -12,8 +12,8 @@ const answerMs = 4000;
 const maxAnswerMs = 16_000;
 
 /**
- * How long an answer may take before its offer is sent again. An offer or answer gets lost if the other end did not
- * expect it yet, or if the server refused to pass it on.
+ * Returns how many milliseconds an answer may take before its offer is sent again. An offer or answer gets lost if the
+ * other end did not expect it yet, or if the server refused to pass it on.
  * @param {number} repeated how often the offer was sent again
  */
 export const answerDelay = (repeated) => Math.min(answerMs * 2 ** repeated, maxAnswerMs);

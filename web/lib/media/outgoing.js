@@ -45,7 +45,7 @@ export class OutgoingStreams {
   }
 
   /**
-   * Starts sending the streams on this connection.
+   * Sends the streams on this connection instead of the previous one. If there is none (null), sends nothing.
    * @param {RTCPeerConnection | null} connection
    */
   move(connection) {
@@ -70,7 +70,8 @@ export class OutgoingStreams {
       return;
     }
     const outgoing = {
-      // Only the id of this container is used. Each peer has a separate container, so renaming is unambiguous.
+      // Only the id of this container is used. Each peer has a separate one, so its id can be replaced by the stream's
+      // id.
       container: new this.#rtc.MediaStream(), wanted, codecs,
       tracks: new Map(tracks.map((track) => [track.kind, /** @type {MediaStreamTrack | null} */ (track)])),
       senders: new Map(),

@@ -10,7 +10,10 @@ import { Outbox } from './outbox.js';
 import { OutgoingStreams } from './outgoing.js';
 import { areMixed, isMozilla, keepRole, nameStreams, originOf, roleOf } from './sdp.js';
 
-/** How long to wait in state `disconnected`. Browsers often recover within seconds, but never after a gap of 25 s. */
+/**
+ * How long to wait in the state `disconnected` before a restart. Browsers often recover within seconds, but never
+ * after a gap of 25 s.
+ */
 export const disconnectedMs = 3000;
 export const failedMs = 250;
 /** Pause between failed restarts. */
@@ -23,8 +26,8 @@ export const firstOfferMs = 3000;
 /** Both ends notice the same failure. The polite end waits longer by this factor, so that usually only one end restarts. */
 const politeFactor = 2;
 /**
- * How long media may take to connect after the descriptions were exchanged. Without candidates, ICE never reports a
- * failure.
+ * How long to wait, after the descriptions were exchanged, for media to connect before a restart. A limit is needed,
+ * because ICE never reports a failure if there are no candidates.
  */
 export const connectMs = 15_000;
 
@@ -49,16 +52,16 @@ export class Peer {
   #timers;
   /** @type {RTCPeerConnection | null} */
   #connection = null;
-  /** @type {Promise<void>} received messages are handled one after the other */
+  /** @type {Promise<void>} settles when the messages received so far were handled, one after the other */
   #incoming;
   #outgoing;
   #negotiation;
   #earlyCandidates = new EarlyCandidates();
-  /** @type {Map<string, string>} maps the `MediaStream` ids of a peer that cannot rename them to stream ids */
+  /** @type {Map<string, string>} maps `MediaStream` ids to stream ids, for a peer that cannot rename them in its descriptions */
   #aliases = new Map();
   /** @type {string | undefined} */
   #origin;
-  /** @type {boolean | undefined} taken from the received description, because Chromium rewrites `remoteDescription` */
+  /** @type {boolean | undefined} taken from the description as received, because Chromium rewrites `remoteDescription` */
   #isTheirsMozilla;
   /** @type {'active' | 'passive' | undefined} our DTLS role since the first answer */
   #role;
@@ -137,7 +140,7 @@ export class Peer {
     this.#incoming = this.#incoming.then(() => (this.#closed ? undefined : work())).catch((error) => this.#failed(error));
   }
 
-  /** Checks the connection, because media may have failed unnoticed while signaling was interrupted. */
+  /** Restarts ICE unless media is connected, because media may have failed while signaling was interrupted. */
   resumed() {
     if (this.state !== 'connected') this.#restartIn(0);
   }
@@ -179,7 +182,8 @@ export class Peer {
   }
 
   /**
-   * Adds receive-only transceivers. Tracks sent later use them too, because `addTrack` reuses receive-only transceivers.
+   * Adds receive-only transceivers, if this end makes the first offer and has not yet received a description. Tracks
+   * sent later use them too, because `addTrack` reuses receive-only transceivers.
    * @param {RTCPeerConnection} connection
    */
   #expectMedia(connection) {
@@ -345,7 +349,8 @@ export class Peer {
   }
 
   /**
-   * Notes who wrote the description that was applied, and adds the candidates that arrived before it.
+   * Notes which peer connection and engine wrote the description that was applied, and adds the candidates that
+   * arrived before it.
    * @param {RTCSessionDescriptionInit} description
    */
   async #learn({ sdp }) {

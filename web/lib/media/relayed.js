@@ -25,7 +25,7 @@ export class RelayedTransport {
   #subscribers = new Map();
   /** @type {Map<string, {connectionId: string, sinks: Set<Sink>, media: MediaStream | null}>} by stream id */
   #subscriptions = new Map();
-  /** @type {Set<string>} connections with which media has worked, which was reported to the server */
+  /** @type {Set<string>} ids of the connections for which we have reported to the server that media works */
   #reported = new Set();
 
   /** @param {import('./transport.js').TransportOptions} options */
@@ -96,7 +96,7 @@ export class RelayedTransport {
     const { streamId, connectionId, from } = message;
     if (message.type === 'session.subscribed') this.#subscribed(streamId, connectionId, message);
     if (message.type === 'session.unsubscribed') this.#unsubscribed(streamId, connectionId);
-    // Ignore late messages of a connection that is no longer relevant.
+    // Ignore late messages of a connection with which no stream is exchanged anymore.
     if (message.type !== 'session.negotiate' || !this.#isRelated(from)) return;
     if (isChosen(message.candidate?.candidate ?? '', this.#options.iceConfig)) this.#peer(from).receive(this.#read(message));
   }

@@ -37,7 +37,8 @@ export class RoutedTransport {
   // ---- Publishing
 
   /**
-   * Starts sending the tracks. The server forwards them as soon as they belong to a stream.
+   * Starts sending the source's tracks, and returns their mids. The server forwards the media as soon as it belongs to
+   * a stream.
    * @param {Source} source
    * @returns {Promise<Mids>}
    */
@@ -102,7 +103,7 @@ export class RoutedTransport {
 
   /**
    * @param {string} streamId
-   * @returns {Promise<Mids | null>} the transceivers for the stream; null if it is no longer wanted
+   * @returns {Promise<Mids | null>} the mids of the stream's slot; null if the stream is no longer wanted
    */
   async slot(streamId) {
     const subscription = this.#subscriptions.get(streamId);
@@ -140,7 +141,8 @@ export class RoutedTransport {
   resumed() {}
 
   /**
-   * Returns a single entry under our own connection id, no matter how many subscribers there are: all media goes to the server.
+   * Returns at most one entry, under our own connection id, no matter how many subscribers there are: all media goes
+   * to the server.
    * @param {string} streamId
    */
   async senderReports(streamId) {

@@ -34,9 +34,9 @@ export function roleOf(sdp) {
 }
 
 /**
- * Returns the offer with the author's current DTLS role. Firefox 153 answers `active` to every `actpass`, even if Firefox has
- * been passive since the first answer, and Chromium rejects such an answer. If the offer says `active`, Firefox answers
- * `passive`.
+ * Returns the offer with `active` instead of `actpass` if this is the author's current DTLS role. Firefox 153 answers
+ * `active` to every `actpass`, even if Firefox has been passive since the first answer, and Chromium rejects such an
+ * answer. If the offer says `active`, Firefox answers `passive`.
  * @param {string} sdp
  * @param {'active' | 'passive' | undefined} role
  */

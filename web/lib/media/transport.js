@@ -1,5 +1,5 @@
-// How media travels in a session: the transport interface that `Session` uses, and the choice between the two. Relayed media
-// goes from peer to peer, routed media through the server.
+// How media travels in a session: the transport interface that `Session` uses, and the choice between its two
+// implementations. Relayed media goes from peer to peer, routed media through the server.
 
 import { RelayedTransport } from './relayed.js';
 import { RoutedTransport } from './routed.js';
@@ -18,7 +18,7 @@ import { RoutedTransport } from './routed.js';
  *   that has arrived may stay; default: all
  */
 /**
- * The transceivers of a stream on the connection with the server.
+ * The mids of a stream's two transceivers on the connection with the server.
  * @typedef {{audioMid: string, videoMid: string}} Mids
  */
 

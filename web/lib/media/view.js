@@ -119,8 +119,8 @@ export class ViewObserver {
 }
 
 /**
- * Returns true if the page is in the background. Firefox does not report its Picture in Picture to pages, so there a video may be
- * visible although its page is not.
+ * Returns true if the page is in the background, and its videos with it. Always returns false in Firefox, which does
+ * not report its Picture in Picture to pages: there, a video may be visible although its page is not.
  * @param {Document} document
  */
 const isPageHidden = (document) => document.visibilityState === 'hidden' && 'pictureInPictureEnabled' in document;

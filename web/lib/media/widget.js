@@ -129,8 +129,10 @@ function find(target) {
 }
 
 /**
- * @param {Element | null} target @param {InsertMode} mode @returns {HTMLElement} the widget's root, inserted next to or in the
- * target
+ * @param {Element | null} target
+ * @param {InsertMode} mode
+ * @returns {HTMLElement} the widget's root: the target itself, or a new element next to it, in it, or at the end of the
+ *   page
  */
 function place(target, mode) {
   if (target && mode === 'replace') return /** @type {HTMLElement} */ (target);

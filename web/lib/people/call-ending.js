@@ -1,21 +1,24 @@
-// Handles a call that the server no longer has. Waits for the end of the call, which may be on its way, before the
-// call is ended here.
+// Handles a call that the server no longer has. Before the call is ended here, waits for the server's message with the
+// outcome, which may be on its way.
 
 /** @typedef {import('./call.js').Call} Call */
 
 /**
- * How long after the ring timeout (milliseconds) to wait for the server, which reports the end unless the connection is gone.
+ * How long to wait after the ring timeout for the server to report the end of the call (milliseconds). It does so
+ * unless the connection is gone.
  */
 export const ringingGrace = 5000;
 /** How long to wait for the server to report the end of a call (milliseconds). */
 export const endingGrace = 5000;
 
 /**
+ * If an error means that the server no longer has a call, waits until the end of the call arrives, or for
+ * `endingGrace`.
  * @param {Call} call
  * @param {import('../clock.js').Timers} timers the call's timers
  * @param {any} error the server's answer
  * @param {string[]} codes the error codes that mean that the server no longer has the call
- * @returns {Promise<boolean>} true if the end of the call has arrived
+ * @returns {Promise<boolean>} whether the call is over
  */
 export async function endIsTold(call, timers, error, codes) {
   if (!call.isOver && codes.includes(error?.code)) {

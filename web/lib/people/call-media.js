@@ -15,7 +15,8 @@ import { SessionCore } from '../session/core.js';
  * @property {(stream: Stream, subscribe: Subscribe) => void} stream the other person's stream
  * @property {(error: ConfabError) => void} trouble an error of audio or video; the call continues
  * @property {(error: ConfabError) => void} failed joining the session failed
- * @property {(error: ConfabError) => void} ending the session cannot be joined, and something else will say why
+ * @property {(error: ConfabError) => void} ending joining the session failed because the call or the connection ended,
+ *   which is reported separately
  */
 
 /** Errors that come with the end of the call or the connection, which is reported separately. */

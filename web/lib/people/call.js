@@ -30,7 +30,7 @@ import { CallMedia } from './call-media.js';
  * @property {import('./calls.js').CallsOptions} options
  * @property {import('../clock.js').Clock} clock
  * @property {(call: Call) => void} prepare the call's publisher will be published soon
- * @property {(call: Call) => void} accepted the call was accepted, so all other calls end
+ * @property {(call: Call) => void} accepted the call was accepted, so all other calls end, or wait if they ring here
  * @property {(call: Call) => void} over
  */
 
@@ -74,7 +74,7 @@ export class Call extends Emitter {
   #publisher;
   /** @type {boolean | null} the video state last sent to the server */
   #toldVideo = null;
-  /** @type {number | null} when the call was accepted, on the local clock */
+  /** @type {number | null} when the call was accepted, on the monotonic clock */
   #acceptedAt = null;
   /** @type {number | null} */
   #endedAt = null;
@@ -88,7 +88,7 @@ export class Call extends Emitter {
   waiting = false;
   /** The number of devices on which the call rings; 0 if only a push was sent. */
   devices = 0;
-  /** @type {number | null} until when the call rings, on the local clock */
+  /** @type {number | null} when the call stops ringing, in the local time of `Date.now()` */
   expiresAt = null;
   /** @type {number | null} when the call was accepted, on the server's clock; show `elapsedMs` instead */
   since = null;
@@ -144,7 +144,7 @@ export class Call extends Emitter {
   }
 
   /**
-   * Accepts an incoming call and ends any other call.
+   * Accepts an incoming call. Other calls end, except those that ring here: they wait.
    * @param {OwnSide} side what to publish; without a publisher, this end only receives
    * @returns {Promise<void>} rejects with the reason if the call could not be accepted
    */
@@ -159,7 +159,7 @@ export class Call extends Emitter {
     try {
       await this.#host.questions.ask('call.accept', { callId: this.id, video }, false);
     } catch (error) {
-      // The end of the call reports the outcome. After a restart, `rejoin` asks the server for it.
+      // The outcome arrives with the end of the call. After a restart, `rejoin` asks the server about the call.
       if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state', 'not_found'])) return;
       this.#fail(/** @type {ConfabError} */ (error));
       throw error;
@@ -172,7 +172,7 @@ export class Call extends Emitter {
   }
 
   /**
-   * Cancels a call that was not accepted yet.
+   * Cancels an outgoing call that was not accepted yet. Otherwise does the same as `end`.
    * @returns {Promise<void>}
    */
   async cancel() {
@@ -194,7 +194,7 @@ export class Call extends Emitter {
   /**
    * Turns our own video on or off. A publisher without a camera opens one.
    * @param {boolean} on
-   * @returns {Promise<void>} rejects if there is no camera
+   * @returns {Promise<void>} rejects if the call has ended, or if the camera cannot be opened
    */
   async setVideo(on) {
     if (this.isOver) throw wrongState('This call has already ended.');
@@ -202,7 +202,7 @@ export class Call extends Emitter {
     if (publisher && on) {
       await sourceOf(publisher).ready;
       if (!publisher.getVideoSource().track) await publisher.setVideoSource(true);
-      // The call ended, or the video was changed again, while the browser asked for the camera.
+      // The call ended, or got another publisher, while the browser asked for the camera.
       if (this.isOver || publisher !== this.#publisher) return;
     }
     publisher?.publishVideo(on);
@@ -281,13 +281,14 @@ export class Call extends Emitter {
         await this.#host.questions.ask('call.accept', { callId: this.id, video: this.sendsVideo }, false);
       }
     } catch (error) {
-      // The server sends the end of the call, if any, when we appear. Only an answer on another device is reported later.
+      // If the call has ended, the server sends the end when this device appears, before this answer. The end can
+      // arrive later only if the call was answered on another device.
       if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state'])) return;
       this.#end({ outcome: lossOf(error), error: /** @type {ConfabError} */ (error) });
     }
   }
 
-  /** @param {Ending} ending @param {boolean} [isLost] whether the server has already forgotten its session */
+  /** @param {Ending} ending @param {boolean} [isLost] whether the server has already forgotten the call's session */
   #end({ outcome, durationMs, error }, isLost = false) {
     if (this.isOver) return;
     this.#timers.clearAll();
@@ -371,7 +372,8 @@ export class Call extends Emitter {
   }
 
   /**
-   * Sends whether this end sends video, which the server reports to the other person. Not needed before the call is accepted.
+   * Reports to the server, and through it to the other person, whether this end sends video. Does nothing before the
+   * call is accepted, or if this was reported already.
    */
   async #tellVideo() {
     if (this.#acceptedAt === null || this.isOver || this.#toldVideo === this.sendsVideo) return;

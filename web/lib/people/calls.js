@@ -40,7 +40,7 @@ export class Calls extends Emitter {
   /**
    * @param {import('../signaling/client.js').Client} client
    * @param {import('./people.js').People} people
-   * @param {CallsOptions} [options] with a `subscriberTarget`, the other person's stream is shown there
+   * @param {CallsOptions} [options] if they have a `subscriberTarget`, the other person's stream is shown there
    */
   constructor(client, people, options = {}) {
     super();
@@ -84,7 +84,7 @@ export class Calls extends Emitter {
    * Calls a person. If the server rejects the call, it ends as `refused`.
    * @param {string} personId
    * @param {import('./call.js').OwnSide} side
-   * @returns {Call} returned immediately
+   * @returns {Call} the call, which the server may still reject
    */
   start(personId, { video = true, publisher = null } = {}) {
     const person = { personId, name: '', online: false };
@@ -98,7 +98,7 @@ export class Calls extends Emitter {
     }
     this.#placing = call;
     this.#prepare(call);
-    // Attach the handlers before the answer comes. `#placed` receives the answer before they do.
+    // Attach these handlers now. If the server places the call, `#placed` gets its answer before this promise settles.
     this.#questions.ask('call.start', { personId, video }, false).catch((error) => controlOf(call).end({ outcome: 'refused', error }))
       .finally(() => { if (this.#placing === call) this.#placing = null; });
     return call;
@@ -163,12 +163,13 @@ export class Calls extends Emitter {
     if (this.#over.has(callId)) return this.#endAfterAll(callId);
     const known = this.#calls.get(callId);
     if (!known || known.state === 'incoming') {
-      // No device answered this call. Both people called each other, and this is the merged call.
+      // This call was not accepted here: both people called each other, and the server merged the two calls into this
+      // one.
       const mine = this.all.find((call) => isPlacedTo(call, person.personId));
       if (!mine) return;
       this.#merge(mine, callId);
     } else if (known.direction === 'outgoing') {
-      // Both people called each other, and our call is the merged call, so the other person's call to us ends.
+      // If both people called each other, our call continues, and the other person's call to us ends.
       const theirs = this.all.filter(({ state, person: { personId } }) => state === 'incoming' && personId === person.personId);
       for (const call of theirs) controlOf(call).end({ outcome: 'merged' });
     }
@@ -225,10 +226,10 @@ export class Calls extends Emitter {
     }
     if (unrung !== this.#unrung) return;
     for (const call of unrung) {
-      // The user accepted in the meantime; the server reports whether that was in time.
+      // The call has ended, or it was accepted in the meantime, and the server reports whether that was in time.
       if (call.state !== 'incoming') continue;
       const { outcome, durationMs } = logged.find(({ callId }) => callId === call.id) ?? {};
-      // A call in progress is not in the call log yet.
+      // An answered call has a duration in the log. While it is in progress, it is not in the log.
       controlOf(call).end({ outcome: outcome && durationMs === undefined ? outcome : 'answeredElsewhere' });
     }
     unrung.clear();

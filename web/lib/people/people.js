@@ -19,7 +19,7 @@ import { Questions } from './questions.js';
 /** @type {WeakMap<People, Questions>} */
 const questions = new WeakMap();
 
-/** @param {People} people @returns {Questions} also used by the other parts of the SDK */
+/** @param {People} people @returns {Questions} sends the requests of `people`, and those of `Calls` */
 export function questionsOf(people) {
   return /** @type {Questions} */ (questions.get(people));
 }
@@ -27,14 +27,15 @@ export function questionsOf(people) {
 /**
  * Every method that sends a request returns a promise, which rejects with a `ConfabError`.
  *
- * Events: `self` (the new `self`), `positionForgotten {}` (on another device), `nearby` (a `Page`: after `watch`, on every
- * change, and after a restart), `contactAsked {matchId?, callId?}`, `contactAdded {person, matchId?, callId?}`, `contactChanged
- * {person}`, `contactRemoved {personId}`, `unlinked {}` and `deleted {}` (the client is `closed` next; connecting creates a new
- * person), `error {error}` (a value sent again after a restart was rejected).
+ * Events: `self` (the new `self`), `positionForgotten {}` (another device deleted the location), `nearby` (a `Page`:
+ * after `watch`, on every change, and after a restart), `contactAsked {matchId?, callId?}`, `contactAdded {person,
+ * matchId?, callId?}`, `contactChanged {person}`, `contactRemoved {personId}`, `unlinked {}` and `deleted {}` (the
+ * client is `closed` next; connecting creates a new person), `error {error}` (a value sent again after a restart was
+ * rejected).
  */
 export class People extends Emitter {
   #client;
-  /** @type {Appearance | null} the values of the most recent `appear`; null: offline */
+  /** @type {Appearance | null} the values that this client has set with `appear` and `set`; null while offline */
   #said = null;
   /** @type {Position | null} */
   #position = null;
@@ -146,7 +147,7 @@ export class People extends Emitter {
    * Links this device to the person who created the code. The connection is replaced in the process.
    * @param {string} code
    * @param {string} [label] the name of this device
-   * @returns {Promise<Self | null>} null if offline
+   * @returns {Promise<Self | null>} the person's values; null if this device is not online
    */
   async useLink(code, label) {
     this.#isLinking = true;
@@ -229,7 +230,7 @@ export class People extends Emitter {
   // ---- Contacts
 
   /**
-   * Requests to keep in touch with the partner of a chat or call. The two become contacts when both have requested it.
+   * Offers to keep in touch with the partner of a chat or call. If both people do this, they become contacts.
    * @param {Meeting} meeting
    * @returns {Promise<void>}
    */
@@ -249,7 +250,10 @@ export class People extends Emitter {
 
   // ---- Data export
 
-  /** The URL for exporting this person's data. The request needs `Authorization: Bearer` with the identity's secret. */
+  /**
+   * The URL for exporting this person's data. The request needs `Authorization: Bearer` with the client's
+   * `credential`.
+   */
   get exportUrl() {
     return this.#client.urlOf('/v1/person');
   }
@@ -298,7 +302,10 @@ export class People extends Emitter {
     if (isForgotten) this.emit('positionForgotten');
   }
 
-  /** Handles the message that this device was linked. The server closes the connection next. */
+  /**
+   * Starts a new connection, because this client asked to be linked and now is: the server closes the current one
+   * next.
+   */
   #linked() {
     if (!this.#isLinking) return;
     // This device now belongs to a person who already has a name and settings.
@@ -307,7 +314,8 @@ export class People extends Emitter {
   }
 
   /**
-   * Sends all values again, because the server started a new connection, for a new person or after it lost the old connection.
+   * Sends the presence, the location and the watched page again, because the server does not have them on a new
+   * connection.
    */
   #begin() {
     if (this.#said) {

@@ -20,7 +20,9 @@ export async function pushState(client, { serviceWorker }) {
 }
 
 /**
- * Requests permission, so call this in a click handler. Later calls only register with the server again.
+ * Enables push notifications: requests permission from the user, subscribes, and registers the subscription with the
+ * server. Call this in a click handler, because browsers require one for the request. If push is enabled already, only
+ * registers with the server again.
  * @param {Client} client
  * @param {PushOptions} options
  * @returns {Promise<void>} rejects with `push_unsupported`, `push_denied`, or the server's `push_not_allowed`, `push_invalid`

@@ -1,5 +1,5 @@
-// Requests of `People` and `Calls`. After the connection was replaced, requests wait until `People` has sent `presence.appear`
-// again, because the server rejects them before that.
+// Sends the requests of `People` and `Calls`. After the connection was replaced, they wait until `People` has sent
+// `presence.appear` again, because the server rejects them before that.
 
 import { deferred } from '../deferred.js';
 import { isRestart } from '../errors.js';
@@ -33,7 +33,8 @@ export class Questions {
   }
 
   /**
-   * Sends a request once this person is online. Sends it again if the connection was replaced before the answer.
+   * Sends a request, after waiting until this person is online again if necessary. Sends it again if the connection is
+   * replaced before the answer, unless `again` is false.
    * @param {string} type
    * @param {Record<string, unknown>} [members]
    * @param {boolean} [again] false for requests that must not happen twice
@@ -41,7 +42,7 @@ export class Questions {
    */
   ask(type, members = {}, again = true) {
     const ask = () => this.#client.request(type, members);
-    // Send at once if no request waits, because callers rely on the order of two requests.
+    // Send immediately if requests need not wait, because callers rely on the order of their requests.
     const answer = this.#gate ? this.#gate.promise.then(ask) : ask();
     if (!again) return answer;
     return answer.catch((error) => {

@@ -58,7 +58,8 @@ export class KeptPublishers {
     // The screen or all devices stopped, so the publisher ends.
     if (reason === 'mediaStopped') return this.#drop(publisher, reason);
     const isScreen = stream.videoType === 'screen';
-    // A host ended it. Let the default action destroy a screen share, so that the browser no longer shows the screen as shared.
+    // Prevent the default action, which destroys the publisher. Exception: if a host has ended a screen share, it must
+    // be destroyed, so that the browser no longer shows the screen as shared.
     if (reason !== 'forceUnpublished' || !isScreen) event.preventDefault();
     if (reason === 'forceUnpublished') this.#drop(publisher, reason);
   }

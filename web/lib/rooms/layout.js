@@ -13,10 +13,10 @@
  * @property {number} height
  * @property {Layout} [layout] default: `auto`
  * @property {Tile[]} tiles the videos of everyone else, in display order
- * @property {string | string[]} [focus] the active speaker, or the pinned tiles
+ * @property {string | string[]} [focus] the id of the active speaker's tile, or the ids of the pinned tiles
  * @property {{aspect?: Aspect, corner?: Corner}} [self] the self-view
- * @property {number} [gap] between tiles
- * @property {number} [page] from 0
+ * @property {number} [gap] the space between tiles, in pixels; default: 8
+ * @property {number} [page] the page to show, from 0; beyond the last page, the last one is shown
  */
 /**
  * @typedef {object} LayoutOutput
@@ -27,16 +27,24 @@
  * @property {number} pages
  */
 
-/** Minimum tile size, at which a face is still recognizable. Nine of them fit into 320×240. */
+/**
+ * Minimum size of a tile, in pixels. A face is still recognizable at this size, and nine such tiles fit into 320×240.
+ */
 const least = { width: 96, height: 72 };
-/** Maximum tiles on a page of a grid: the default capacity of a room, and what ordinary computers can decode. */
+/**
+ * Maximum tiles on a page of a grid. This is the default capacity of a room, and ordinary computers can decode this
+ * many videos.
+ */
 const maxTiles = 25;
 /** Maximum pinned tiles. Four still have the minimum size on the smallest viewport. */
 const maxPinned = 4;
 /** Maximum strips side by side. With a fourth, each would show only a third of an ordinary video. */
 const maxStrips = 3;
 const defaultGap = 8;
-/** If only one of two videos has the same orientation as the viewport, the share of the viewport for that video. */
+/**
+ * The share of the viewport for the video with the viewport's orientation, if the other of two videos does not have
+ * it.
+ */
 const matchingShare = 0.55;
 /** The range of aspects at which a tile shows a face well: from portrait to landscape. */
 const narrowest = 3 / 4;
@@ -53,7 +61,7 @@ const maxCovered = 0.2;
 /** The strip beside the large tile: its share of the viewport, and its maximum thickness. */
 const stripShare = 0.2;
 const maxStrip = { width: 240, height: 180 };
-/** Distance between the self-view and the edges. */
+/** Distance between the self-view and the edges of the area whose corner it is in, in pixels. */
 const padding = 10;
 /** @type {Corner} */
 const defaultCorner = 'bottomRight';
@@ -72,7 +80,8 @@ export function layOut(input) {
 }
 
 /**
- * Returns a side of the viewport, at least 0: a window can be lower than the controls below the stage.
+ * Returns the length of a side of the viewport, or 0 if it is negative or not a number. It is negative if the window
+ * is lower than the controls below the stage.
  * @param {number} value
  */
 const sideOf = (value) => (Number.isFinite(value) ? Math.max(0, value) : 0);
@@ -99,7 +108,8 @@ function place(space, tiles, layout, focus, own) {
 }
 
 /**
- * Returns the tiles to show large, beside a strip of the others.
+ * Returns the tiles to show large, beside a strip of the others. Returns none for the layout `grid`, and for `auto`
+ * without a screen.
  * @param {Tile[]} tiles
  * @param {Layout} layout
  * @param {string[]} focus
@@ -116,7 +126,7 @@ function largeOf(tiles, layout, focus) {
 }
 
 /**
- * Divides tiles among pages.
+ * Divides tiles among pages, and arranges those of the requested page, or of the nearest page that exists.
  * @param {Space} space
  * @param {Tile[]} tiles
  * @param {number} capacity the maximum tiles on a page
@@ -131,7 +141,7 @@ function pageOf({ page: wanted }, tiles, capacity, arrange) {
 
 // ---- Grid
 
-/** Returns how many parts of a size fit in a length, at least one. */
+/** Returns how many parts of a size, with gaps between them, fit in a length. Returns at least one. */
 const partsIn = (/** @type {number} */ length, /** @type {number} */ size, /** @type {number} */ gap) => (
   Math.max(1, Math.floor((length + gap) / (size + gap))));
 
@@ -142,7 +152,8 @@ function gridCapacity({ viewport: { width, height }, gap }) {
 
 /**
  * Places a grid. If its tiles are so small that the self-view would hide people, the self-view becomes a tile too, on every page and
- * in the cell nearest to its corner.
+ * in the cell nearest to its corner. Exception: if a page has room for only one tile, the self-view stays in its
+ * corner.
  * @param {Space} space
  * @param {Tile[]} tiles
  * @param {Own | null} own
@@ -239,7 +250,8 @@ function usefulArea({ width, height }, aspect) {
 // ---- Strips
 
 /**
- * Divides the long axis of the viewport.
+ * Places tiles next to each other along the long axis of the viewport, each as large as the viewport in the other
+ * direction.
  * @param {Space} space
  * @param {Tile[]} tiles
  * @returns {PlacedTile[]}
@@ -257,8 +269,9 @@ function strips({ viewport, gap }, tiles) {
 }
 
 /**
- * Places large tiles with a strip of the others: on the right in a wide viewport, below in a tall one. If the strip has room for
- * everyone, the self-view is at its end. Otherwise the self-view is in a corner of the large area, because it would hide people in
+ * Places large tiles with a strip of the others: on the right in a wide viewport, below in a tall one. Without others,
+ * places a grid. If the strip has room for all others and the self-view, the self-view is at the end of the strip that
+ * is nearest to its corner. Otherwise the self-view is in a corner of the large area, because it would hide people in
  * the strip.
  * @param {Space} space
  * @param {Tile[]} large
@@ -273,7 +286,7 @@ function withStrip(space, large, others, own) {
   const length = isWide ? height : width;
   const [along, across] = isWide ? [least.height, least.width] : [least.width, least.height];
   const wanted = isWide ? between(across, width * stripShare, maxStrip.width) : between(across, height * stripShare, maxStrip.height);
-  // Make the strip thinner if otherwise not even two tiles would fit.
+  // Make the strip thinner if it would otherwise have no room for two tiles.
   const half = Math.max(along, Math.floor((length - gap) / 2));
   const side = Math.min(half, Math.floor(wanted * along / across));
   const thickness = side < half ? wanted : Math.min(wanted, Math.floor(half * across / along));
@@ -318,7 +331,7 @@ function placeSelf(viewport, { aspect, corner = defaultCorner }, isAlone) {
   const small = shorter < 400 ? 90 : shorter < 700 ? 105 : 168;
   const shape = aspectOf(aspect, 9 / 16);
   const [width, height] = shape >= 1 ? [small * shape, small] : [small, small / shape];
-  // Limit it to half of the viewport in each direction.
+  // Limit the self-view to half of the viewport in each direction.
   const scale = Math.min(1, viewport.width / 2 / width, viewport.height / 2 / height);
   const size = { width: Math.floor(width * scale), height: Math.floor(height * scale) };
   return { ...cornered(viewport, size, corner), ...size, fit: 'cover' };
@@ -360,7 +373,7 @@ const visibleShare = (aspect, there) => Math.min(aspect / there, there / aspect)
  * Divides a length into parts with gaps between them. Rounds the edges so that the parts fill the length exactly.
  * @param {number} length
  * @param {number} gap
- * @param {number[]} shares
+ * @param {number[]} shares of the length without gaps, one for each part; their sum is 1
  */
 function split(length, gap, shares) {
   const free = length - gap * (shares.length - 1);
@@ -379,7 +392,7 @@ const equal = (count) => Array.from({ length: count }, () => 1 / count);
 const between = (low, value, high) => Math.floor(Math.min(high, Math.max(low, value)));
 
 /**
- * Limits an aspect to a range. Returns the default aspect if it is unknown.
+ * Limits an aspect to the range from `low` to `widest`. Returns the usual aspect if it is unknown.
  * @param {Aspect} aspect
  * @param {number} low
  */

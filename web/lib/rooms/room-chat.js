@@ -2,7 +2,10 @@
 
 /** @typedef {import('../signaling/room-messages.js').RoomLine} RoomLine */
 
-/** Limits of the history that the server sends to people who join later. A page that stays open all day must not keep more. */
+/**
+ * The server sends people who join later a history with these limits. A page that stays open all day keeps no more
+ * than that.
+ */
 export const maxLines = 100;
 export const maxBytes = 16 * 1024;
 

@@ -57,8 +57,8 @@ export class RoomFiles {
 
   /**
    * Requests permission for an upload. The answer may take long, because requests wait while the client reconnects. If
-   * the user cancels meanwhile, returns the upload when the answer arrives; otherwise it would count as an upload in
-   * progress until the server expires it.
+   * the user cancels meanwhile, removes the upload from the server when the answer arrives; otherwise it would count
+   * as an upload in progress until the server expires it.
    * @param {File} file @param {AbortSignal} [signal] @returns {Promise<Upload>}
    */
   #announce(file, signal) {

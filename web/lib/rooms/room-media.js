@@ -16,7 +16,8 @@ import { SessionCore } from '../session/core.js';
  * @property {(subscriber: Subscriber) => void} subscriber created, not playing yet
  * @property {(subscriber: Subscriber) => void} subscriberGone
  * @property {(publisher: Publisher) => boolean} isKept whether it should still be published
- * @property {(publisher: Publisher, error: ConfabError) => void} refused it cannot be published in this room
+ * @property {(publisher: Publisher, error: ConfabError) => void} refused it cannot be published in this room, and is not
+ *   tried again
  * @property {(error: ConfabError, of: Failed, isFinal: boolean) => void} trouble an attempt failed; it is retried unless `isFinal`
  * @property {(of: Failed) => void} recovered the failed stream or publisher works now, or is no longer wanted
  * @property {() => void} lost the session ended without a local request
@@ -25,7 +26,7 @@ import { SessionCore } from '../session/core.js';
 /** The longest pause between two attempts, unless the server asks for a longer one (milliseconds). */
 export const longestMs = 30_000;
 
-/** Errors that a retry for the same stream cannot fix. */
+/** Errors that another attempt with the same stream or publisher cannot fix. */
 const final = ['not_permitted', 'media_unavailable', 'malformed'];
 
 export class RoomMedia {
@@ -35,7 +36,7 @@ export class RoomMedia {
   #timers;
   /** @type {Map<unknown, {of: Failed, backoff: Backoff}>} failing streams and publishers, by stream id or publisher */
   #failing = new Map();
-  /** @type {WeakMap<Publisher, string>} timer names */
+  /** @type {WeakMap<Publisher, string>} the names of the timers that publish them again */
   #names = new WeakMap();
   #named = 0;
   #over = false;
@@ -128,7 +129,7 @@ export class RoomMedia {
     const isWanted = !this.#over && this.#core.roster.streams.get(streamId) === stream && !this.#subscribers.has(streamId);
     if (!isWanted || connection === this.session.connection) return;
     const { subscriberTarget, subscriberOptions } = this.#options;
-    // Create a detached element, which the application inserts where it wants.
+    // By default, create a detached element, which the application inserts where it wants.
     const target = subscriberTarget?.(stream) ?? document.createElement('div');
     const options = { width: '100%', height: '100%', ...subscriberOptions };
     const subscriber = this.session.subscribe(stream, target, options, (/** @type {ConfabError | undefined} */ error) => {
@@ -170,7 +171,8 @@ export class RoomMedia {
   }
 
   /**
-   * Retries after a pause, unless the error is final. Reports only the first of several failures.
+   * Retries after a pause, unless the error is final. Reports the first of several failures in a row, and a final
+   * error.
    * @param {unknown} key
    * @param {Failed} of
    * @param {string} timer
@@ -186,13 +188,13 @@ export class RoomMedia {
     if (!known || isFinal) this.#hooks.trouble(error, of, isFinal);
   }
 
-  /** @param {unknown} key the stream or publisher that works now or is no longer tried */
+  /** @param {unknown} key the id of the stream, or the publisher, that works now or is no longer tried */
   #recovered(key) {
     const known = this.#failing.get(key);
     if (this.#failing.delete(key) && known) this.#hooks.recovered(known.of);
   }
 
-  /** @param {unknown} key the stream or publisher not to retry */
+  /** @param {unknown} key the id of the stream, or the publisher, that must not be tried again */
   #settled(key) {
     this.#recovered(key);
     this.#timers.clear(typeof key === 'string' ? `see ${key}` : this.#nameOf(/** @type {Publisher} */ (key)));

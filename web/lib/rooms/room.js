@@ -52,9 +52,9 @@ export const controlOf = (room) => /** @type {RoomControl} */ (controls.get(room
  * {subscriber}` (created, not playing yet), `subscriberGone {subscriber}`, `muted {publisher}` (by a host), `unpublished
  * {publisher, reason, error?}` (by a host, or because its media stopped or may not be published), `reconnecting {}`, `waiting {}`
  * (while rejoining: a host must let this person in), `reconnected {}`, `error {error, isFinal, stream?, publisher?}` (a stream cannot be
- * received, or a publisher cannot be sent; retried unless `isFinal`), `recovered {stream?, publisher?}` (it works now, or has ended;
- * `reconnecting` also clears earlier errors), `ended {reason, error?}`: the server's reasons, the code of the error
- * that prevented joining again, `left`, `connectionLost`.
+ * received, or a publisher cannot be sent; retried unless `isFinal`), `recovered {stream?, publisher?}` (what had
+ * failed works now, or has ended; `reconnecting` also clears earlier errors), `ended {reason, error?}` (the reason is
+ * one of the server's, the code of the error that prevented joining again, `left` or `connectionLost`).
  */
 export class Room extends Emitter {
   #host;
@@ -279,7 +279,10 @@ export class Room extends Emitter {
     await media.begin(this.#token, this.#publishers.all);
   }
 
-  /** Joins the session again, unless it ended because this person is no longer in the room. In that case `room.ended` follows. */
+  /**
+   * Joins the session again after a pause. If the session ended because this person is no longer in the room,
+   * `room.ended` arrives during the pause and stops this.
+   */
   #sessionLost() {
     const sessionId = /** @type {RoomMedia} */ (this.#media).session.sessionId;
     this.#reconnecting();
@@ -288,7 +291,8 @@ export class Room extends Emitter {
         await this.#beginMedia(sessionId);
         this.#reconnected();
       } catch {
-        // A replaced connection and the end of the room are handled elsewhere. In all other cases this membership does not work.
+        // The end of the room and a replaced connection are handled elsewhere. In all other cases the membership does
+        // not work.
         if (!this.isOver && this.#media?.isOver) this.#host.expelled();
       }
     });
@@ -323,7 +327,7 @@ export class Room extends Emitter {
   #end(reason, error) {
     if (this.isOver) return;
     this.#state = 'ended';
-    // The server ends the session with the room.
+    // Unless this person leaves, the session has already ended on the server.
     this.#endMedia(reason !== 'left');
     this.#publishers.clear();
     this.subscribers.clear();

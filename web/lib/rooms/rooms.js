@@ -1,5 +1,6 @@
-// `Rooms`: joins a room, and rejoins it after the server has lost this connection. Invariant: there is at most one room or one
-// attempt to join. Each attempt gets one answer, because a new request is sent only after the previous one was answered.
+// `Rooms`: joins a room, and rejoins it after the server has lost this connection. Invariant: there is at most one
+// room and one attempt to join; if both exist, the attempt is for this room. A new request is sent only after the
+// previous one was answered, so it is always known which request an answer belongs to.
 
 import { systemClock, Timers } from '../clock.js';
 import { ConfabError, isRestart } from '../errors.js';
@@ -12,9 +13,10 @@ import { controlOf, Room } from './room.js';
 /**
  * @typedef {object} RoomRequest
  * @property {string} [name] default: a random one
- * @property {string} [roomId] of a room that this person was in: reject with `room_other` if another room has the name now
+ * @property {string} [roomId] the id of a room that this person was in: reject with `room_other` if another room has
+ *   the name now
  * @property {string} [displayName] default: the server picks one
- * @property {string} [password] reject with `room_no_password` if there is no room with this name that has one
+ * @property {string} [password] the room's password: reject with `room_no_password` if no room with this name has one
  * @property {string} [token] an application's token for the room, also used for rejoining
  * @property {RoomChanges} [options] the room's options, if this request creates it
  * @property {boolean} [routedOnly] reject with `room_mesh` instead of joining a room whose members see each other's addresses
@@ -23,8 +25,8 @@ import { controlOf, Room } from './room.js';
  * @typedef {object} Attempt
  * @property {RoomRequest} request
  * @property {Room | null} room the room to rejoin; null on the first attempt
- * @property {'idle' | 'asking' | 'answered'} phase `answered`: in the lobby, or joining the session. `idle` → `asking` → `answered`;
- *   all → `idle`, to retry
+ * @property {'idle' | 'asking' | 'answered'} phase `idle`: no request was sent; `asking`: the request is not answered;
+ *   `answered`: in the lobby, or joining the session. `idle` → `asking` → `answered`; all → `idle`, to retry
  * @property {Backoff} backoff
  * @property {number} until when to give up rejoining
  * @property {() => void} waiting a host must let this person in
@@ -37,14 +39,15 @@ const rejoinMs = 120_000;
 /** The longest pause between two attempts to rejoin, unless the server asks for a longer one (milliseconds). */
 const longestMs = 5000;
 /**
- * How long people who are not hosts wait before rejoining (milliseconds). After a restart of the server the first person to join
- * becomes host, which should be a previous host.
+ * The maximum time that people who are not hosts wait before rejoining (milliseconds). The actual time is random, and
+ * at least half of this. After a restart of the server, the first person to join becomes host. That should be a
+ * previous host.
  */
 const guestsPauseMs = 1000;
 
 /** Errors that can be temporary even if the server does not mark them as retryable. */
 const passing = ['room_full', 'room_locked', 'room_not_found', 'already_joined', 'rate_limited', 'media_unavailable'];
-/** Maps errors that end a room to the server's reasons. */
+/** Maps the codes of errors that end a room to the reasons that the `ended` event has for them. */
 const reasons = /** @type {Record<string, string>} */ ({ room_banned: 'banned', connect_failed: 'connectionLost' });
 
 export class Rooms extends Emitter {
@@ -82,7 +85,7 @@ export class Rooms extends Emitter {
     });
   }
 
-  /** The room that this person is in, if any. */
+  /** The room that this person is in; null if there is none. */
   get room() {
     return this.#room;
   }
@@ -133,7 +136,7 @@ export class Rooms extends Emitter {
     try {
       await this.#client.connect();
       await this.#quiet;
-      // Another call of this method has sent the request in the meantime.
+      // The attempt was given up, or another call of this method has sent its request in the meantime.
       if (attempt !== this.#attempt || attempt.phase !== 'idle') return;
       attempt.phase = 'asking';
       const { name, roomId, displayName = '', password, token, options, routedOnly } = attempt.request;
@@ -148,7 +151,8 @@ export class Rooms extends Emitter {
 
   /** @param {any} message */
   #receive(message) {
-    // An attempt that has not asked yet gets no answer: this one is for an earlier attempt, which was given up.
+    // If the current attempt has not sent its request, an answer belongs to an earlier attempt, which was given up.
+    // Ignore it.
     const attempt = this.#attempt?.phase === 'idle' ? null : this.#attempt;
     switch (message.type) {
       case 'room.waiting':
@@ -172,7 +176,8 @@ export class Rooms extends Emitter {
       this.#attempt = null;
       attempt.joined(room);
     } catch (error) {
-      // If the connection was lost, the attempt is idle, and `#restarted` sends the request again.
+      // The attempt or the room has ended, or the connection was lost, in which case `#restarted` sends the request
+      // again.
       if (attempt !== this.#attempt || stay !== this.#stays || room.isOver) return;
       // Without the session, membership in the room is useless, so leave.
       this.#sendLeave();
@@ -248,7 +253,7 @@ export class Rooms extends Emitter {
         // The room may be gone, and a stranger's room may have its name now.
         name: room.name, roomId: room.id, displayName: room.me?.displayName, password, token: this.#token,
         options: { ...options, ...hasPassword ? secrecy : {} },
-        // A user of a routed room has not agreed to a mesh room.
+        // A user of a routed room has not agreed to a mesh room, whose members see each other's addresses.
         routedOnly: options.media === 'routed' ? true : undefined,
       },
       room,
@@ -299,7 +304,8 @@ export class Rooms extends Emitter {
 const isPassing = (error) => passing.includes(String(error.code)) || (error.retryable && error.code !== 'room_password');
 
 /**
- * Returns the protocol's error behind an error of a session.
+ * Converts an error of a session, which has OpenTok's number, to one with the protocol's code. Returns other errors of
+ * the SDK unchanged.
  * @param {any} error
  * @returns {ConfabError}
  */

@@ -10,7 +10,10 @@ import { TypingReceiver, TypingSender } from './typing.js';
 /** @typedef {import('../session/subscriber.js').Subscriber} Subscriber */
 /** @typedef {import('../session/roster.js').Stream} Stream */
 
-/** How long to wait for video before reporting that there is none (protocol §5). The server may set another value. */
+/**
+ * How long to wait for video before reporting that there is none (milliseconds; protocol §5). The server may set
+ * another value.
+ */
 const streamMs = 10_000;
 
 /**
@@ -165,7 +168,8 @@ export class Match {
 
   /** @param {ConfabError} error */
   #failed(error) {
-    // Ignore errors of requests that crossed a Next, and errors of a lost connection, which is reported elsewhere.
+    // Ignore errors of requests that crossed the end of the match, and errors of a lost connection, which is reported
+    // elsewhere.
     const expected = ['token_match_ended', 'connection_restarted', 'not_joined', 'left', 'not_connected'];
     const known = otError(error, 'connect');
     if (!expected.includes(known.reason ?? '') && known.name !== 'OT_NOT_CONNECTED') this.#tell('error', { error: known });

@@ -31,7 +31,7 @@ export class Roulette extends Emitter {
   #search = null;
   /** @type {Match | null} */
   #match = null;
-  /** @type {string | undefined} the most recent match, which can be reported after its end */
+  /** @type {string | undefined} the id of the most recent match, which can be reported after its end */
   #lastMatchId;
   /** @type {Publisher | null} */
   #publisher = null;
@@ -81,7 +81,7 @@ export class Roulette extends Emitter {
     this.#publisher = publisher;
     publisher?.on('streamDestroyed', keepPreview);
     this.#prepare();
-    // A text chat needs no media connection.
+    // Without a publisher, only text chats are left, which need no media connection.
     if (!publisher && old && !this.#match && this.#isRouted) this.#client.media.close();
     this.#match?.usePublisher(publisher);
     old?.off('streamDestroyed', keepPreview);
@@ -125,7 +125,7 @@ export class Roulette extends Emitter {
   }
 
   /**
-   * Blocks a partner for good; the current match ends and the search continues.
+   * Blocks a partner for good. If it is the current partner, the match ends and the search continues.
    * @param {string} [matchId] by default the current or most recent match
    * @returns {Promise<void>}
    */
@@ -141,7 +141,8 @@ export class Roulette extends Emitter {
   }
 
   /**
-   * Notifies the partner from time to time that the user types. Call this on every key press.
+   * Notifies the partner whether the user is typing. Call this with true on every key press: not every call sends a
+   * notification.
    * @param {boolean} typing
    */
   setTyping(typing) {
@@ -155,8 +156,8 @@ export class Roulette extends Emitter {
   }
 
   /**
-   * Leaves the current match. Ends audio and video immediately even if the server cannot be reached, because media between two
-   * browsers needs no server.
+   * Sends a request that ends a match. If it is the current match and the server cannot be reached, ends the match
+   * here immediately, because media between two browsers needs no server and would continue.
    * @param {string} verb
    * @param {Record<string, unknown>} members
    * @param {string} reason
@@ -224,7 +225,7 @@ export class Roulette extends Emitter {
     return this.#client.welcome?.media?.roulette === 'routed';
   }
 
-  /** Ends the match, because the server no longer keeps this connection. */
+  /** Ends the match, because the server no longer keeps this connection, or because the client is closed. */
   #lost() {
     this.#endMatch('connectionLost');
     if (this.#search === null) this.#state = 'idle';

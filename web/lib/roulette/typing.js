@@ -1,9 +1,12 @@
 // "… is typing" notifications. The sender repeats them while the user types. The receiver lets them expire, because the
 // notification of the end can be lost.
 
-/** How often to repeat the notification while the user types. */
+/** How often to repeat the notification while the user types (milliseconds). */
 const repeatMs = 2000;
-/** After this time without a notification, the partner no longer counts as typing: two repeats and a slow network. */
+/**
+ * After this time (milliseconds) without a notification, the partner no longer counts as typing. Two repeats fit in it
+ * on a slow network.
+ */
 const believeMs = 5000;
 
 /** @typedef {import('../clock.js').Timers} Timers */

@@ -2,7 +2,7 @@
 
 import { systemClock, Timers } from '../clock.js';
 
-/** If the browser takes longer than this to answer, it is showing the prompt. */
+/** If the browser takes longer than this to answer, assume that it is showing the prompt (milliseconds). */
 const dialogMs = 500;
 
 export class AccessDialog {

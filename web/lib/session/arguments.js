@@ -16,7 +16,7 @@ export function sortArguments(given) {
   return { target, properties: properties ?? {}, callback };
 }
 
-/** OpenTok's limits, which Confab's server enforces too (protocol §4). */
+/** OpenTok's limits for a signal's type (characters) and data (bytes). The server enforces them too (protocol §4). */
 const longestType = 128;
 const longestData = 8 * 1024;
 

@@ -36,7 +36,7 @@ export class SessionCore {
   #client = null;
   #unlisten = () => {};
   #token = '';
-  /** Counts calls of `connect`, so that results of earlier calls are ignored. */
+  /** Incremented by `connect` and `end`, so that results of earlier `connect` calls are ignored. */
   #epoch = 0;
   #joining;
   roster = new Roster();
@@ -46,7 +46,7 @@ export class SessionCore {
    */
   transport = null;
   /**
-   * Settles when requests can be sent. They follow the join.
+   * Settles when the client is connected. Requests sent after that follow the join.
    * @type {Promise<unknown>}
    */
   opened = Promise.resolve();
@@ -126,7 +126,7 @@ export class SessionCore {
   }
 
   /**
-   * Ends the session and everything in it, for any reason. Does not notify the server.
+   * Ends the session and everything in it, for any reason. Does not send `session.leave`.
    * @param {string} reason
    * @param {import('../errors.js').ConfabError | null} [error] why the server closed the connection
    */
@@ -162,11 +162,11 @@ export class SessionCore {
   }
 
   /**
-   * Checks that the token allows an operation.
+   * Checks that the session is connected and that the token allows an operation. Throws otherwise.
    * @param {'publish' | 'subscribe' | 'forceDisconnect' | 'forceUnpublish' | 'forceMute'} capability
-   * @param {number} code
+   * @param {number} code OpenTok's error number for an operation that is not allowed
    * @param {boolean} [isEarly] also allow this before the join was answered, when the role is not known here yet
-   * @returns {{stillIn: () => void}} throws if the session ended in the meantime
+   * @returns {{stillIn: () => void}} `stillIn` throws if the session has ended since this call
    */
   demand(capability, code, isEarly = false) {
     const epoch = this.#epoch;
@@ -178,7 +178,7 @@ export class SessionCore {
   }
 
   /**
-   * Returns a stream of another connection.
+   * A stream of another connection; undefined if there is none.
    * @returns {Stream | undefined}
    */
   get othersStream() {
@@ -306,7 +306,7 @@ export class SessionCore {
     const { iceConfig, rtc } = this.#options;
     const { session, clock } = this;
     return createTransport(mediaMode, {
-      // The id is not known if the transport is created before the join is answered.
+      // Read the id on each use: it is not known yet if the transport is created before the join is answered.
       get connectionId() { return session.connection?.connectionId ?? ''; },
       request: (type, members) => this.request(type, members),
       configuration: async () => iceConfiguration(await client.ice.current(), iceConfig),

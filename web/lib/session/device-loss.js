@@ -1,5 +1,6 @@
-// Handles a publisher's device that stops unexpectedly, for example because a headset was unplugged: switches to the default
-// microphone, or to the next one that is connected. Never replaces a camera, because another one may show something private.
+// Handles a publisher's device that stops unexpectedly, for example because a headset was unplugged. Replaces a
+// microphone by the default one, or by the next one that is connected. Never replaces a camera, because another one
+// may show something private.
 
 import { OTEvent } from '../events.js';
 
@@ -8,7 +9,7 @@ import { OTEvent } from '../events.js';
  * @typedef {object} LossOptions
  * @property {() => Promise<MediaStreamTrack | null>} replace switches to the default microphone
  * @property {(device: import('../media/devices.js').Device) => void} replaced
- * @property {() => void} missing no other microphone is connected
+ * @property {() => void} missing no other microphone could be opened
  */
 
 class MicrophoneLoss {
@@ -54,7 +55,8 @@ class MicrophoneLoss {
  * @typedef {object} DeviceOptions
  * @property {import('../media/capture.js').Capture} capture
  * @property {() => Promise<MediaStreamTrack | null>} replace switches to the default microphone
- * @property {(event: OTEvent, whenAllowed?: () => void) => void} dispatch emits an event; the program may prevent its default action
+ * @property {(event: OTEvent, whenAllowed?: () => void) => void} dispatch emits an event, and then calls `whenAllowed`
+ *   unless the program prevented the default action
  * @property {() => void} over called when nothing is left to send
  */
 
@@ -98,7 +100,8 @@ export class DeviceLoss {
   }
 
   /**
-   * Reports that no device of this kind is left. The program may set another source, unless nothing is left to send.
+   * Reports that no device of this kind is left. If then nothing is left to send, the publisher ends, unless the
+   * program prevents it, for example to set another source.
    * @param {Kind} kind
    */
   #missing(kind) {

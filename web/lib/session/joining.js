@@ -1,5 +1,5 @@
-// Sends `session.join`, and sends it again if the server was too busy for it: members who leave and join again share a budget
-// (protocol §4).
+// Sends `session.join`, and sends it again if the server rejects it because of its rate limit: all members who leave
+// and join again share a budget (protocol §4).
 
 import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
@@ -45,7 +45,7 @@ export class Joining {
     }
   }
 
-  /** Stops sending. */
+  /** Makes no more attempts. If `begin` is waiting for the next one, it rejects with the error of the last one. */
   stop() {
     this.#timers.clearAll();
     this.#stop();

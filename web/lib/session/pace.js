@@ -1,4 +1,5 @@
-// Limits the rate of automatic messages about streams. Of several changes to a stream, only the last is sent.
+// Limits the rate of automatic messages about streams. If a stream changes several times while it waits, only one
+// message is sent.
 
 import { Timers } from '../clock.js';
 
@@ -19,7 +20,7 @@ export class Pace {
   /**
    * @param {import('../clock.js').Clock} clock
    * @param {(streamId: string) => void} send
-   * @param {(streamId: string) => boolean} isUrgent whether to send it before the others
+   * @param {(streamId: string) => boolean} isUrgent whether to send the message about this stream before others
    */
   constructor(clock, send, isUrgent) {
     this.#clock = clock;

@@ -147,7 +147,7 @@ export class Publications {
     this.#refusalOver(publisher, streamId);
     this.#core.transport?.unpublish(streamId);
     this.#core.roster.removeStream(streamId);
-    // A subscriber here may show our own stream as it comes back from the server.
+    // A subscriber on this page may show our own stream, which the server sends back to us.
     for (const subscriber of this.#core.subscriptions.of(streamId)) this.#core.subscriptions.end(subscriber, reason);
     sourceOf(publisher).unpublished(reason);
     return true;

@@ -44,7 +44,7 @@ export class PublisherFallback {
     const before = this.#state;
     this.#clear();
     const event = eventOf(before, unstopped);
-    // A stopped video that was turned off must not resume.
+    // If the video was stopped and is now turned off, do not report that it resumes.
     if (event && (isOn || before.name === 'warned')) this.#tell(event);
   }
 

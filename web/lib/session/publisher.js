@@ -182,12 +182,19 @@ export class Publisher extends Emitter {
     );
   }
 
-  /** The network condition of the path to the server. Measured while published, and while `networkConditionChanged` has a handler. */
+  /**
+   * The condition of the network over which the stream is sent. It is measured here only while the stream is
+   * published, and only if `networkConditionChanged` has a handler or the audio fallback is on. Otherwise only the
+   * server's judgment counts.
+   */
   get networkCondition() {
     return this.#quality.condition;
   }
 
-  /** @returns {Promise<{connectionId: string, rtcStatsReport: RTCStatsReport}[]>} one report for each track and subscriber */
+  /**
+   * @returns {Promise<{connectionId: string, rtcStatsReport: RTCStatsReport}[]>} one report for each track and, in
+   *   relayed sessions, each subscriber
+   */
   async getRtcStatsReport() {
     const all = await this.#reports();
     return all.flatMap(({ connectionId, reports }) => reports.map((rtcStatsReport) => ({ connectionId, rtcStatsReport })));
@@ -301,7 +308,7 @@ export class Publisher extends Emitter {
 
   /** Handles the fallback stopping or resuming the video. The preview continues. */
   #videoChanged() {
-    // The last judgment concerned media that is no longer sent.
+    // The server's last judgment is about the media that was sent before this change.
     if (this.stream) this.stream.uplink = good;
     this.#quality.skip();
     this.#publications?.replaceTrack(this, 'video', this.#isStopped('video') ? null : this.#capture.track('video'));
@@ -324,7 +331,7 @@ export class Publisher extends Emitter {
     if (track) track.enabled = this.#sends[kind];
     if (kind === 'audio') return;
     this.#widget.audioOnly = !this.#has('video');
-    // The browser sets a screen's content hint itself.
+    // Without this option, keep the browser's hint: browsers set one for screens.
     if (track && this.#sending.videoContentHint !== undefined) track.contentHint = this.#sending.videoContentHint;
   }
 
@@ -353,7 +360,8 @@ export class Publisher extends Emitter {
   }
 
   /**
-   * Mirrors only the front camera, because people expect to see themselves mirrored. Screens and back cameras are not mirrored.
+   * Mirrors the preview, because people expect to see themselves mirrored. By default, screens and back cameras are
+   * not mirrored.
    */
   #mirror() {
     const { facingMode } = this.#capture.track('video')?.getSettings() ?? {};

@@ -7,7 +7,7 @@ import { receivedCounters, sentCounters } from '../media/stats.js';
 /** @typedef {import('../media/condition.js').Condition} Condition */
 /** @typedef {import('./roster.js').Stream} Stream */
 
-/** Reports a condition when it differs from the last one. */
+/** Reports a condition when it differs from the last one reported. */
 class News {
   #read;
   #tell;
@@ -69,7 +69,7 @@ export class ReceivedQuality {
   /** @param {SubscriptionChange} change */
   limited({ videoPaused, reason, rid, temporalLayer, limited = this.#isLimited }) {
     this.#isLimited = limited;
-    // A change may also mean that a limit was removed.
+    // Compute this again on each change, because a change may also mean that a limit was removed.
     const lasting = limited ? 'bandwidth' : reason === 'size' || reason === 'publisher' ? reason : 'none';
     this.limitation = { qualityLimitationReason: videoPaused ? reason : lasting, rid, temporalLayer };
   }
@@ -106,7 +106,7 @@ export class ReceivedQuality {
 export class SentQuality {
   #options;
   #news;
-  /** @type {ConditionMeter<import('../media/condition.js').SentCounters> | null} null while there is no listener */
+  /** @type {ConditionMeter<import('../media/condition.js').SentCounters> | null} null while nothing is measured */
   #meter = null;
 
   /** @param {SentOptions} options */
@@ -151,7 +151,7 @@ export class SentQuality {
     this.#meter?.skip();
   }
 
-  /** Reports the condition if it has changed. */
+  /** Reports that the judgment may have changed, and the condition if it has changed. */
   check() {
     this.#options.judged();
     this.#news.check();

@@ -52,7 +52,8 @@ export function reportException(error, target) {
 }
 
 /**
- * Completes a call that takes a callback: passes the error, or nothing.
+ * Calls the callback when the promise has settled: with nothing, or with the translated error, which the `exception`
+ * handlers get too.
  * @param {Promise<unknown>} promise
  * @param {((error?: ConfabError) => void) | undefined} callback
  * @param {unknown} target

@@ -93,7 +93,7 @@ export class Connection {
   /** @param {ConnectionInfo} info */
   constructor({ connectionId, createdAt, data }) {
     this.connectionId = connectionId;
-    /** The same value, under the name that OpenTok's documentation and samples use. */
+    /** The same value as `connectionId`, under the name that OpenTok's documentation and samples use. */
     this.id = connectionId;
     /** Milliseconds since 1970. */
     this.creationTime = createdAt;

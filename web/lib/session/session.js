@@ -139,7 +139,7 @@ export class Session extends Emitter {
   }
 
   /**
-   * Mutes everyone, including publishers that start later.
+   * Mutes all current streams except the excluded ones, and all streams that start later.
    * @param {(Stream | string)[]} [excluded]
    * @returns {Promise<void>}
    */

@@ -22,10 +22,10 @@
  * @property {import('../media/preference.js').Preference} preference
  * @property {() => {audio: boolean, video: boolean, keepsVideo: boolean}} expected the media to expect now
  * @property {(isPaused: boolean, reason: string) => void} videoPaused the server paused or resumed the video
- * @property {(isWarned: boolean) => void} warned the server will pause the video if the network gets worse, or no longer
+ * @property {(isWarned: boolean) => void} warned takes whether the server will pause the video if the network gets worse
  * @property {(change: import('./quality.js').SubscriptionChange) => void} limited the server chose another layer
  * @property {() => void} uplinkChanged the server judged the publisher's uplink
- * @property {() => void} setUpAgain the server set up the subscription again, with video
+ * @property {() => void} setUpAgain the server sets up the subscription again, so earlier limits of the video are gone
  * @property {(change: import('./roster.js').Change) => void} streamChanged
  * @property {() => void} unblock the user clicked: try to play sound again
  * @property {(reason: string) => void} destroy

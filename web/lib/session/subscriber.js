@@ -40,7 +40,7 @@ export class Subscriber extends Emitter {
   #priority;
   #restricted = false;
   #blocked = false;
-  /** @type {string | null} why the server sends no video */
+  /** @type {string | null} why the server has paused the video; null if it has not */
   #pause = null;
   #quality;
   #stopMeter = () => {};

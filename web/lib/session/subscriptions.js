@@ -14,7 +14,7 @@ export class Subscriptions {
   #core;
   /** @type {Set<Subscriber>} */
   #subscribers = new Set();
-  /** @type {Map<string, string>} by stream id, the preference last sent to the server */
+  /** @type {Map<string, string>} the members of the `session.subscribe` last sent to the server, as JSON, by stream id */
   #told = new Map();
   #pace;
 

@@ -27,10 +27,13 @@ export const sdkVersion = '0.1.0';
 const connectMs = 20_000;
 /** How many requests may be unanswered, so that a server that answers nothing does not fill the memory. */
 const maxRequests = 256;
-/** Acknowledge this many messages, or after this time, without waiting for an outgoing message (protocol §1). */
+/**
+ * After this many messages, or after this time, send an acknowledgement instead of waiting for a message that carries
+ * it (protocol §1).
+ */
 const acknowledgeMessages = 32;
 const acknowledgeMs = 2000;
-/** The longest pause that a server can request. After a longer one the page would seem to have stopped. */
+/** The longest pause that a server can request. During a longer one, the page would seem to have stopped working. */
 const longestPauseMs = 300_000;
 
 /**
@@ -71,19 +74,19 @@ export class Client extends Emitter {
   #welcome = null;
   /** @type {string | null} the secret for resuming, while the server keeps the connection */
   #secret = null;
-  /** When the server gives up a connection that was dropped. */
+  /** When this client stops trying to resume a connection that was dropped. */
   #keptUntil = 0;
   /** When the welcome arrived on the current socket. */
   #connectedAt = 0;
   /** When the next attempt to connect begins, while one is planned. */
   #retryAt = 0;
-  /** Whether the server requested the current pause, which a network does not shorten then. */
+  /** Whether the server requested the current pause. If so, a new network does not shorten it. */
   #isPaused = false;
-  /** Whether the next welcome starts a new connection instead of resuming. */
+  /** Whether the next welcome replaces a lost connection by a new one, so that `restarted` must be emitted. */
   #restarting = false;
   /** @type {string | undefined} */
   #identity;
-  /** @type {ConfabError | null} the server's last message, if it says why the server is about to close the socket */
+  /** @type {ConfabError | null} the server's last message, if it is an error that may say why the socket will close */
   #lastError = null;
   /** @type {{promise: Promise<Welcome>, resolve: (welcome: Welcome) => void, reject: (error: unknown) => void} | null} */
   #opening = null;
@@ -118,7 +121,9 @@ export class Client extends Emitter {
     return this.#welcome;
   }
 
-  /** The credential for `hello`: the token, or the anonymous identity's secret. */
+  /**
+   * The credential for `hello`: the token, or the anonymous identity's secret; undefined before there is an identity.
+   */
   get credential() {
     return this.#options.token ?? this.#identity;
   }
@@ -159,7 +164,7 @@ export class Client extends Emitter {
   }
 
   /**
-   * Sends a request. While disconnected, the request waits for the connection, up to the limit of the link.
+   * Sends a request. While disconnected, the request waits for the connection, if the resume buffer has room for it.
    * @param {string} type
    * @param {Record<string, unknown>} [members]
    * @returns {Promise<Message>} the answer; rejects with a `ConfabError`
@@ -200,7 +205,7 @@ export class Client extends Emitter {
     });
   }
 
-  /** How to reach the server. */
+  /** Returns the options for opening a socket to the server. */
   #way() {
     const { url = defaultURL(), WebSocket = globalThis.WebSocket } = this.#options;
     return { url, WebSocket, clock: this.#clock };
@@ -217,7 +222,7 @@ export class Client extends Emitter {
 
   /** @param {Welcome} welcome */
   #welcomed(welcome) {
-    // A second welcome on the same socket.
+    // Ignore a second welcome on the same socket.
     if (this.#state === 'connected') return;
     const fits = welcome.resumed ? this.#secret !== null && welcome.connectionId === this.#welcome?.connectionId : welcome.received === 0;
     if (!fits) return this.#rejectWelcome();
@@ -274,10 +279,12 @@ export class Client extends Emitter {
   #dropped(code) {
     this.#socket = null;
     const error = this.#lastError;
-    // The server found a gap in the numbers of this client. After a resume it would find the same gap.
+    // The server found a gap in the numbers of this client's messages. After a resume, it would find the same gap, so
+    // start over.
     const isMiscounted = code === malformed && error?.code === 'out_of_order' && this.#secret !== null;
     if (!isMiscounted && finalCodes.has(code)) return this.#finish(code, error ?? closedBy(code));
-    // A connection that ends at once does not count as a success, or a server that fails would be asked four times a second.
+    // A connection that ends at once does not reset the backoff. Otherwise this client would contact a failing server
+    // four times a second.
     if (this.#state === 'connected' && this.#clock.now() - this.#connectedAt >= longestMs) this.#backoff.reset();
     this.#reconnecting();
     if (isMiscounted) this.#expire();
@@ -343,7 +350,10 @@ export class Client extends Emitter {
     for (const { reject } of pending) reject(error);
   }
 
-  /** Connects now instead of waiting for the next attempt. If a socket is open, checks it. */
+  /**
+   * Connects now instead of waiting for the next attempt, unless the server requested the pause. If there is a socket,
+   * checks it instead.
+   */
   #hurry() {
     if (this.#state === 'idle' || this.#state === 'closed') return;
     if (this.#socket) this.#socket.probe();
@@ -378,7 +388,7 @@ export class Client extends Emitter {
       this.emit('fault', { error });
       fault = error;
     }
-    // It may be the answer of a newer server to a request. Only numbered messages are answers.
+    // A message that cannot be decoded may be a newer server's answer to a request, if it is numbered.
     if (!message && Number.isSafeInteger(raw?.seq) && this.#pending.has(raw.re)) message = unreadable(raw, fault);
     if (Number.isSafeInteger(raw?.seq)) return this.#receiveNumbered(raw.seq, raw.ack, message);
     if (Number.isSafeInteger(raw?.ack)) this.#link.acknowledged(raw.ack);
@@ -414,7 +424,10 @@ export class Client extends Emitter {
     this.#socket?.send({ type: 'ack', ack: this.#link.acknowledge() });
   }
 
-  /** Handles a missing message. A socket cannot lose messages, so opens a new socket and resumes. */
+  /**
+   * Resumes on a new socket, because messages on this one were lost or came too early. This does not happen on a
+   * working socket.
+   */
   #redial() {
     this.#socket?.close();
     this.#dropped(1006);

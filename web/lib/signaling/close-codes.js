@@ -1,6 +1,6 @@
 // What the server's close codes mean for the next attempt to connect (protocol §2).
 
-/** The client's messages are wrong. */
+/** The server's close code for a message that it cannot accept. */
 export const malformed = 4400;
 /** Close codes after which the same hello, or after 1009 the same message, would be rejected again. */
 export const finalCodes = new Set([malformed, 4401, 4403, 4409, 4413, 1009]);

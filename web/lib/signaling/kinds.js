@@ -90,7 +90,7 @@ export function object(members) {
 /**
  * An object with arbitrary names and values of one kind.
  * @param {Kind} kind
- * @param {number} most
+ * @param {number} most the maximum number of members
  * @returns {Kind}
  */
 export const dictionary = (kind, most) => (value, path, strict) => {

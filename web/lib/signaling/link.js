@@ -97,7 +97,7 @@ export class Link {
   /**
    * Returns the messages that the other end lacks, in order.
    * @param {number} received the highest number that the other end has received
-   * @returns {Numbered[] | null} `null` if some of them are no longer in the buffer
+   * @returns {Numbered[] | null} `null` if some of them are no longer in the buffer, or if `received` was never sent
    */
   replay(received) {
     if (received > this.#lastSent) return null;

@@ -21,7 +21,7 @@ export class PendingLeave {
    * @param {import('../clock.js').Clock} options.clock
    * @param {() => number} [options.random]
    * @param {object} options.hello resumes the connection
-   * @param {number} options.waitMs when to begin, so that a pause that the server requested is kept
+   * @param {number} options.waitMs how long to wait before the first attempt, to keep a pause that the server requested
    * @param {number} options.ms how long the server may still keep the connection
    */
   constructor(options) {

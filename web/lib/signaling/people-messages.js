@@ -30,7 +30,7 @@ import { boolean, integer, list, number, object, oneOf, optional, string } from 
  */
 /** @typedef {{matchId: string, callId?: undefined} | {callId: string, matchId?: undefined}} Meeting */
 
-/** How a call can end, from the recipient's point of view. */
+/** How a call can end, from the point of view of the person who gets the message. */
 export const outcomes = /** @type {const} */ ([
   'hungUp', 'ended', 'declined', 'cancelled', 'missed', 'unanswered', 'busy', 'unreachable', 'failed', 'connectionLost',
   'answeredElsewhere', 'declinedElsewhere', 'merged',

@@ -10,7 +10,7 @@ import { subprotocol } from './messages.js';
  * after 10 s.
  */
 const openingMs = 10_000;
-/** After how long a silence to ping (milliseconds), until the welcome sends another value. */
+/** How long the server may be silent before a ping (milliseconds), until the welcome sets another value. */
 const silenceMs = 10_000;
 
 /** A check that is later than this does not count. Timers of a device that is awake are less late. */
@@ -104,7 +104,7 @@ export class Socket {
     try {
       message = JSON.parse(String(data));
     } catch {
-      // The next numbered message shows whether one was lost.
+      // The data is not JSON. If it was a numbered message, the number of the next one shows that it is missing.
       message = undefined;
     }
     this.#options.message(message);
@@ -150,7 +150,7 @@ export class Liveness {
     this.#lateChecks = 0;
   }
 
-  /** @param {number} now @returns {'ask' | 'dead' | null} */
+  /** @param {number} now @returns {'ask' | 'dead' | null} `ask`: send a ping; `dead`: give up; null: it is too early */
   check(now) {
     const late = now - this.deadline;
     if (late < 0) return null;
@@ -163,9 +163,9 @@ export class Liveness {
   }
 
   /**
-   * Pings now, regardless of what was received before, because the network changed.
+   * Starts a check now, regardless of what was received before, because the network may have changed.
    * @param {number} now
-   * @returns {boolean} false if an earlier ping has no answer yet
+   * @returns {boolean} whether to send a ping; false if an earlier ping has no answer yet
    */
   ask(now) {
     const isFirst = this.#askedAt === null;
@@ -185,7 +185,7 @@ const modulePath = '/lib/signaling/socket.js';
 
 /**
  * Returns the socket's URL of the server that this module was loaded from. The server may be below a path of its origin.
- * @param {string} [module] the URL of this module, or of a bundle, which does not tell the path
+ * @param {string} [module] the URL of this module, or of a bundle, whose URL does not show the server's path
  */
 export function defaultURL(module = import.meta.url) {
   const url = new URL(module);

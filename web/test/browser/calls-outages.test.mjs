@@ -77,7 +77,7 @@ testInFull('a network failure while it rings: the call keeps ringing, and is ans
 });
 
 testInFull('a server restart while it rings: the call keeps ringing, and is answered',
-  'SignalingTests CallRestartTests.aRingingCallCanBeAcceptedAfterARestart; scripts/calls: after a restart, a call that rings again goes on', async (t) => {
+  'SignalingTests CallRestartTests.aRingingCallCanBeAcceptedAfterARestart; scripts/calls: after a restart, a call that rings again continues', async (t) => {
   const server = await serveNearby(t);
   const { a, b } = await two(t, server);
   await call(a, 'Bob');

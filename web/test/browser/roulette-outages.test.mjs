@@ -53,7 +53,7 @@ test('a killed browser may return for a while, then its user has left', async (t
 
 testInFull('Next works while the partner is disconnected',
   'SignalingTests LeavingTests.aPartnerIsNotifiedOfADropAndMayPressNext; '
-  + 'scripts/roulette "a partner who is briefly away is told"', async (t) => {
+  + 'scripts/roulette "a partner\'s brief absence is reported"', async (t) => {
   const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
   const doomed = await launchChromium();
   t.after(() => doomed.close());
