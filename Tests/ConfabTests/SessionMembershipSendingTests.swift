@@ -68,7 +68,7 @@ struct SessionMembershipSendingTests {
         withExtendedLifetime((client, membership)) {}
     }
 
-    @Test("video that the server does not take now is told once, and offered again until it is taken")
+    @Test("video that the server does not take now is reported once, and offered again until it is taken")
     func refusedVideo() async throws {
         let server = LoopbackServer(.routed)
         defer { server.finish() }

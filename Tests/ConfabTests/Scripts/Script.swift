@@ -133,7 +133,7 @@ struct Script: Sendable, CustomTestStringConvertible {
 }
 
 extension [JSONValue] {
-    /// What goes to the server, what callers get, and what the application is told: the order within each of these is compared.
+    /// What goes to the server, what callers get, and what the application receives: the order within each of these is compared.
     fileprivate var inChannels: [JSONValue] {
         let (toServer, toCallers): (Set, Set) = (["open", "send", "close"], ["answered", "failed"])
         return filter { toServer.contains($0.word) } + filter { toCallers.contains($0.word) }

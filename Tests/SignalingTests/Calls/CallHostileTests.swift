@@ -129,7 +129,7 @@ import Wire
         ]
         for verb in verbs { #expect(eve.ask(verb)?.errorCode == .notFound, "\(verb)") }
         #expect(eve.seen(call)?.type == "ok")
-        #expect(eve.ask(.call(.forget(.init(call: call))))?.type == "ok", "it concerns only the own log")
+        #expect(eve.ask(.call(.forget(.init(call: call))))?.type == "ok", "it concerns only the caller's own log")
         #expect(ada.takeCalls().isEmpty && bob.takeCalls().isEmpty)
         #expect(bob.accept(call)?.type == "call.accepted")
         for verb in verbs { #expect(eve.ask(verb)?.errorCode == .notFound, "\(verb)") }

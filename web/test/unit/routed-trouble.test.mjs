@@ -287,7 +287,7 @@ describe('A video that the server does not take at its bandwidth limit', () => {
     await clock.advance(9000);
     assert.equal(offers(), 1);
     await clock.advance(11_000);
-    assert.deepEqual([told.length, offers()], [1, 3], 'it is told once');
+    assert.deepEqual([told.length, offers()], [1, 3], 'it is reported once');
     room.isFull = false;
     await clock.advance(10_000);
     assert.deepEqual([told.slice(1), offers(), stream.hasVideo], [['videoRefusalOver'], 4, true]);

@@ -41,7 +41,7 @@ function matches(actual, expected) {
   return typeof actual === 'object' && actual !== null && Object.keys(expected).every((name) => matches(actual[name], expected[name]));
 }
 
-/** What goes to the server, what callers get, and what the application is told: the order within each of these is compared. */
+/** What goes to the server, what callers get, and what the application receives: the order within each of these is compared. */
 const toServer = ['open', 'send', 'close'];
 const toCallers = ['answered', 'failed'];
 const channelOf = (/** @type {Item} */ item) => (toServer.includes(wordOf(item)) ? 0 : toCallers.includes(wordOf(item)) ? 1 : 2);
