@@ -22,7 +22,7 @@ struct FeedStart {
     let isLayered: Bool
 }
 
-/// Sends one media over one connection. Used only on the connection's thread.
+/// Sends one `PeerMedia` over one connection. Used only on the connection's thread.
 protocol PeerFeed: AnyObject {
     var media: any PeerMedia { get }
     /// The mids of the media sections to send in.

@@ -106,8 +106,7 @@ final class SessionMembership: Sendable {
     private let plan: Plan
     private let report: @Sendable (SessionMembershipEvent) -> Void
     private let state = LockedValue(State())
-    /// Keeps the events of the session and of its streams in one order, so that the application receives the newest
-    /// last.
+    /// Serializes session and stream events, so that the application never receives an older event after a newer one.
     private let order = Mailbox()
 
     init(

@@ -10,8 +10,9 @@ public struct TransportFeedback: Sendable {
     /// The number of packets that are remembered. It must be a power of two. This is 8 s at 1000 packets a second, while
     /// feedback is sent every 50 to 200 ms.
     public static let window = 8_192
-    /// How far behind the reported packets, in sequence numbers, a late packet may be so that it is still reported.
-    /// All packets after it are then reported again, which costs too much for older packets.
+    /// The maximum distance, in sequence numbers, between a late packet and the start of the next feedback. A packet
+    /// that is later than this is not reported: reporting a late packet means reporting all packets after it again,
+    /// which would cost too much.
     public static let maxReordered: Int64 = 256
     /// The longest feedback packet in bytes, including its header. It fits in a datagram together with a receiver report.
     public static let maxBytes = 1_100

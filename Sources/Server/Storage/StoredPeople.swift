@@ -3,7 +3,7 @@ public import Wire
 
 /// The owner of a device, which is identified by its secret.
 public enum DeviceOwner: Hashable, Sendable {
-    /// The device is a separate person, as every identity is initially.
+    /// The device is not linked to another person, so it is its own owner. Every new device starts in this state.
     case itself
     case person(IdentityID)
     /// The secret is no longer valid: its person was deleted, or the person's first device was unlinked. A client with this

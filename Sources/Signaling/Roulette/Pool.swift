@@ -243,8 +243,8 @@ public struct Pool: Machine {
 
     private func isAlive(_ place: WaitQueue.Place) -> Bool { Self.isAlive(place, in: slots) }
 
-    /// Returns the queue of open people to which this slot belongs. People who were open from the start and people who first
-    /// waited for shared interests have separate queues. In each of the two, new people can be appended in the order of entry.
+    /// Returns this slot's queue of people who are open to anyone. People who were open from the start and people who first
+    /// waited for shared interests have separate queues, because that way appending keeps each queue in the order of entry.
     private func openQueue(of slot: Int32) -> Int32 {
         let isFromStart = slots[slot].entry.interests.isEmpty || rules.interestWait <= .zero
         return Self.openQueue(slots[slot].entry.mode, fromStart: isFromStart)

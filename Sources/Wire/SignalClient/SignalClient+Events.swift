@@ -7,7 +7,8 @@ extension SignalClient {
         init(number: UInt64) { self.number = number }
     }
 
-    /// The id of one request. The owner chooses the id, and should not reuse it before the request was answered or failed.
+    /// The id of one request. The owner chooses the id, and should not reuse it until the request has been answered or has
+    /// failed.
     public struct RequestID: Hashable, Sendable, RawRepresentable {
         public var rawValue: UInt64
         public init(rawValue: UInt64) { self.rawValue = rawValue }

@@ -229,7 +229,8 @@ export class Calls extends Emitter {
       // The call has ended, or it was accepted in the meantime, and the server reports whether that was in time.
       if (call.state !== 'incoming') continue;
       const { outcome, durationMs } = logged.find(({ callId }) => callId === call.id) ?? {};
-      // An answered call has a duration in the log. While it is in progress, it is not in the log.
+      // If the log gives a duration, the call was answered and has ended. If the call is missing from the log, it is
+      // probably still in progress on another device. Both count as answered elsewhere.
       controlOf(call).end({ outcome: outcome && durationMs === undefined ? outcome : 'answeredElsewhere' });
     }
     unrung.clear();
