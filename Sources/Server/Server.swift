@@ -147,7 +147,10 @@ public struct ConfabServer: Sendable {
         let readiness = ReadinessCheck(gateway: gateway, media: media?.plane, disk: disk)
         let certificates = try TLSCertificates(configuration, lan, logger)
         let live = LiveConfiguration(configuration)
-        let application = application(gateway, readiness, lan, live, certificates, group)
+        let clients = try await gateway.eventLoop.submit {
+            NIOLoopBound(ForeignClients(gateway.value), eventLoop: gateway.eventLoop)
+        }.get()
+        let application = application(gateway, clients, readiness, lan, live, certificates, group)
         var services: [any Service] = [
             application, ClockWatch(clock: clock, logger: logger),
             BanWatch(gateway: gateway, storage: storage, live: live, logger: logger),
@@ -283,8 +286,8 @@ public struct ConfabServer: Sendable {
     private static let acceptedPerTurn: UInt = 32
 
     private func application(
-        _ gateway: NIOLoopBound<Gateway>, _ readiness: ReadinessCheck, _ lan: LocalNetwork?,
-        _ live: LiveConfiguration, _ certificates: TLSCertificates?, _ group: MultiThreadedEventLoopGroup
+        _ gateway: NIOLoopBound<Gateway>, _ clients: NIOLoopBound<ForeignClients>, _ readiness: ReadinessCheck,
+        _ lan: LocalNetwork?, _ live: LiveConfiguration, _ certificates: TLSCertificates?, _ group: MultiThreadedEventLoopGroup
     ) -> some Service {
         let host = lan?.everyAddress ?? configuration.host
         let (configuration, supervisor, onReady) = (configuration, supervisor, onReady)
@@ -296,7 +299,7 @@ public struct ConfabServer: Sendable {
             responder: routes.router().buildResponder(),
             server: HTTPServerBuilder {
                 GatewayChannel(
-                    responder: $0, gateway: gateway, certificates: certificates,
+                    responder: $0, clients: clients, certificates: certificates,
                     executor: EventLoopExecutor(gateway.eventLoop))
             },
             // Use a long backlog, because all pages reconnect at the same time after an outage.

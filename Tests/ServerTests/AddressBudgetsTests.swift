@@ -220,13 +220,13 @@ import Wire
     @Test func `what a change adds to the storage is about what a row and its texts take`() {
         let at = start
         let (ann, bob) = (IdentityID(high: 1, low: 1), IdentityID(high: 1, low: 2))
-        #expect(Change.block(owner: ann, blocked: bob, at: at).facts.storedBytes == 128)
-        #expect(Change.unblock(owner: ann, blocked: bob).facts.storedBytes == 0)
+        #expect(Change.block(owner: ann, blocked: bob, at: at).summary.storedBytes == 128)
+        #expect(Change.unblock(owner: ann, blocked: bob).summary.storedBytes == 0)
         let line = ChatLine(from: bob, text: String(repeating: "x", count: 8000), at: at)
         let report = Report(
             match: MatchID(high: 1, low: 1), by: ann, against: bob, reason: "rude",
             lines: Array(repeating: line, count: 20), createdAt: at)
-        #expect((160_000...170_000).contains(Change.report(report).facts.storedBytes))
+        #expect((160_000...170_000).contains(Change.report(report).summary.storedBytes))
         let push = PushRegistration(
             kind: .web, endpoint: String(repeating: "e", count: 500), p256dh: String(repeating: "p", count: 87),
             auth: String(repeating: "a", count: 22))

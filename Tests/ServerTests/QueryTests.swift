@@ -72,7 +72,7 @@ struct QueryTests: StorageFixtures {
     }
 
     @Test func `an answer is outdated if its identities changed after the query`() {
-        var changes = RecentChanges<IdentityID> { $0.facts.provenIdentity.map { [$0] } ?? [] }
+        var changes = RecentChanges<IdentityID> { $0.summary.provenIdentity.map { [$0] } ?? [] }
         let asked = changes.number
         #expect(!changes.concern([alice], since: asked))
         changes.begin(.unlinked(alice))

@@ -37,7 +37,7 @@ import Wire
         let flushes = try await loop.submit { () -> [Int] in
             let gateway = try Gateway.forTests(project, on: loop)
             let (counter, session) = (
-                FlushCounter(), SocketIOSession(id: "1", address: Self.home, gateway: gateway)
+                FlushCounter(), SocketIOSession(id: "1", address: Self.home, directory: SocketIODirectory(gateway: gateway))
             )
             gateway.register(session)
             let webSocket = WebSocketHandler(gateway: gateway, user: session, messageSize: 64 << 10)
@@ -56,6 +56,7 @@ import Wire
         let (loop, project) = (MultiThreadedEventLoopGroup.singleton.next(), try project())
         let log = try await loop.submit { () -> [String] in
             let gateway = try Gateway.forTests(project, on: loop) { $0.limits.socketsPerAddress = 1 }
+            let directory = SocketIODirectory(gateway: gateway)
             var log: [String] = []
             /// Notes the outcome of a request, and which addresses are full after it.
             func note(_ what: String, _ request: () throws -> String) {
@@ -65,15 +66,15 @@ import Wire
                 log.append("\(what): \(outcome), full: \(full)")
             }
             func use(_ id: String, from address: IPAddress, moves: Bool = true) throws -> String {
-                let session = try gateway.socketIO.session(id, from: address, moves: moves)
+                let session = try directory.session(id, from: address, moves: moves)
                 return session.map { "is at \($0.address)" } ?? "unknown"
             }
-            let id = try String(gateway.socketIO.handshake(from: Self.home).prefix { $0 != ":" })
+            let id = try String(directory.handshake(from: Self.home).prefix { $0 != ":" })
             note("a post over a WebSocket") { try use(id, from: Self.away, moves: false) }
             note("a poll") { try use(id, from: Self.away) }
-            note("a handshake at the new address") { try gateway.socketIO.handshake(from: Self.away) }
+            note("a handshake at the new address") { try directory.handshake(from: Self.away) }
             note("a handshake at the old one") {
-                try gateway.socketIO.handshake(from: Self.home).isEmpty ? "empty" : "admitted"
+                try directory.handshake(from: Self.home).isEmpty ? "empty" : "admitted"
             }
             note("a poll from a full address") { try use(id, from: Self.home) }
             let ban = Ban(subject: .address("203.0.113.2"), reason: "", createdAt: Timestamp(milliseconds: 0))

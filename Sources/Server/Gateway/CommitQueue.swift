@@ -164,13 +164,13 @@ struct CommitQueue {
     // MARK: Holding
 
     private mutating func store(_ change: Change, by origin: IdentityID?, in number: UInt64) {
-        let facts = change.facts
-        let people = facts.people.union([origin].compactMap(\.self))
+        let summary = change.summary
+        let people = summary.people.union([origin].compactMap(\.self))
         for person in people { holders[.person(person)] = number }
         let index = waiting.count - 1
         waiting[index].changes.append(change)
         waiting[index].people.formUnion(people)
-        if let room = facts.room { waiting[index].rooms.insert(room) }
+        if let room = summary.room { waiting[index].rooms.insert(room) }
     }
 
     /// Returns the transaction that the effect has to wait for; nil if it need not wait.

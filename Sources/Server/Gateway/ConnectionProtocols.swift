@@ -27,7 +27,7 @@ final class ConnectionProtocols {
     private static let maxHeaders = 64 * 1024
     private static let maxHeaderFields = 100
 
-    private let gateway: Gateway
+    private let clients: ForeignClients
     private let logger: Logger
     private let encoder = HTTPResponseEncoder()
     private let decoder: ByteToMessageHandler<HTTPRequestDecoder>
@@ -38,8 +38,8 @@ final class ConnectionProtocols {
     private var router = Router.absent
 
     /// Adds the HTTP codec and the gate.
-    init(_ channel: any Channel, _ gateway: Gateway, _ logger: Logger) throws {
-        (self.gateway, self.logger) = (gateway, logger)
+    init(_ channel: any Channel, _ clients: ForeignClients, _ logger: Logger) throws {
+        (self.clients, self.logger) = (clients, logger)
         var limits = NIOHTTPDecoderLimitConfiguration()
         limits.maxHeaderFieldSize = Self.maxHeaderField
         limits.maxHeaderListSize = Self.maxHeaders
@@ -53,7 +53,7 @@ final class ConnectionProtocols {
         // Fail the future if the connection closes first. If the protocol is already known, this has no effect.
         channel.closeFuture.whenComplete { _ in promise.fail(ChannelError.ioOnClosedChannel) }
         let pipeline = channel.pipeline.syncOperations
-        let gate = HTTPGate(gateway: gateway, protocols: self, peer: IPAddress(peer: channel.remoteAddress))
+        let gate = HTTPGate(clients: clients, protocols: self, peer: IPAddress(peer: channel.remoteAddress))
         try pipeline.addHandlers(encoder, decoder, validator, gate)
     }
 
@@ -107,6 +107,7 @@ final class ConnectionProtocols {
 
     /// Creates the handler for the native protocol, Socket.IO or PerchRTC's protocol, depending on the URL.
     private func webSocketHandler(_ channel: any Channel, _ head: HTTPRequestHead) -> WebSocketHandler {
+        let gateway = clients.gateway
         let rules = gateway.configuration.rules
         let address = gateway.configuration.clientAddress(head.headers, from: channel.remoteAddress)
         let (user, messageSize): (any WebSocketUser, Int)
@@ -115,11 +116,11 @@ final class ConnectionProtocols {
         case .socketIO(.webSocket(let id)):
             // Report an unknown ID to the client, which then starts with a new handshake.
             let unknown = RefusedWebSocket(SocketIOPacket.notHandshaken.encode(), .normal, "")
-            (user, messageSize) = (gateway.socketIO.session(id) ?? unknown, rules.messageSize)
+            (user, messageSize) = (clients.socketIO.session(id) ?? unknown, rules.messageSize)
         case .perch(.webSocket(let token, let envelope)):
             // Refuse the client if another connection has used the token since the handshake.
             let used = RefusedWebSocket(nil, .token, WireError.perchToken.message)
-            user = gateway.perch.open(token, envelope, from: address) ?? used
+            user = clients.perch.open(token, envelope, from: address) ?? used
             messageSize = rules.descriptionSize
         default:
             user = NativeSocket(gateway: gateway, address: address, origin: head.headers.onlyOrigin)

@@ -65,9 +65,6 @@ final class Gateway {
     private var addressBans = AddressBans()
     private var identityBans = IdentityBans()
     private(set) var isDraining = false
-    private(set) lazy var whip = WHIPDirectory(gateway: self)
-    private(set) lazy var socketIO = SocketIODirectory(gateway: self)
-    private(set) lazy var perch = PerchDirectory(gateway: self)
 
     init(
         runner: HubRunner, storage: any Storage, configuration: ConfabConfiguration,

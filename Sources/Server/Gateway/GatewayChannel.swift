@@ -19,14 +19,14 @@ struct GatewayChannel: HTTPChannelHandler {
     private static let bytesPerTurn = 8 * 1024
 
     let responder: HTTPChannelHandler.Responder
-    let gateway: NIOLoopBound<Gateway>
+    let clients: NIOLoopBound<ForeignClients>
     /// Nil without HTTPS.
     let certificates: TLSCertificates?
     /// Runs the router, so that its handlers use the gateway without changing threads.
     let executor: EventLoopExecutor
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        guard gateway.value.admitConnection(channel) else {
+        guard clients.value.gateway.admitConnection(channel) else {
             // Do not let the setup fail, because that would count as an error of the whole server. Close this
             // connection instead.
             channel.close(promise: nil)
@@ -44,7 +44,7 @@ struct GatewayChannel: HTTPChannelHandler {
                 let handler = NIOSSLServerHandler(context: certificates.context)
                 try channel.pipeline.syncOperations.addHandler(handler)
             }
-            let protocols = try ConnectionProtocols(channel, gateway.value, logger)
+            let protocols = try ConnectionProtocols(channel, clients.value, logger)
             return Value(channel: channel, first: protocols.first)
         }
     }

@@ -18,7 +18,8 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     /// reset the connection and destroy the response.
     private static let lingerTime = TimeAmount.seconds(1)
 
-    private let gateway: Gateway
+    private let clients: ForeignClients
+    private var gateway: Gateway { clients.gateway }
     private let protocols: ConnectionProtocols
     private let peer: IPAddress
     private var connection: HTTPConnection
@@ -34,11 +35,12 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     private var idleCheck: Scheduled<Void>?
 
     /// - Parameter peer: the remote address of the connection.
-    init(gateway: Gateway, protocols: ConnectionProtocols, peer: IPAddress) {
-        self.gateway = gateway
+    init(clients: ForeignClients, protocols: ConnectionProtocols, peer: IPAddress) {
+        self.clients = clients
         self.protocols = protocols
         self.peer = peer
-        connection = HTTPConnection(settings: HTTPConnection.Settings(gateway.configuration, peer: peer), now: .now())
+        let settings = HTTPConnection.Settings(clients.gateway.configuration, peer: peer)
+        connection = HTTPConnection(settings: settings, now: .now())
     }
 
     // MARK: Channel events
@@ -176,24 +178,31 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
             address: gateway.configuration.clientAddress(head.headers, from: context.remoteAddress), body: body)
         switch request {
         case .socketIO(let request):
-            let endpoint = endpoint ?? SocketIOEndpoint(gateway: gateway, gate: self)
+            let endpoint = endpoint ?? SocketIOEndpoint(directory: clients.socketIO, gate: self)
             self.endpoint = endpoint
             endpoint.perform(request, call)
         case .whip(let request):
-            respond(to: call, .whip(request)) { gateway, call async throws(WireError) in
-                try await gateway.whip.respond(to: request, call)
+            respond(to: call, .whip(request)) { clients, call async throws(WireError) in
+                try await clients.whip.respond(to: request, call)
             }
         case .perch(let request):
-            respond(to: call, PerchDirectory.layers) { gateway, call throws(WireError) in
-                try await gateway.perch.respond(to: request, call)
+            respond(to: call, PerchDirectory.layers) { clients, call async throws(WireError) in
+                try await clients.perch.respond(to: request, call)
             }
         }
     }
 
-    private func respond(to request: GateRequest, _ layers: EndpointLayers, _ handler: @escaping Gateway.Handler) {
+    private func respond(
+        to request: GateRequest, _ layers: EndpointLayers,
+        _ handler: @escaping @Sendable (ForeignClients, GateRequest) async throws(WireError) -> GateResponse?
+    ) {
         let gate = NIOLoopBound(self, eventLoop: gateway.eventLoop)
         task = Task(executorPreference: gateway.executor) {
-            let response = await gate.value.gateway.respond(to: request, layers, handler)
+            let clients = gate.value.clients
+            let response = await clients.gateway.respond(to: request, layers) {
+                _, request async throws(WireError) in
+                try await handler(clients, request)
+            }
             if let response { gate.value.answer(response) } else { gate.value.accept() }
         }
     }

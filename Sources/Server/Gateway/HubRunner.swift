@@ -41,11 +41,11 @@ final class HubRunner {
     /// Maximum size of the messages that wait for one socket, in bytes. The same limit applies to a client that reads slowly.
     private let maxHeldBytes: Int
     /// Recent changes of which person a secret belongs to, for detecting outdated lookups.
-    private(set) var identityChanges = RecentChanges<IdentityID> { $0.facts.provenIdentity.map { [$0] } ?? [] }
+    private(set) var identityChanges = RecentChanges<IdentityID> { $0.summary.provenIdentity.map { [$0] } ?? [] }
     /// Recent changes to people's stored data, for detecting outdated lookups.
-    private(set) var recordChanges = RecentChanges<IdentityID> { $0.facts.people }
+    private(set) var recordChanges = RecentChanges<IdentityID> { $0.summary.people }
     /// Recent changes to persistent rooms, for detecting outdated reads.
-    private(set) var roomChanges = RecentChanges<RoomID> { $0.facts.room.map { [$0] } ?? [] }
+    private(set) var roomChanges = RecentChanges<RoomID> { $0.summary.room.map { [$0] } ?? [] }
     /// For each queued arrival, the identities that were looked up, and the numbers of the last changes before the
     /// lookup.
     private var lookups: [SocketID: (identities: [IdentityID], start: LookupStart)] = [:]
@@ -210,9 +210,9 @@ final class HubRunner {
                 identityChanges.begin(change)
                 recordChanges.begin(change)
                 roomChanges.begin(change)
-                let facts = change.facts
-                if let counted = facts.counted { metrics.count(counted) }
-                storedBytes += facts.storedBytes
+                let summary = change.summary
+                if let counted = summary.counted { metrics.count(counted) }
+                storedBytes += summary.storedBytes
             case .query(let question):
                 if case .register(let registration) = question.query { storedBytes += StoredSize.of(registration) }
             default: break

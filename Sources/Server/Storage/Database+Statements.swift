@@ -35,7 +35,7 @@ extension Database {
             try run("UPDATE callLog SET isSeen = TRUE WHERE owner = ? AND call = ?", [owner.blob, call.blob])
         case .callsForgotten(let call, let owner): try forgetCalls(call, by: owner)
         }
-        if let entry = change.facts.auditEntry { try audit(entry) }
+        if let entry = change.summary.auditEntry { try audit(entry) }
     }
 
     private func block(owner: IdentityID, blocked: IdentityID, at: Timestamp, limit: Int) throws {

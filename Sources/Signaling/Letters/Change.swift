@@ -42,7 +42,7 @@ public enum Change: Hashable, Sendable {
 
 extension Change {
     /// What the shell must know about a change, apart from how storage applies it.
-    public struct Facts: Equatable, Sendable {
+    public struct Summary: Equatable, Sendable {
         /// The people whose state in memory no longer agrees with storage if this change is not committed.
         public var people: Set<IdentityID> = []
         /// The persistent room whose state in memory no longer agrees with storage if this change is not committed;
@@ -65,54 +65,54 @@ extension Change {
         case callEnded(CallOutcome)
     }
 
-    /// All facts of this change.
-    public var facts: Facts {
+    /// The summary of this change, for `HubRunner`, the commit queue, metrics and storage.
+    public var summary: Summary {
         let row = StoredSize.row
         switch self {
-        case .block(let owner, _, _): return Facts(people: [owner], storedBytes: row)
-        case .unblock(let owner, _): return Facts(people: [owner])
-        case .report(let report): return Facts(people: [report.by], storedBytes: StoredSize.of(report))
+        case .block(let owner, _, _): return Summary(people: [owner], storedBytes: row)
+        case .unblock(let owner, _): return Summary(people: [owner])
+        case .report(let report): return Summary(people: [report.by], storedBytes: StoredSize.of(report))
         case .profile(let person, _, let profile, at: _):
-            return Facts(people: [person], storedBytes: 2 * row + profile.name.utf8.count)
+            return Summary(people: [person], storedBytes: 2 * row + profile.name.utf8.count)
         case .linked(let device, let person):
-            return Facts(
+            return Summary(
                 people: [device.identity, person], provenIdentity: device.identity,
                 storedBytes: row + device.label.utf8.count)
-        case .unlinked(let person): return Facts(people: [person], provenIdentity: person)
-        case .retired(let person): return Facts(people: [person], provenIdentity: person, storedBytes: row)
+        case .unlinked(let person): return Summary(people: [person], provenIdentity: person)
+        case .retired(let person): return Summary(people: [person], provenIdentity: person, storedBytes: row)
         case .deleted(let person, let contacts):
-            return Facts(people: Set(contacts).union([person]), provenIdentity: person, storedBytes: row)
+            return Summary(people: Set(contacts).union([person]), provenIdentity: person, storedBytes: row)
         case .keptInTouch(let one, let other, let names, at: _):
-            return Facts(people: [one, other], storedBytes: names.reduce(2 * row) { $0 + $1.utf8.count })
-        case .lostTouch(let one, let other): return Facts(people: [one, other])
+            return Summary(people: [one, other], storedBytes: names.reduce(2 * row) { $0 + $1.utf8.count })
+        case .lostTouch(let one, let other): return Summary(people: [one, other])
         // The size of `revoked` and `muted` includes the entry in the audit log.
         case .revoked(let revocation):
             let entry = AuditEntry(
                 at: revocation.at, actor: "\(revocation.by)", action: "session.remove",
                 subject: revocation.session.text, detail: "\(revocation.of)")
-            return Facts(people: [revocation.by], storedBytes: 2 * row, auditEntry: entry)
+            return Summary(people: [revocation.by], storedBytes: 2 * row, auditEntry: entry)
         case .muted(let session, let isMuted, let moderator, let at):
             let entry = moderator.map {
                 AuditEntry(
                     at: at, actor: "\($0)", action: isMuted ? "session.mute" : "session.unmute", subject: session.text)
             }
-            return Facts(people: Set([moderator].compactMap(\.self)), storedBytes: 2 * row, auditEntry: entry)
+            return Summary(people: Set([moderator].compactMap(\.self)), storedBytes: 2 * row, auditEntry: entry)
         // The size is that of the whole room, because all of it is written again.
         case .roomStored(let room):
             let lists = 16 * (room.bans.count + room.revokedTokens.count)
-            return Facts(room: room.id, storedBytes: 2 * row + room.name.text.utf8.count + lists)
-        case .roomForgotten(let id): return Facts(room: id)
+            return Summary(room: room.id, storedBytes: 2 * row + room.name.text.utf8.count + lists)
+        case .roomForgotten(let id): return Summary(room: id)
         // The size includes the call's entries in the logs of both people.
         case .callPlaced(let call):
             let names = call.callerName.utf8.count + call.calleeName.utf8.count
-            return Facts(
+            return Summary(
                 people: [call.caller, call.callee], storedBytes: 4 * row + call.session.text.utf8.count + 2 * names,
                 counted: .callPlaced)
-        case .callAccepted(_, _, let people), .callOver(_, let people): return Facts(people: Set(people))
+        case .callAccepted(_, _, let people), .callOver(_, let people): return Summary(people: Set(people))
         case .callLogged(let record, let person):
-            return Facts(
+            return Summary(
                 people: [person], counted: record.direction == .outgoing ? .callEnded(record.outcome) : nil)
-        case .callSeen(_, let person), .callsForgotten(_, let person): return Facts(people: [person])
+        case .callSeen(_, let person), .callsForgotten(_, let person): return Summary(people: [person])
         }
     }
 }

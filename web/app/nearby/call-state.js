@@ -1,6 +1,6 @@
 // The calls part of the state machine: the ringing call, the current call, and actions that wait for the camera. Pure.
 //
-// Invariant: the camera and the microphone are open only while an action waits for them or uses them (`wish`), or
+// Invariant: the camera and the microphone are open only while an action waits for them or uses them (`command`), or
 // while there is a call other than an unanswered incoming one.
 import { changeKeeping, keepingOf } from '../shared/keep.js';
 
@@ -10,7 +10,7 @@ import { changeKeeping, keepingOf } from '../shared/keep.js';
 /** @typedef {import('./types.js').Step} Step */
 /** @typedef {import('./types.js').Line} Line */
 /** @typedef {import('./types.js').Media} Media */
-/** @typedef {import('./types.js').Wish} Wish */
+/** @typedef {import('./types.js').Command} Command */
 /** @typedef {import('./types.js').Person} Person */
 
 /** How long the text about an ended call stays, unless another text replaces it (milliseconds). */
@@ -43,7 +43,7 @@ export function incomingCall({ calls }) {
  * @param {State} state @returns {Person | null}
  */
 export function companion(state) {
-  return currentCall(state)?.person ?? (state.wish?.is === 'dial' ? state.wish.person : null);
+  return currentCall(state)?.person ?? (state.command?.is === 'dial' ? state.command.person : null);
 }
 
 /** @type {import('./types.js').Handlers} */
@@ -82,52 +82,52 @@ const changed = (calls, line, change) => calls.map((one) => (one.line === line ?
 
 /** @param {State} state @param {Person} person @param {boolean} video @returns {Step} */
 function dial(state, person, video) {
-  if (currentCall(state) || state.wish || state.link.is === 'closed') return unchanged(state);
+  if (currentCall(state) || state.command || state.link.is === 'closed') return unchanged(state);
   return want({ ...state, over: null, trouble: null, passing: null }, { is: 'dial', person, video, sent: false });
 }
 
 /** @param {State} state @param {number} line @param {boolean} video @returns {Step} */
 function answer(state, line, video) {
-  if (incomingCall(state)?.line !== line || state.wish?.is === 'answer') return unchanged(state);
+  if (incomingCall(state)?.line !== line || state.command?.is === 'answer') return unchanged(state);
   return want({ ...state, over: null, trouble: null }, { is: 'answer', line, video });
 }
 
 /**
  * Starts an action of the user. First opens the devices that it needs.
- * @param {State} state @param {Wish} wish @returns {Step}
+ * @param {State} state @param {Command} command @returns {Step}
  */
-function want(state, wish) {
+function want(state, command) {
   const { media } = state;
   if (media.is === 'on') {
-    if (media.camera || !wish.video) return fulfil({ ...state, wish });
+    if (media.camera || !command.video) return fulfil({ ...state, command });
     // The microphone is in use in a call: open only the camera.
-    return [{ ...state, wish, media: { is: 'asking' } }, [{ do: 'addCamera' }]];
+    return [{ ...state, command, media: { is: 'asking' } }, [{ do: 'addCamera' }]];
   }
   // If the devices are being opened already, open them again only if this action differs in whether it needs the
   // camera: for example, the user answers without video instead of making a video call.
-  const isAsked = media.is === 'asking' && (state.wish?.video ?? wish.video) === wish.video;
-  if (isAsked) return [{ ...state, wish }, []];
-  return [{ ...state, wish, media: { is: 'asking' } }, [{ do: 'openMedia', camera: wish.video }]];
+  const isAsked = media.is === 'asking' && (state.command?.video ?? command.video) === command.video;
+  if (isAsked) return [{ ...state, command }, []];
+  return [{ ...state, command, media: { is: 'asking' } }, [{ do: 'openMedia', camera: command.video }]];
 }
 
 /** @param {State} state @returns {Step} */
 function fulfil(state) {
-  const { wish } = state;
-  if (!wish) return unchanged(state);
+  const { command } = state;
+  if (!command) return unchanged(state);
   // The camera starts on if this action is with video, even if it was turned off in the previous call.
-  const fresh = { ...state, cameraOff: !wish.video };
-  if (wish.is === 'answer') return [{ ...fresh, wish: null }, [{ do: 'accept', line: wish.line, video: wish.video }]];
-  if (wish.sent) return unchanged(state);
-  return [{ ...fresh, wish: { ...wish, sent: true } }, [{ do: 'call', person: wish.person, video: wish.video }]];
+  const fresh = { ...state, cameraOff: !command.video };
+  if (command.is === 'answer') return [{ ...fresh, command: null }, [{ do: 'accept', line: command.line, video: command.video }]];
+  if (command.sent) return unchanged(state);
+  return [{ ...fresh, command: { ...command, sent: true } }, [{ do: 'call', person: command.person, video: command.video }]];
 }
 
 /** @param {State} state @param {boolean} camera @returns {Step} */
 function mediaOn(state, camera) {
   // Without a camera, continue with audio only.
-  const wish = state.wish && { ...state.wish, video: state.wish.video && camera };
+  const command = state.command && { ...state.command, video: state.command.video && camera };
   const asked = state.media.is === 'asking' && state.media.toggle;
-  const on = { ...state, wish, media: /** @type {Media} */ ({ is: 'on', camera }) };
-  if (on.wish) return fulfil(on);
+  const on = { ...state, command, media: /** @type {Media} */ ({ is: 'on', camera }) };
+  if (on.command) return fulfil(on);
   const call = currentCall(on);
   if (!call) return release(on);
   // The camera was requested for an answer that the user withdrew, so the current call continues unchanged.
@@ -138,12 +138,12 @@ function mediaOn(state, camera) {
 
 /** @param {State} state @param {import('./types.js').MediaTrouble} why @returns {Step} */
 function mediaFailed(state, why) {
-  const person = state.wish?.is === 'dial' ? state.wish.person : null;
+  const person = state.command?.is === 'dial' ? state.command.person : null;
   // A call continues without the video.
   if (currentCall(state)) {
-    return [{ ...state, media: { is: 'on', camera: false }, wish: null, trouble: { code: 'media', message: '', person, why } }, []];
+    return [{ ...state, media: { is: 'on', camera: false }, command: null, trouble: { code: 'media', message: '', person, why } }, []];
   }
-  const failed = { ...state, media: /** @type {Media} */ ({ is: 'failed', why }), wish: null };
+  const failed = { ...state, media: /** @type {Media} */ ({ is: 'failed', why }), command: null };
   // A ringing call continues to ring, and its dialog shows the problem. The user can still answer without video.
   const trouble = incomingCall(state) ? state.trouble : { code: 'media', message: '', person, why };
   return [{ ...failed, trouble }, [{ do: 'closeMedia' }]];
@@ -169,9 +169,9 @@ function mediaLost(state, kind) {
 function hangUp(state) {
   const call = currentCall(state);
   if (call) return [state, [{ do: 'hangUp', line: call.line }]];
-  if (state.wish?.is !== 'dial') return unchanged(state);
+  if (state.command?.is !== 'dial') return unchanged(state);
   // The camera prompt was still open, so no call was placed yet.
-  return release({ ...state, wish: null });
+  return release({ ...state, command: null });
 }
 
 /**
@@ -179,7 +179,7 @@ function hangUp(state) {
  * @param {State} state @returns {Step}
  */
 function release(state) {
-  if (state.wish || currentCall(state) || state.media.is === 'off') return unchanged(state);
+  if (state.command || currentCall(state) || state.media.is === 'off') return unchanged(state);
   // Clear the notice about an unplugged device.
   const trouble = state.trouble?.why === 'lost' || state.trouble?.why === 'unheard' ? null : state.trouble;
   return [{ ...state, trouble, media: { is: 'off' }, muted: false, cameraOff: false }, [{ do: 'closeMedia' }]];
@@ -207,8 +207,8 @@ function callNews(state, call, now) {
   const line = { ...call, activeAt, silent: known?.silent ?? false };
   const calls = known ? changed(state.calls, call.line, line) : [...state.calls, line];
   // The call that the user requested exists now.
-  const wish = state.wish?.is === 'dial' && call.direction === 'outgoing' ? null : state.wish;
-  const news = { ...state, calls, wish, over: call.state === 'incoming' ? state.over : null };
+  const command = state.command?.is === 'dial' && call.direction === 'outgoing' ? null : state.command;
+  const news = { ...state, calls, command, over: call.state === 'incoming' ? state.over : null };
   const begins = call.state === 'active' && known?.activeAt == null;
   return [news, begins ? [{ do: 'focus', on: 'call' }] : []];
 }
@@ -216,14 +216,14 @@ function callNews(state, call, now) {
 /** @param {State} state @param {Event} event @returns {Step} */
 function callOver(state, { line, callId, outcome, person, direction, video, durationMs = null }) {
   const calls = state.calls.filter((one) => one.line !== line);
-  const wish = state.wish?.is === 'answer' && state.wish.line === line ? null : state.wish;
+  const command = state.command?.is === 'answer' && state.command.line === line ? null : state.command;
   const known = state.calls.length !== calls.length || line === null;
-  if (!known || outcome === 'merged') return release({ ...state, calls, wish });
+  if (!known || outcome === 'merged') return release({ ...state, calls, command });
   // Do not show the end of a second call during a call; the call history shows it.
   const beside = currentCall({ ...state, calls }) !== null;
   const over = beside ? state.over : { callId, person, direction, outcome, video, durationMs };
   const missed = state.missed + (outcome === 'missed' && state.panel !== 'log' ? 1 : 0);
-  const [released, effects] = release({ ...state, calls, wish, over, missed, passing: null });
+  const [released, effects] = release({ ...state, calls, command, over, missed, passing: null });
   const later = { do: 'later', after: overTime, event: { type: 'overPassed', callId } };
   return [released, [...effects, { do: 'askLog', before: null }, ...(beside ? [] : [later, { do: 'focus', on: 'home' }])]];
 }
@@ -231,12 +231,12 @@ function callOver(state, { line, callId, outcome, person, direction, video, dura
 /** @param {State} state @param {Event} event a call that could not be placed @returns {Step} */
 function callRefused(state, { line, code, message = '' }) {
   const person = companion(state);
-  return release({ ...state, calls: state.calls.filter((one) => one.line !== line), wish: null, trouble: { code, message, person } });
+  return release({ ...state, calls: state.calls.filter((one) => one.line !== line), command: null, trouble: { code, message, person } });
 }
 
 /** @param {State} state @param {number} line @returns {Step} */
 function decline(state, line) {
-  const isWish = state.wish?.is === 'answer' && state.wish.line === line;
-  const [released, effects] = release(isWish ? { ...state, wish: null } : state);
+  const isCommand = state.command?.is === 'answer' && state.command.line === line;
+  const [released, effects] = release(isCommand ? { ...state, command: null } : state);
   return [released, [{ do: 'decline', line }, ...effects]];
 }

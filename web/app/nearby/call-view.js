@@ -68,7 +68,7 @@ export class CallView {
     const failed = state.media.is === 'failed' ? this.words.media[state.media.why] : '';
     setText(box('incoming-note'), failed || (state.ringSilent ? this.words.ringSilent : ''));
     show(button('accept-voice'), video);
-    const answering = state.wish?.is === 'answer';
+    const answering = state.command?.is === 'answer';
     for (const id of ['accept', 'accept-voice']) enable(button(id), !answering);
     if (!this.#dialog.open) this.#dialog.showModal();
   }
@@ -78,7 +78,7 @@ export class CallView {
     show(box('waiting'), call !== null);
     setText(box('waiting-text'), call ? this.words.waitingCall(call.person.name) : '');
     show(button('waiting-accept-voice'), call?.video === true);
-    for (const id of ['waiting-accept', 'waiting-accept-voice']) enable(button(id), state.wish?.is !== 'answer');
+    for (const id of ['waiting-accept', 'waiting-accept-voice']) enable(button(id), state.command?.is !== 'answer');
   }
 
   /** @param {State} state @param {number} now */

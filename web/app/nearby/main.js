@@ -47,39 +47,39 @@ const carryOut = {
     server.appear(as);
     tellPush();
   },
-  leave: () => server.wish((people) => people.leave()),
-  set: ({ change }) => server.wish((people) => people.set(change), { done: () => dispatch({ type: 'saved' }) }),
+  leave: () => server.request((people) => people.leave()),
+  set: ({ change }) => server.request((people) => people.set(change), { done: () => dispatch({ type: 'saved' }) }),
 
   watchPosition: () => position.start(),
   stopPosition: () => position.stop(),
-  forgetPosition: () => server.wish((people) => people.forgetPosition()),
+  forgetPosition: () => server.request((people) => people.forgetPosition()),
   watch: (page) => server.watch(page),
-  unwatch: () => server.wish((people) => people.unwatch()),
+  unwatch: () => server.request((people) => people.unwatch()),
   find: ({ personId }) => server.find(personId),
 
-  askContacts: () => server.wish((people) => people.contacts(), { done: (people) => dispatch({ type: 'contacts', people }) }),
-  removeContact: ({ personId }) => server.wish((people) => people.removeContact(personId)),
-  keep: ({ callId }) => server.wish((people) => people.keep({ callId }), {
+  askContacts: () => server.request((people) => people.contacts(), { done: (people) => dispatch({ type: 'contacts', people }) }),
+  removeContact: ({ personId }) => server.request((people) => people.removeContact(personId)),
+  keep: ({ callId }) => server.request((people) => people.keep({ callId }), {
     refused: (error) => {
       dispatch({ type: 'keepRefused', callId });
       throw error;
     },
   }),
   askLog: ({ before }) => server.askLog(before),
-  forgetCall: ({ callId }) => server.wish(() => server.calls.forget(callId ?? undefined)),
-  seen: ({ calls }) => calls.forEach((/** @type {string} */ callId) => server.wish(() => server.calls.seen(callId))),
+  forgetCall: ({ callId }) => server.request(() => server.calls.forget(callId ?? undefined)),
+  seen: ({ calls }) => calls.forEach((/** @type {string} */ callId) => server.request(() => server.calls.seen(callId))),
 
-  askDevices: () => server.wish((people) => people.devices(), { done: (devices) => dispatch({ type: 'devices', devices }) }),
-  makeCode: () => server.wish((people) => people.makeLinkCode(), { done: (made) => dispatch({ type: 'codeMade', ...made }) }),
-  useLink: ({ code }) => server.wish((people) => people.useLink(code, deviceLabel()), { done: () => dispatch({ type: 'linked' }) }),
-  unlink: ({ deviceId }) => server.wish((people) => people.unlink(deviceId), { done: () => dispatch({ type: 'unlinked' }) }),
-  askBlocked: () => server.wish((people) => people.blocked(), { done: (people) => dispatch({ type: 'blocked', people }) }),
-  block: ({ personId }) => server.wish((people) => people.block(personId), { done: () => dispatch({ type: 'blockDone' }) }),
-  unblock: ({ personId }) => server.wish((people) => people.unblock(personId), { done: () => dispatch({ type: 'unblockDone' }) }),
-  export: () => server.wish((people) => people.export(), {
+  askDevices: () => server.request((people) => people.devices(), { done: (devices) => dispatch({ type: 'devices', devices }) }),
+  makeCode: () => server.request((people) => people.makeLinkCode(), { done: (made) => dispatch({ type: 'codeMade', ...made }) }),
+  useLink: ({ code }) => server.request((people) => people.useLink(code, deviceLabel()), { done: () => dispatch({ type: 'linked' }) }),
+  unlink: ({ deviceId }) => server.request((people) => people.unlink(deviceId), { done: () => dispatch({ type: 'unlinked' }) }),
+  askBlocked: () => server.request((people) => people.blocked(), { done: (people) => dispatch({ type: 'blocked', people }) }),
+  block: ({ personId }) => server.request((people) => people.block(personId), { done: () => dispatch({ type: 'blockDone' }) }),
+  unblock: ({ personId }) => server.request((people) => people.unblock(personId), { done: () => dispatch({ type: 'unblockDone' }) }),
+  export: () => server.request((people) => people.export(), {
     done: (blob) => save(blob, 'confab.json'), refused: () => dispatch({ type: 'refused', code: 'export_failed' }),
   }),
-  deleteEverything: () => server.wish(async (people) => {
+  deleteEverything: () => server.request(async (people) => {
     await notifications.disable(server.client).catch(() => {});
     await people.deleteEverything();
   }),
@@ -168,7 +168,7 @@ async function tellPush() {
 
 /** @param {boolean} on */
 function pushWanted(on) {
-  server.wish(() => (on ? notifications.enable(server.client) : notifications.disable(server.client)), {
+  server.request(() => (on ? notifications.enable(server.client) : notifications.disable(server.client)), {
     done: (is) => dispatch({ type: 'pushIs', is }),
     refused: (error) => {
       dispatch({ type: 'pushIs', is: 'off' });

@@ -182,19 +182,19 @@ export class Server {
 
   /** @param {object} as */
   appear(as) {
-    this.wish((people) => people.appear(as), { refused: (error) => this.dispatch({ type: 'appearRefused', ...described(error) }) });
+    this.request((people) => people.appear(as), { refused: (error) => this.dispatch({ type: 'appearRefused', ...described(error) }) });
   }
 
   /** @param {{unit: string, radius: number, after: string | null}} page */
   watch({ unit, radius, after }) {
-    this.wish((people) => people.watch({ unit, radius, after: after ?? undefined, limit: rows }), {
+    this.request((people) => people.watch({ unit, radius, after: after ?? undefined, limit: rows }), {
       refused: (error) => { if (error.code === 'position_unknown') this.dispatch({ type: 'noPosition' }); else throw error; },
     });
   }
 
   /** @param {string} personId */
   find(personId) {
-    this.wish((people) => people.find(personId), {
+    this.request((people) => people.find(personId), {
       done: (person) => this.dispatch({ type: 'found', person }),
       refused: (error) => {
         this.dispatch({ type: 'found', person: null });
@@ -205,7 +205,7 @@ export class Server {
 
   /** @param {string | null} before */
   askLog(before) {
-    this.wish(() => this.calls.log({ before: before ?? undefined, limit: rows }), {
+    this.request(() => this.calls.log({ before: before ?? undefined, limit: rows }), {
       done: ({ calls, next }) => this.dispatch({ type: 'log', calls, next, before }),
     });
   }
@@ -225,7 +225,7 @@ export class Server {
    * @param {(people: any) => any} ask
    * @param {{done?: (answer: any) => void, refused?: (error: any) => void}} then `refused` may rethrow the error
    */
-  async wish(ask, then = {}) {
+  async request(ask, then = {}) {
     const { done, refused } = then;
     const { client } = this;
     try {

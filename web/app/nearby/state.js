@@ -37,7 +37,7 @@ export function initialState({ form, kept: before, guest, arrival: { call = fals
   return {
     link: { is: 'connecting' }, guest, form, kept, entered: kept.entered && form.agreed, saysForm: false, me: null, position: 'off', list: noList,
     panel: 'people', contacts: null, log: { calls: null, next: null }, missed: 0, found: { is: 'none' }, arrival, calls: [],
-    wish: null, media: { is: 'off' }, muted: false, cameraOff: false, ringSilent: false, over: null, keeping: [], devices: null,
+    command: null, media: { is: 'off' }, muted: false, cameraOff: false, ringSilent: false, over: null, keeping: [], devices: null,
     code: null, blocked: null, push: 'unavailable', question: null, trouble: null, passing: null,
   };
 }
@@ -158,7 +158,7 @@ function appearRefused(state, { code, message = '' }) {
 
 /** @param {State} state @returns {Step} */
 function leave(state) {
-  if (!state.entered || state.wish || state.calls.length > 0) return unchanged(state);
+  if (!state.entered || state.command || state.calls.length > 0) return unchanged(state);
   const left = { ...blank(state), kept: { ...state.kept, entered: false } };
   const [kept, effects] = remember(left);
   return [kept, [{ do: 'leave' }, { do: 'stopPosition' }, ...effects, { do: 'focus', on: 'setup' }]];
@@ -171,7 +171,7 @@ function leave(state) {
 function blank(state) {
   return {
     ...state, entered: false, saysForm: false, me: null, position: 'off', list: noList, panel: 'people', contacts: null, log: { calls: null, next: null },
-    missed: 0, found: { is: 'none' }, calls: [], wish: null, over: null, keeping: [], devices: null, code: null, blocked: null,
+    missed: 0, found: { is: 'none' }, calls: [], command: null, over: null, keeping: [], devices: null, code: null, blocked: null,
     question: null, trouble: null, passing: null,
   };
 }

@@ -46,7 +46,7 @@
  * @typedef {{callId: string, person: Person, direction: Direction, outcome: Outcome, video: boolean, durationMs: number | null}} Over
  */
 /**
- * @typedef {{is: 'dial', person: Person, video: boolean, sent: boolean} | {is: 'answer', line: number, video: boolean}} Wish
+ * @typedef {{is: 'dial', person: Person, video: boolean, sent: boolean} | {is: 'answer', line: number, video: boolean}} Command
  *   an action that waits for the camera and microphone; a dial that was `sent` waits for its call
  */
 /** @typedef {'refused' | 'missing' | 'busy' | 'insecure' | 'lost' | 'unheard' | 'unknown'} MediaTrouble */
@@ -98,7 +98,7 @@
  * @property {Found} found
  * @property {Arrival} arrival what the address requests, until that is carried out
  * @property {Line[]} calls all calls that are not over
- * @property {Wish | null} wish
+ * @property {Command | null} command
  * @property {Media} media
  * @property {boolean} muted
  * @property {boolean} cameraOff

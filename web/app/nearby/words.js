@@ -53,11 +53,11 @@ export function statusOf(state, strings) {
 
 /** @param {State} state @param {Strings} strings @returns {Status | null} */
 function callStatus(state, { nearby: { status: words } }) {
-  const asking = state.media.is === 'asking' && state.wish;
-  if (asking) return { text: state.wish?.video ? words.allow : words.allowVoice, tone: 'busy' };
+  const asking = state.media.is === 'asking' && state.command;
+  if (asking) return { text: state.command?.video ? words.allow : words.allowVoice, tone: 'busy' };
   const call = currentCall(state);
   const name = companion(state)?.name ?? '';
-  if (!call) return state.wish?.is === 'dial' ? { text: words.calling(name), tone: 'busy' } : null;
+  if (!call) return state.command?.is === 'dial' ? { text: words.calling(name), tone: 'busy' } : null;
   if (call.away) return { text: words.away(name), tone: 'warn' };
   switch (call.state) {
     case 'ringing':
@@ -125,7 +125,7 @@ function troubleNotice(state, { code, message, person, why }, strings) {
  */
 export function afterwardsOf(state, { nearby }) {
   const { over } = state;
-  if (!over || currentCall(state) || state.wish) return null;
+  if (!over || currentCall(state) || state.command) return null;
   const { name, personId } = over.person;
   if (worthAgain.includes(over.outcome)) {
     // Offer to call back a caller the user has not talked to.

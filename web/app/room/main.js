@@ -51,7 +51,7 @@ const preview = new Preview(strings, dispatchOfPreview, devices, {
   },
 });
 const server = new Server(identityMemory(guest), dispatchOfServer, arrival.token);
-const screen = new Screen(dispatch, (publisher) => server.wish((room) => room.publish(publisher)));
+const screen = new Screen(dispatch, (publisher) => server.request((room) => room.publish(publisher)));
 const view = new View(strings, dispatch);
 const output = new Output(strings, devices, () => stage.videos);
 /** @type {Stage} */
@@ -59,7 +59,7 @@ const stage = new Stage(strings, dispatch, (streamId) => server.subscriberOf(str
 const panel = new PanelView(strings, dispatch, {
   send: async (file, transfer) => server.room?.files.send(file, transfer),
   fetch: async (fileId) => server.room?.files.fetch(fileId),
-  remove: (fileId) => server.wish((room) => room.files.remove(fileId), ({ code, message }) => {
+  remove: (fileId) => server.request((room) => room.files.remove(fileId), ({ code, message }) => {
     // The file was removed by someone else or has expired, which `fileRemoved` reports.
     if (code !== 'not_found') dispatch({ type: 'refused', code, message });
   }),
@@ -73,7 +73,7 @@ const carryOut = {
   remember: ({ kept }) => memory.remember(kept),
   join: ({ join }) => server.join(join),
   leave: () => server.leave(),
-  publish: () => server.wish((room) => { if (preview.publisher) room.publish(preview.publisher); }),
+  publish: () => server.request((room) => { if (preview.publisher) room.publish(preview.publisher); }),
 
   openMedia: ({ camera }) => {
     hearing.reset();
@@ -88,17 +88,17 @@ const carryOut = {
   openScreen: () => screen.open(),
   closeScreen: () => screen.close(),
 
-  say: ({ text }) => server.wish((room) => room.say(text), (error) => dispatch({ type: 'unsaid', text, ...error })),
+  say: ({ text }) => server.request((room) => room.say(text), (error) => dispatch({ type: 'unsaid', text, ...error })),
   restoreDraft: ({ text }) => panel.chat.restore(text),
-  raiseHand: ({ raised }) => server.wish((room) => room.raiseHand(raised)),
-  react: ({ reaction }) => server.wish((room) => room.react(reaction)),
-  admit: ({ connectionId }) => server.wish((room) => room.admit(connectionId)),
-  deny: ({ connectionId }) => server.wish((room) => room.deny(connectionId)),
-  muteOther: ({ connectionId }) => server.wish((room) => room.mute(connectionId ?? undefined)),
-  stopShareOf: ({ connectionId }) => server.wish((room) => room.stopShare(connectionId)),
-  setRole: ({ connectionId, role }) => server.wish((room) => room.setRole(connectionId, role)),
-  remove: ({ connectionId, ban }) => server.wish((room) => room.remove(connectionId, { ban })),
-  set: ({ change }) => server.wish((room) => room.set(change)),
+  raiseHand: ({ raised }) => server.request((room) => room.raiseHand(raised)),
+  react: ({ reaction }) => server.request((room) => room.react(reaction)),
+  admit: ({ connectionId }) => server.request((room) => room.admit(connectionId)),
+  deny: ({ connectionId }) => server.request((room) => room.deny(connectionId)),
+  muteOther: ({ connectionId }) => server.request((room) => room.mute(connectionId ?? undefined)),
+  stopShareOf: ({ connectionId }) => server.request((room) => room.stopShare(connectionId)),
+  setRole: ({ connectionId, role }) => server.request((room) => room.setRole(connectionId, role)),
+  remove: ({ connectionId, ban }) => server.request((room) => room.remove(connectionId, { ban })),
+  set: ({ change }) => server.request((room) => room.set(change)),
 
   knockSound: () => knockSound(),
   later: ({ after, event }) => window.setTimeout(() => dispatch(event), after),

@@ -211,7 +211,7 @@ export class Server {
    * @param {(room: Room) => Promise<unknown> | void} act
    * @param {(error: {code: string, message: string}) => void} [refused]
    */
-  async wish(act, refused = (error) => this.dispatch({ type: 'refused', ...error })) {
+  async request(act, refused = (error) => this.dispatch({ type: 'refused', ...error })) {
     const { room } = this;
     if (!room || room.isOver) return;
     try {

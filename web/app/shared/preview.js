@@ -67,7 +67,7 @@ export class Preview {
     navigator.mediaDevices?.addEventListener?.('devicechange', () => this.#listDevices());
   }
 
-  /** @param {{camera: boolean, muted: boolean, cameraOff: boolean}} wish */
+  /** @param {{camera: boolean, muted: boolean, cameraOff: boolean}} options */
   open({ camera, muted, cameraOff }) {
     this.close();
     const turn = this.#turn;
@@ -96,7 +96,7 @@ export class Preview {
   }
 
   /**
-   * @param {{camera: boolean, muted: boolean, cameraOff: boolean, chosen: {camera?: string, microphone?: string}}} wish
+   * @param {{camera: boolean, muted: boolean, cameraOff: boolean, chosen: {camera?: string, microphone?: string}}} options
    * @param {(publisher: any, error?: {name: string}) => void} done
    */
   #make({ camera, muted, cameraOff, chosen }, done) {

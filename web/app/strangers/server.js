@@ -125,26 +125,26 @@ export class Server {
 
   /** @param {import('./types.js').Form} form */
   start({ mode, interests, name }) {
-    this.#wish('start', (roulette) => roulette.start({ mode, interests, name }));
+    this.#request('start', (roulette) => roulette.start({ mode, interests, name }));
   }
 
   next() {
-    this.#wish('next', (roulette) => roulette.next());
+    this.#request('next', (roulette) => roulette.next());
   }
 
   stop() {
-    this.#wish('stop', (roulette) => roulette.stop());
+    this.#request('stop', (roulette) => roulette.stop());
   }
 
   /** @param {string} matchId */
   block(matchId) {
-    this.#wish('block', (roulette) => roulette.block(matchId));
+    this.#request('block', (roulette) => roulette.block(matchId));
   }
 
   /** @param {string} reason @param {string} matchId @param {boolean} alsoBlock */
   report(reason, matchId, alsoBlock) {
     const done = () => this.dispatch({ type: 'reported', matchId, alsoBlock });
-    this.#wish('report', (roulette) => roulette.report(reason, matchId), done);
+    this.#request('report', (roulette) => roulette.report(reason, matchId), done);
   }
 
   /** @param {string} matchId */
@@ -176,7 +176,7 @@ export class Server {
    * @param {(roulette: any) => any} call
    * @param {() => void} [done]
    */
-  #wish(verb, call, done) {
+  #request(verb, call, done) {
     this.#call(call).then(done, (error) => this.dispatch({ type: 'refused', verb, ...described(error) }));
   }
 

@@ -149,7 +149,7 @@ test('subscribers with different preferences get different layers, and unused la
   await seesWidth(small, 320);
   await keepsMoving(small);
   assert.equal((await received(large)).width, 1280);
-  t.diagnostic(`two wishes: ${JSON.stringify(await makes(showing, ['f', 'q']))}`);
+  t.diagnostic(`two requests: ${JSON.stringify(await makes(showing, ['f', 'q']))}`);
 
   const before = await small.evaluate('performance.now()');
   for (const width of [640, 1280, 320]) {

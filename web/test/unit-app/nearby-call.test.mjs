@@ -13,7 +13,7 @@ test('Call opens the camera first, then calls, and shows the callee at once', ()
   machine.tell('mediaOn', { camera: true });
   assert.deepEqual(machine.effect('call'), { do: 'call', person: ann, video: true });
   machine.call({ state: 'placing' });
-  assert.equal(machine.state.wish, null);
+  assert.equal(machine.state.command, null);
   assert.equal(currentCall(machine.state).person.name, 'Ann');
 });
 
@@ -272,10 +272,10 @@ test('ten thousand random events never leave the camera open without need', () =
     // The SDK reports the end at once.
     if (machine.effect('accept')) machine.call({ line: 9, state: 'joining' });
     if (machine.effect('call')) machine.call({ state: 'placing' });
-    const { media, calls, wish } = machine.state;
+    const { media, calls, command } = machine.state;
     const where = `seed ${seed}, event ${count}`;
-    if (media.is === 'on' || media.is === 'asking') assert.ok(wish || calls.some(({ state }) => state !== 'incoming'), where);
-    if (wish?.is === 'answer') assert.ok(calls.some(({ line }) => line === wish.line), where);
+    if (media.is === 'on' || media.is === 'asking') assert.ok(command || calls.some(({ state }) => state !== 'incoming'), where);
+    if (command?.is === 'answer') assert.ok(calls.some(({ line }) => line === command.line), where);
     machine.done.length = 0;
   }
 });

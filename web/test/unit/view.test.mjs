@@ -112,11 +112,11 @@ describe('A subscriber whose program sets no size', () => {
     const watch = subscribe(ben.session, stream, options);
     await settled();
     /** The video that the latest request wants: its width, `best` or `none`. */
-    const wish = () => {
+    const requested = () => {
       const { video: isWanted, preferredWidth } = ben.client.askedFor('session.subscribe').at(-1);
       return isWanted ? preferredWidth ?? 'best' : 'none';
     };
-    return { ben, stream, wish, ...watch, asked: () => ben.client.askedFor('session.subscribe').length };
+    return { ben, stream, requested, ...watch, asked: () => ben.client.askedFor('session.subscribe').length };
   }
 
   /**
@@ -127,11 +127,11 @@ describe('A subscriber whose program sets no size', () => {
   const withoutConnected = (events) => events.filter((event) => event !== 'connected');
 
   test('requests the size at which it is shown, from the first request on', async () => {
-    const { wish, asked, video } = await watching();
-    assert.deepEqual([wish(), asked()], [640, 1]);
+    const { requested, asked, video } = await watching();
+    assert.deepEqual([requested(), asked()], [640, 1]);
     view.resize(video, 320, 240);
     await clock.advance(1000);
-    assert.deepEqual([wish(), asked()], [320, 2]);
+    assert.deepEqual([requested(), asked()], [320, 2]);
     view.resize(video, 310, 235);
     await clock.advance(5000);
     assert.equal(asked(), 2, 'a few pixels are no change');
@@ -139,81 +139,81 @@ describe('A subscriber whose program sets no size', () => {
 
   test('counts the pixels of the screen, at most four per CSS pixel', async () => {
     globalThis.devicePixelRatio = 3;
-    const { wish } = await watching();
-    assert.equal(wish(), 1280);
+    const { requested } = await watching();
+    assert.equal(requested(), 1280);
   });
 
   test('requests no video while it is scrolled away, and at once when it is back', async () => {
-    const { wish, video, events, subscriber } = await watching();
+    const { requested, video, events, subscriber } = await watching();
     view.scroll(video, false);
     await clock.advance(999);
-    assert.equal(wish(), 640);
+    assert.equal(requested(), 640);
     await clock.advance(1);
-    assert.equal(wish(), 'none');
+    assert.equal(requested(), 'none');
     view.scroll(video, true);
     await settled();
-    assert.equal(wish(), 640);
+    assert.equal(requested(), 640);
     assert.deepEqual(withoutConnected(events), [], 'the program is told nothing of it');
     assert.equal(subscriber.element.classList.contains('OT_audio-only'), false);
   });
 
   test('requests no video while its page is in the background, except in Picture in Picture', async () => {
-    const { wish, video } = await watching();
+    const { requested, video } = await watching();
     view.turn('hidden');
     await clock.advance(1000);
-    assert.equal(wish(), 'none');
+    assert.equal(requested(), 'none');
     const floating = Object.assign(new EventTarget(), { width: 320, height: 240 });
     video.happen('enterpictureinpicture', { pictureInPictureWindow: floating });
     await clock.advance(1000);
-    assert.equal(wish(), 320);
+    assert.equal(requested(), 320);
     video.happen('leavepictureinpicture');
     await clock.advance(1000);
-    assert.equal(wish(), 'none');
+    assert.equal(requested(), 'none');
     view.turn('visible');
     await settled();
-    assert.equal(wish(), 640);
+    assert.equal(requested(), 640);
   });
 
   test('keeps its video in the background where a browser hides its Picture in Picture from pages', async () => {
     Reflect.deleteProperty(globalThis.document, 'pictureInPictureEnabled');
-    const { wish } = await watching();
+    const { requested } = await watching();
     view.turn('hidden');
     await clock.advance(5000);
-    assert.equal(wish(), 640);
+    assert.equal(requested(), 640);
   });
 
   test('keeps its video if it was never in a document, because it may be drawn to a canvas', async () => {
-    const { wish, asked } = await watching({ insertDefaultUI: false });
+    const { requested, asked } = await watching({ insertDefaultUI: false });
     view.turn('hidden');
     await clock.advance(1000);
-    assert.deepEqual([wish(), asked()], ['best', 1]);
+    assert.deepEqual([requested(), asked()], ['best', 1]);
   });
 
   test('requests no video after it was taken out of the document', async () => {
-    const { wish, video } = await watching();
+    const { requested, video } = await watching();
     video.inDocument = false;
     view.scroll(video, false);
     await clock.advance(1000);
-    assert.equal(wish(), 'none');
+    assert.equal(requested(), 'none');
   });
 
-  test('keeps the wish of the program while it is hidden', async () => {
-    const { wish, video, subscriber, events } = await watching();
+  test('keeps the size that the program requested while it is hidden', async () => {
+    const { requested, video, subscriber, events } = await watching();
     subscriber.subscribeToVideo(false);
     await settled();
     view.scroll(video, false);
     await clock.advance(1000);
     view.scroll(video, true);
     await settled();
-    assert.equal(wish(), 'none');
+    assert.equal(requested(), 'none');
     assert.deepEqual(withoutConnected(events), ['videoDisabled subscribeToVideo']);
     subscriber.subscribeToVideo(true);
     await settled();
-    assert.equal(wish(), 640);
+    assert.equal(requested(), 640);
   });
 
   test('counts as connected when its audio arrives while it is hidden, and shows its video when that arrives', async () => {
-    const { wish, video, events, stream, media } = await watching();
+    const { requested, video, events, stream, media } = await watching();
     view.scroll(video, false);
     await clock.advance(1000);
     room.flow(stream.streamId, ['audio']);
@@ -221,7 +221,7 @@ describe('A subscriber whose program sets no size', () => {
     assert.deepEqual(events, ['connected']);
     view.scroll(video, true);
     await settled();
-    assert.equal(wish(), 640);
+    assert.equal(requested(), 640);
     room.flow(stream.streamId);
     await clock.advance(20);
     assert.deepEqual(media().getTracks().map((/** @type {any} */ { kind }) => kind), ['audio', 'video']);
@@ -237,52 +237,52 @@ describe('A subscriber whose program sets no size', () => {
   });
 
   test('stops observing at its end', async () => {
-    const { ben, subscriber, wish, asked } = await watching();
+    const { ben, subscriber, requested, asked } = await watching();
     const before = asked();
     ben.session.unsubscribe(subscriber);
     assert.deepEqual(view.observers.map(({ targets }) => targets.size), [0, 0]);
     view.turn('hidden');
     await clock.advance(5000);
-    assert.deepEqual([asked(), wish()], [before, 640]);
+    assert.deepEqual([asked(), requested()], [before, 640]);
   });
 
   for (const [preferredResolution, expected] of /** @type {const} */ ([[{ width: 100, height: 100 }, 100], [null, 'best'], ['auto', 'none']])) {
     test(`with preferredResolution ${JSON.stringify(preferredResolution)}, requests ${expected} when hidden`, async () => {
-      const { wish, video } = await watching({ preferredResolution });
+      const { requested, video } = await watching({ preferredResolution });
       view.scroll(video, false);
       await clock.advance(1000);
-      assert.equal(wish(), expected);
+      assert.equal(requested(), expected);
     });
   }
 
   test('may switch between a size of the program and its own', async () => {
-    const { wish, video, subscriber } = await watching();
+    const { requested, video, subscriber } = await watching();
     view.scroll(video, false);
     await clock.advance(1000);
     subscriber.setPreferredResolution({ width: 200, height: 200 });
     await settled();
-    assert.equal(wish(), 200);
+    assert.equal(requested(), 200);
     subscriber.setPreferredResolution('auto');
     await settled();
-    assert.equal(wish(), 640, 'until the browser reports that it is scrolled away');
+    assert.equal(requested(), 640, 'until the browser reports that it is scrolled away');
     view.scroll(video, false);
     await clock.advance(1000);
-    assert.equal(wish(), 'none');
+    assert.equal(requested(), 'none');
   });
 
   test('requests what the largest visible one of several shows', async () => {
-    const { ben, stream, video, wish } = await watching();
+    const { ben, stream, video, requested } = await watching();
     const other = subscribe(ben.session, stream);
     await settled();
     view.resize(other.video, 160, 120);
     await clock.advance(1000);
-    assert.equal(wish(), 640);
+    assert.equal(requested(), 640);
     view.scroll(video, false);
     await clock.advance(1000);
-    assert.equal(wish(), 160);
+    assert.equal(requested(), 160);
     view.scroll(other.video, false);
     await clock.advance(1000);
-    assert.equal(wish(), 'none');
+    assert.equal(requested(), 'none');
   });
 
   test('requests only whether it is visible in a relayed session', async () => {

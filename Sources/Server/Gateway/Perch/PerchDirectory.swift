@@ -12,8 +12,7 @@ final class PerchDirectory {
     /// Size of a token in bytes: 128 random bits, so that tokens cannot be guessed within their short lifetime.
     private static let tokenBytes = 16
 
-    /// The owner of this directory.
-    unowned let gateway: Gateway
+    let gateway: Gateway
     private var tokens = PerchTokens()
 
     init(gateway: Gateway) { self.gateway = gateway }

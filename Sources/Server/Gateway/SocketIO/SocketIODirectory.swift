@@ -3,8 +3,7 @@ import Wire
 
 /// Stores all Socket.IO connections, keyed by id, and creates new ones. Used only on the gateway's event loop.
 final class SocketIODirectory {
-    /// The owner of this directory.
-    unowned let gateway: Gateway
+    let gateway: Gateway
     private var sessions: [String: SocketIOSession] = [:]
     private var handshakes = PendingHandshakes()
 
@@ -49,7 +48,7 @@ final class SocketIODirectory {
         try gateway.admit(address, at: .handshake)
         var generator = SystemRandomNumberGenerator()
         let id = gateway.reception.socketIOID(using: &generator)
-        let session = SocketIOSession(id: id, address: address, gateway: gateway)
+        let session = SocketIOSession(id: id, address: address, directory: self)
         sessions[id] = session
         gateway.register(session)
         if let old = handshakes.add(id, of: address) { sessions[old]?.goAway() }

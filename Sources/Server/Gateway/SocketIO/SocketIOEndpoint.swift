@@ -20,7 +20,8 @@ final class SocketIOEndpoint {
         var id: SocketIOConnection.PollID
     }
 
-    private let gateway: Gateway
+    private let directory: SocketIODirectory
+    private var gateway: Gateway { directory.gateway }
     private unowned let gate: HTTPGate
     /// The request being answered.
     private var request: GateRequest?
@@ -29,7 +30,7 @@ final class SocketIOEndpoint {
     /// The answered poll whose response may not have been received, if there is one.
     private var unconfirmed: Poll?
 
-    init(gateway: Gateway, gate: HTTPGate) { (self.gateway, self.gate) = (gateway, gate) }
+    init(directory: SocketIODirectory, gate: HTTPGate) { (self.directory, self.gate) = (directory, gate) }
 
     // MARK: The connection
 
@@ -77,7 +78,7 @@ final class SocketIOEndpoint {
         do throws(WireError) {
             try gateway.admitRequest(from: call.address, bytes: call.body.count)
         } catch {
-            if case .post(let id, _, _) = request { gateway.socketIO.session(id)?.overBudget() }
+            if case .post(let id, _, _) = request { directory.session(id)?.overBudget() }
             return answer(Self.refusal(error, 429))
         }
         do throws(WireError) {
@@ -102,7 +103,6 @@ final class SocketIOEndpoint {
     ///
     /// - Returns: nil for a poll, which is answered later, and for a WebSocket.
     private func response(to request: SocketIORequest, _ call: GateRequest) throws(WireError) -> GateResponse? {
-        let directory = gateway.socketIO
         switch request {
         case .greeting: return GateResponse(status: 200, text: "Socket.IO 0.9 clients connect here.\n")
         case .preflight: return GateResponse(status: 204, text: "")
@@ -149,7 +149,7 @@ final class SocketIOEndpoint {
 
     private func handshake(_ address: IPAddress, script: Int?) throws(WireError) -> GateResponse {
         do throws(WireError) {
-            let body = try gateway.socketIO.handshake(from: address)
+            let body = try directory.handshake(from: address)
             guard let script else { return GateResponse(status: 200, text: body) }
             return Self.script(SocketIOScript.call(script, Array(body.utf8)))
         } catch {

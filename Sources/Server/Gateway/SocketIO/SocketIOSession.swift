@@ -15,7 +15,8 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     var group = 0
     var slot: AddressBudgets.Slot?
     var excess: Budget?
-    private let gateway: Gateway
+    private let directory: SocketIODirectory
+    private var gateway: Gateway { directory.gateway }
     private var connection: SocketIOConnection
     private var socket: SocketID?
     private var webSocket: WebSocketHandler?
@@ -35,10 +36,9 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         case due
     }
 
-    init(id: String, address: IPAddress, gateway: Gateway) {
-        self.id = id
-        self.address = address
-        self.gateway = gateway
+    init(id: String, address: IPAddress, directory: SocketIODirectory) {
+        (self.id, self.address, self.directory) = (id, address, directory)
+        let gateway = directory.gateway
         connection = SocketIOConnection(
             settings: SocketIOConnection.Settings(gateway.configuration), now: gateway.runner.now)
         schedule()
@@ -214,13 +214,13 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         case .over:
             timer?.task.cancel()
             timer = nil
-            gateway.socketIO.forget(self)
+            directory.forget(self)
         }
     }
 
     private func open() {
         hasOpened = true
-        gateway.socketIO.opened(self)
+        directory.opened(self)
         let id = gateway.runner.register(self)
         socket = id
         gateway.logger.debug(

@@ -9,8 +9,7 @@ import Wire
 ///
 /// It parses and validates requests. The hub decides what they may do.
 final class WHIPDirectory {
-    /// The owner of this directory.
-    unowned let gateway: Gateway
+    let gateway: Gateway
     private var resources: [String: WHIPResource] = [:]
 
     init(gateway: Gateway) { self.gateway = gateway }
@@ -52,7 +51,7 @@ final class WHIPDirectory {
         var generator = SystemRandomNumberGenerator()
         // 128 random bits make the URL unguessable, although requests to it need the token as well.
         let name = ResourceName.random(using: &generator).description
-        let resource = WHIPResource(name: name, isWHIP: purpose == .publish, address: address, gateway: gateway)
+        let resource = WHIPResource(name: name, isWHIP: purpose == .publish, address: address, directory: self)
         resources[name] = resource
         gateway.register(resource)
         return resource
@@ -109,15 +108,17 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     var slot: AddressBudgets.Slot?
     var excess: Budget?
     var queuedBytes: Int { 0 }
-    private let gateway: Gateway
+    private let directory: WHIPDirectory
     private var socket: SocketID?
     /// The requests that wait for a reply, keyed by number. 0 is the request that created the resource.
     private var waiting: [UInt64: CheckedContinuation<ResourceReply, Never>] = [:]
     private var lastRequest: UInt64 = 0
 
-    init(name: String, isWHIP: Bool, address: IPAddress, gateway: Gateway) {
-        (self.name, self.isWHIP, self.address, self.gateway) = (name, isWHIP, address, gateway)
+    init(name: String, isWHIP: Bool, address: IPAddress, directory: WHIPDirectory) {
+        (self.name, self.isWHIP, self.address, self.directory) = (name, isWHIP, address, directory)
     }
+
+    private var gateway: Gateway { directory.gateway }
 
     /// The resource's URL. It is absolute only if `publicURL` is set, because the server does not know its proxies.
     var location: String {
@@ -156,7 +157,7 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
         let waiting = waiting
         self.waiting = [:]
         for continuation in waiting.values { continuation.resume(returning: .refused(re: nil, .noResource)) }
-        gateway.whip.forget(self)
+        directory.forget(self)
     }
 
     // MARK: The runner (RunnerSocket)
