@@ -24,7 +24,9 @@ public struct Context: Sendable {
     /// What the current input may store.
     package var permit = StoragePermit.all
     private(set) var rules: Rules
-    private(set) var project: Project
+    private(set) var projects: Projects
+    /// The main project, to which everything but other projects' sessions belongs.
+    var project: Project { projects.main }
     private(set) var ice: ICEProvision
     let version: String
     let vapidKey: String?
@@ -44,18 +46,18 @@ public struct Context: Sendable {
     private var taken = 0
 
     package init(_ hubSettings: HubSettings, generator: any RandomNumberGenerator & Sendable) {
-        (rules, project) = (hubSettings.rules, hubSettings.project)
+        (rules, projects) = (hubSettings.rules, hubSettings.projects)
         (ice, version, vapidKey) = (hubSettings.ice, hubSettings.version, hubSettings.vapidKey)
         random = Randomness(generator)
     }
 
     var hubSettings: HubSettings {
-        HubSettings(rules: rules, project: project, ice: ice, version: version, vapidKey: vapidKey)
+        HubSettings(rules: rules, projects: projects, ice: ice, version: version, vapidKey: vapidKey)
     }
 
     /// Replaces the rules, keys and ICE servers, starting with the next event.
     mutating func adopt(_ settings: HubSettings) {
-        (rules, project, ice) = (settings.rules, settings.project, settings.ice)
+        (rules, projects, ice) = (settings.rules, settings.projects, settings.ice)
     }
 
     // MARK: Taking letters and effects
@@ -210,7 +212,7 @@ public struct BandwidthRefusals: Equatable, Sendable {
 /// The hub's settings: rules, keys and ICE servers.
 public struct HubSettings: Equatable, Sendable {
     public var rules: Rules
-    public var project: Project
+    public var projects: Projects
     public var ice: ICEProvision
     public var version: String
     /// The public key for Web Push; `nil` if push is not available.
@@ -220,10 +222,23 @@ public struct HubSettings: Equatable, Sendable {
         rules: Rules, project: Project, ice: ICEProvision = ICEProvision(), version: String = "0",
         vapidKey: String? = nil
     ) {
+        self.init(rules: rules, projects: Projects(main: project), ice: ice, version: version, vapidKey: vapidKey)
+    }
+
+    public init(
+        rules: Rules, projects: Projects, ice: ICEProvision = ICEProvision(), version: String = "0",
+        vapidKey: String? = nil
+    ) {
         self.rules = rules
-        self.project = project
+        self.projects = projects
         self.ice = ice
         self.version = version
         self.vapidKey = vapidKey
+    }
+
+    /// The main project.
+    public var project: Project {
+        get { projects.main }
+        set { projects.main = newValue }
     }
 }

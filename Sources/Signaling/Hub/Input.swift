@@ -87,7 +87,12 @@ extension Hub {
         case .unreachable(let identity):
             context.tell(.person(identity, .presence(.pushChanged(isReachable: false))))
         case .closeRoom(let name): context.tell(.room(name, .close))
-        case .operated(let request): context.tell(.roomRegistry(.operate(request)))
+        case .operated(let request):
+            if case .session(let session, let operation) = request.action {
+                context.tell(.session(session, .operated(operation, request.socket)))
+            } else {
+                context.tell(.roomRegistry(.operate(request)))
+            }
         case .restoredRoom(let room): context.tell(.roomRegistry(.restore(room)))
         case .roomsNotStored(let ids, let stored): context.tell(.roomRegistry(.notStored(ids, stored)))
         case .moderated(let moderation): context.tell(.session(moderation.session, .moderated(moderation)))

@@ -25,6 +25,8 @@ public enum Change: Hashable, Sendable {
     case revoked(Revocation)
     /// Whether all members of the session are muted. The moderator is nil if the mute ends because the session ended.
     case muted(SessionID, Bool, by: IdentityID?, at: Timestamp)
+    /// An event to report to the application's server.
+    case webhook(WebhookEvent)
     // Rooms.
     /// A persistent room was created, changed or used again.
     case roomStored(StoredRoom)
@@ -97,6 +99,7 @@ extension Change {
                     at: at, actor: "\($0)", action: isMuted ? "session.mute" : "session.unmute", subject: session.text)
             }
             return Summary(people: Set([moderator].compactMap(\.self)), storedBytes: 2 * row, auditEntry: entry)
+        case .webhook: return Summary(storedBytes: 4 * row)
         // The size is that of the whole room, because all of it is written again.
         case .roomStored(let room):
             let lists = 16 * (room.bans.count + room.revokedTokens.count)

@@ -18,6 +18,7 @@ public struct OperatorRequest: Equatable, Sendable {
         case list(after: RoomCursor?, limit: Int)
         /// Checks whether the client could join now. Changes nothing.
         case check(RoomApplication)
+        case session(SessionID, SessionOperation)
     }
 
     /// The HTTP request that is waiting for the answer.
@@ -34,6 +35,9 @@ public enum OperatorReply: Equatable, Sendable {
     case token(RoomToken)
     case file(RoomFileInfo)
     case closed
+    case streams([StreamDescription])
+    /// The operation on a session is done.
+    case done
     /// The client could join.
     case admissible
     case refused(WireError)

@@ -28,6 +28,8 @@ public enum SessionEvent: Equatable, Sendable {
     case report(Report, by: ConnectionID, re: UInt64)
     /// An event from the room that this session belongs to.
     case room(RoomSessionEvent)
+    /// An operation for an application's server.
+    case operated(SessionOperation, SocketID)
     // From the media plane.
     case subscriptionChanged(SessionNotice.SubscriptionChanged, ConnectionID)
     case streamQuality(SessionNotice.StreamQuality)

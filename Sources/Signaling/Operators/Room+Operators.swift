@@ -23,7 +23,7 @@ extension Room {
             _ = try takePlace(for: application.applicant, isAdmitted: false, isReturning: false, context.rules)
             return .admissible
         // The registry has created the room, and handles `list`.
-        case .create, .describe, .list: break
+        case .create, .describe, .list, .session: break
         }
         return .room(description)
     }

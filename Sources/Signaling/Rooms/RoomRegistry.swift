@@ -172,6 +172,8 @@ struct RoomRegistry: Machine {
                 return context.answer(request.socket, .admissible)
             }
             name = room
+        // The hub sends these to the session.
+        case .session: return
         case .list(let cursor, let limit): return list(after: cursor, limit: limit, request.socket, &context)
         }
         context.tell(.room(name, .operate(request)))

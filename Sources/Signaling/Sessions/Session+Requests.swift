@@ -85,7 +85,7 @@ extension Session {
         return published
     }
 
-    private func existing(_ stream: StreamID) throws(WireError) -> Published {
+    func existing(_ stream: StreamID) throws(WireError) -> Published {
         guard let published = streams[stream] else {
             throw WireError(.notFound, "This stream is not in the session. Use the ID from session.streamCreated.")
         }

@@ -46,6 +46,8 @@ public struct Session: Machine, Equatable, Sendable {
         }
         /// The encoded size of `stream`.
         private(set) var size: Int
+        /// The layout classes, for composed archives and broadcasts.
+        var layoutClasses: [String] = []
         /// The transceivers that carry the stream; empty in a relayed session.
         var mids: MediaMids
         /// The subscribers and their subscriptions.
@@ -139,6 +141,7 @@ public struct Session: Machine, Equatable, Sendable {
             context.ok(Request(client, re))
         case .verb(let client, let re, _):
             context.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
+        case .operated(_, let socket): context.answer(socket, .refused(.sessionNotActive))
         case .join, .matchOpened, .homeOpened, .moderated, .dropped, .returned, .gone, .matchClosed, .homeClosed,
             .room, .rosterAcknowledged, .lagging, .subscriptionChanged, .streamQuality, .layersWanted, .full, .speaking:
             return
@@ -196,6 +199,7 @@ public struct Session: Machine, Equatable, Sendable {
         case .homeOpened(let home): bindings[home] = Binding(places: 1)
         case .homeClosed(let home): close(home, &context)
         case .room(let event): handle(event, &context)
+        case .operated(let operation, let socket): perform(operation, socket, &context)
         case .moderated(let moderation):
             revoked = moderation.revoked
             forgetExpiredTokens(context)

@@ -48,6 +48,14 @@ extension Project {
         return (mode, mode == .relayed && flags & Self.relayedOnlyFlag != 0)
     }
 
+    /// Returns the API key in a session ID, which may not be authentic; nil if the ID contains none.
+    static func apiKey(in session: SessionID) -> String? {
+        let text = session.text.utf8
+        guard text.count > 2, let plain = Base64URL.decode(text.dropFirst(2)) else { return nil }
+        let parts = plain.split(separator: UInt8(ascii: "~"), omittingEmptySubsequences: false)
+        return parts.count == 8 ? String(validating: parts[1], as: UTF8.self) : nil
+    }
+
     private func code(head: String, field: [UInt8]) -> [UInt8] {
         Array(
             serverKey.authenticationCode(Array("confab session\n".utf8) + Array(head.utf8) + field).prefix(

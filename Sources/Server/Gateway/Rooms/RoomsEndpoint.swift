@@ -115,8 +115,8 @@ enum RoomsEndpoint: Sendable {
         case .room(let room): body = room.json
         case .rooms(let list): body = list.json
         case .token(let token): body = token.json
-        // Files have a separate endpoint.
-        case .closed, .file, .admissible: return GateResponse(status: 204)
+        // Files and sessions have separate endpoints.
+        case .closed, .file, .admissible, .streams, .done: return GateResponse(status: 204)
         case .refused(let error): return GateResponse(error)
         }
         let isNew = self == .create || self == .makeToken

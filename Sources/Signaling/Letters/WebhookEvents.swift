@@ -1,0 +1,27 @@
+import Wire
+
+/// An event in a session that is reported to the application's server, at the webhook URL of the session's project. It is
+/// committed to the outbox together with the change that it reports, and then delivered until the server accepts it.
+public struct WebhookEvent: Hashable, Sendable {
+    /// What happened. The names are OpenTok's.
+    public enum Kind: Hashable, Sendable {
+        /// The first connection joined.
+        case sessionCreated
+        /// The last connection left.
+        case sessionDestroyed
+        case connectionCreated(ConnectionInfo)
+        case connectionDestroyed(ConnectionInfo, GoneReason)
+        case streamCreated(StreamInfo, of: ConnectionInfo)
+        case streamDestroyed(StreamInfo, of: ConnectionInfo, GoneReason)
+    }
+
+    /// The API key of the session's project.
+    public var project: String
+    public var session: SessionID
+    public var at: Timestamp
+    public var kind: Kind
+
+    public init(project: String, session: SessionID, at: Timestamp, _ kind: Kind) {
+        (self.project, self.session, self.at, self.kind) = (project, session, at, kind)
+    }
+}

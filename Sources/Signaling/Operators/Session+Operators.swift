@@ -1,0 +1,33 @@
+import Wire
+
+/// Performs operations for applications' servers. They are not in the session, so no role restricts them.
+extension Session {
+    mutating func perform(_ operation: SessionOperation, _ socket: SocketID, _ context: inout Context) {
+        let reply: OperatorReply
+        do throws(WireError) { reply = try self.reply(to: operation, &context) } catch { reply = .refused(error) }
+        context.answer(socket, reply)
+    }
+
+    private mutating func reply(
+        to operation: SessionOperation, _ context: inout Context
+    ) throws(WireError) -> OperatorReply {
+        // A session without members is kept for a while, but for an application it is no longer active.
+        guard !members.isEmpty else { throw .sessionNotActive }
+        switch operation {
+        case .describe(let stream?): return .streams([description(of: try existing(stream))])
+        case .describe(nil):
+            let published = order.flatMap { members[$0]?.streams ?? [] }.compactMap { streams[$0] }
+            return .streams(published.map(description))
+        case .signal, .setLayoutClasses, .disconnect, .mute, .muteAll: throw .internalError
+        }
+    }
+
+    private func description(of published: Published) -> StreamDescription {
+        StreamDescription(published.stream, layoutClasses: published.layoutClasses)
+    }
+}
+
+extension WireError {
+    static let sessionNotActive = WireError(
+        .notFound, "Nobody is connected to this session. Try again when a client has joined it.")
+}
