@@ -47,6 +47,8 @@ public struct Rules: Equatable, Sendable {
     // Sessions.
     /// Maximum number of connections in one session, as in OpenTok.
     public var connectionsPerSession = 15_000
+    /// Maximum number of connections in all sessions of one project. A project may have a lower maximum.
+    public var connectionsPerProject = 20_000
     public var streamsPerConnection = 8
     /// Maximum bytes of one page of a session's roster: half of the replay buffer, so that a client that loses its connection
     /// while pages are on their way can resume.

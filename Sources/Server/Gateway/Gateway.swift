@@ -90,7 +90,7 @@ final class Gateway {
     private(set) lazy var executor = EventLoopExecutor(eventLoop)
 
     /// Created on demand, because the keys can change.
-    var reception: HelloValidator { HelloValidator(project: runner.hubSettings.project) }
+    var reception: HelloValidator { HelloValidator(projects: runner.hubSettings.projects) }
 
     /// Starts the timer that pings the groups in turn. Call once.
     func startPinging() {

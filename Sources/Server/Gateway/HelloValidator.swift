@@ -21,7 +21,8 @@ struct HelloValidator: Sendable {
 
     static let protocolVersion = 1
 
-    let project: Project
+    let projects: Projects
+    var project: Project { projects.main }
 
     func admit(
         _ hello: Hello, now: Timestamp, using generator: inout some RandomNumberGenerator
@@ -50,12 +51,11 @@ struct HelloValidator: Sendable {
     private func guest(
         with token: String, _ hello: Hello, now: Timestamp, using generator: inout some RandomNumberGenerator
     ) throws(WireError) -> Guest {
-        do throws(WireError) {
+        guard Projects.isSessionToken(token) else {
             return Guest(identity: try project.verifyUserToken(token, now: now), hello: hello)
-        } catch  where error.code == .tokenScope {
-            _ = try project.verifySessionToken(token, for: nil, now: now)
-            return newcomer(hello, using: &generator)
         }
+        _ = try projects.verifySessionToken(token, for: nil, now: now)
+        return newcomer(hello, using: &generator)
     }
 
     /// Returns the identity that a secret or user token proves.

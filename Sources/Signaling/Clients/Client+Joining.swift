@@ -22,7 +22,7 @@ extension Client {
     mutating func join(_ join: SessionVerb.Join, re: UInt64, _ context: inout Context) {
         let grant: SessionGrant
         do throws(WireError) {
-            grant = try context.project.verifySessionToken(join.token, for: join.session, now: context.wallNow)
+            grant = try context.projects.verifySessionToken(join.token, for: join.session, now: context.wallNow)
         } catch {
             return refuseJoin(re: re, error, match: nil, &context)
         }

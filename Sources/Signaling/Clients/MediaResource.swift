@@ -306,7 +306,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
                 .rateLimited, "Too many requests. Try again in \(wait.roundedText).", retryable: true, retryAfter: wait)
         }
         guard !constantTimeEquals(token, Array(request.token.utf8)) else { return }
-        _ = try context.project.verifyResourceToken(request.token, for: session, purpose, now: context.wallNow)
+        _ = try context.projects.verifyResourceToken(request.token, for: session, purpose, now: context.wallNow)
     }
 
     private func check(_ condition: ResourceRequest.Condition) throws(WireError) {

@@ -90,9 +90,10 @@ extension Change {
         // The size of `revoked` and `muted` includes the entry in the audit log.
         case .revoked(let revocation):
             let entry = AuditEntry(
-                at: revocation.at, actor: "\(revocation.by)", action: "session.remove",
-                subject: revocation.session.text, detail: "\(revocation.of)")
-            return Summary(people: [revocation.by], storedBytes: 2 * row, auditEntry: entry)
+                at: revocation.at, actor: revocation.by.map { "\($0)" } ?? AuditEntry.operatorActor,
+                action: "session.remove", subject: revocation.session.text, detail: "\(revocation.of)")
+            return Summary(
+                people: Set([revocation.by].compactMap(\.self)), storedBytes: 2 * row, auditEntry: entry)
         case .muted(let session, let isMuted, let moderator, let at):
             let entry = moderator.map {
                 AuditEntry(

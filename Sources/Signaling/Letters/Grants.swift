@@ -9,6 +9,8 @@ public struct SessionGrant: Equatable, Sendable {
     public var role: Role
     /// Connection data, which the creator of the token chose and everyone in the session can see.
     public var data: String
+    /// The layout classes that the connection's streams have at first.
+    public var layoutClasses: [String] = []
     /// The match or call for which the token was created; nil if there is none. The token becomes invalid when that
     /// match or call ends.
     public var match: MatchID?

@@ -73,14 +73,14 @@ public struct Revocation: Hashable, Sendable {
     public var fingerprint: [UInt8]
     /// When the token would have expired. Nothing needs to be kept after that.
     public var expiresAt: Timestamp
-    /// The moderator.
-    public var by: IdentityID
+    /// The moderator; nil if an application's server removed the person.
+    public var by: IdentityID?
     /// The person who was removed.
     public var of: IdentityID
     public var at: Timestamp
 
     public init(
-        session: SessionID, fingerprint: [UInt8], expiresAt: Timestamp, by: IdentityID, of: IdentityID, at: Timestamp
+        session: SessionID, fingerprint: [UInt8], expiresAt: Timestamp, by: IdentityID?, of: IdentityID, at: Timestamp
     ) {
         (self.session, self.fingerprint, self.expiresAt) = (session, fingerprint, expiresAt)
         (self.by, self.of, self.at) = (by, of, at)

@@ -18,8 +18,18 @@ extension Session {
         case .describe(nil):
             let published = order.flatMap { members[$0]?.streams ?? [] }.compactMap { streams[$0] }
             return .streams(published.map(description))
-        case .signal, .setLayoutClasses, .disconnect, .mute, .muteAll: throw .internalError
+        case .signal(let type, let data, let receiver):
+            try signal(type: type, data: data, from: nil, to: receiver, &context)
+        case .setLayoutClasses(let layouts):
+            for layout in layouts { _ = try existing(layout.stream) }
+            for layout in layouts { streams[layout.stream]?.layoutClasses = layout.classes }
+        case .disconnect(let connection):
+            guard let member = members[connection] else { throw .noConnection }
+            disconnect(member, by: nil, &context)
+        case .mute(let stream): mute(stream, of: try existing(stream).stream.connection, &context)
+        case .muteAll(let excluded): setMuted(excluded != nil, by: nil, excluding: excluded ?? [], &context)
         }
+        return .done
     }
 
     private func description(of published: Published) -> StreamDescription {

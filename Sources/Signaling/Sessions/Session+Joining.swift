@@ -41,6 +41,13 @@ extension Session {
             context.fail(error, request)
             return false
         }
+        guard context.hasRoomForConnection(of: apiKey) else {
+            let error = WireError(
+                .tooManyConnections, "Too many connections to this application's sessions. Try again later.",
+                retryable: true)
+            context.fail(error, request)
+            return false
+        }
         return true
     }
 
@@ -78,6 +85,9 @@ extension Session {
         (joined.connections, joined.streams) = (page.connections, page.streams)
         (joined.more, joined.muted) = (page.hasMore ? true : nil, isMuted)
         context.send(.session(.joined(joined)), to: client)
+        if members.isEmpty { report(.sessionCreated, &context) }
+        report(.connectionCreated(connection), &context)
+        context.countConnections(1, of: apiKey)
         broadcast(
             .session(.connectionCreated(.init(session: id, connection: connection))), about: lastNumber, &context)
         muteUntil = nil
@@ -87,6 +97,7 @@ extension Session {
             number: lastNumber, connection: connection, size: size, identity: identity,
             capabilities: capabilities, match: grant.match,
             token: Token(fingerprint: grant.fingerprint, expiresAt: grant.expiresAt),
+            layoutClasses: grant.layoutClasses,
             publications: isCharged ? context.rules.streamsPerConnection : 0
         )
         if let call = grant.match.flatMap({ bindings[$0]?.call }) { context.tell(.call(call, .joined(identity))) }

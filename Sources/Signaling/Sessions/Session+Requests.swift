@@ -64,11 +64,13 @@ extension Session {
         stream.videoType = verb.videoType
         stream.width = verb.width
         stream.height = verb.height
-        let published = Published(stream, mids: isRouted ? verb.mids : MediaMids())
+        var published = Published(stream, mids: isRouted ? verb.mids : MediaMids())
+        published.layoutClasses = member.layoutClasses
         streams[stream.id] = published
         members[client]?.streams.append(stream.id)
         members[client]?.publications += 1
         route(published, &context)
+        report(.streamCreated(stream, of: member.connection), &context)
         context.send(.session(.published(.init(re: re, session: id, stream: stream))), to: client)
         broadcast(
             .session(.streamCreated(.init(session: id, stream: stream))), about: member.number, except: client, &context
@@ -96,14 +98,16 @@ extension Session {
         throws(WireError)
     {
         _ = try owned(stream, by: client)
-        removeStream(stream, owner: client, &context)
+        removeStream(stream, owner: client, .clientUnpublished, &context)
         let event = SessionNotice.StreamDestroyed(session: id, stream: stream, reason: .clientUnpublished)
         broadcast(.session(.streamDestroyed(event)), about: members[client]?.number, except: client, &context)
     }
 
-    private mutating func removeStream(_ stream: StreamID, owner: ConnectionID, _ context: inout Context) {
+    private mutating func removeStream(
+        _ stream: StreamID, owner: ConnectionID, _ reason: GoneReason, _ context: inout Context
+    ) {
         members[owner]?.streams.removeAll { $0 == stream }
-        forget(stream, &context)
+        if let connection = members[owner]?.connection { forget(stream, of: connection, reason, &context) }
     }
 
     private mutating func update(_ verb: SessionVerb.Update, by client: ConnectionID, _ context: inout Context)
@@ -198,37 +202,42 @@ extension Session {
         throws(WireError)
     {
         try permit(member.capabilities.signal, "signaling")
-        if let type = verb.type, !Self.isSignalType(type) {
-            throw WireError(
-                .signalInvalid,
-                "A signal's type must not exceed \(Limits.signalType) characters. "
-                    + "Use only letters (A-Z, a-z), digits, \"-\", \"_\" and \"~\".")
-        }
-        guard verb.data?.utf8.count ?? 0 <= Limits.signalData else {
-            throw WireError(
-                .signalTooLarge,
-                "A signal's data must not exceed \(Limits.signalData) bytes. Split it into several signals.")
-        }
-        let client = member.connection.id
-        let event = ServerMessage.session(
-            .signal(
-                SessionNotice.Signal(session: id, from: client, type: verb.type, data: verb.data)
-            ))
-        if let to = verb.to {
-            guard members[to] != nil else {
-                throw WireError.noConnection
-            }
-            context.send(event, to: to)
-        } else {
-            // Charge the encoded size, because JSON encodes a control character in six bytes.
-            try charge(textSize: JSONWriter.size(of: verb.data ?? "") + (verb.type?.utf8.count ?? 0), context)
-            broadcast(event, &context)
-        }
+        try signal(type: verb.type, data: verb.data, from: member.connection.id, to: verb.to, &context)
         // Keep text that the partner received, in case of a report, whether it was sent to one connection or to all.
         // Skip messages that members send to themselves, because these could displace the other lines, of which only
         // the latest are kept.
         if verb.to.flatMap({ members[$0]?.identity }) != member.identity {
             keepLine(verb, from: member.identity, context)
+        }
+    }
+
+    /// Sends a signal.
+    ///
+    /// - Parameters:
+    ///   - sender: the member that sends the signal; nil if an application's server does.
+    ///   - receiver: the member that receives the signal; nil for all.
+    mutating func signal(
+        type: String?, data: String?, from sender: ConnectionID?, to receiver: ConnectionID?, _ context: inout Context
+    ) throws(WireError) {
+        if let type, !Self.isSignalType(type) {
+            throw WireError(
+                .signalInvalid,
+                "A signal's type must not exceed \(Limits.signalType) characters. "
+                    + "Use only letters (A-Z, a-z), digits, \"-\", \"_\" and \"~\".")
+        }
+        guard data?.utf8.count ?? 0 <= Limits.signalData else {
+            throw WireError(
+                .signalTooLarge,
+                "A signal's data must not exceed \(Limits.signalData) bytes. Split it into several signals.")
+        }
+        let signal = SessionNotice.Signal(session: id, from: sender, type: type, data: data)
+        if let receiver {
+            guard members[receiver] != nil else { throw .noConnection }
+            context.send(.session(.signal(signal)), to: receiver)
+        } else {
+            // Charge the encoded size, because JSON encodes a control character in six bytes.
+            try charge(textSize: JSONWriter.size(of: data ?? "") + (type?.utf8.count ?? 0), context)
+            broadcast(.session(.signal(signal)), &context)
         }
     }
 
@@ -254,11 +263,18 @@ extension Session {
             throw WireError.noConnection
         }
         try permitRemoval(of: removed, by: member)
-        revoke(removed, by: member.identity, &context)
-        // Remove everyone who joined with this token, because a token can be shared.
-        let holders = order.filter { members[$0]?.token.fingerprint == removed.token.fingerprint }
+        disconnect(removed, by: member, &context)
+    }
+
+    /// Removes a member and everyone else who joined with the same token, because a token can be shared. Revokes the
+    /// token.
+    ///
+    /// - Parameter moderator: nil if an application's server requests this.
+    mutating func disconnect(_ member: Member, by moderator: Member?, _ context: inout Context) {
+        revoke(member, by: moderator?.identity, &context)
+        let holders = order.filter { members[$0]?.token.fingerprint == member.token.fingerprint }
         for holder in holders {
-            context.tell(.client(holder, .leftSession(id, .forceDisconnected, by: member.connection.id)))
+            context.tell(.client(holder, .leftSession(id, .forceDisconnected, by: moderator?.connection.id)))
         }
         remove(holders, .forceDisconnected, &context)
     }
@@ -272,7 +288,7 @@ extension Session {
 
     /// Ends a stream and notifies everyone, including its publisher.
     mutating func forceEnd(_ stream: StreamID, of owner: ConnectionID, _ context: inout Context) {
-        removeStream(stream, owner: owner, &context)
+        removeStream(stream, owner: owner, .forceUnpublished, &context)
         let event = SessionNotice.StreamDestroyed(session: id, stream: stream, reason: .forceUnpublished)
         broadcast(.session(.streamDestroyed(event)), about: members[owner]?.number, &context)
     }
@@ -288,10 +304,19 @@ extension Session {
             if verb.active { silence(stream, &context) }
             return
         }
-        setMuted(verb.active, by: member.identity, &context)
-        broadcast(.session(.muted(.init(session: id, active: verb.active))), &context)
-        guard verb.active else { return }
-        let excluded = Set(verb.excluded ?? [])
+        setMuted(verb.active, by: member.identity, excluding: Set(verb.excluded ?? []), &context)
+    }
+
+    /// Mutes all streams that are not excluded, and future streams; or ends the mute of future streams, which unmutes
+    /// no stream.
+    ///
+    /// - Parameter moderator: nil if an application's server requests this.
+    mutating func setMuted(
+        _ isMuted: Bool, by moderator: IdentityID?, excluding excluded: Set<StreamID>, _ context: inout Context
+    ) {
+        setMuted(isMuted, by: moderator, &context)
+        broadcast(.session(.muted(.init(session: id, active: isMuted))), &context)
+        guard isMuted else { return }
         for client in order {
             for stream in members[client]?.streams ?? [] where !excluded.contains(stream) {
                 mute(stream, of: client, &context)

@@ -19,6 +19,8 @@ public struct Session: Machine, Equatable, Sendable {
         var capabilities: Capabilities
         var match: MatchID?
         var token: Token
+        /// The layout classes that the member's streams have at first.
+        var layoutClasses: [String] = []
         var isDropped = false
         /// Whether the others were notified that this member has dropped.
         var isDropAnnounced = false
@@ -75,6 +77,8 @@ public struct Session: Machine, Equatable, Sendable {
     }
 
     let id: SessionID
+    /// The API key of the session's project.
+    let apiKey: String
     /// The media mode: at first the mode in the session id, and `routed` after a fallback.
     var mediaMode = MediaMode.relayed
     var hasFallenBack = false
@@ -124,7 +128,7 @@ public struct Session: Machine, Equatable, Sendable {
     /// while in case of a report.
     private var transcriptUntil: Timestamp?
 
-    init(id: SessionID) { self.id = id }
+    init(id: SessionID) { (self.id, apiKey) = (id, Project.apiKey(in: id) ?? "") }
 
     static func make(_ id: SessionID, for event: SessionEvent, _ context: inout Context) -> Session? {
         switch event {
@@ -221,7 +225,7 @@ public struct Session: Machine, Equatable, Sendable {
     // MARK: Leaving
 
     /// Revokes the token with which a member joined.
-    mutating func revoke(_ member: Member, by moderator: IdentityID, _ context: inout Context) {
+    mutating func revoke(_ member: Member, by moderator: IdentityID?, _ context: inout Context) {
         let token = member.token
         revoked[token.fingerprint] = token.expiresAt
         if revoked.count > Self.maxRevoked, let first = revoked.min(by: { $0.value < $1.value }) {
@@ -282,7 +286,7 @@ public struct Session: Machine, Equatable, Sendable {
         for member in gone { introduced[member.connection.id] = nil }
         for member in gone {
             for stream in member.streams {
-                forget(stream, &context)
+                forget(stream, of: member.connection, reason, &context)
                 let event = SessionNotice.StreamDestroyed(session: id, stream: stream, reason: reason)
                 broadcast(.session(.streamDestroyed(event)), about: member.number, &context)
             }
@@ -295,7 +299,10 @@ public struct Session: Machine, Equatable, Sendable {
         for member in gone {
             let event = SessionNotice.ConnectionDestroyed(session: id, connection: member.connection.id, reason: reason)
             broadcast(.session(.connectionDestroyed(event)), about: member.number, &context)
+            report(.connectionDestroyed(member.connection, reason), &context)
         }
+        context.countConnections(-gone.count, of: apiKey)
+        if members.isEmpty { report(.sessionDestroyed, &context) }
     }
 
     /// Removes the subscriptions of a member who left. Visits only the streams to which the member subscribed, because a
@@ -312,9 +319,12 @@ public struct Session: Machine, Equatable, Sendable {
         }
     }
 
-    /// Removes a stream from the session and from its subscribers.
-    mutating func forget(_ stream: StreamID, _ context: inout Context) {
+    /// Removes a stream of this connection from the session and from its subscribers.
+    mutating func forget(
+        _ stream: StreamID, of connection: ConnectionInfo, _ reason: GoneReason, _ context: inout Context
+    ) {
         guard let published = streams.removeValue(forKey: stream) else { return }
+        report(.streamDestroyed(published.stream, of: connection, reason), &context)
         if isRouted { context.media(.unpublish(stream)) }
         for subscriber in published.subscribers.keys {
             members[subscriber]?.subscriptions.remove(stream)
@@ -334,6 +344,12 @@ public struct Session: Machine, Equatable, Sendable {
     }
 
     // MARK: Notifying
+
+    /// Reports an event to the application's server, if the project has a webhook.
+    func report(_ kind: WebhookEvent.Kind, _ context: inout Context) {
+        guard context.projects[apiKey]?.hasWebhook == true else { return }
+        context.persist(.webhook(WebhookEvent(project: apiKey, session: id, at: context.wallNow, kind)))
+    }
 
     /// Sends a message to all members.
     func broadcast(_ message: ServerMessage, _ context: inout Context) { broadcast(message, about: 0, &context) }

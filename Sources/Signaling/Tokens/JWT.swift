@@ -1,7 +1,8 @@
 import Crypto
 import Wire
 
-/// A JSON Web Token (RFC 7519). Only tokens signed with HS256 are accepted.
+/// A JSON Web Token (RFC 7519). It must be signed with HS256 and the project's secret, or with RS256 if the project has a
+/// public key.
 struct JWT {
     /// The header of every token that is created here: `{"alg":"HS256","typ":"JWT"}`.
     private static let header = Base64URL.encode(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
@@ -9,6 +10,8 @@ struct JWT {
     let claims: JSONObject
     /// One half of the signature. It identifies the token, but is not enough to use it.
     let fingerprint: [UInt8]
+    /// Whether the private key of the project's application signed the token, rather than the API secret.
+    let isOfApplication: Bool
 
     static func sign(_ project: Project, claims: (inout JSONWriter) -> Void) -> String {
         var writer = JSONWriter()
@@ -30,11 +33,17 @@ struct JWT {
         else { throw WireError(.tokenMalformed, "Malformed token: expected three base64url parts separated by dots.") }
         // Tokens with unsupported critical extensions (`crit`) must be rejected (RFC 7515 §4.1.11), and no such extension is
         // supported here.
-        guard let head = Self.object(header), head["alg"] == .string("HS256"), head["crit"] == nil else {
-            throw WireError(.tokenMalformed, "Unsupported token header: alg must be HS256, and crit is not allowed.")
-        }
         let signed = Array(parts[0]) + [UInt8(ascii: ".")] + Array(parts[1])
-        try project.check(signature, of: signed, now: now)
+        guard let head = Self.object(header), head["crit"] == nil else { throw .tokenHeader }
+        // The algorithm selects the key, and each key serves only one algorithm (RFC 8725 §3.1).
+        switch head["alg"] {
+        case .string("HS256")?: try project.check(signature, of: signed, now: now)
+        case .string("RS256")?:
+            guard let application = project.application else { throw .tokenHeader }
+            try application.check(signature, of: signed)
+        default: throw .tokenHeader
+        }
+        isOfApplication = head["alg"] == .string("RS256")
         guard let claims = Self.object(payload) else {
             throw WireError(.tokenMalformed, "The token's claims must be a JSON object without duplicate keys.")
         }
@@ -64,18 +73,28 @@ struct JWT {
         }
     }
 
+    /// Returns a claim that is text, or an array of texts, which are then joined by spaces. Returns "" if it is missing
+    /// or has another type.
+    func words(_ name: String) -> String {
+        switch claims[name] {
+        case .string(let text)?: text
+        case .array(let values)?:
+            values.compactMap { if case .string(let text) = $0 { text } else { nil } }.joined(separator: " ")
+        default: ""
+        }
+    }
+
     /// Checks the claims that all tokens of a project have: issuer, type, scope and dates.
     ///
     /// - Parameters:
     ///   - scope: the scope that the token must have; nil if it must have none.
     ///   - longest: the longest lifetime that the token may have.
     func check(project: Project, scope: String?, longest: Duration, now: Timestamp) throws(WireError) {
-        guard string("iss") == project.apiKey else {
-            throw WireError(
-                .tokenProject,
-                "The token belongs to another project. Create one with this server's API key and secret.")
-        }
-        guard string("ist") == "project", string("scope") == scope, scope != nil || claims["scope"] == nil else {
+        let isOfProject =
+            isOfApplication
+            ? string("application_id") == project.application?.id : string("iss") == project.apiKey
+        guard isOfProject else { throw .tokenOfAnotherProject }
+        guard isOfApplication || string("ist") == "project", string("scope") == scope, scope != nil || claims["scope"] == nil else {
             let expected = scope.map { "scope must be \"\($0)\"" } ?? "there must be no scope"
             throw WireError(.tokenScope, "Wrong token type: ist must be \"project\" and \(expected).")
         }
@@ -84,17 +103,24 @@ struct JWT {
                 .tokenMalformed,
                 "The token has no valid exp claim. Set exp to the expiry time in seconds since 1970.")
         }
-        guard now < expires else {
-            throw WireError(.tokenExpired, "The token has expired. Get a new one.")
-        }
         guard ["iat", "nbf"].allSatisfy({ claims[$0] == nil || date($0) != nil }) else {
             throw WireError(
                 .tokenMalformed, "The token's iat and nbf claims must be times in seconds since 1970.")
         }
-        let issued = date("iat") ?? now
+        try Self.checkDates(
+            expires: expires, issued: date("iat") ?? now, notBefore: date("nbf"), longest: longest, now: now)
+    }
+
+    /// Checks the dates of a token of any kind.
+    static func checkDates(
+        expires: Timestamp, issued: Timestamp, notBefore: Timestamp?, longest: Duration, now: Timestamp
+    ) throws(WireError) {
+        guard now < expires else {
+            throw WireError(.tokenExpired, "The token has expired. Get a new one.")
+        }
         // Allow a clock difference of one minute, which is common and harmless.
         let skew: Duration = .seconds(60)
-        guard issued <= now + skew, (date("nbf") ?? issued) <= now + skew else {
+        guard issued <= now + skew, (notBefore ?? issued) <= now + skew else {
             throw WireError(
                 .tokenNotYet, "The token is not valid yet. Check the clock of the machine that created it.",
                 retryable: true)
@@ -105,4 +131,12 @@ struct JWT {
             throw WireError(.tokenLifetime, "The token's lifetime must not exceed \(longest.roundedText).")
         }
     }
+}
+
+extension WireError {
+    static let tokenOfAnotherProject = WireError(
+        .tokenProject, "The token belongs to another project. Create one with this server's API key and secret.")
+    fileprivate static let tokenHeader = WireError(
+        .tokenMalformed,
+        "Unsupported token header: alg must be HS256, or RS256 if the project has a public key. crit is not allowed.")
 }

@@ -1,4 +1,5 @@
 import Crypto
+import CryptoExtras
 import Wire
 
 /// An API key, the secret that signs tokens, and the key that creates IDs. Anyone who has the secret can create tokens.
@@ -11,6 +12,12 @@ public struct Project: Sendable, Equatable {
     public let serverKey: ServerKey
     private let signingKey: SymmetricKey
     private let previous: Previous?
+    /// The application whose private key also signs tokens, as the vendor's newer SDKs do; nil if there is none.
+    public var application: Application?
+    /// Whether the project's server is notified of events in its sessions.
+    public var hasWebhook = false
+    /// The maximum number of connections in the project's sessions. Nil if only `Rules.connectionsPerProject` limits it.
+    public var maxConnections: Int?
 
     /// Minimum length of a secret in bytes, the same as that of a server key.
     public static let shortestSecret = ServerKey.shortest
@@ -53,6 +60,35 @@ public struct Project: Sendable, Equatable {
         }
     }
 
+    /// A pair of an ID and a public key, whose private key signs tokens with RS256.
+    public struct Application: Sendable, Equatable {
+        /// The ID in the claim `application_id`.
+        public let id: String
+        /// The public key in PEM format.
+        public let publicKey: String
+        private let key: _RSA.Signing.PublicKey
+
+        /// Returns nil unless the text is an RSA public key of at least 2,048 bits in PEM format.
+        public init?(id: String, publicKey: String) {
+            guard publicKey.utf8.count <= 8192, let key = try? _RSA.Signing.PublicKey(pemRepresentation: publicKey)
+            else { return nil }
+            (self.id, self.publicKey, self.key) = (id, publicKey, key)
+        }
+
+        public static func == (left: Self, right: Self) -> Bool {
+            (left.id, left.publicKey) == (right.id, right.publicKey)
+        }
+
+        func check(_ signature: [UInt8], of bytes: [UInt8]) throws(WireError) {
+            let signature = _RSA.Signing.RSASignature(rawRepresentation: signature)
+            guard key.isValidSignature(signature, for: SHA256.hash(data: bytes), padding: .insecurePKCS1v1_5) else {
+                throw WireError(
+                    .tokenSignature,
+                    "The token was not signed with the private key of this project's application.")
+            }
+        }
+    }
+
     /// Creates a project from a key and a secret that are known to be valid.
     init(apiKey: String, key: SymmetricKey) {
         (self.apiKey, serverKey, signingKey, previous) = (apiKey, ServerKey(key: key), key, nil)
@@ -70,8 +106,21 @@ public struct Project: Sendable, Equatable {
     /// Throws if the signature is invalid. Accepts signatures made with the secret, and those made with the previous
     /// secret until the overlap ends.
     func check(_ signature: [UInt8], of bytes: [UInt8], now: Timestamp) throws(WireError) {
-        if constantTimeEquals(Self.code(of: bytes, signingKey), signature) { return }
-        guard let previous, constantTimeEquals(Self.code(of: bytes, previous.key), signature) else {
+        try check(signature, of: bytes, now: now, Self.code)
+    }
+
+    /// Throws if the signature of a T1 token is invalid. Accepts the previous secret as `check` does.
+    func checkT1(_ signature: [UInt8], of bytes: [UInt8], now: Timestamp) throws(WireError) {
+        try check(signature, of: bytes, now: now) {
+            Array(HMAC<Insecure.SHA1>.authenticationCode(for: $0, using: $1))
+        }
+    }
+
+    private func check(
+        _ signature: [UInt8], of bytes: [UInt8], now: Timestamp, _ code: ([UInt8], SymmetricKey) -> [UInt8]
+    ) throws(WireError) {
+        if constantTimeEquals(code(bytes, signingKey), signature) { return }
+        guard let previous, constantTimeEquals(code(bytes, previous.key), signature) else {
             throw WireError(
                 .tokenSignature, "The token was not signed with this project's API secret. Sign it with that secret.")
         }

@@ -49,42 +49,6 @@ extension Project {
         }
     }
 
-    public func verifySessionToken(_ text: String, for session: SessionID?, now: Timestamp) throws(WireError)
-        -> SessionGrant
-    {
-        let token = try JWT(verifying: text, with: self, now: now)
-        try token.check(project: self, scope: "session.connect", longest: Self.longestSessionToken, now: now)
-        guard let named = token.string("session_id").flatMap(SessionID.init), session == nil || named == session else {
-            throw WireError(.tokenSession, "The token is for another session. Create one for this session.")
-        }
-        guard let traits = traits(of: named) else {
-            throw WireError(.sessionInvalid, "Unknown session ID. Use one that this server created.")
-        }
-        guard let role = token.claims["role"].map({ _ in token.string("role").flatMap(Role.init) }) ?? .publisher else {
-            throw WireError(
-                .tokenRole, "The token's role must be subscriber, publisher, publisheronly or moderator.")
-        }
-        let data = token.string("connection_data") ?? ""
-        guard data.unicodeScalars.count <= Limits.connectionData else {
-            throw WireError(.tokenMalformed, "Connection data must not exceed \(Limits.connectionData) characters.")
-        }
-        // Reject a malformed match id. If it were ignored, the token would count as one without a match, and would
-        // stay valid after the match has ended.
-        let match = token.claims["match"].map { _ in token.string("match").flatMap(MatchID.init) }
-        guard match != .some(nil) else {
-            throw WireError(.tokenMalformed, "The token's match claim must be a match ID.")
-        }
-        // For the same reason, reject a malformed holder.
-        guard token.claims["holder"] == nil || token.string("holder") != nil else {
-            throw WireError(.tokenMalformed, "The token's holder claim must be a string.")
-        }
-        return SessionGrant(
-            session: named, mediaMode: traits.mediaMode, isRelayedOnly: traits.isRelayedOnly, role: role, data: data,
-            match: match ?? nil, holder: token.string("holder"), fingerprint: token.fingerprint,
-            expiresAt: token.date("exp") ?? now
-        )
-    }
-
     /// Returns the claim that binds a token of a match or call to a person: sixteen bytes of a keyed hash. It reveals
     /// nothing to readers of the token, and differs in each match, so that a person's tokens cannot be linked.
     func holder(_ identity: IdentityID, of match: MatchID) -> String {
@@ -193,13 +157,13 @@ extension JSONWriter {
     }
 }
 
-extension Project {
+extension Projects {
     /// Returns the token's permissions. Throws if they do not include creating or changing a resource with this
     /// purpose in this session.
     public func verifyResourceToken(
         _ token: String, for session: SessionID, _ purpose: ResourcePurpose, now: Timestamp
     ) throws(WireError) -> SessionGrant {
-        guard mediaMode(of: session) != nil else {
+        guard owner(of: session) != nil else {
             throw WireError(.sessionInvalid, "Unknown session ID. Use one that this server created.")
         }
         let grant = try verifySessionToken(token, for: session, now: now)

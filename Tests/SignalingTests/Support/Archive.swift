@@ -15,6 +15,8 @@ struct Archive {
     private(set) var openCalls: [CallID: StoredCall] = [:]
     /// The persistent rooms.
     private(set) var rooms: [RoomID: StoredRoom] = [:]
+    /// The events for webhooks, in the order in which they were committed.
+    private(set) var outbox: [WebhookEvent] = []
     /// The call log of each person, with the newest call last.
     private(set) var logs: [IdentityID: [CallRecord]] = [:]
     /// Push endpoints of each person, and the device of each endpoint.
@@ -62,6 +64,7 @@ struct Archive {
         case .report, .revoked, .muted: break
         case .roomStored(let room): rooms[room.id] = room
         case .roomForgotten(let room): rooms[room] = nil
+        case .webhook(let event): outbox.append(event)
         case .profile(let identity, let person, let profile, let at):
             (profiles[identity], persons[person], profileUses[identity]) = (profile, identity, at)
         case .linked(let device, let person):

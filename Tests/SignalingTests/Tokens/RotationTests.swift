@@ -46,11 +46,11 @@ import Wire
         #expect(try after.verifySessionToken(token, for: session, now: stage.now).session == session)
         #expect(try after.verifySessionToken(token, for: session, now: last).session == session)
         #expect(try after.verifyUserToken(user, now: last).id == before.identity(ofUser: "ada"))
-        #expect(try after.verifyResourceToken(token, for: session, .publish, now: last).session == session)
+        #expect(try Projects(main: after).verifyResourceToken(token, for: session, .publish, now: last).session == session)
         for error in [
             refusal { _ = try after.verifySessionToken(token, for: session, now: end) },
             refusal { _ = try after.verifyUserToken(user, now: end) },
-            refusal { _ = try after.verifyResourceToken(token, for: session, .publish, now: end) },
+            refusal { _ = try Projects(main: after).verifyResourceToken(token, for: session, .publish, now: end) },
         ] {
             #expect(error?.code == .tokenSignature)
             #expect(error?.message.contains("has been replaced") == true)

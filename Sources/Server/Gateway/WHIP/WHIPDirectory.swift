@@ -28,9 +28,9 @@ final class WHIPDirectory {
         case .endpoint(let session, let purpose):
             try call.headers.require(WHIPBody.offerType)
             try gateway.admit(call.address, at: .resource)
-            let project = gateway.reception.project
+            let projects = gateway.runner.hubSettings.projects
             // Verify the token before the body is parsed.
-            let grant = try project.verifyResourceToken(token, for: session, purpose, now: gateway.runner.wallNow)
+            let grant = try projects.verifyResourceToken(token, for: session, purpose, now: gateway.runner.wallNow)
             let offer = try WHIPBody.offer(call.body, for: purpose)
             resource = make(purpose, from: call.address)
             reply = await resource.open(purpose, grant, token: token, offer)
