@@ -94,7 +94,9 @@ struct JWT {
             isOfApplication
             ? string("application_id") == project.application?.id : string("iss") == project.apiKey
         guard isOfProject else { throw .tokenOfAnotherProject }
-        guard isOfApplication || string("ist") == "project", string("scope") == scope, scope != nil || claims["scope"] == nil else {
+        guard isOfApplication || string("ist") == "project", string("scope") == scope,
+            scope != nil || claims["scope"] == nil
+        else {
             let expected = scope.map { "scope must be \"\($0)\"" } ?? "there must be no scope"
             throw WireError(.tokenScope, "Wrong token type: ist must be \"project\" and \(expected).")
         }

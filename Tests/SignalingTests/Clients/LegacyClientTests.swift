@@ -208,7 +208,8 @@ import Wire
         let (ada, _) = pair()
         for (admission, purpose) in [(ada.home, ResourcePurpose.publish), (try #require(ada.partner), .watch(nil))] {
             let error = #expect(throws: WireError.self) {
-                try Projects(main: stage.project).verifyResourceToken(admission.token, for: admission.session, purpose, now: stage.now)
+                try Projects(main: stage.project).verifyResourceToken(
+                    admission.token, for: admission.session, purpose, now: stage.now)
             }
             #expect(error?.code == .notPermitted)
         }

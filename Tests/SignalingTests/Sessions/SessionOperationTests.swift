@@ -91,7 +91,11 @@ import Wire
             ])
         #expect(
             stage.changes.contains {
-                if case .revoked(let revocation) = $0 { revocation.by == nil && revocation.session == session } else { false }
+                if case .revoked(let revocation) = $0 {
+                    revocation.by == nil && revocation.session == session
+                } else {
+                    false
+                }
             })
         #expect(refusal(.disconnect(ada.connection)) == .notFound)
     }

@@ -46,7 +46,8 @@ import Wire
         #expect(try after.verifySessionToken(token, for: session, now: stage.now).session == session)
         #expect(try after.verifySessionToken(token, for: session, now: last).session == session)
         #expect(try after.verifyUserToken(user, now: last).id == before.identity(ofUser: "ada"))
-        #expect(try Projects(main: after).verifyResourceToken(token, for: session, .publish, now: last).session == session)
+        #expect(
+            try Projects(main: after).verifyResourceToken(token, for: session, .publish, now: last).session == session)
         for error in [
             refusal { _ = try after.verifySessionToken(token, for: session, now: end) },
             refusal { _ = try after.verifyUserToken(user, now: end) },
