@@ -140,6 +140,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var transfersPerAddress = 400
         /// The budget for messages and requests from all clients of an address.
         public var addressMessages = Budget.Rate(perSecond: 2000, burst: 5000)
+        /// The budget for HTTP requests with the credentials of one project.
+        public var projectRequests = Budget.Rate(perSecond: 500, burst: 2000)
         /// Maximum number of bytes that the clients of an address may cause to be stored per day.
         public var storedPerAddressAndDay = 16 << 20
         /// Maximum size of a connection's send queue, in bytes.

@@ -348,6 +348,17 @@ extension Setting {
             "limits.addressMessageBurst", \.limits.addressMessages.burst, rate,
             "Burst: messages and requests that an IP address may send at once, above the sustained rate."),
         Setting(
+            "limits.projectRequestsPerSecond", \.limits.projectRequests.perSecond, rate,
+            "Sustained rate: HTTP requests to OpenTok's interface per second per project.",
+            "Each project has its own budget, so that none can exhaust what another needs.", applies: .atReload),
+        Setting(
+            "limits.projectRequestBurst", \.limits.projectRequests.burst, rate,
+            "Burst: HTTP requests that a project may send at once, above the sustained rate.", applies: .atReload),
+        Setting(
+            "limits.connectionsPerProject", \.rules.connectionsPerProject, count,
+            "Maximum number of connections in all sessions of one project.",
+            "A project can have a lower maximum: confab project set --connections.", applies: .atReload),
+        Setting(
             "limits.storedPerAddressAndDay", \.limits.storedPerAddressAndDay, largeSize,
             "Maximum data stored per day for the clients of one IP address.",
             "Beyond it, nothing optional is stored. Beyond twice as much, nothing at all is stored. 400 people need "

@@ -35,13 +35,23 @@ struct EndpointLayers: Sendable {
         var exposed: String?
     }
 
+    /// The token that a request needs, in `X-OPENTOK-AUTH` or as a bearer token.
+    enum Authorization: Sendable {
+        /// The endpoint itself checks who may send the request.
+        case none
+        /// Signed with the API secret of the main project.
+        case operators
+        /// Signed for the project that the path or the token names.
+        case application
+    }
+
     /// Whether each request counts against the message budget of its address.
     var countsMessages = false
     /// Whether refused requests count in the metrics.
     var countsRefusals = false
     var point: Gateway.AdmissionPoint?
-    /// Whether requests need a token that is signed with the API secret.
-    var isForOperators = false
+    /// The token that requests need.
+    var authorization = Authorization.none
     /// Nil if only pages of this server can read the responses.
     var sharing: Sharing?
     var response: @Sendable (WireError) -> GateResponse = { GateResponse($0) }
@@ -100,22 +110,73 @@ extension Gateway {
         if layers.countsMessages { try admitRequest(from: request.address, bytes: request.body.count) }
         guard configuration.allows(request.headers) else { throw .forbiddenOrigin }
         if let point = layers.point { try admit(request.address, at: point) }
-        if layers.isForOperators { try authorize(request) }
+        switch layers.authorization {
+        case .none: return
+        case .operators:
+            try authorize(request) { token throws(WireError) in
+                try reception.project.verifyRequestToken(token, now: runner.wallNow)
+            }
+        case .application:
+            var apiKey = ""
+            try authorize(request) { token throws(WireError) in
+                let project = try project(of: request, token)
+                try project.verifyRequestToken(
+                    token, now: runner.wallNow, longest: Project.longestApplicationToken)
+                apiKey = project.apiKey
+            }
+            try takeRequest(of: apiKey)
+        }
     }
 
     /// Checks an operator's token. Only failures count against the address's budget for hellos, so that an application
     /// can create a token for each of its users.
-    private func authorize(_ request: GateRequest) throws(WireError) {
+    private func authorize(
+        _ request: GateRequest, _ verify: (String) throws(WireError) -> Void
+    ) throws(WireError) {
         do throws(WireError) {
-            guard let token = request.headers.only("X-OPENTOK-AUTH") ?? request.headers.bearerToken else {
-                throw .requestTokenMissing
-            }
-            try reception.project.verifyRequestToken(token, now: runner.wallNow)
+            guard let token = request.requestToken else { throw .requestTokenMissing }
+            try verify(token)
         } catch {
             if let wait = helloDelay(request.address) { throw AdmissionPoint.operation.tooOften(retryAfter: wait) }
             throw error
         }
     }
+}
+
+extension Gateway {
+    /// Returns the project that sent a request, after its token was verified.
+    func application(of request: GateRequest) throws(WireError) -> Project {
+        guard let token = request.requestToken else { throw .requestTokenMissing }
+        return try project(of: request, token)
+    }
+
+    /// Charges a request to the budget of its project. Throws if the budget is used up.
+    fileprivate func takeRequest(of apiKey: String) throws(WireError) {
+        guard let wait = projectBudgets[apiKey].take(configuration.limits.projectRequests, now: runner.now) else {
+            return
+        }
+        metrics.projectsOverBudget.increment()
+        throw WireError(
+            .rateLimited, "This project sends too many requests. Try again in \(wait.roundedText).", retryable: true,
+            retryAfter: wait)
+    }
+
+    /// Returns the project in the request's path, or else the one that the token names. For an unknown project, throws the
+    /// same error as for a wrong signature, so that the responses do not reveal which projects exist.
+    private func project(of request: GateRequest, _ token: String) throws(WireError) -> Project {
+        let projects = runner.hubSettings.projects
+        let name = request.path.get("project") ?? Projects.unverifiedProject(in: token)
+        guard let project = name.flatMap({ projects.project(named: $0) }) else {
+            throw WireError(
+                .tokenSignature, "Unknown project, or wrong API secret. Check the API key and the secret.")
+        }
+        return project
+    }
+}
+
+extension GateRequest {
+    /// The token of an operator or an application; nil if there is none.
+    fileprivate var requestToken: String? { headers.only("X-OPENTOK-AUTH") ?? headers.bearerToken }
 }
 
 /// Runs tasks on an event loop, where they use the gateway without changing threads.

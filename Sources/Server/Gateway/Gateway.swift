@@ -47,6 +47,8 @@ final class Gateway {
     /// The connections of the transfers.
     var transferChannels: [Transfers.Place: any Channel] = [:]
     var budgets: AddressBudgets
+    /// The budgets for HTTP requests of projects, keyed by API key. Only existing projects have one.
+    var projectBudgets: [String: Budget] = [:]
     /// For each address that exceeds its budget, the WebSockets that are not read, in the order in which they were
     /// paused.
     var pausedReaders: [AddressBudgets.Slot: Deque<any PausedReader>] = [:]
@@ -118,6 +120,7 @@ final class Gateway {
         var settings = runner.hubSettings
         (settings.rules, settings.project) = (configuration.rules, project)
         settings.ice = ICEProvision(configuration.ice)
+        projectBudgets = projectBudgets.filter { settings.projects[$0.key] != nil }
         if settings != runner.hubSettings { runner.submit(.settingsChanged(settings)) }
     }
 

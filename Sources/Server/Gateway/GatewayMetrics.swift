@@ -27,6 +27,9 @@ struct GatewayMetrics {
     let refusedHellos = Counter(label: "confab_hellos_refused_total")
     let droppedForBackpressure = Counter(label: "confab_sockets_too_slow_total")
 
+    /// Requests that were refused because their project exceeded its budget.
+    let projectsOverBudget = Counter(label: "confab_project_over_budget_total")
+
     /// The budgets of an address block.
     enum AddressBudget: String, CaseIterable {
         case messages

@@ -35,6 +35,10 @@ struct Routes: Sendable {
         for (method, path, endpoint) in RoomsEndpoint.routes {
             add(to: router, method, path, RoomsEndpoint.layers, maxBody: RoomsEndpoint.maxBodySize, endpoint.respond)
         }
+        for (method, path, endpoint) in OpenTokEndpoint.routes {
+            add(
+                to: router, method, path, endpoint.layers, maxBody: OpenTokEndpoint.maxBodySize, endpoint.respond)
+        }
         for method in [HTTPRequest.Method.get, .put] {
             router.on(RouterPath(RoomFilesEndpoint.path), method: method) { await file($0, $1) }
         }

@@ -56,7 +56,9 @@ extension Project {
     // MARK: Requests by operators and applications
 
     /// The longest lifetime of a request token, the same as OpenTok's.
-    private static let longestRequestToken: Duration = .seconds(300)
+    public static let longestRequestToken: Duration = .seconds(300)
+    /// The longest lifetime of a token for OpenTok's interface: one of the vendor's packages creates tokens for 30 days.
+    public static let longestApplicationToken: Duration = .seconds(30 * 24 * 3600)
 
     /// Returns a token for HTTP requests that require the API secret.
     public func makeRequestToken(now: Timestamp, lifetime: Duration = .seconds(60)) -> String {
@@ -71,8 +73,12 @@ extension Project {
     /// Verifies the token of a request that requires the API secret.
     ///
     /// Such a token has no scope. Tokens of clients have a scope, so clients cannot use them to act as operators.
-    public func verifyRequestToken(_ text: String, now: Timestamp) throws(WireError) {
+    ///
+    /// - Parameter longest: the longest lifetime that the token may have.
+    public func verifyRequestToken(
+        _ text: String, now: Timestamp, longest: Duration = longestRequestToken
+    ) throws(WireError) {
         let token = try JWT(verifying: text, with: self, now: now)
-        try token.check(project: self, scope: nil, longest: Self.longestRequestToken, now: now)
+        try token.check(project: self, scope: nil, longest: longest, now: now)
     }
 }

@@ -39,12 +39,21 @@ extension Projects {
     private static func unverifiedSession(in text: String) -> SessionID? {
         guard text.utf8.count <= Limits.token else { return nil }
         if let token = T1Token(text) { return token.fields["session_id"].flatMap(SessionID.init) }
+        return unverifiedClaim("session_id", of: text).flatMap(SessionID.init)
+    }
+
+    /// Returns the API key or application ID that a JWT names, before the token is verified.
+    public static func unverifiedProject(in text: String) -> String? {
+        unverifiedClaim("application_id", of: text) ?? unverifiedClaim("iss", of: text)
+    }
+
+    private static func unverifiedClaim(_ name: String, of text: String) -> String? {
+        guard text.utf8.count <= Limits.token else { return nil }
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, let payload = Base64URL.decode(parts[1]),
-            case .object(let claims)? = try? JSONReader.parse(payload),
-            case .string(let session)? = claims["session_id"]
+            case .object(let claims)? = try? JSONReader.parse(payload), case .string(let value)? = claims[name]
         else { return nil }
-        return SessionID(session)
+        return value
     }
 }
 

@@ -45,6 +45,8 @@ public struct JSONObject: Hashable, Sendable {
 
     public init() {}
 
+    public init(_ members: [Member]) { self.members = members }
+
     /// The value of the named member, or nil if the member is absent or `null`. The protocol does not distinguish the two.
     public subscript(name: String) -> JSONValue? {
         for member in members where member.name == name {

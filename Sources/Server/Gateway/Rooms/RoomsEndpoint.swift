@@ -12,7 +12,7 @@ import Wire
 enum RoomsEndpoint: Sendable {
     case list, create, describe, change, close, makeToken
 
-    static let layers = EndpointLayers(point: .operation, isForOperators: true)
+    static let layers = EndpointLayers(point: .operation, authorization: .operators)
     /// Maximum size of a request's body in bytes. The longest name and password and all options take less than 2 KiB.
     static let maxBodySize = 16 * 1024
 
@@ -90,8 +90,7 @@ enum RoomsEndpoint: Sendable {
 
     // MARK: Responses
 
-    /// Adds an action that creates, changes or closes a room to the audit log. A failure to do so does not undo the
-    /// action, so it is only logged.
+    /// Adds an action that creates, changes or closes a room to the audit log.
     private func record(_ action: OperatorRequest.Action, _ reply: OperatorReply, _ gateway: Gateway) async {
         let (name, subject): (String, RoomName)
         switch (action, reply) {
@@ -100,13 +99,7 @@ enum RoomsEndpoint: Sendable {
         case (.close(let room), _): (name, subject) = ("room.close", room)
         default: return
         }
-        do {
-            try await gateway.storage.record(
-                AuditEntry(
-                    at: gateway.runner.wallNow, actor: AuditEntry.operatorActor, action: name, subject: subject.text))
-        } catch {
-            gateway.logger.error("Could not store an entry of the audit log", metadata: ["error": "\(error)"])
-        }
+        await gateway.record(name, subject.text)
     }
 
     private func response(_ reply: OperatorReply, below base: BasePath) -> GateResponse {

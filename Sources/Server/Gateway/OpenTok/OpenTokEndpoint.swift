@@ -1,0 +1,188 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOHTTP1
+import Signaling
+import Wire
+
+/// The HTTP interface that OpenTok's server SDKs expect: `POST /session/create`, and the paths under
+/// `/v2/project/{apiKey}` (`docs/opentok.md`).
+///
+/// It translates requests and responses. The sessions decide everything else. Statuses and bodies are those with which
+/// the SDKs return a value or raise the right exception.
+enum OpenTokEndpoint: Sendable {
+    case createSession
+    case signal, stream, streams, setLayoutClasses, disconnect, muteStream, muteAll
+    /// A request that would start something that this server cannot do.
+    case unavailable(Feature)
+    /// A list of things of which there are none, because this server cannot make them.
+    case emptyList
+    /// A request about an archive, broadcast, call or the like. None exists, because this server cannot make them.
+    case missing(Feature)
+    /// A path that does not exist, or a method that its path does not have.
+    case unknown
+
+    /// A part of OpenTok that this server does not have.
+    enum Feature: String, Sendable {
+        case archives = "Recording"
+        case broadcasts = "Broadcasting"
+        case sip = "SIP"
+        case audioConnector = "The audio connector"
+        case captions = "Captioning"
+        case rendering = "Rendering of web pages"
+    }
+
+    /// Maximum size of a request's body in bytes. The data of a signal may take six times its 8 KiB in JSON.
+    static let maxBodySize = 64 * 1024
+
+    private static let project = "/v2/project/:project"
+    private static let session = project + "/session/:session"
+
+    static let routes: [(HTTPRequest.Method, String, OpenTokEndpoint)] =
+        [
+            (.post, "/session/create", .createSession),
+            (.post, session + "/signal", .signal), (.post, session + "/connection/:connection/signal", .signal),
+            (.get, session + "/stream", .streams), (.get, session + "/stream/:stream", .stream),
+            (.put, session + "/stream", .setLayoutClasses),
+            (.delete, session + "/connection/:connection", .disconnect),
+            (.post, session + "/stream/:stream/mute", .muteStream), (.post, session + "/mute", .muteAll),
+            (.post, session + "/play-dtmf", .missing(.sip)),
+            (.post, session + "/connection/:connection/play-dtmf", .missing(.sip)),
+            (.post, project + "/archive", .unavailable(.archives)), (.get, project + "/archive", .emptyList),
+            (.get, project + "/archive/:id", .missing(.archives)),
+            (.delete, project + "/archive/:id", .missing(.archives)),
+            (.post, project + "/archive/:id/stop", .missing(.archives)),
+            (.put, project + "/archive/:id/layout", .missing(.archives)),
+            (.patch, project + "/archive/:id/streams", .missing(.archives)),
+            (.post, project + "/broadcast", .unavailable(.broadcasts)), (.get, project + "/broadcast", .emptyList),
+            (.get, project + "/broadcast/:id", .missing(.broadcasts)),
+            (.post, project + "/broadcast/:id/stop", .missing(.broadcasts)),
+            (.put, project + "/broadcast/:id/layout", .missing(.broadcasts)),
+            (.patch, project + "/broadcast/:id/streams", .missing(.broadcasts)),
+            (.post, project + "/dial", .unavailable(.sip)),
+            (.post, project + "/connect", .unavailable(.audioConnector)),
+            (.post, project + "/captions", .unavailable(.captions)),
+            (.post, project + "/captions/:id/stop", .missing(.captions)),
+            (.post, project + "/render", .unavailable(.rendering)), (.get, project + "/render", .emptyList),
+            (.get, project + "/render/:id", .missing(.rendering)),
+            (.delete, project + "/render/:id", .missing(.rendering)),
+        ] + [HTTPRequest.Method.get, .post, .put, .patch, .delete].map { ($0, project + "/**", .unknown) }
+
+    var layers: EndpointLayers {
+        let isMute =
+            switch self {
+            case .muteStream, .muteAll: true
+            default: false
+            }
+        return EndpointLayers(point: .operation, authorization: .application) {
+            OpenTokResponse.refusal($0, ofMute: isMute)
+        }
+    }
+
+    func respond(_ gateway: Gateway, _ request: GateRequest) async throws(WireError) -> GateResponse {
+        let request = OpenTokRequest(request)
+        switch self {
+        case .createSession:
+            let session = try gateway.makeSession(request)
+            return OpenTokResponse.created(
+                session, of: try gateway.application(of: request.http), gateway.runner.wallNow)
+        case .unavailable(let feature): throw .featureUnavailable(feature)
+        case .emptyList: return OpenTokResponse.list([])
+        case .missing(let feature): throw .featureMissing(feature)
+        case .unknown: throw WireError(.notFound, "Unknown path or method. See docs/opentok.md for those that exist.")
+        default:
+            let session = try gateway.session(of: request)
+            let operation = try operation(request)
+            let reply = try await gateway.runner.ask(.session(session, operation))
+            await record(operation, session, gateway)
+            return response(reply)
+        }
+    }
+
+    private func operation(_ request: OpenTokRequest) throws(WireError) -> SessionOperation {
+        switch self {
+        case .signal: return try request.signal()
+        case .stream: return .describe(try request.id("stream"))
+        case .setLayoutClasses: return .setLayoutClasses(try request.layouts())
+        case .disconnect: return .disconnect(try request.id("connection"))
+        case .muteStream: return .mute(try request.id("stream"))
+        case .muteAll: return .muteAll(excluding: try request.excludedFromMute())
+        default: return .describe(nil)
+        }
+    }
+
+    private func response(_ reply: OperatorReply) -> GateResponse {
+        guard case .streams(let streams) = reply else {
+            switch self {
+            case .setLayoutClasses, .muteStream, .muteAll: return OpenTokResponse.object([])
+            default: return GateResponse(status: 204)
+            }
+        }
+        if case .stream = self, let stream = streams.first { return OpenTokResponse.json(stream.json) }
+        return OpenTokResponse.list(streams.map(\.json))
+    }
+
+    /// Adds a mute to the audit log. Removals are added with the change that revokes the token. A failure does not undo
+    /// the mute, so it is only logged.
+    private func record(_ operation: SessionOperation, _ session: SessionID, _ gateway: Gateway) async {
+        let (action, detail): (String, String)
+        switch operation {
+        case .mute(let stream): (action, detail) = ("session.mute", "\(stream)")
+        case .muteAll(let excluded): (action, detail) = (excluded == nil ? "session.unmute" : "session.mute", "")
+        default: return
+        }
+        await gateway.record(action, session.text, detail)
+    }
+}
+
+extension Gateway {
+    /// Adds an action of an operator or an application to the audit log. If that fails, logs the error.
+    func record(_ action: String, _ subject: String, _ detail: String = "") async {
+        do {
+            try await storage.record(
+                AuditEntry(
+                    at: runner.wallNow, actor: AuditEntry.operatorActor, action: action, subject: subject,
+                    detail: detail))
+        } catch {
+            logger.error("Could not store an entry of the audit log", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Returns the session in the request's path, if it belongs to the project that sent the request.
+    fileprivate func session(of request: OpenTokRequest) throws(WireError) -> SessionID {
+        let project = try application(of: request.http)
+        guard let session = request.http.path.get("session").flatMap({ SessionID($0) }),
+            project.mediaMode(of: session) != nil
+        else {
+            throw WireError(.sessionInvalid, "Unknown session ID. Use one that this project created.")
+        }
+        return session
+    }
+
+    /// Creates a session with the properties in the request's form.
+    fileprivate func makeSession(_ request: OpenTokRequest) throws(WireError) -> SessionID {
+        let project = try application(of: request.http)
+        let mediaMode = try request.mediaMode()
+        guard mediaMode == .relayed || runner.hubSettings.rules.routesMedia else {
+            throw WireError(.mediaUnavailable, "This server does not route media. Create a relayed session.")
+        }
+        var generator = SystemRandomNumberGenerator()
+        return project.makeSessionID(mediaMode: mediaMode, now: runner.wallNow, using: &generator)
+    }
+}
+
+extension WireError {
+    fileprivate static func featureUnavailable(_ feature: OpenTokEndpoint.Feature) -> WireError {
+        WireError(.unsupported, "\(feature.rawValue) is not available on this server.")
+    }
+
+    fileprivate static func featureMissing(_ feature: OpenTokEndpoint.Feature) -> WireError {
+        WireError(
+            .notFound, "This ID does not exist: \(feature.rawValue.lowercased()) is not available on this server.")
+    }
+}
+
+extension WireError.Code {
+    /// The server does not have the requested feature.
+    static let unsupported: WireError.Code = "unsupported"
+}

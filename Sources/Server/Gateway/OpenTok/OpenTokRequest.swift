@@ -1,0 +1,131 @@
+import Hummingbird
+import NIOHTTP1
+import Signaling
+import Wire
+
+/// Reads the bodies and path variables of requests by OpenTok's server SDKs. Unknown members are ignored, because each SDK
+/// adds its own.
+struct OpenTokRequest {
+    /// Maximum number of streams in one request.
+    private static let maxStreams = 1000
+    private static let resolutions: Set<String> = [
+        "640x480", "480x640", "1280x720", "720x1280", "1920x1080", "1080x1920",
+    ]
+
+    let http: GateRequest
+
+    init(_ http: GateRequest) { self.http = http }
+
+    func id<Value: Identifier128>(_ name: String) throws(WireError) -> Value {
+        guard let id = http.path.get(name).flatMap({ Value($0) }) else {
+            throw WireError(.notFound, "The \(name) ID in the path is not valid. Use one from this server.")
+        }
+        return id
+    }
+
+    // MARK: Forms
+
+    /// Returns the media mode in the form of `session/create`. Checks the other properties too.
+    func mediaMode() throws(WireError) -> MediaMode {
+        guard http.body.isEmpty || http.headers.hasContentType("application/x-www-form-urlencoded") else {
+            throw WireError(.contentType, "Send a body of type application/x-www-form-urlencoded.")
+        }
+        let fields = FormFields(http.body)
+        let mode: MediaMode
+        switch fields["p2p.preference"] ?? "enabled" {
+        case "enabled": mode = .relayed
+        case "disabled": mode = .routed
+        default: throw WireError(.malformed, "Invalid \"p2p.preference\". Send enabled or disabled.")
+        }
+        try check(fields["archiveMode"], is: "manual", orRefuse: "always", "archiveMode", "Recording")
+        try check(fields["e2ee"], is: "false", orRefuse: "true", "e2ee", "End-to-end encryption")
+        if let location = fields["location"], !location.isEmpty, IPAddress(location) == nil {
+            throw WireError(.malformed, "Invalid \"location\". Send an IP address, or omit it.")
+        }
+        return mode
+    }
+
+    private func check(
+        _ value: String?, is supported: String, orRefuse other: String, _ name: String, _ feature: String
+    ) throws(WireError) {
+        if value == other { throw WireError(.unsupported, "\(feature) is not available on this server.") }
+        guard value == nil || value == supported else {
+            throw WireError(.malformed, "Invalid \"\(name)\". Send \(supported) or \(other).")
+        }
+    }
+
+    // MARK: JSON
+
+    func signal() throws(WireError) -> SessionOperation {
+        let members = try members()
+        let connection: ConnectionID? = http.path.get("connection") == nil ? nil : try id("connection")
+        return .signal(
+            type: try text("type", members).flatMap { $0.isEmpty ? nil : $0 }, data: try text("data", members),
+            to: connection)
+    }
+
+    func layouts() throws(WireError) -> [StreamLayout] {
+        guard case .array(let items)? = try members()["items"], items.count <= Self.maxStreams else {
+            throw WireError(.malformed, "Send \"items\", an array of at most \(Self.maxStreams) streams.")
+        }
+        var layouts: [StreamLayout] = []
+        for item in items {
+            guard case .object(let stream) = item, case .string(let text)? = stream["id"], let id = StreamID(text),
+                case .array(let values)? = stream["layoutClassList"]
+            else {
+                throw WireError(
+                    .malformed, "Each item must have the \"id\" of a stream and an array \"layoutClassList\".")
+            }
+            let classes = values.compactMap { if case .string(let text) = $0 { text } else { nil } }
+            // The classes of a stream are limited as those in a token are.
+            guard classes.count == values.count,
+                classes.reduce(0, { $0 + $1.unicodeScalars.count + 1 }) <= Limits.connectionData
+            else {
+                throw WireError(
+                    .malformed,
+                    "A \"layoutClassList\" must contain strings of together at most \(Limits.connectionData) characters."
+                )
+            }
+            layouts.append(StreamLayout(id, classes))
+        }
+        return layouts
+    }
+
+    /// Returns the streams that a mute excludes; nil if the request ends the mute of future streams. The SDKs and the REST
+    /// documentation name the member differently.
+    func excludedFromMute() throws(WireError) -> Set<StreamID>? {
+        let members = try members()
+        switch members["active"] {
+        case .bool(false)?: return nil
+        case .bool(true)?, nil: break
+        default: throw WireError(.malformed, "\"active\" must be true or false.")
+        }
+        switch members["excludedStreamIds"] ?? members["excludedStreams"] {
+        case nil, .null?: return []
+        case .array(let values)?:
+            let ids = values.compactMap { if case .string(let text) = $0 { StreamID(text) } else { nil } }
+            guard ids.count == values.count, ids.count <= Self.maxStreams else { fallthrough }
+            return Set(ids)
+        default:
+            throw WireError(
+                .malformed, "\"excludedStreamIds\" must be an array of at most \(Self.maxStreams) stream IDs.")
+        }
+    }
+
+    /// Returns the JSON object in the body. An empty body counts as an empty object.
+    private func members() throws(WireError) -> JSONObject {
+        guard !http.body.isEmpty else { return JSONObject() }
+        guard case .object(let object)? = try? JSONReader.parse(http.body) else {
+            throw WireError(.malformed, "The request body must be a JSON object without duplicate members.")
+        }
+        return object
+    }
+
+    private func text(_ name: String, _ members: JSONObject) throws(WireError) -> String? {
+        switch members[name] {
+        case .string(let text)?: return text
+        case nil, .null?: return nil
+        default: throw WireError(.malformed, "\"\(name)\" must be a string.")
+        }
+    }
+}
