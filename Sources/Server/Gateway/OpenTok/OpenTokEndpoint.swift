@@ -84,8 +84,8 @@ enum OpenTokEndpoint: Sendable {
         switch self {
         case .createSession:
             let session = try gateway.makeSession(request)
-            return OpenTokResponse.created(
-                session, of: try gateway.application(of: request.http), gateway.runner.wallNow)
+            let project = try gateway.application(of: request.http)
+            return OpenTokResponse.created(session, of: project, gateway.runner.wallNow)
         case .unavailable(let feature): throw .featureUnavailable(feature)
         case .emptyList: return OpenTokResponse.list([])
         case .missing(let feature): throw .featureMissing(feature)
