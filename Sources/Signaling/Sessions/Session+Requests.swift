@@ -220,7 +220,8 @@ extension Session {
             }
             context.send(event, to: to)
         } else {
-            // Charge the encoded size, because JSON encodes a control character in six bytes.
+            // Charge the encoded size, which can be larger than the text: JSON encodes a control character in six
+            // bytes.
             try charge(textSize: JSONWriter.size(of: verb.data ?? "") + (verb.type?.utf8.count ?? 0), context)
             broadcast(event, &context)
         }
