@@ -6,7 +6,8 @@ import Server
 import Signaling
 import Wire
 
-/// The `confab bench network` command: one bot that publishes or watches over the network of this process.
+/// The `confab bench network` command: one simulated client that publishes or watches over the network of this
+/// process.
 /// `Benchmarks/networks` starts several such processes, each in a separate network namespace.
 struct BenchNetwork: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -162,7 +162,8 @@ struct BotCommand: AsyncParsableCommand {
         return clip
     }
 
-    /// Returns the file specified by an argument, or the files with this name and the extensions .ivf and .ogg.
+    /// Returns the file that an argument specifies. If there is none, returns the existing files with this name and
+    /// the extension .ivf or .ogg.
     private func files(_ argument: String) throws -> [String] {
         var isDirectory: ObjCBool = false
         if FileManager.default.fileExists(atPath: argument, isDirectory: &isDirectory), !isDirectory.boolValue {

@@ -103,14 +103,15 @@ struct BanCommand: AsyncParsableCommand {
         commandName: "ban", abstract: "Ban people or IP addresses.", subcommands: [Add.self, Remove.self, List.self]
     )
 
-    /// Parses an identity (32 hexadecimal digits), an IP address or a block of addresses.
+    /// Parses an identity (32 hexadecimal digits), an IP address or a block of addresses. Throws for any other text.
     static func subject(_ text: String) throws -> BanSubject {
         if let identity = IdentityID(text) { return .identity(identity) }
         guard let block = CIDRBlock(text) else {
             throw ValidationError(
                 "\"\(text)\" is neither an identity (32 hexadecimal digits, as in reports) nor an IP address or block.")
         }
-        // Limits and bans treat a /64 as one client, so a ban of one IPv6 address would be ineffective.
+        // Limits and bans treat a /64 as one client. A ban of a single IPv6 address would be ineffective, so ban its
+        // /64.
         let isLone = !block.network.isIPv4 && block.prefixLength > 64
         return .address("\(isLone ? block.network.limitingBlock : block)")
     }

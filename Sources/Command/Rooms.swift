@@ -156,7 +156,7 @@ private func roomName(_ text: String) throws -> RoomName {
     return name
 }
 
-/// Returns the error for a response that cannot be read, because the server has another version.
+/// Returns the error for a response that cannot be read, probably because the server has another version.
 private func unreadable(_ error: WireError) -> CommandError {
     CommandError(
         description: "Cannot read the server's response. Use the confab program of the server's version. "

@@ -3,9 +3,10 @@ import Foundation
 extension ConfabClient {
     /// The state of the connection to the server.
     ///
-    /// Legal transitions: `idle` → `connecting`; `connecting` → `online`, `offline`; `online` → `reconnecting`, `offline`,
-    /// `connecting`; `reconnecting` → `online`, `offline`, `connecting`; `offline` → `connecting`; any state → `closed`.
-    /// `connecting` and `reconnecting` are also repeated with the number of the next attempt.
+    /// Legal transitions: `idle` → `connecting`; `connecting` → `online`, `offline`; `online` → `reconnecting`,
+    /// `offline`, `connecting`; `reconnecting` → `online`, `offline`, `connecting`; `offline` → `connecting`; any
+    /// state → `closed`. `connecting` and `reconnecting` are also repeated when an associated value changes, such as
+    /// the number of the attempt, and `offline` when its reason changes.
     public enum State: Hashable, Sendable {
         /// ``ConfabClient/connect()`` has not been called yet.
         case idle
@@ -13,8 +14,9 @@ extension ConfabClient {
         case connecting(attempt: Int)
         /// Connected.
         case online
-        /// The connection dropped, and the client is trying to resume it while the server still keeps it. Everything
-        /// can be used; requests are queued. `nextTry` is nil while an attempt is in progress.
+        /// The connection dropped, and the client is trying to resume it while the server still keeps it. All features
+        /// can still be used: requests are queued. `since` is when it dropped, `attempt` is the number of attempts so
+        /// far, and `nextTry` is when the next one begins; nil while one is in progress.
         case reconnecting(since: Date, attempt: Int, nextTry: Date?)
         /// There is no connection, and none to resume. After an outage the client keeps trying: each attempt enters
         /// `connecting`, and ``ConfabClient/connect()`` starts the next one immediately.

@@ -86,7 +86,8 @@ public actor ConfabClient {
     /// Notifies the client that the network has changed, or that the application is in the foreground again. The client
     /// then checks the connection, or reconnects, without a pause.
     ///
-    /// - Parameter isAvailable: false if the device has no network at all.
+    /// - Parameter isAvailable: false if the device has no network at all. The client then checks nothing, and the
+    ///   state `offline` has the reason `noNetwork`.
     nonisolated public func networkChanged(isAvailable: Bool = true) { core.networkChanged(isAvailable: isAvailable) }
 
     // MARK: Media

@@ -1,6 +1,7 @@
 import Wire
 
-/// An error of the SDK or of the server: a stable code, a sentence that says what to do, and whether a retry can succeed.
+/// An error of the SDK or of the server: a stable code, a message that says what went wrong and what to do, and
+/// whether a retry can succeed.
 ///
 /// ```swift
 /// do {
@@ -59,7 +60,8 @@ extension ConfabError: CustomStringConvertible {
 extension ConfabError.Code {
     /// A request was made before `connect`, or after the client was closed.
     public static let notConnected = Self(.notConnected)
-    /// The client has left the server, so its pending requests will not be answered.
+    /// The client has left the server, so its pending requests will not be answered. Joining a room also fails with
+    /// this error if the person leaves, or the room ends, before joining is complete.
     public static let left = Self(.left)
     /// The server could not be reached in time.
     public static let connectFailed = Self(.connectFailed)
@@ -97,7 +99,7 @@ extension ConfabError.Code {
     public static let signalInvalid = Self(.signalInvalid)
     /// The data of a signal is too long.
     public static let signalTooLarge = Self(.signalTooLarge)
-    /// This IP address has reached the limit of its connections.
+    /// This IP address has reached its maximum number of connections.
     public static let tooManyConnections = Self(.tooManyConnections)
     /// This server does not forward media.
     public static let mediaUnavailable = Self(.mediaUnavailable)

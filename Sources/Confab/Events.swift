@@ -1,9 +1,9 @@
-/// A sequence of events. Each iteration is its own subscription. It begins with the current state, and ends when its
-/// task is cancelled or when no more events can follow.
+/// A sequence of events. Each iteration is its own subscription. It ends when its task is cancelled or when no more
+/// events can follow. Where the documentation of a sequence says so, an iteration begins with the current state.
 ///
 /// Sequences of states, such as ``ConfabClient/states``, keep only the newest unread value. All other sequences keep
-/// every unread event: up to 256, plus as many as describe the current state. If a consumer falls further behind, its
-/// iteration ends, and ``Iterator/failure`` is an error with the code `slow_consumer`.
+/// every unread event: at most 256, plus the number of events that describe the current state. If a consumer falls
+/// further behind, its iteration ends, and ``Iterator/failure`` is an error with the code `slow_consumer`.
 ///
 /// ```swift
 /// for await state in client.states {
@@ -11,8 +11,8 @@
 /// }
 /// ```
 public struct Events<Element: Sendable>: AsyncSequence, Sendable {
-    /// How many unread events an iteration keeps, in addition to as many as describe the current state. Without this
-    /// addition, no consumer could follow a session with many members, which are all reported at once.
+    /// How many unread events an iteration keeps, in addition to the number of events that describe the current state.
+    /// Without this addition, a session with many members, all reported at once, would exceed the limit.
     static var maxUnread: Int { 256 }
 
     private let source: EventSource<Element>
@@ -135,7 +135,7 @@ final class EventSource<Element: Sendable>: Sendable {
     private func unsubscribe(_ id: UInt64) { state.withLock { _ = $0.subscriptions.removeValue(forKey: id) } }
 }
 
-/// Resumes a consumer. Call it outside of locks.
+/// Resumes a consumer. Call it without holding a lock.
 typealias Waker = @Sendable () -> Void
 
 /// The unread events of one iteration.

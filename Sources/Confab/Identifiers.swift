@@ -2,7 +2,7 @@ import Wire
 
 // The ids of the protocol. The rest of `Wire` is not part of the SDK's interface.
 
-/// The id of a session, as text of at most 255 characters of base64url. An application receives it together with a token.
+/// The id of a session: at most 255 characters of base64url. An application receives it together with a token.
 public typealias SessionID = Wire.SessionID
 /// The id of a client connection. It identifies the client to the others in a session.
 public typealias ConnectionID = Wire.ConnectionID
@@ -16,5 +16,5 @@ public typealias PersonID = Wire.PersonID
 public typealias RoomID = Wire.RoomID
 /// The id of a file in a room's chat.
 public typealias RoomFileID = Wire.RoomFileID
-/// The id of a call between two people. It is the same for both.
+/// The id of a call between two people. Both people's devices know the call by this id.
 public typealias CallID = Wire.CallID

@@ -17,7 +17,7 @@ public protocol IdentityStore: Sendable {
 public final class MemoryIdentity: IdentityStore {
     private let secret: LockedValue<String?>
 
-    /// Creates a store that holds a secret, or none.
+    /// Creates a store with this secret; nil for none.
     public init(_ secret: String? = nil) { self.secret = LockedValue(secret) }
 
     /// Returns the stored secret, or nil if there is none.

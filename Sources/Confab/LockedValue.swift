@@ -14,7 +14,7 @@ final class LockedValue<Value: Sendable>: Sendable {
 #else
 import Synchronization
 
-/// A value behind a lock.
+/// A value that can be accessed only under a lock.
 final class LockedValue<Value: Sendable>: Sendable {
     private let mutex: Mutex<Value>
 

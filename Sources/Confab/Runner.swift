@@ -10,14 +10,14 @@ package protocol StateMachine: Sendable {
     mutating func handle(_ input: Input, now: Timestamp) -> [Effect]
     /// When to call `handleTimeout`; nil for never. It may change with every call.
     var nextTimeout: Timestamp? { get }
-    /// Does everything that is due by now. A call before `nextTimeout` is harmless.
+    /// Handles the timeouts that are due, and returns the effects in order. A call before `nextTimeout` is harmless.
     mutating func handleTimeout(now: Timestamp) -> [Effect]
 }
 
 extension StateMachine {
-    /// Never, for a machine without timeouts.
+    /// Nil by default: the machine has no timeouts.
     package var nextTimeout: Timestamp? { nil }
-    /// Does nothing, for a machine without timeouts.
+    /// Does nothing by default.
     package mutating func handleTimeout(now: Timestamp) -> [Effect] { [] }
 }
 
@@ -36,7 +36,7 @@ extension SessionMachine: StateMachine {
 /// them. If an effect causes another input, the effects of that input wait until the current ones are done. A call
 /// never waits for effects that another thread is carrying out.
 package final class Runner<Machine: StateMachine>: Sendable {
-    /// A change of the machine, which returns the effects.
+    /// Changes the machine at the given time, and returns the effects to carry out.
     package typealias Body = @Sendable (inout Machine, Timestamp) -> [Machine.Effect]
 
     /// The state that the lock protects.
@@ -51,8 +51,8 @@ package final class Runner<Machine: StateMachine>: Sendable {
     private let inputs: Mailbox?
     private let effects = Mailbox()
 
-    /// - Parameter inputs: processes the inputs of several machines one after the other, each after the effects of the
-    ///   previous one; nil to process an input before `post` returns.
+    /// - Parameter inputs: a mailbox that several machines share, so that each input is processed after the effects of
+    ///   the previous one; nil to process each input before `post` returns.
     package init(_ machine: Machine, clock: any SignalClock, inputs: Mailbox? = nil) {
         state = LockedValue(State(machine: machine))
         (self.clock, self.inputs) = (clock, inputs)
@@ -60,8 +60,8 @@ package final class Runner<Machine: StateMachine>: Sendable {
 
     deinit { state.withLock { $0.timer?.cancel }?() }
 
-    /// Sets the closure that carries out the effects, before the first input. One thread at a time calls it. It must
-    /// hold the runner's owner weakly.
+    /// Sets the closure that carries out the effects. Call this before the first input. The closure is called by one
+    /// thread at a time, and must hold the runner's owner weakly.
     package func onEffect(_ carryOut: @escaping @Sendable (Machine.Effect) -> Void) {
         state.withLock { $0.carryOut = carryOut }
     }
@@ -117,8 +117,8 @@ package final class Runner<Machine: StateMachine>: Sendable {
     }
 }
 
-/// Runs closures one after the other, in the order of the calls. A call never waits for a closure that another thread
-/// is running.
+/// Runs closures one after the other, in the order in which they were posted or added. No call waits for a closure
+/// that another thread is running.
 package final class Mailbox: Sendable {
     /// The state that the lock protects.
     private struct State: Sendable {
@@ -161,7 +161,7 @@ package final class Mailbox: Sendable {
     }
 }
 
-/// A weak reference that is set later.
+/// A weak reference to an object that does not exist yet when the reference is created.
 package final class WeakReference<Object: AnyObject & Sendable>: Sendable {
     /// The state that the lock protects.
     private struct State: Sendable { weak var object: Object? }

@@ -11,7 +11,7 @@ public final class EncodedSource: VideoSource {
     /// The maximum number of frames that wait for a slow reader: eight seconds of video. Later frames are dropped up to
     /// the next keyframe.
     public static let maxWaiting = 256
-    /// The maximum numbers of frames, and of their bytes, that are kept for the first reader: two seconds of video.
+    /// The maximum number of frames (two seconds of video) and of their bytes that are kept for the first reader.
     private static let (maxKept, maxKeptBytes) = (64, 1 << 20)
 
     /// A reader of the source, and whether it needs a keyframe.
@@ -70,7 +70,8 @@ public final class EncodedSource: VideoSource {
             let kept = state.kept ?? []
             begins = !kept.isEmpty
             state.kept = nil
-            // Yield under the lock, so that no newer frame overtakes these. The stream has no termination handler yet.
+            // Yield under the lock, so that no newer frame overtakes these. This cannot deadlock, because the stream
+            // has no termination handler yet.
             for frame in kept { frames.yield(frame) }
             state.readers[state.count] = Reader(frames: frames, needsKeyframe: !begins)
             return state.count

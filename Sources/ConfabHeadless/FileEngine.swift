@@ -7,8 +7,8 @@ import Synchronization
 /// A media engine for programs on Linux. It sends encoded files and frames, and receives encoded frames. It neither
 /// encodes nor decodes.
 ///
-/// Files are VP8 in IVF and Opus in Ogg. Several VP8 files of different sizes are the simulcast layers of one video. The engine
-/// has one thread, which runs while it has a connection.
+/// Files are VP8 in IVF or Opus in Ogg. Several VP8 files of different sizes are the simulcast layers of one video.
+/// The engine has one thread, which runs while it has a connection.
 ///
 /// ```swift
 /// let engine = FileEngine(publishing: URL(filePath: "film.ivf"))
@@ -68,7 +68,8 @@ public final class FileEngine: MediaEngine {
     ///
     /// For a camera or a microphone, the engine reads its own files. A screen is not supported.
     ///
-    /// - Throws: an error with the code `media_failed` if a file cannot be read, or is neither VP8 in IVF nor Opus in Ogg.
+    /// - Throws: an error with the code `media_failed` if there is no file, if a file cannot be read or is neither VP8
+    ///   in IVF nor Opus in Ogg, or if a screen is requested.
     public func capture(_ request: CaptureRequest) async throws(ConfabError) -> any LocalMedia {
         switch request {
         case .file(let file): return try FileMedia([file])

@@ -100,7 +100,7 @@ public final class FileMedia: PeerMedia {
         FileFeed(self, start.isLayered ? clip : clip.layer(0), start)
     }
 
-    /// Which kinds to send; nil if the media has stopped.
+    /// Whether to send audio and video; nil if the media has stopped.
     fileprivate var isOn: (audio: Bool, video: Bool)? {
         state.withLock { $0.isStopped ? nil : ($0.isAudioOn, $0.isVideoOn) }
     }

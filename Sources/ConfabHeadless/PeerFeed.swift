@@ -16,7 +16,8 @@ struct FeedStart {
     let connection: RobotConnection
     let thread: PeerThread
     let sections: ClipPlayer.Sections
-    /// The first RTP timestamps, which continue those of an earlier feed on the same tracks.
+    /// The first RTP timestamps, which continue those of an earlier feed on the same tracks. Each is nil if nothing
+    /// was sent on its track.
     let timestamps: ClipPlayer.Timestamps
     /// Whether simulcast layers were negotiated.
     let isLayered: Bool

@@ -44,7 +44,8 @@ extension RobotPeer {
         !media.isRejected && !transceivers.contains { $0.mid == media.mid }
     }
 
-    /// Applies a completed negotiation: reports the tracks that the other peer sends, and sends what it receives.
+    /// Applies a completed negotiation: reports the tracks that the other peer sends, and sends the media that it
+    /// accepts.
     func settle(on thread: PeerThread) {
         for media in connection.negotiated where !media.isRejected && media.direction.receives {
             guard let kind = TrackKind(media.kind) else { continue }

@@ -8,7 +8,7 @@ import Synchronization
 /// If this side makes the first offer, it is the controlling ICE agent and the DTLS client. Otherwise it is ICE-lite
 /// and the DTLS server, unless the other peer is ICE-lite. Descriptions contain all candidates.
 ///
-/// The class is `@unchecked Sendable` because everything except `events` and `thread` is used only on the connection's thread.
+/// The class is `@unchecked Sendable` because only `events` and `thread` are used outside the connection's thread.
 final class RobotPeer: MediaPeer, @unchecked Sendable {
     let events: AsyncStream<PeerEvent>
     let event: AsyncStream<PeerEvent>.Continuation
@@ -51,8 +51,8 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
         (self.connection, self.onFailure) = (connection, onFailure)
         self.thread = Mutex(thread)
         (events, event) = AsyncStream.makeStream(of: PeerEvent.self)
-        // The loop has only the host's IPv4 addresses, so there are no candidates over IPv6. This side then has to
-        // find the other peer.
+        // The loop knows only the host's IPv4 addresses, so a connection over IPv6 has no candidates. It must then
+        // reach the candidates of the other peer.
         candidates = connection.reachesIPv4 ? thread.loop.hostCandidates(of: connection) : []
         midPrefix = String(UInt16.random(in: 0...UInt16.max, using: &connection.random), radix: 36) + "-"
         connection.fullCandidates = candidates

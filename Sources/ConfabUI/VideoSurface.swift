@@ -13,7 +13,7 @@ public protocol SurfaceSource: VideoSource {
     @MainActor func makeSurface(inBackground: Bool) -> any VideoSurface
 }
 
-/// A view that shows one video source. It is closed once and not used afterwards.
+/// Shows one video source in a UIKit view. Close it exactly once, and do not use it afterwards.
 @MainActor public protocol VideoSurface: AnyObject {
     /// The view to place on the screen.
     var view: UIView { get }

@@ -35,7 +35,7 @@ public struct VideoView: View {
         (self.onFirstFrame, self.onSize) = (onFirstFrame, onSize)
     }
 
-    /// The video, or black.
+    /// The video, on a black background.
     public var body: some View {
         ZStack {
             Color.black

@@ -50,7 +50,10 @@ package final class BatchedDatagrams: DatagramIO {
     private static let sendsAtOnce = 256
     package private(set) var waits: UInt64 = 0
 
-    /// - Parameter takesPieces: whether `SocketOptions.joinSegments` is set on the sockets.
+    /// Allocates the buffers. Nil if there is not enough memory.
+    /// - Parameters:
+    ///   - socket: a UDP socket, used to find out whether the kernel supports UDP GSO.
+    ///   - takesPieces: whether `SocketOptions.joinSegments` is set on the sockets that will be read.
     package init?(probing socket: Int32, takesPieces: Bool = false) {
         self.takesPieces = takesPieces
         burst = takesPieces ? 32 : 64

@@ -9,8 +9,8 @@ package enum SocketOptions {
     package static let datagramBuffer: Int32 = 4 << 20
     /// The size of a TCP connection's send buffer in the kernel, in bytes. It is small so that congestion shows early.
     private static let streamBuffer: Int32 = 128 << 10
-    /// The number of bytes that a TCP connection accepts beyond what the network accepts. More would only wait in the
-    /// kernel, where the delay cannot be measured and outdated packets cannot be dropped.
+    /// The maximum number of unsent bytes that a TCP connection keeps in the kernel. More would only wait there, where
+    /// the delay cannot be measured and outdated packets cannot be dropped.
     private static let unsentBuffer: Int32 = 16 << 10
 
     /// The TCP option that limits how many bytes wait in the kernel, in addition to those that are on their way.
@@ -29,13 +29,13 @@ package enum SocketOptions {
     }
 
     /// Opens a UDP socket for media.
-    /// - Parameter isShared: whether a wildcard socket with `setShared` has the same port.
+    /// - Parameter isShared: whether a wildcard socket, made shareable with `setShared`, has the same port.
     package static func datagram(_ address: TransportAddress, isShared: Bool = false) throws(SocketError) -> Int32 {
         let descriptor = try open(address, kind: datagramKind, isShared: isShared)
         set(descriptor, SOL_SOCKET, SO_RCVBUF, datagramBuffer)
         set(descriptor, SOL_SOCKET, SO_SNDBUF, datagramBuffer)
         #if os(Linux)
-        // Try to exceed the system's limit, which works only if the process has the privilege.
+        // Try to exceed the system's limit, which works only if the process has the privilege CAP_NET_ADMIN.
         set(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, datagramBuffer)
         set(descriptor, SOL_SOCKET, SO_SNDBUFFORCE, datagramBuffer)
         confab_ignore_path_mtu(descriptor, address.isIPv4 ? 0 : 1)

@@ -20,7 +20,7 @@ package protocol MessageSending {
 /// The time that sending may still wait for sockets with full buffers. Without waiting, the end of a burst larger than
 /// the buffer would be lost, always for the same subscribers.
 package struct SendWait {
-    /// The maximum time for one batch. It is short because no packets are received in the meantime.
+    /// The maximum time for one batch. It is short because no packets are received while sending waits.
     package static let most = MediaInterval.milliseconds(5)
 
     private var left = Self.most
@@ -43,7 +43,7 @@ package struct SendWait {
 }
 
 /// Sends messages `0..<count`. Waits for a full socket, and sends the segments of a message one by one if the system refuses to
-/// split it, for example because an interface is too narrow for its datagrams.
+/// split it, for example because an interface's MTU is too small for its datagrams.
 /// - Returns: the number of lost datagrams.
 package func transmit(_ count: Int, over sender: some MessageSending, _ waiting: inout SendWait) -> Int {
     var (next, lost) = (0, 0)

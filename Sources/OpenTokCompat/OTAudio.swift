@@ -62,7 +62,7 @@ public protocol OTAudioDevice: AnyObject {
     func estimatedCaptureDelay() -> UInt16
 }
 
-/// Is notified of CallKit's changes to the audio session. No such object exists: the media engine has methods for this.
+/// Receives CallKit's changes to the audio session. No such object exists: the media engine has methods for this.
 public protocol OTAudioSessionManager: AnyObject {
     /// Leaves the audio session to CallKit.
     func enableCallingServicesMode()
@@ -76,7 +76,7 @@ public protocol OTAudioSessionManager: AnyObject {
     #endif
 }
 
-/// Selects the audio device. There is never one, because the media engine captures and plays the audio.
+/// Selects the audio device. There is never a device, because the media engine captures and plays the audio.
 open class OTAudioDeviceManager: NSObject {
     /// Has no effect: ``currentAudioDevice()`` stays nil.
     public class func setAudioDevice(_ device: (any OTAudioDevice)?) {}

@@ -2,7 +2,7 @@ import Confab
 import Foundation
 
 // Features that OpenTok's SDK has itself, and that a media engine may provide here. An engine without such a feature
-// does not conform to its protocol.
+// does not conform to the feature's protocol.
 
 /// A media engine that sends the frames of an ``OTVideoCapture``.
 ///

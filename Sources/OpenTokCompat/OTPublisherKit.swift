@@ -26,7 +26,7 @@ import Foundation
     /// Not supported: it receives no frames. If it is set, the publisher reports error 1610 to its delegate when
     /// video is published, and continues to publish.
     public var videoRender: (any OTVideoRender)?
-    /// Has no effect: the server decides whether to stop the video of subscribers whose network cannot carry it.
+    /// Has no effect: the server decides whether to stop the video to a subscriber whose network cannot carry it.
     public var audioFallbackEnabled = true
     /// Has no effect: captions are not supported.
     public var publishCaptions: Bool

@@ -19,7 +19,8 @@ import Foundation
     /// Whether the video stops while this device's network cannot carry it, so that the audio continues. Only in routed
     /// sessions.
     public var publisherAudioFallbackEnabled = false
-    /// Whether the video of subscribers stops while their network cannot carry it. Has no effect: the server decides.
+    /// Whether the video to a subscriber stops while the subscriber's network cannot carry it. Has no effect: the
+    /// server decides.
     public var subscriberAudioFallbackEnabled = true
     /// Whether captions are published. Has no effect: captions are not supported.
     public var publishCaptions = false

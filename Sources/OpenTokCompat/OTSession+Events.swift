@@ -15,7 +15,7 @@ extension OTSession {
         case .muted(let isActive, nil): delegate?.session(self, muteForced: OTMuteForcedInfo(active: isActive))
         case .failed(let error): refused(error, .connectionDropped)
         case .disconnected: ended()
-        // The publisher reports a muted stream. OpenTok has no delegate methods for the others.
+        // A publisher reports that its own stream was muted. OpenTok has no delegate methods for the other events.
         case .muted, .connectionReconnecting, .connectionReconnected, .mediaModeChanged, .speaking, .streamQuality:
             break
         }

@@ -106,7 +106,7 @@ import Foundation
                     self?.connected(session)
                     await Self.live(events) { [weak self] in self }
                 } else {
-                    // Disconnect in a separate task, because this one may be cancelled.
+                    // Disconnect in a separate task, because this task may be cancelled.
                     Task { await session.disconnect() }
                     self?.neverConnected(Task.isCancelled ? nil : failure)
                 }

@@ -10,8 +10,8 @@ import Foundation
     public var frameEngine: (any OTFrameEngine)?
     /// Whether the delegate is not notified when connections are created or destroyed.
     public var connectionEventsSuppressed = false
-    /// Has no effect, because the server chooses the ICE servers. With a configuration that requires others, connecting
-    /// reports error 1011.
+    /// Not supported, because the server chooses the ICE servers. Connecting reports error 1011 if this asks for
+    /// custom servers or for relay only; otherwise it has no effect.
     public var iceConfig: OTSessionICEConfig?
     /// Has no effect, as in OpenTok's SDK: the client already has the server's address.
     public var apiURL: URL?

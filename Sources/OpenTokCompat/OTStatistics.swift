@@ -79,7 +79,8 @@ extension OTPublisherKitRtcStatsReportDelegate {
 
 /// Receives all counters of a subscriber.
 @preconcurrency @MainActor public protocol OTSubscriberKitRtcStatsReportDelegate: AnyObject {
-    /// The counters that `getRtcStatsReport` requested: a JSON array that uses the names of the W3C. Optional.
+    /// The counters that `getRtcStatsReport` requested: a JSON array with the names of WebRTC's statistics (W3C).
+    /// Optional.
     func subscriber(_ subscriber: OTSubscriberKit, rtcStatsReport jsonArrayOfReports: String)
 }
 
@@ -172,7 +173,7 @@ public final class OTSubscriberKitAudioNetworkStats: NSObject, Sendable {
 public final class OTPublisherRtcStats: NSObject, Sendable {
     /// The id of this client's connection. It is not a subscriber's, because one report covers all subscribers.
     public let connectionId: String
-    /// The counters: a JSON array that uses the names of the W3C.
+    /// The counters: a JSON array with the names of WebRTC's statistics (W3C).
     public let jsonArrayOfReports: String
 
     init(_ connectionId: String, _ json: String) { (self.connectionId, jsonArrayOfReports) = (connectionId, json) }

@@ -106,8 +106,8 @@ public enum OTVideoViewScaleBehavior: Int, Sendable {
         }
     }
 
-    /// Changes a published or received stream. That the stream has ended is not reported as a failure, because it is
-    /// reported separately.
+    /// Changes a published or received stream. Errors are passed to `report`, except `not_found`: the stream has
+    /// ended, which is reported separately.
     func change(
         _ change: @escaping @Sendable () async throws(ConfabError) -> Void,
         onFailure report: @escaping @MainActor @Sendable (ConfabError) -> Void

@@ -4,7 +4,7 @@
     func subscriberDidConnect(toStream subscriber: OTSubscriberKit)
     /// The stream could not be received, or the media engine reported an error.
     func subscriber(_ subscriber: OTSubscriberKit, didFailWithError error: OTError)
-    /// Media no longer arrives. The SDK restores it automatically. Optional.
+    /// Media no longer arrives. The SDK restores the connection automatically. Optional.
     func subscriberDidDisconnect(fromStream subscriber: OTSubscriberKit)
     /// Media arrives again. Optional.
     func subscriberDidReconnect(toStream subscriber: OTSubscriberKit)

@@ -99,7 +99,7 @@ import Foundation
         options.size = whole(Double(resolution.width)).flatMap { width in
             whole(Double(resolution.height)).map { VideoSize(width: width, height: $0) }
         }
-        // The SDK cannot reset the size to none, but no video is larger than this.
+        // The SDK cannot reset the size to none, so set the maximum size, which no video exceeds.
         let (size, rate) = (options.size ?? VideoSize(width: 16384, height: 16384), options.frameRate)
         change { (live) async throws(ConfabError) in
             try await live.prefer(width: size.width, height: size.height, frameRate: rate)
@@ -164,8 +164,8 @@ import Foundation
             isReceiving = true
             if hasPicture { arrived() }
         case .firstFrame:
-            // The first frame may arrive before the audio, and so before `connected`. OpenTok reports it only after
-            // the connection, so it is then reported later.
+            // The first frame may arrive before the audio, and so before `connected`. OpenTok reports the frame only
+            // after `subscriberDidConnect`, so in this case it is reported at `connected`.
             if isReceiving { arrived() }
             hasPicture = true
         case .dropped: delegate?.subscriberDidDisconnect(fromStream: self)

@@ -103,9 +103,10 @@ open class OTVideoFrame: NSObject {
     /// Removes the addresses of the planes.
     public func clearPlanes() { planes = .empty }
 
-    /// Returns the bytes of a plane, which may be changed. Plane 0 is the brightness in I420 and NV12.
+    /// Returns the bytes of a plane, which may be changed. Plane 0 is the luma in I420 and NV12.
     ///
-    /// - Precondition: the frame has this plane. As in OpenTok the result is not optional; ``planes`` has the number of planes.
+    /// - Precondition: the frame has this plane. As in OpenTok, the result is not optional; the count of ``planes`` is
+    ///   the number of planes.
     public func getPlaneBinaryData(_ planeIndex: Int32) -> UnsafeMutablePointer<UInt8> {
         let index = Int(planeIndex)
         guard let planes, index >= 0, index < planes.count, let plane = planes.pointer(at: index) else {
@@ -144,7 +145,7 @@ public protocol OTVideoCaptureConsumer: AnyObject {
 public protocol OTVideoCapture: AnyObject {
     /// Receives the frames; nil while nothing is published.
     var videoCaptureConsumer: (any OTVideoCaptureConsumer)? { get set }
-    /// What to preserve in the video. The media engine may use it.
+    /// What to preserve in the video. The SDK does not use it.
     var videoContentHint: OTVideoContentHint { get set }
     /// Prepares capturing.
     func initCapture()

@@ -33,7 +33,7 @@ public final class RobotClient: Sendable {
     private let state = Mutex(State())
     private let runner: Runner<SignalClient>
     private let socket: NIOSocket
-    /// Ends with the welcome, or with the error that came instead.
+    /// Finishes when `welcome` arrives, or throws the error that ended the connection before that.
     private let greeted: AsyncThrowingStream<Void, any Error>
     private let greeting: AsyncThrowingStream<Void, any Error>.Continuation
 
@@ -58,7 +58,8 @@ public final class RobotClient: Sendable {
     /// - Parameters:
     ///   - server: the server's address, `http://host:port`, or with `https`, `ws` or `wss`. If it has a path, `/v1/socket` is
     ///     appended to that path.
-    ///   - source: the local address to connect from. Use several addresses if one would exceed the server's limits.
+    ///   - source: the local address to connect from; nil lets the system choose. Use several addresses if one would
+    ///     exceed the server's limits.
     ///   - group: the event loops, one of which runs the connection; nil for the default ones.
     /// - Throws: a `RobotError` if the server cannot be reached or is not Confab, or a `WireError` if the server rejects the
     ///   client.

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// The current configuration, which a reload replaces. The gateway has a copy on its event loop. All other code reads
-/// this one when it needs a setting.
+/// `current` when it needs a setting.
 final class LiveConfiguration: Sendable {
     private let state: Mutex<ConfabConfiguration>
 

@@ -62,8 +62,8 @@ public struct OperatorClient: Sendable {
     private var configuration: HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration()
         var tls = TLSConfiguration.makeClientConfiguration()
-        // Do not verify the certificate: it is for the server's public name, and the connection does not leave this
-        // machine.
+        // Do not verify the certificate of a local server: it is for the server's public name, and the connection does
+        // not leave this machine.
         if isLocal { tls.certificateVerification = .none }
         configuration.tlsConfiguration = tls
         configuration.redirectConfiguration = .disallow

@@ -15,7 +15,8 @@ actor RunningSettings {
     private let log: LogSettings?
     private let logger: Logger
     private var file: ProjectFile
-    /// The latest problem with the project file, so that it is logged only once. Nil after the file was read.
+    /// The latest problem with the project file, so that it is logged only once. Nil if the file could be used when it
+    /// was last read.
     private var problem: String?
 
     init(
@@ -75,7 +76,8 @@ actor RunningSettings {
 
     // MARK: The configuration
 
-    /// Applies a changed configuration, as far as that is possible without a restart.
+    /// Loads the configuration and applies the changes that need no restart. If it or the project file cannot be used,
+    /// logs the reason and changes nothing.
     func reload(_ load: @Sendable () throws -> ConfabConfiguration) async {
         let change: ConfigurationChange
         do {
@@ -136,12 +138,13 @@ public struct Reloading: Sendable {
     let requests: AsyncStream<Void>
     let load: @Sendable () throws -> ConfabConfiguration
 
-    /// - Parameter requests: an element for each reload.
+    /// - Parameter requests: yields an element for each requested reload.
     public init(requests: AsyncStream<Void>, load: @escaping @Sendable () throws -> ConfabConfiguration) {
         (self.requests, self.load) = (requests, load)
     }
 
-    /// Returns a source of reloads that requests one each time the process receives SIGHUP, starting now.
+    /// Returns a `Reloading` that requests a reload whenever the process receives SIGHUP after this function has
+    /// returned.
     public static func onHangup(load: @escaping @Sendable () throws -> ConfabConfiguration) async -> Reloading {
         // Signals that arrive during a reload cause only one more reload.
         let (requests, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -162,7 +165,8 @@ struct ReloadWatch: Service {
         await cancelWhenGracefulShutdown {
             for await _ in reloading.requests { await settings.reload(reloading.load) }
         }
-        // Wait until the group shuts down: it would stop all services if one of them ended earlier.
+        // Wait for the shutdown even if no more requests can follow: the service group stops all services when one of
+        // them ends.
         try await gracefulShutdown()
     }
 }

@@ -11,17 +11,18 @@ import Synchronization
 import UnixSignals
 import Wire
 
-/// The whole server: takes one configuration, opens storage, and runs the gateway until it is stopped.
+/// The whole server: takes one configuration, opens storage, and runs the gateway until the server is stopped.
 ///
-/// It owns the order of starting and stopping. The rules belong to `Signaling` and the sockets to the gateway. Invariant:
-/// every connected client receives close code 1001 before the port closes.
+/// It determines the order in which the components start and stop. `Signaling` implements the rules, and the gateway
+/// owns the sockets. Invariant: in a graceful shutdown, every connected client receives close code 1001 before the
+/// port closes.
 public struct ConfabServer: Sendable {
     public static let version = OperatingMetrics.version
 
     public let configuration: ConfabConfiguration
     private let project: ProjectFile
     private let storage: any Storage
-    /// The lock on the data directory, held as long as the server exists. Nil if the server was created with other
+    /// The lock on the data directory, held as long as the server exists. Nil if the caller of `init` supplied the
     /// storage.
     private let lock: DirectoryLock?
     private let logger: Logger
@@ -31,7 +32,7 @@ public struct ConfabServer: Sendable {
     private let reloading: Reloading?
     private let onReady: @Sendable (Ready) -> Void
 
-    /// The server's URL and hints, reported when the server is listening.
+    /// The server's port and URL, and texts for the operator. Passed to `onReady` when the server is listening.
     public struct Ready: Sendable {
         public var port: Int
         public var url: String
@@ -76,8 +77,9 @@ public struct ConfabServer: Sendable {
         self.onReady = onReady
     }
 
-    /// Runs until SIGTERM or SIGINT (if `signals` is true) or until `stop` returns, and then shuts down gracefully. Stops
-    /// immediately if the surrounding task is cancelled.
+    /// Runs until SIGTERM or SIGINT (if `signals` is true) or until `stop` returns, and then shuts down gracefully.
+    /// Stops immediately if the surrounding task is canceled. If storage fails for good, shuts down and throws the
+    /// error.
     public func run(signals: Bool, until stop: (@Sendable () async -> Void)? = nil) async throws {
         // Use one event loop for all signaling: the rules then need no locks and no thread hops, and one core handles
         // tens of thousands of messages per second. Media has its own thread.
@@ -230,8 +232,8 @@ public struct ConfabServer: Sendable {
         }.get()
     }
 
-    /// Deletes files from before the restart. Files that cannot be deleted do not count against `rooms.fileBytes`, so
-    /// a failure is reported to the operator.
+    /// Deletes the files that rooms left before the restart. Files that cannot be deleted do not count against
+    /// `rooms.fileBytes`, so a failure is logged for the operator.
     private func clear(_ files: RoomFileStore) {
         do {
             try files.clear()
@@ -323,7 +325,8 @@ public struct ConfabServer: Sendable {
 }
 
 extension ConfabServer {
-    /// Returns a function that stores the server's address in the data directory, for commands.
+    /// Returns a function that stores the server's address in the data directory, where commands find it. The function
+    /// does nothing if the server does not hold the lock on the directory.
     private func addressNote(_ host: String, isSecure: Bool) -> @Sendable (_ port: Int) -> Void {
         // Write nothing without the lock, because the data directory may belong to another server.
         let (directory, logger) = (lock == nil ? nil : configuration.dataDirectory, logger)
@@ -343,8 +346,8 @@ struct LocalNetwork: Sendable {
     let addresses: [IPAddress]
     let material: LocalCertificateAuthority.Material
 
-    /// The wildcard address to bind: that of IPv6 if the machine has an IPv6 address, because such a socket also
-    /// accepts IPv4.
+    /// The wildcard address to listen on: the IPv6 one (`::`) if the machine has an IPv6 address, because a socket
+    /// bound to it also accepts IPv4.
     var everyAddress: String { addresses.contains { !$0.isIPv4 } ? "::" : "0.0.0.0" }
 
     init(_ configuration: ConfabConfiguration) throws {

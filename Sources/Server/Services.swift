@@ -4,12 +4,12 @@ import ServiceLifecycle
 import Signaling
 import Wire
 
-/// Drains the gateway on shutdown: `/health` returns 503 and every client receives 1001. The port closes when all of
-/// them have disconnected, or soon after.
+/// Drains the gateway on shutdown: `/health` returns 503 and every client receives close code 1001. The port closes
+/// after all clients have disconnected, or after `shutdown.closeTimeout`.
 ///
 /// A client that does not answer the close frame delays the shutdown by at most `shutdown.closeTimeout`: the port must
-/// be free for the next server, to which all clients reconnect. Storing pending changes may take up to
-/// `shutdown.grace`.
+/// be free for the next server, to which all clients reconnect. Storing pending changes may delay it further, by up to
+/// `shutdown.grace` in total.
 struct Drain: Service {
     let gateway: NIOLoopBound<Gateway>
     let live: LiveConfiguration
@@ -28,7 +28,8 @@ struct Drain: Service {
         logger.info("Stopping", metadata: ["sockets": "\(count)"])
         let start = ContinuousClock.now
         while ContinuousClock.now < start + shutdown.grace {
-            // Wait until the changes made before the stop are stored.
+            // Wait until the changes made before the stop are stored, and until the clients have disconnected or
+            // `closeTimeout` has passed.
             let (open, isSettled) = try await gateway.eventLoop.submit {
                 (gateway.value.openConnections, gateway.value.runner.isSettled)
             }.get()
@@ -94,7 +95,8 @@ struct Retention: Service {
 
     /// Deletes the records of all kinds whose retention time has passed.
     ///
-    /// - Returns: false if nothing may be deleted, because the clock is not confirmed.
+    /// - Returns: false if the clock is not confirmed, so that nothing was deleted; otherwise true, even if a deletion
+    ///   failed.
     func deleteOld() async -> Bool {
         guard let now = clock.moment.confirmedWall else { return false }
         let retention = live.current.retention
@@ -118,7 +120,7 @@ struct Retention: Service {
     }
 }
 
-/// Compares the clocks regularly, and reports jumps to the operator.
+/// Regularly compares the system's clock with the server's clock, and logs jumps for the operator.
 struct ClockWatch: Service {
     let clock: ServerClock
     let logger: Logger

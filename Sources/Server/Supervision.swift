@@ -6,7 +6,7 @@ import Foundation
 /// Notifies the supervisor, such as systemd, that the server is ready, running or stopping, with the protocol of
 /// sd_notify(3).
 ///
-/// Messages are lost silently if the supervisor is gone, because it must never stop the server.
+/// A message that cannot be sent is dropped silently, because a missing supervisor must never stop the server.
 public final class Supervisor: Sendable {
     /// The messages to the supervisor.
     enum Message: String, Sendable {
@@ -22,10 +22,12 @@ public final class Supervisor: Sendable {
     private let path: [UInt8]
     private let descriptor: Int32
 
-    /// Returns nil if nothing supervises this process, and on systems other than Linux.
+    /// Returns nil if `NOTIFY_SOCKET` is missing or invalid, if no socket can be created, and on systems other than
+    /// Linux.
     ///
-    /// - Parameter environment: `NOTIFY_SOCKET`, the path of a socket, or an abstract name that begins with `@`;
-    ///   `WATCHDOG_USEC`, the timeout in microseconds, for the process `WATCHDOG_PID`.
+    /// - Parameter environment: the environment variables. `NOTIFY_SOCKET` is the path of a socket, or an abstract
+    ///   name that begins with `@`. `WATCHDOG_USEC` is the timeout in microseconds, ignored if `WATCHDOG_PID` is
+    ///   another process.
     public init?(environment: [String: String]) {
         #if os(Linux)
         guard let path = environment["NOTIFY_SOCKET"].map({ Array($0.utf8) }), path.count > 1,
@@ -33,7 +35,8 @@ public final class Supervisor: Sendable {
             [UInt8(ascii: "/"), UInt8(ascii: "@")].contains(path[0])
         else { return nil }
         self.path = path[0] == UInt8(ascii: "@") ? [0] + path.dropFirst() : path
-        // Child processes inherit the variables, so systemd also sets the ID of the process that they are for.
+        // Child processes inherit the variables, so systemd sets `WATCHDOG_PID` to the process that should send the
+        // messages.
         let isForUs = environment["WATCHDOG_PID"].map { Int32($0) == getpid() } ?? true
         let microseconds = environment["WATCHDOG_USEC"].flatMap { Int64($0) } ?? 0
         watchdogTimeout = isForUs && microseconds > 0 ? .microseconds(microseconds) : nil
@@ -56,7 +59,7 @@ public final class Supervisor: Sendable {
         let text = Array(message.rawValue.utf8)
         _ = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                // Never wait: this runs on the gateway's loop.
+                // Never wait: this runs on the gateway's event loop.
                 sendto(descriptor, text, text.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL), $0, length)
             }
         }

@@ -9,16 +9,16 @@ import Synchronization
 /// Each new connection reads `context`, so it gets the newest certificate. Existing connections keep theirs. An
 /// unusable pair of files is logged once and changes nothing.
 final class TLSCertificates: Service, Sendable {
-    /// The contents of both files.
+    /// The contents of the certificate file and of the key file, both PEM.
     private struct Pair: Equatable {
         var certificate: Data
         var key: Data
     }
 
-    /// The state with which `reload` compares the files.
+    /// The files in use, with which `reload` compares the current ones, and the last problem.
     private struct State {
         var pair: Pair
-        /// The problem that was last logged. Nil after the files were valid again.
+        /// The last logged problem, which is not logged again. Nil if the files had no problem at the last check.
         var reported: String?
     }
 
@@ -26,7 +26,7 @@ final class TLSCertificates: Service, Sendable {
     enum Outcome: Equatable, Sendable {
         case unchanged
         case replaced
-        /// The files cannot be used, and the previous certificate stays in use.
+        /// The files cannot be used, for the given reason. The previous certificate stays in use.
         case refused(String)
     }
 
@@ -48,7 +48,7 @@ final class TLSCertificates: Service, Sendable {
     /// Loads the certificate from the configuration's files, or takes the one of `--lan`.
     ///
     /// - Returns: nil if the server does not handle HTTPS.
-    /// - Throws: the reason why the certificate cannot be used.
+    /// - Throws: an error if the certificate or its key cannot be read or used.
     init?(_ configuration: ConfabConfiguration, _ lan: LocalNetwork?, _ logger: Logger) throws {
         let pair: Pair
         if let certificate = configuration.tls.certificate, let key = configuration.tls.privateKey {
@@ -122,7 +122,8 @@ final class TLSCertificates: Service, Sendable {
             key: try Data(contentsOf: URL(fileURLWithPath: files.key)))
     }
 
-    /// Creates a context and records the expiry in the metrics. Throws if the key does not belong to the certificate.
+    /// Creates a context for new connections. Returns it with the certificate's expiry in seconds since 1970, which is
+    /// also recorded in the metrics. Throws if a file is invalid or the key does not belong to the certificate.
     private static func load(_ pair: Pair) throws -> (context: NIOSSLContext, expiry: Int) {
         let certificates = try NIOSSLCertificate.fromPEMBytes(Array(pair.certificate))
         let key = try NIOSSLPrivateKey(bytes: Array(pair.key), format: .pem)

@@ -8,10 +8,10 @@ public struct Budget: Equatable, Sendable {
         public var burst: Double
         public init(perSecond: Double, burst: Double) { (self.perSecond, self.burst) = (perSecond, burst) }
 
-        /// Creates a rate of `count` per minute, with a burst of the same size.
+        /// Creates a rate of `count` tokens per minute, with a burst of `count` tokens.
         public init(perMinute count: Int) { self.init(perSecond: Double(count) / 60, burst: Double(count)) }
 
-        /// The rate per minute. Setting it also sets the burst to the same number.
+        /// The refill rate in tokens per minute, rounded. Setting it also sets the burst to the same number.
         public var perMinute: Int {
             get { Int((perSecond * 60).rounded()) }
             set { self = Self(perMinute: newValue) }
@@ -31,10 +31,10 @@ public struct Budget: Equatable, Sendable {
         return min(rate.burst, level + elapsed * rate.perSecond)
     }
 
-    /// Returns true if the bucket is full, like a new one.
+    /// Returns true if the bucket is full, so that it behaves like a new one.
     public func isFull(_ rate: Rate, now: Timestamp) -> Bool { refilled(rate, now: now) >= rate.burst }
 
-    /// Takes `cost` tokens, but at most a full bucket, and returns nil. If there are not enough tokens, takes none and
+    /// Takes `cost` tokens, but at most `burst`, and returns nil. If there are not enough tokens, takes none and
     /// returns how long to wait for them.
     public mutating func take(_ rate: Rate, cost: Double = 1, now: Timestamp) -> Duration? {
         level = refilled(rate, now: now)
@@ -59,7 +59,8 @@ public struct Budget: Equatable, Sendable {
     /// The number of tokens in the bucket; negative for a debt.
     public func tokens(_ rate: Rate, now: Timestamp) -> Double { refilled(rate, now: now) }
 
-    /// Returns how long to wait until the debt is at most `debt` tokens, or nil if that is already the case.
+    /// Returns how long to wait until the debt is at most `debt` tokens, or nil if that is already the case. If `debt`
+    /// is negative, the bucket must contain that many tokens.
     public func wait(_ rate: Rate, now: Timestamp, beyond debt: Double = 0) -> Duration? {
         let missing = -debt - refilled(rate, now: now)
         return missing > 0 ? Self.time(for: missing, rate) : nil
@@ -71,7 +72,7 @@ public struct Budget: Equatable, Sendable {
 }
 
 extension Budget? {
-    /// Takes tokens from an optional budget. A nil budget counts as full, and is created by this call.
+    /// Takes tokens as `Budget.take` does. If the budget is nil, first creates a full one.
     public mutating func take(_ rate: Budget.Rate, cost: Double = 1, now: Timestamp) -> Duration? {
         var budget = self ?? Budget(rate, now: now)
         defer { self = budget }

@@ -1,7 +1,7 @@
 import Wire
 
-/// One budget per key, such as one for each address. The number of keys is limited: all further keys share one
-/// budget.
+/// One budget per key, such as one for each address. At most `maxKeys` keys have separate budgets. All further keys
+/// share one budget.
 struct BudgetTable<Key: Hashable & Sendable>: Equatable, Sendable {
     private let maxKeys: Int
     private var budgets: [Key: Budget] = [:]
@@ -9,7 +9,8 @@ struct BudgetTable<Key: Hashable & Sendable>: Equatable, Sendable {
 
     init(maxKeys: Int) { self.maxKeys = maxKeys }
 
-    /// Takes a token from the key's budget and returns nil. If there is none, returns how long to wait for it.
+    /// Takes a token from the key's budget and returns nil. If the budget has no token, returns how long to wait for
+    /// one.
     mutating func take(_ key: Key, _ rate: Budget.Rate, now: Timestamp) -> Duration? {
         if budgets[key] == nil, budgets.count >= maxKeys {
             budgets = budgets.filter { !$0.value.isFull(rate, now: now) }

@@ -8,13 +8,13 @@ import Wire
 /// rules, and would lose the state of the random number generator, so that ids would repeat. Invariant: letters and
 /// effects are kept in the order in which the state machines produced them.
 public struct Context: Sendable {
-    /// When the buffer of letters is empty, it is freed if more letters than this were taken since it was last empty.
-    /// A broadcast in a large session produces one letter per member.
+    /// When the buffer of letters becomes empty, its memory is freed if more letters than this were taken since it was
+    /// last empty. A broadcast in a large session produces one letter per member, so it can make the buffer large.
     private static let maxKeptLetters = 4096
 
     /// The current time. It stays the same for everything that one input causes.
     package var moment = Moment(now: Timestamp(milliseconds: 0))
-    /// The time for timers and budgets.
+    /// The time for timers and budgets. Setting it also sets the wall clock to the same time.
     package var now: Timestamp {
         get { moment.now }
         set { moment = Moment(now: newValue) }
@@ -104,7 +104,7 @@ public struct Context: Sendable {
 
     mutating func ok(_ request: Request) { send(.ok(.init(re: request.re)), to: request.client) }
 
-    /// Refuses to admit a client to a room. A bad token closes the connection, as it does for a session.
+    /// Refuses to admit a client to a room. An invalid token closes the connection, as it does for a session.
     mutating func refuse(_ application: RoomApplication, _ error: WireError) {
         figures.rooms.joins[error.code.rawValue, default: 0] += 1
         let (client, re) = (application.applicant.client, application.re)
@@ -127,7 +127,7 @@ public struct Context: Sendable {
     mutating func media(_ command: MediaCommand) { effects.append(.media(command)) }
     mutating func reply(_ socket: SocketID, _ reply: ResourceReply) { effects.append(.reply(socket, reply)) }
     mutating func answer(_ socket: SocketID, _ reply: OperatorReply) { effects.append(.answer(socket, reply)) }
-    /// Sends a list to the next room, or to the operator after the last room.
+    /// Sends a list of rooms to the next room, which adds itself. After the last room, sends the list to the operator.
     mutating func pass(_ tour: RoomTour) {
         var tour = tour
         guard let next = tour.rest.popLast() else { return answer(tour.socket, .rooms(tour.list)) }
@@ -154,8 +154,8 @@ extension Context {
     ///
     /// - Parameters:
     ///   - match: the match or call whose end invalidates the token; nil if the token is not bound to one.
-    ///   - identity: the only person who may use the token; nil for a legacy client, whose program joins with another
-    ///     identity.
+    ///   - identity: the only person who may use the token; nil for a legacy client, which joins the session over
+    ///     another connection with another identity.
     mutating func admission(to session: SessionID, _ role: Role, match: MatchID?, for identity: IdentityID? = nil)
         -> Admission
     {
@@ -165,7 +165,7 @@ extension Context {
         return Admission(session: session, token: token)
     }
 
-    /// Sends the client a `resume_failed` error, and lets it in as a new client.
+    /// Sends a `resume_failed` error to a client that could not resume, and admits it as a new client.
     mutating func admitWithoutResume(_ arrival: Arrival) {
         let error = WireError(
             .resumeFailed,
@@ -194,7 +194,7 @@ struct Randomness: RandomNumberGenerator, Sendable {
 /// Counts that are used only for metrics: no decision depends on them. With several nodes, each node counts only what
 /// it handles itself.
 struct Figures: Equatable, Sendable {
-    /// People who are online on at least one connected device.
+    /// The number of people who are online on at least one connected device.
     var present = 0
     var refusals = BandwidthRefusals()
     var rooms = RoomFigures()
@@ -212,13 +212,14 @@ public struct RoomFigures: Equatable, Sendable {
     public init() {}
 }
 
-/// Requests refused since the start because a session or the server had reached its bandwidth limit.
+/// The numbers of requests that were refused since the start because a session or the server had reached its bandwidth
+/// limit.
 public struct BandwidthRefusals: Equatable, Sendable {
-    /// Requests to publish streams with video.
+    /// The number of refused requests to publish streams with video.
     public var streams = 0
-    /// Requests to subscribe to video.
+    /// The number of refused requests to subscribe to video.
     public var subscriptions = 0
-    /// Offers for new peer connections.
+    /// The number of refused offers for new peer connections.
     public var connections = 0
 
     public init() {}

@@ -1,7 +1,8 @@
 /// The disk space available for files in rooms, not including the reserve for everything else.
 ///
 /// The shell measures it periodically and before each upload. Between measurements, promised bytes are subtracted, so
-/// that concurrent uploads never take more than is available. Without a measurement there is no such limit.
+/// that concurrent uploads never take more than is available. Before the first measurement, disk space does not limit
+/// uploads.
 ///
 /// Invariant: each file is counted at most once, as promised or as arriving. A file that has arrived, or whose upload
 /// has ended, counts as settling until a measurement includes it. Measurements do not overlap: each starts after the
@@ -31,9 +32,9 @@ struct FreeDiskSpace: Equatable, Sendable {
         return spare - arriving - settling - settledBefore
     }
 
-    /// Returns whether there is still space for a permitted upload that is about to begin, because other programs may
-    /// have used the space. The promises to other uploads are not subtracted here, because each of those uploads is
-    /// checked in the same way when it begins.
+    /// Returns whether there is still space for a permitted upload that is about to begin. Other programs may have
+    /// used the space since the upload was permitted. The promises to other uploads are not subtracted here, because
+    /// each of those uploads is checked in the same way when it begins.
     func canBegin(_ bytes: Int) -> Bool { left >= bytes }
 
     mutating func promise(_ bytes: Int) { promised += bytes }

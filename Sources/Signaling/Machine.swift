@@ -34,7 +34,8 @@ struct Slot<M: Machine>: Sendable {
 
     init(_ machine: M) { self.machine = machine }
 
-    /// - Returns: when to wake the state machine, or nil if a wake-up is already scheduled early enough.
+    /// - Returns: when to wake the state machine, or nil if no wake-up is necessary or one is already scheduled early
+    ///   enough.
     mutating func deliver(_ event: M.Event, _ context: inout Context) -> Timestamp? {
         machine.handle(event, &context)
         return wakeUp()
@@ -42,7 +43,8 @@ struct Slot<M: Machine>: Sendable {
 
     /// Handles a timer. Any timer but the scheduled wake-up is outdated and ignored.
     ///
-    /// - Returns: when to wake the state machine next, or nil if a wake-up is already scheduled early enough.
+    /// - Returns: when to wake the state machine next, or nil if no wake-up is necessary or one is already scheduled
+    ///   early enough.
     mutating func wake(at moment: Timestamp, _ context: inout Context) -> Timestamp? {
         guard scheduled == moment else { return nil }
         scheduled = nil
@@ -50,8 +52,8 @@ struct Slot<M: Machine>: Sendable {
         return wakeUp()
     }
 
-    /// Schedules and returns the next wake-up if it is earlier than the scheduled one; otherwise returns nil. Each
-    /// state machine thus has only one valid timer.
+    /// Schedules and returns the machine's next wake-up, or returns nil if the machine needs none or one is already
+    /// scheduled early enough. Each state machine thus has only one valid timer.
     mutating func wakeUp() -> Timestamp? {
         guard !machine.isOver, let at = machine.nextTimeout, scheduled.map({ at < $0 }) ?? true else { return nil }
         scheduled = at
@@ -59,11 +61,11 @@ struct Slot<M: Machine>: Sendable {
     }
 }
 
-/// The result of delivering an event to a machine.
+/// The result of delivering an event or a timer to a state machine.
 struct Delivered<M: Machine>: Sendable {
     /// When to wake the state machine; nil if the schedule did not change.
     var wakeUp: Timestamp?
-    /// The state machine, if it has finished; otherwise nil.
+    /// The state machine, if it has finished and was removed; otherwise nil.
     var ended: M?
 }
 

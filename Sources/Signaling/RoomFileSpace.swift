@@ -36,10 +36,10 @@ public struct RoomFileSpace: Equatable, Sendable {
 
     public init() {}
 
-    /// Throws if there is no space for this file.
+    /// Throws if there is no space for this file, or if the sender has too many unfinished uploads.
     ///
     /// Unfinished files have separate limits, because space is reserved for them in full, although their senders have
-    /// sent little or nothing. Without these limits, a few addresses could hold all the space without sending
+    /// sent little or nothing. Without these limits, a few addresses could reserve all the space without sending
     /// anything.
     func permit(_ claim: Claim, _ rules: Rules) throws(WireError) {
         guard uploads[claim.sender] ?? 0 < rules.roomUploads else { throw .uploadsBusy(rules) }
@@ -61,7 +61,8 @@ public struct RoomFileSpace: Equatable, Sendable {
         guard Self.fits(claim, all, rules.unfinishedFileBytes) else { throw .serverBusy(rules) }
     }
 
-    /// One file always fits, because an operator may allow files that are larger than the limit for unfinished ones.
+    /// Returns whether the file fits into a limit on unfinished files. It always fits if no other file is unfinished,
+    /// because an operator may allow files that are larger than this limit.
     private static func fits(_ claim: Claim, _ share: Share, _ limit: Int) -> Bool {
         share.unfinished == 0 || share.unfinished + claim.space <= limit
     }

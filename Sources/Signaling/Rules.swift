@@ -36,7 +36,7 @@ public struct Rules: Equatable, Sendable {
     /// Maximum size of a message. The gateway enforces this limit, and `welcome` announces it.
     public var messageSize = Limits.message
     public var descriptionSize = Limits.description
-    /// Malformed messages that a client may send per minute before it is closed with 4400.
+    /// The number of malformed messages that a client may send per minute. Further ones close its socket with 4400.
     public var malformedPerMinute = 10
     /// Maximum number of sessions that one client connection may be in at the same time.
     public var sessionsPerClient = 16
@@ -53,7 +53,7 @@ public struct Rules: Equatable, Sendable {
     /// Maximum bytes of one page of a session's roster: half of the replay buffer, so that a client that loses its connection
     /// while pages are on their way can resume.
     public var rosterPage = 32 * 1024
-    /// Number of members above which joins are announced in pages to members who lag behind.
+    /// The number of members above which further joins are announced in pages to members who lag behind.
     public var largeSession = 100
     /// The budget for messages to all members of one session, in bytes: a signal costs its size for each member. At this rate, a
     /// session of 2,000 members can exchange 8 short text messages per second.
@@ -142,8 +142,8 @@ public struct Rules: Equatable, Sendable {
     /// The budget for calls that one person places. `ringsReceived` is the budget for incoming calls that ring.
     public var callsPlaced = Budget.Rate(perMinute: 6)
     public var ringsReceived = Budget.Rate(perMinute: 20)
-    /// After this number of unanswered calls to one person within `unsuccessfulCallPeriod`, the caller must wait
-    /// until the period has passed.
+    /// After this number of calls to one person within `unsuccessfulCallPeriod` that were not answered, or were
+    /// declined or canceled, the caller must wait for another such period before calling that person again.
     public var unsuccessfulCallLimit = 3
     public var unsuccessfulCallPeriod: Duration = .seconds(600)
 
@@ -207,7 +207,7 @@ public struct Rules: Equatable, Sendable {
     /// few addresses cannot keep everyone else from sending.
     public var unfinishedFileBytes = 1024 * 1024 * 1024
     public var unfinishedFileBytesPerAddress = 64 * 1024 * 1024
-    /// How long a person has to start an upload, and to complete it.
+    /// How long a person has to start an upload. `roomUploadTime` is the maximum time to complete it.
     public var roomUploadStart: Duration = .seconds(30)
     public var roomUploadTime: Duration = .seconds(600)
     /// Minimum rate of an upload in bytes per second, after an initial `roomUploadStart`.

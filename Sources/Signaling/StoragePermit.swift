@@ -24,7 +24,7 @@ enum StorageUse: Equatable, Sendable {
     case none
     /// Data that a person can do without for some time. Refused when the disk is nearly full.
     case optional
-    /// Data that protects people or that is the server's purpose. Stored until nothing can be stored.
+    /// Data that protects people or that is the server's purpose. Refused only when nothing can be stored.
     case essential
 }
 

@@ -3,14 +3,15 @@ public struct NotYet: Error, CustomStringConvertible {
     public let description: String
 }
 
-/// The maximum wait. It is shorter than the time limits of tests, which are minutes, because the issue of an exceeded
-/// time limit does not name the condition.
+/// The maximum wait. It is shorter than the time limits of tests, which are minutes, because the failure message for
+/// an exceeded time limit does not name the condition.
 private let longestWait = Duration.seconds(50)
 
-/// Waits without sleeping until a condition holds. For conditions that send no event.
+/// Checks a condition repeatedly until it is true, and yields between the checks. For conditions whose change causes
+/// no event to wait for.
 ///
 /// - Parameter what: what must happen, such as "the camera is off".
-/// - Throws: ``NotYet`` after a long time, or when the task is cancelled.
+/// - Throws: ``NotYet`` after 50 seconds or when the task is cancelled; the error of `holds`.
 public func until(
     _ what: String, isolation: isolated (any Actor)? = #isolation, _ holds: () async throws -> Bool
 ) async throws {

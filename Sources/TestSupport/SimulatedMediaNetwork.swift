@@ -17,7 +17,7 @@ public struct NetworkConditions {
 public struct SimulatedLink {
     /// The number of bits that the link carries in a second.
     public var bitsPerSecond: Int64
-    /// The longest time that a datagram waits.
+    /// The longest time that a datagram waits in the queue. A datagram that would wait longer is lost.
     public var longestQueue: MediaInterval
     /// How many bytes may pass at once after a pause (the burst of a token bucket).
     public var burst: Int
@@ -45,7 +45,7 @@ public struct SimulatedLink {
         return wait
     }
 
-    /// How long a datagram would wait now.
+    /// Returns how long a datagram that is sent now would wait in the queue.
     public func waiting(at now: MediaTime) -> MediaInterval { max(.zero, freeAt - now) }
 
     private func time(for bytes: Int) -> MediaInterval {

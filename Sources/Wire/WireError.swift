@@ -59,7 +59,9 @@ public struct WireError: Error, Hashable, Sendable {
         /// now belongs to another person or to none. Closes with 4409. If the device's person has changed, send a new
         /// `hello`.
         public static let replaced: Code = "replaced"
-        /// The message is larger than ``Welcome/limits`` allow. Closes with 4413.
+        /// The message is larger than ``Welcome/limits`` allow. Closes with 4413, or with 1009 if it is larger than
+        /// every limit. Also answers a chat message or a file that is too large for a room; that does not close the
+        /// socket.
         public static let messageTooLarge: Code = "message_too_large"
         /// A limit on how often the client or person may do this is reached. Wait for `retryAfter` before the next attempt.
         /// Closes with 4429 if the client does not slow down.
@@ -70,12 +72,13 @@ public struct WireError: Error, Hashable, Sendable {
         /// The connection cannot be resumed, because the secret is unknown or was already used, the grace period has expired,
         /// or messages were dropped from the replay buffer. A ``Welcome`` with `resumed` false follows on the same socket.
         public static let resumeFailed: Code = "resume_failed"
-        /// The client is not in this session. Join the session first.
+        /// The client is not in this session, or for a request about a room, not in a room. Join first.
         public static let notJoined: Code = "not_joined"
-        /// The client connection is already in this session.
+        /// The client connection is already in this session, or already in a room or waiting for one. Also reported to
+        /// a connection that no longer waits for a room, because the person now waits on another one.
         public static let alreadyJoined: Code = "already_joined"
-        /// The request is not allowed for the token's role, for this kind of session, or by a rule about contacts, devices or
-        /// blocks.
+        /// The request is not allowed for the token's role or the person's role in the room, for this kind of session,
+        /// by the room's options, or by a rule about contacts, devices or blocks.
         public static let notPermitted: Code = "not_permitted"
         /// There is no such stream, connection, person, device, chat, call, contact or file.
         public static let notFound: Code = "not_found"
@@ -87,12 +90,13 @@ public struct WireError: Error, Hashable, Sendable {
         public static let signalTooLarge: Code = "signal_too_large"
         /// There is no search or chat to which the request could apply.
         public static let notMatched: Code = "not_matched"
-        /// The person is already searching, chatting or in a call, in another tab or on another device. An error
-        /// without `re` means that another tab or a call ended the search on this device.
+        /// The person is already searching, chatting or in a call, possibly in another tab or on another device. An
+        /// error without `re` means that another tab or a call ended the search on this device.
         public static let elsewhere: Code = "elsewhere"
         /// There are too many interests, or one has more than 50 characters or 256 bytes.
         public static let invalidInterests: Code = "invalid_interests"
-        /// Too many people from this address are waiting in the roulette.
+        /// Too many people from this address are waiting in the roulette, so the search has ended. Sent without `re`,
+        /// after the request was already answered. Try again after `retryAfter`.
         public static let queueFull: Code = "queue_full"
         /// This server does not route media, or its media plane cannot serve the request now.
         public static let mediaUnavailable: Code = "media_unavailable"
@@ -126,7 +130,8 @@ public struct WireError: Error, Hashable, Sendable {
         /// The call's state does not allow this request. The call's events report the current state.
         public static let callState: Code = "call_state"
         /// There is no such room, and this request cannot create it: only the operators of this server may create
-        /// rooms, the request has a token for a room, or the room has ended in the meantime.
+        /// rooms, the request has a token for a room, or the room ended before or while the client waited to be
+        /// admitted.
         public static let roomNotFound: Code = "room_not_found"
         /// A room with this name already exists.
         public static let roomExists: Code = "room_exists"
@@ -156,7 +161,8 @@ public struct WireError: Error, Hashable, Sendable {
         /// The server could not store the change, so nothing has changed. Closes with 1012. Reconnect and try again.
         public static let storageFailed: Code = "storage_failed"
         /// The server's disk is nearly full, so the server stores only essential data: no profiles or push endpoints,
-        /// for example. Try again after `retryAfter`.
+        /// for example. In answer to a file, this means that the room or the server has no space left for it. Try
+        /// again after `retryAfter`, if it is set.
         public static let storageFull: Code = "storage_full"
         /// The clients in this network have reached the daily limit for stored data, or the files that they sent to
         /// rooms have reached their limit. Try again after `retryAfter`, if it is set.

@@ -33,11 +33,11 @@
     event.waitUntil(open(event.notification.data ?? {}));
   });
 
-  /** @param {any} data @returns {{callId?: string, kind: 'incoming' | 'missed' | 'ended'}} browsers require a notification for every push, even an unreadable one */
+  /** @param {any} data @returns {{callId?: string, kind: 'incoming' | 'missed' | 'ended'}} for an unreadable push: `ended`, because browsers require a notification for every push */
   function read(data) {
     try {
       const { callId, kind } = data.json();
-      // A call that is over was answered elsewhere or canceled. A notification is still required.
+      // `over`: the call was answered elsewhere or canceled. Browsers require a notification for this push too.
       const known = { incoming: 'incoming', missed: 'missed', over: 'ended' };
       return {
         callId: typeof callId === 'string' ? callId : undefined,
@@ -64,7 +64,7 @@
     });
   }
 
-  /** @param {{callId?: string, guest?: boolean}} about a guest's page shows its notifications through this worker too */
+  /** @param {{callId?: string, guest?: boolean}} about guest: whether a guest's page showed the notification, through this worker */
   async function open({ callId, guest = false }) {
     const [page] = await nearbyPages(guest);
     if (page) {
@@ -77,8 +77,8 @@
   }
 
   /**
-   * Asks a page whether it rings for calls.
-   * @param {any} page @returns {Promise<boolean | null>} null if the page does not answer
+   * Asks a page whether it is online and rings for calls.
+   * @param {any} page @returns {Promise<boolean | null>} null if the page does not answer in time
    */
   function answerOf(page) {
     return new Promise((resolve) => {
@@ -95,7 +95,8 @@
   }
 
   /**
-   * Returns the open pages that belong to this person. A guest's page belongs to a different person.
+   * Returns the open pages that can ring for calls: those of the browser's user, or those of guests, who are different
+   * people.
    * @param {boolean} [guest] @returns {Promise<any[]>}
    */
   async function nearbyPages(guest = false) {

@@ -2,12 +2,15 @@
 
 /**
  * @typedef {object} Clock
- * @property {() => number} now milliseconds of a monotonic clock
+ * @property {() => number} now the time of a monotonic clock, in milliseconds
  * @property {(run: () => void, ms: number) => unknown} setTimeout
  * @property {(handle: unknown) => void} clearTimeout
  */
 
-/** The longest delay of a browser's timer, about 25 days. A timer with a longer delay would fire immediately. */
+/**
+ * The longest delay of a browser's timer in milliseconds, about 25 days. A timer with a longer delay would fire
+ * immediately, so longer delays are shortened to this.
+ */
 const longestMs = 2 ** 31 - 1;
 
 /** @type {Clock} */

@@ -3,18 +3,18 @@
 /**
  * @typedef {object} ErrorMembers
  * @property {string} [name]
- * @property {string | number} code the stable code of the protocol, or OpenTok's number
+ * @property {string | number} code a stable code of the protocol or of this SDK; for `OT_` errors, OpenTok's number
  * @property {string} message what is wrong and what to do next
  * @property {boolean} [retryable] whether the same request can succeed later
  * @property {number} [retryAfterMs]
- * @property {string} [reason] the protocol's code behind an `OT_` error
+ * @property {string} [reason] the code of the error that caused an `OT_` error; default: `code`, if it is a string
  * @property {unknown} [cause]
  */
 
 /**
  * An error of the SDK. For errors of `OT`, `name` is one of OpenTok's `OT_…` names, `code` is OpenTok's number, and
- * `reason` is the protocol's code, if the server caused the error. For all other errors, such as those of a `Client`
- * or a `Roulette`, `name` is `ConfabError`, and `code` is the protocol's code.
+ * `reason` is the code of the `ConfabError` that caused it, if there is one. For all other errors, such as those of a
+ * `Client` or a `Roulette`, `name` is `ConfabError`, and `code` is a stable code of the protocol or of this SDK.
  */
 export class ConfabError extends Error {
   /** @param {ErrorMembers} members */
@@ -27,7 +27,7 @@ export class ConfabError extends Error {
     this.reason = reason ?? (typeof code === 'string' ? code : undefined);
   }
 
-  /** @param {any} message an `error` message of the server */
+  /** @param {any} message an `error` message of the server, or the JSON body of its HTTP error response */
   static fromWire({ code, message, retryable, retryAfterMs }) {
     return new ConfabError({ code, message, retryable, retryAfterMs });
   }
@@ -63,7 +63,7 @@ export function unusable(cause) {
 /** @typedef {'connect' | 'publish' | 'subscribe' | 'signal' | 'forceDisconnect' | 'forceUnpublish' | 'forceMute'} Call */
 
 /**
- * Maps the protocol's codes that have the same meaning for every request to OpenTok's name and number.
+ * Maps codes to OpenTok's name and number, for all requests. An entry in `byCall` for the same code takes precedence.
  * @type {Record<string, [string, number]>}
  */
 const always = {
@@ -83,7 +83,10 @@ const always = {
   malformed: ['OT_INVALID_PARAMETER', 1011],
 };
 
-/** @type {Record<Call, Record<string, [string, number]>>} */
+/**
+ * @type {Record<Call, Record<string, [string, number]>>} maps codes to OpenTok's name and number, for one kind of
+ *   request
+ */
 const byCall = {
   connect: {},
   publish: { not_permitted: ['OT_PERMISSION_DENIED', 1500] },
@@ -98,7 +101,7 @@ const byCall = {
   forceMute: { not_permitted: ['OT_PERMISSION_DENIED', 1540], not_found: ['OT_INVALID_PARAMETER', 1540] },
 };
 
-/** @type {Record<Call, [string, number]>} */
+/** @type {Record<Call, [string, number]>} OpenTok's name and number for codes in neither `byCall` nor `always` */
 const otherwise = {
   connect: ['OT_CONNECT_FAILED', 1006],
   publish: ['OT_STREAM_CREATE_FAILED', 2000],

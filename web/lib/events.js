@@ -1,5 +1,5 @@
-// OpenTok's event system: `on`, `once` and `off` in all their forms, chainable. Events can be preventable, with default actions
-// that run after the handlers.
+// OpenTok's event system: `on`, `once` and `off` in all their forms, chainable. An event can have a default action,
+// which runs after the handlers. If the event is cancelable, a handler can prevent that action.
 
 /** @typedef {(event: any) => void} Handler */
 /** @typedef {{handler: Handler, context: unknown, once: boolean}} Registration */
@@ -44,7 +44,8 @@ export class Emitter {
   #registrations = new Map();
 
   /**
-   * Adds handlers: `on(name, handler, context?)` or `on({name: handler, …}, context?)`. A string may hold several names.
+   * Adds handlers: `on(name, handler, context?)` or `on({name: handler, …}, context?)`. A string may contain several
+   * names, separated by spaces.
    * @param {string | Record<string, Handler>} names
    * @param {Handler | object} [handler]
    * @param {unknown} [context]
@@ -55,7 +56,7 @@ export class Emitter {
   }
 
   /**
-   * Like `on`, but for each name, the handler is removed after the first event.
+   * Like `on`, but for each name, the handler is called only for the first event.
    * @param {string | Record<string, Handler>} names
    * @param {Handler | object} [handler]
    * @param {unknown} [context]
@@ -66,8 +67,9 @@ export class Emitter {
   }
 
   /**
-   * Removes handlers: `off()` removes all, `off(name)` those of one event, and `off(name, handler, context?)` only
-   * this handler.
+   * Removes handlers: `off()` removes all, `off(name)` all of one event, `off(name, handler)` only this handler, and
+   * `off(name, handler, context)` this handler only where it was added with this context. Like `on`, also accepts
+   * several names, or an object of handlers.
    * @param {string | Record<string, Handler>} [names]
    * @param {Handler | object} [handler]
    * @param {unknown} [context]
@@ -116,8 +118,8 @@ export class Emitter {
   }
 
   /**
-   * Calls the handlers with this value. Used directly for events that cannot be prevented, such as those of `Client`
-   * and `Roulette`.
+   * Calls the event's handlers with `payload`. `Client`, `Roulette` and others emit their events with this method,
+   * because these events have no default actions. For an `OTEvent`, use `dispatch`.
    * @param {string} name
    * @param {object} [payload]
    */
@@ -133,7 +135,8 @@ export class Emitter {
   }
 
   /**
-   * Calls the handlers of the event's type (or of `as`), then the default action unless a handler prevented it.
+   * Calls the handlers of the event's type, or those of the name `as` if it is passed. Then runs the default action,
+   * unless a handler prevented it.
    * @param {OTEvent} event
    * @param {() => void} [defaultAction]
    * @param {string} [as]
@@ -146,7 +149,8 @@ export class Emitter {
   }
 
   /**
-   * Called when handlers of an event were added or removed. Override this to measure only while there are handlers.
+   * Called after handlers of an event were added or removed. Override this to measure something only while the event
+   * has handlers.
    * @param {string} _name
    */
   _handlersChanged(_name) {}
@@ -175,7 +179,7 @@ export class Emitter {
  * @param {string | Record<string, Handler>} names
  * @param {any} handler the handler; if `names` is an object of handlers, their context
  * @param {unknown} context
- * @returns {[string, any, unknown][]}
+ * @returns {[string, any, unknown][]} one entry for each event name: the name, its handler and the handler's context
  */
 function pairs(names, handler, context) {
   if (typeof names === 'string') return names.split(/\s+/).filter(Boolean).map((name) => [name, handler, context]);

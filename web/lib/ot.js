@@ -1,4 +1,5 @@
-// `OT`, with OpenTok's names. Unsupported functions do not exist, so a program that uses one fails immediately.
+// The `OT` object, with OpenTok's names. OpenTok's functions that Confab does not support are absent, so a program
+// that calls one fails immediately.
 
 import { sdkVersion } from './signaling/client.js';
 import { getDevices, getUserMedia } from './media/devices.js';
@@ -9,7 +10,7 @@ import { exceptions, publishers, subscribers } from './session/registry.js';
 import { sinkOf } from './session/subscriber.js';
 
 const logLevels = { NONE: 0, ERROR: 1, WARN: 2, INFO: 3, LOG: 4, DEBUG: 5 };
-/** The level of messages that the SDK writes to the console. */
+/** One of `logLevels`: the SDK writes messages up to this level to the console. */
 let logLevel = logLevels.ERROR;
 
 /** @param {'error' | 'warn' | 'info' | 'log' | 'debug'} method @param {any[]} words */
@@ -26,7 +27,8 @@ function codecs(ask, side) {
 
 export const OT = {
   /**
-   * Set `url` to another server's socket before `initSession` to use that server.
+   * The SDK's version, and the URL of the server's WebSocket for sessions. To use another server than the one that
+   * this module was loaded from, set `url` before calling `initSession`.
    * @type {{version: string, url: string | undefined}}
    */
   properties: { version: sdkVersion, url: undefined },

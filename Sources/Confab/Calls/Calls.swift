@@ -87,7 +87,8 @@ public actor Calls {
     /// Calls a person, with or without video. If the callee is busy or cannot be reached, the event `ended` follows.
     ///
     /// - Throws: `not_present` before ``Presence/appear(_:)``, `not_found`, `call_not_allowed`, `elsewhere`,
-    ///   `rate_limited`, or `call_state` if another call is being placed or this one has already ended.
+    ///   `rate_limited`, `media_failed`, or `call_state` if another call is being placed or this one has already
+    ///   ended.
     @discardableResult
     public func start(_ person: PersonID, video: Bool = true) async throws(ConfabError) -> Call {
         try await media.capture(video: video)
@@ -101,9 +102,10 @@ public actor Calls {
         return call
     }
 
-    /// Accepts a call that rings on this device, with or without sending video. Ends any other call.
+    /// Accepts a call that rings on this device, with or without sending video. Any other call on this device ends,
+    /// except incoming calls that still ring.
     ///
-    /// - Throws: `call_state` if the call does not ring on this device.
+    /// - Throws: `call_state` if the call does not ring on this device, or `media_failed` if no media can be captured.
     public func accept(_ id: CallID, video: Bool = true) async throws(ConfabError) {
         try await media.capture(video: video)
         defer { media.releaseIfUnused() }

@@ -49,8 +49,8 @@ extension CallsMachine {
                 if call.state == .incoming { (call.ringDeadline, call.receivesVideo) = (deadline, incoming.video) }
             }
         }
-        // The call has ended on this device, but the server had not been notified when it sent this. End the call on
-        // the server, too.
+        // The call has ended on this device, but the server had not been notified when it sent this message. End the
+        // call on the server, too.
         if isOver(incoming.call) { return send(.end(.init(call: incoming.call))) }
         guard calls.count < Self.maxRinging else { return [] }
         var call = Call(
@@ -61,7 +61,7 @@ extension CallsMachine {
         return [.tell(.incoming(call))]
     }
 
-    /// Creates a record for a call that the application rejoins after a restart, if there is no record yet.
+    /// Creates a record for a call that the application rejoins after it was restarted, if there is no record yet.
     mutating func adopt(_ id: CallID, _ notice: CallNotice) {
         guard call(id) == nil else { return }
         let (person, video): (PersonInfo, Bool)

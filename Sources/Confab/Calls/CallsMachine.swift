@@ -43,7 +43,7 @@ struct CallsMachine: FeatureMachine, Equatable {
         case rejoin(FeatureCaller?, CallID)
         case ask(FeatureCaller)
         case quiet
-        /// A request for the log. It shows how the calls ended that rang before the connection was replaced and no
+        /// A request for the log, to look up the outcome of calls that rang before the connection was replaced and no
         /// longer ring.
         case unrung(generation: Int)
     }
@@ -54,9 +54,10 @@ struct CallsMachine: FeatureMachine, Equatable {
         var video: Bool
     }
 
-    /// How long to wait for the server to report how a call ended, beyond the time for which the call rings.
+    /// How long to wait for the server to report how a call ended: counted from the end of its ringing time, or from
+    /// an error that suggests that it has ended.
     static let endingGrace = Duration.seconds(5)
-    /// Errors of a session that arrive with the end of the call or of the connection, which is reported separately.
+    /// Session errors that occur because the call or the connection has ended. That end is reported separately.
     static let explainedLater: Set<ConfabError.Code> = [
         .connectionRestarted, .connectionLost, .connectFailed, .left, .notConnected, .notJoined, .tokenMatchEnded,
     ]
@@ -70,13 +71,15 @@ struct CallsMachine: FeatureMachine, Equatable {
     var placing: Placing?
     var requests = Requests<Purpose>()
     private var over: [CallID] = []
-    /// Calls that ended without a record on this device. The application confirms when it has shown them.
+    /// The ids of calls that ended without a record on this device, until the application confirms with `seen` that it
+    /// has shown them.
     var missed: Set<CallID> = []
     private var unrung: Set<CallID> = []
     private var generation = 0
 
     func call(_ id: CallID) -> Call? { calls.first { $0.id == id } }
-    /// The call that this person placed. If the two people called each other, it may already continue as the other one.
+    /// Returns the call that this person placed; nil if it has ended. If the two people called each other, it may
+    /// already have the id of the other person's call.
     func started(_ id: CallID, with person: PersonID) -> Call? {
         call(id) ?? calls.first { $0.isOutgoing && $0.person.id == person }
     }
@@ -132,7 +135,8 @@ struct CallsMachine: FeatureMachine, Equatable {
     private mutating func finish(_ id: CallID, _ caller: FeatureCaller, _ now: Timestamp) -> [Effect] {
         guard let call = call(id) else {
             if isOver(id) { return [.finish(caller, .success(nil))] }
-            // A call that is known only from a push may still ring.
+            // The application may know the call only from a push notification. Remember its end, so that it does not
+            // ring here later.
             remember(id)
             return [.finish(caller, .failure(.noSuchCall))]
         }
@@ -176,7 +180,8 @@ struct CallsMachine: FeatureMachine, Equatable {
         }
     }
 
-    /// Leaves the sessions of all calls, because they were lost with the connection. The calls may continue.
+    /// Leaves the sessions of all accepted calls, because the sessions were lost with the connection. The calls may
+    /// continue.
     private mutating func lost() -> [Effect] {
         calls.flatMap { call -> [Effect] in
             guard call.acceptedAt != nil else { return [] }
@@ -213,8 +218,8 @@ struct CallsMachine: FeatureMachine, Equatable {
     private mutating func endUnrung(_ logged: [LoggedCall], now: Timestamp) -> [Effect] {
         defer { unrung = [] }
         return calls.filter { unrung.contains($0.id) && $0.state == .incoming }.flatMap { call -> [Effect] in
-            // Without such an entry, another device accepted the call: an accepted call has a duration in the log,
-            // and a call in progress is not in the log yet.
+            // If the log has no such entry, another device accepted the call: an accepted call has a duration in the
+            // log, and a call in progress is not in the log yet.
             let entry = logged.first { $0.call == call.id && $0.duration == nil }
             return end(call.id, entry.map { .init($0.outcome) } ?? .answeredElsewhere, now: now)
         }
@@ -242,7 +247,7 @@ struct CallsMachine: FeatureMachine, Equatable {
             placing = nil
             return [.finish(caller, result)]
         case .finish(let caller):
-            // These errors are no failure for the caller: the call has ended meanwhile, or the connection has, which
+            // These errors are no failure for the caller: the call has already ended, or the connection has, which
             // ends every call.
             let harmless: [ConfabError.Code] = [.notFound, .callState, .notConnected, .left]
             let isHarmless = result.failureCode.map(harmless.contains) ?? false
@@ -335,7 +340,8 @@ struct CallsMachine: FeatureMachine, Equatable {
     mutating func handleTimeout(now: Timestamp) -> [Effect] {
         calls.flatMap { call -> [Effect] in
             if let deadline = call.endDeadline, deadline <= now {
-                // Unless the server has said that it no longer has the call, the other person would stay in it.
+                // End the call on the server, so that the other person does not stay in it. With any other outcome,
+                // the server no longer has the call.
                 let told = call.lateOutcome == .failed ? send(.end(.init(call: call.id))) : []
                 return told + end(call.id, call.lateOutcome, now: now)
             }
@@ -353,7 +359,8 @@ extension Call {
             (one[keyPath: path], two[keyPath: path]) = (nil, nil)
         }
         (one.session, two.session, one.toldVideo, two.toldVideo) = (nil, nil, nil, nil)
-        // Reported with the other person's connection, and with the end of the call.
+        // Ignore `isRejoining`, which is reported with `isPartnerConnected`, and `lateOutcome`, which is reported when
+        // the call ends.
         (one.isRejoining, two.isRejoining) = (false, false)
         (one.lateOutcome, two.lateOutcome) = (.failed, .failed)
         return one == two

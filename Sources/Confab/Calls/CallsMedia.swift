@@ -1,14 +1,14 @@
 import Wire
 
-/// The sessions of accepted calls, and the local media. Turns events of the state machine into events for the
-/// application.
+/// Manages the sessions of accepted calls and the local media that they publish. Turns events of the state machine
+/// into events for the application.
 final class CallsMedia: Sendable {
     /// The state that the lock protects.
     private struct State: Sendable {
         var own: (any LocalMedia)?
         /// Whether the SDK captured `own`, and therefore stops it after the last call.
         var isCaptured = false
-        /// The calls in which no audio is sent.
+        /// The ids of the calls in which no audio is sent.
         var muted: Set<CallID> = []
         var memberships: [CallID: (number: Int, membership: SessionMembership)] = [:]
         /// The number of session memberships so far. Each one is numbered, so that late events of an ended one are

@@ -23,7 +23,7 @@ extension ConfabError.Code {
     public static let roomPassword = Self(.roomPassword)
     /// A password was given, and no room of this name has one. Ask the person, then join without a password.
     public static let roomNoPassword = Self(.roomNoPassword)
-    /// The room has ended, and another one has its name now. Ask the person, then join that one.
+    /// The room has ended, and another room has its name now. Ask the person before you join the other room.
     public static let roomOther = Self(.roomOther)
     /// A host refused to admit this person.
     public static let roomRefused = Self(.roomRefused)

@@ -30,16 +30,16 @@ final class FeatureCore<Machine: FeatureMachine>: Sendable {
     /// Reads from the machine's state.
     func read<Value: Sendable>(_ body: (Machine) -> Value) -> Value { runner.read(body) }
 
-    /// Passes an event to the machine, after all earlier events.
+    /// Changes the machine after all earlier inputs, and carries out the effects that `body` returns.
     func post(_ body: @escaping Runner<Machine>.Body) { runner.update(body) }
 
-    /// Waits until the effects of all earlier events have been carried out.
+    /// Waits until the effects of all earlier inputs have been carried out.
     func settle() async {
         await withCheckedContinuation { continuation in runner.afterEffects { continuation.resume() } }
     }
 
     /// Passes a command to the machine, and waits until it is done. Cancelling the task ends the wait and notifies the
-    /// machine, which may revoke the command; most do not.
+    /// machine, which may revoke the command; most machines do not.
     @discardableResult
     func ask(_ command: Machine.Command) async throws(ConfabError) -> ServerMessage? {
         let caller = state.withLock { state in

@@ -29,7 +29,7 @@ enum FeatureInput: Sendable {
 enum FeatureEffect<Event: Equatable & Sendable, Action: Equatable & Sendable>: Equatable, Sendable {
     /// Send a request.
     case send(UInt64, ClientMessage)
-    /// Let a waiting method return.
+    /// Let a waiting method return this result, or throw its error.
     case finish(FeatureCaller, FeatureResult)
     /// Send an event to the application.
     case tell(Event)
@@ -52,7 +52,7 @@ protocol FeatureMachine: StateMachine where Input == FeatureInput, Effect == Fea
     /// A request of the application.
     associatedtype Command: Sendable
 
-    /// Whether this feature receives connection events before the others.
+    /// Whether this feature receives connection events before the other features.
     static var hearsFirst: Bool { get }
 
     mutating func handle(_ command: Command, from caller: FeatureCaller, now: Timestamp) -> [Effect]

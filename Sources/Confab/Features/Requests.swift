@@ -54,7 +54,7 @@ struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
         return Outgoing(id: lastID, message: message)
     }
 
-    /// Holds requests until `release`, because the server does not know this client.
+    /// Holds new requests until `release` or `endHeld`.
     mutating func hold() { isHolding = true }
 
     /// Stops holding requests, and returns the held ones in order.
@@ -64,7 +64,7 @@ struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
         return held.compactMap { id in open[id].map { Outgoing(id: id, message: $0.message) } }
     }
 
-    /// Returns the purpose of an answered request; nil if there is no such request, or if it will be sent again.
+    /// Returns the purpose of an answered request; nil if there is no such request, or if it is held to be sent again.
     mutating func answered(_ id: UInt64, _ result: Result<ServerMessage, ConfabError>) -> Purpose? {
         guard let entry = open[id] else { return nil }
         if result.failureCode == .connectionRestarted, entry.repeats, held.count < Self.maxHeld {
@@ -87,8 +87,8 @@ struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
 }
 
 extension Requests {
-    /// Adds a caller's request. Returns the effect that sends it, none if it is held, or the failure of the caller's
-    /// method if too many are held.
+    /// Adds a caller's request. Returns the effect that sends it, no effect if it is held, or the effect that fails
+    /// the caller's method if too many are held.
     mutating func effects<Event, Action>(
         of message: ClientMessage, for purpose: Purpose, _ caller: FeatureCaller, repeats: Bool = true
     ) -> [FeatureEffect<Event, Action>] {
@@ -100,7 +100,7 @@ extension Requests {
         }
     }
 
-    /// Returns the effects that send the held requests.
+    /// Stops holding requests, and returns the effects that send the held ones.
     mutating func released<Event, Action>() -> [FeatureEffect<Event, Action>] {
         release().map { .send($0.id, $0.message) }
     }

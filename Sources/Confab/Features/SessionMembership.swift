@@ -58,7 +58,7 @@ final class SessionMembership: Sendable {
         var retries = false
     }
 
-    /// Which local media is sent.
+    /// Whether local audio and video are sent.
     struct Sending: Sendable {
         var audio = true
         var video = true
@@ -71,7 +71,8 @@ final class SessionMembership: Sendable {
         var hasJoined = false
         var tasks: [Int: Task<Void, Never>] = [:]
         var taskCount = 0
-        /// How often the published media has changed. A publication that completes after a later change is ended.
+        /// How often the published media has changed. If it changes while a publication is in progress, that
+        /// publication is ended as soon as it completes.
         var turn = 0
         var publisher: MediaPublisher?
         var sending = Sending()
@@ -92,10 +93,10 @@ final class SessionMembership: Sendable {
         var arrival: Arrival?
     }
 
-    /// The longest pause between two attempts.
+    /// The longest pause between two attempts to publish or to subscribe.
     static let longestPause = Duration.seconds(30)
     /// How long a signal waits for another person. Also how long to wait before refused video is turned on again, if
-    /// the server does not say how long.
+    /// the server sets no time.
     private static let longestWait = Duration.seconds(10)
     /// Errors that the same request would cause again.
     private static let final: Set<ConfabError.Code> = [
@@ -119,7 +120,7 @@ final class SessionMembership: Sendable {
 
     deinit { end() }
 
-    /// Joins the session, and publishes.
+    /// Joins the session, and publishes this media; nil publishes nothing.
     func begin(publishing media: (any LocalMedia)?) {
         let events = session.events.makeAsyncIterator()
         // Connect here and not in the task: signals and media that follow then wait until the session is joined, and
@@ -177,7 +178,7 @@ final class SessionMembership: Sendable {
 
     /// Waits for another person in the session. Returns immediately if there is one, or if the session has ended.
     ///
-    /// - Throws: `not_matched` if no other person joins within ``longestWait``.
+    /// - Throws: `not_matched` if no other person joins within ``longestWait``, or `cancelled`.
     private func waitForPerson() async throws(ConfabError) {
         // The iteration begins with an event for each person who is already in the session.
         let events = session.events.makeAsyncIterator()
@@ -278,7 +279,7 @@ final class SessionMembership: Sendable {
     }
 
     /// Turns the video on or off. If the server refuses more video for now, tries again later. Reports only the first
-    /// refusal.
+    /// of several refusals.
     private func send(video: Bool, _ publisher: MediaPublisher) async {
         do throws(ConfabError) {
             try await publisher.setVideo(video)
@@ -338,12 +339,13 @@ final class SessionMembership: Sendable {
                 let subscriber = try await session.subscribe(to: stream)
                 self?.watch(subscriber)
             }
-            // This stream could not be shown, so let another one take its place.
+            // Subscribing failed, so let another stream take the place of this one.
             if isShown == false { self?.state.withLock { _ = $0.shown.remove(stream.id) } }
         }
     }
 
-    /// Reports when media arrives, and when it arrives over another connection, which has other sources.
+    /// Handles the subscriber's events: reports media when it arrives for the first time or from other sources, and
+    /// errors.
     private func watch(_ subscriber: MediaSubscriber) {
         let events = subscriber.events.makeAsyncIterator()
         run { [weak self] in

@@ -36,7 +36,7 @@ struct AudioFallback: Equatable, Sendable {
     static let warning = Duration.seconds(5)
     /// The shortest time for which the network must be good enough before the video resumes.
     static let shortestPause = Duration.seconds(5)
-    /// A video that stops within this time after resuming came back too early, so the next pause is twice as long.
+    /// A video that stops within this time after resuming was resumed too early, so the next pause is twice as long.
     static let trial = Duration.seconds(30)
     /// The longest pause. Without it, a network that carries just the audio would be tested less and less often, and an
     /// improvement would be noticed too late.
@@ -45,7 +45,7 @@ struct AudioFallback: Equatable, Sendable {
     private(set) var phase = Phase.sending
     /// How long the network must be good enough to end the latest pause.
     private(set) var pause = Self.shortestPause
-    /// When the video last resumed; nil if it never stopped.
+    /// When audio fallback last resumed the video; nil if it has not done so yet.
     private var resumedAt: Timestamp?
     private var isTooSlow = false
 

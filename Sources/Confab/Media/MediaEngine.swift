@@ -77,11 +77,13 @@ public protocol LocalMedia: AnyObject, Sendable {
     var video: (any VideoSource)? { get }
     /// The size of the video in pixels; nil if unknown or without video.
     var size: VideoSize? { get }
-    /// The layers in which the video is already encoded, largest first; nil if the engine encodes it.
+    /// The layers in which the video is already encoded, largest first; empty for a single encoding. Nil if the engine
+    /// encodes the video.
     var layers: [Layer]? { get }
     /// What the video shows. Calls, rooms and the roulette report it to the others.
     var videoKind: MediaStream.VideoKind { get }
-    /// Enables or disables audio and video. Disabled audio is silent, disabled video is black or stops. Nil changes nothing.
+    /// Enables or disables audio and video. Disabled audio is silent; disabled video is black or stops. Nil changes
+    /// nothing.
     func setEnabled(audio: Bool?, video: Bool?) async
     /// Stops permanently, and releases the device or file.
     func stop() async

@@ -53,13 +53,15 @@ public actor Contacts {
     /// Offers to keep in touch with the partner of a chat, up to 60 s after its end. If both people do this, they
     /// become contacts.
     ///
-    /// - Throws: `not_found`, or `not_permitted` if this person already has 500 contacts.
+    /// - Throws: `not_found` if the chat or call is unknown or ended too long ago, or `not_permitted` if this person
+    ///   has blocked the other person or already has 500 contacts.
     public func keep(match: MatchID) async throws(ConfabError) { try await feature.ask(.keep(.init(match: match))) }
 
     /// Offers to keep in touch with the other person of a call, up to an hour after its end. If both people do this,
     /// they become contacts.
     ///
-    /// - Throws: `not_found`, or `not_permitted` if this person already has 500 contacts.
+    /// - Throws: `not_found` if the chat or call is unknown or ended too long ago, or `not_permitted` if this person
+    ///   has blocked the other person or already has 500 contacts.
     public func keep(call: CallID) async throws(ConfabError) { try await feature.ask(.keep(.init(call: call))) }
 
     /// Returns all contacts, at most 500.

@@ -19,7 +19,7 @@ public actor Nearby {
 
     /// A person in the list.
     public struct Neighbor: Hashable, Sendable, Identifiable {
-        /// The person's id, by which they can be called.
+        /// The person's id, for example to call them.
         public let id: PersonID
         /// The name that the person chose for others to see.
         public let name: String

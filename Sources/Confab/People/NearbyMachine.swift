@@ -1,7 +1,7 @@
 import Wire
 
-/// The state machine of people nearby: one location, and one watched page. Both are sent again after a restart of the
-/// connection.
+/// The state machine of people nearby: one location, and one watched page. After a restart of the connection, the
+/// location and the request for the page are sent again.
 struct NearbyMachine: FeatureMachine, Equatable {
     /// An event for the application.
     enum Event: Equatable, Sendable {
@@ -33,7 +33,8 @@ struct NearbyMachine: FeatureMachine, Equatable {
     }
 
     private var position: NearbyVerb.Move?
-    /// Counts deletions of the location, so that a move in progress during a deletion is not sent again.
+    /// Counts deletions of the location, so that a `move` that was in progress during a deletion is not sent again
+    /// after a restart.
     private var forgotten = 0
     private var watched: NearbyVerb.Watch?
     private(set) var rows: NearbyRows?

@@ -79,7 +79,7 @@ public actor Presence {
         public let id: PersonID
         /// The name that the person gave the device.
         public let label: String
-        /// Whether this is the device that runs the application.
+        /// Whether this is the device on which this client runs.
         public let isCurrent: Bool
         /// Whether the person is online on the device.
         public let isOnline: Bool
@@ -91,7 +91,7 @@ public actor Presence {
 
     /// A code that links another device to this person.
     public struct LinkCode: Hashable, Sendable {
-        /// Eight characters, shown as `ABCD-EFGH`.
+        /// Eight characters with a hyphen in the middle, such as `ABCD-EFGH`.
         public let code: String
         /// How long the code is valid.
         public let validFor: Duration
@@ -172,7 +172,7 @@ public actor Presence {
         return Person(found.person)
     }
 
-    /// Blocks a person: the two no longer see, call or meet each other.
+    /// Blocks a person. The two people can then no longer see, call or meet each other.
     public func block(_ id: PersonID) async throws(ConfabError) {
         try await feature.ask(.plain(.block(.init(person: id))))
     }

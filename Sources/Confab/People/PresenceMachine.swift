@@ -17,7 +17,7 @@ struct PresenceMachine: FeatureMachine, Equatable {
 
     /// An effect outside this feature.
     enum Action: Equatable, Sendable {
-        /// The person is offline on this device: stop watching people nearby.
+        /// The person is offline on this device: drop the location, and stop watching people nearby.
         case left
     }
 
@@ -44,7 +44,7 @@ struct PresenceMachine: FeatureMachine, Equatable {
 
     static var hearsFirst: Bool { true }
 
-    /// The values of `appear` and `set`; nil while offline on this device.
+    /// The values that `appear` and `set` have set; nil while offline on this device.
     private var said: Appearance?
     /// This person's settings, as last sent by the server; nil if they are not known.
     private(set) var own: PresenceNotice.Own?
@@ -115,8 +115,8 @@ struct PresenceMachine: FeatureMachine, Equatable {
             if said != nil { said = Appearance() }
             return [.finish(caller, result)]
         case .delete(let caller):
-            // If the server sent the event of the deletion, it arrived before this answer. Otherwise handle the
-            // deletion now.
+            // If the server sent `presence.deleted`, it arrived before this answer and `said` is nil. Otherwise handle
+            // the deletion now.
             let deleted = result.failureCode == nil && said != nil ? forget(.deleted) : []
             return deleted + [.finish(caller, result)]
         case .again:

@@ -1,14 +1,14 @@
 import Wire
 
-/// The last messages of a room's chat, with the same limits as on the server (protocol §15), because an application may
-/// stay in a room all day.
+/// The last messages of a room's chat. Their number and size have the same limits as on the server (protocol §15),
+/// because an application may stay in a room all day.
 struct RoomChat: Equatable, Sendable {
     static let maxLines = 100
     static let maxBytes = 16 * 1024
 
     /// Oldest first.
     private(set) var lines: [RoomLine] = []
-    /// The bytes of all lines that count toward `maxBytes`.
+    /// The number of bytes of all lines that count toward `maxBytes`.
     private var bytes = 0
 
     mutating func add(_ line: RoomLine) {
@@ -25,8 +25,8 @@ struct RoomChat: Equatable, Sendable {
         lines.removeAll { $0.file?.id == file }
     }
 
-    /// Adds the chat lines of a rejoined room. If the room was created again, the server does not have the previous
-    /// lines. They are kept here.
+    /// Adds the chat lines that the server sent after rejoining. The previous lines are kept, because the server no
+    /// longer has them if the room was created again.
     ///
     /// - Returns: the lines that were not known.
     mutating func catchUp(_ others: [RoomLine]) -> [RoomLine] {
@@ -36,6 +36,6 @@ struct RoomChat: Equatable, Sendable {
         return fresh
     }
 
-    /// Returns the bytes that count toward `maxBytes`. A file does not count.
+    /// Returns how many bytes of a line count toward `maxBytes`: 0 for a file.
     private static func size(_ line: RoomLine) -> Int { line.file == nil ? line.text.utf8.count : 0 }
 }

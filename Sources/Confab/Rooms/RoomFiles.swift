@@ -13,8 +13,8 @@ public struct SharedFile: Hashable, Sendable, Identifiable {
 
     init(_ file: Wire.RoomFile, named name: String) { (id, self.name, size) = (file.id, Self.safe(name), file.size) }
 
-    /// Returns a name that is safe on any file system, because the server chooses it and an application may use it in a
-    /// path. Names from an honest server do not change.
+    /// Returns the name in a form that is safe on any file system. The name was sent by the server, and an application
+    /// may use it in a path. Names from an honest server do not change.
     static func safe(_ name: String) -> String {
         var safe = String.UnicodeScalarView()
         var bytes = 0
@@ -32,7 +32,7 @@ public struct SharedFile: Hashable, Sendable, Identifiable {
 
 /// The progress of sending or receiving a file.
 public struct TransferProgress: Hashable, Sendable {
-    /// The number of bytes so far.
+    /// The number of bytes transferred so far.
     public let bytes: Int
     /// The size of the file in bytes.
     public let size: Int
@@ -48,8 +48,8 @@ extension Room {
     /// The maximum size of a file in bytes; nil if the server does not accept files.
     nonisolated public var maxFileSize: Int? { access?.maxSize }
 
-    /// Sends a file to everyone, and returns when the server has received it. It appears in the chat. If the task is
-    /// cancelled, the file is not sent.
+    /// Sends a file to everyone, and returns when the server has received it. The file then appears in the chat. If
+    /// the task is cancelled, the file is not sent.
     ///
     /// - Parameters:
     ///   - file: a file on this device.

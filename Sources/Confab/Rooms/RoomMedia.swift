@@ -1,6 +1,7 @@
 import Wire
 
-/// The session of the current room, and the local media. Turns events of the state machine into events of the room.
+/// Manages the session of the current room and the local media that it publishes. Turns events of the state machine
+/// into events of the room.
 final class RoomMedia: Sendable {
     /// The state that the lock protects.
     private struct State: Sendable {
@@ -9,7 +10,7 @@ final class RoomMedia: Sendable {
         var membership: SessionMembership?
         /// The number of the current session membership.
         var number = 0
-        /// Which local media is sent in this room, also after rejoining.
+        /// Whether local audio and video are sent in this room, also after rejoining.
         var sending = SessionMembership.Sending()
         var own: (any LocalMedia)?
         /// The `onWaiting` closures of pending `join` calls, keyed by a running number.
@@ -27,16 +28,16 @@ final class RoomMedia: Sendable {
 
     private var feature: FeatureCore<RoomsMachine>? { weakFeature.object }
     var source: EventSource<Room.Event>? { state.withLock { $0.source } }
-    /// A new object for the current room; nil if there is none. It holds a reference to this object, not the other way
-    /// around, so the application need not keep it.
+    /// A new `Room` for the current room; nil if there is none. The `Room` holds this object, not the other way
+    /// around, so the application need not keep the `Room`.
     var room: Room? {
         guard let feature, let source else { return nil }
         return Room(feature, self, source)
     }
     var session: Session? { state.withLock { $0.membership?.session } }
 
-    /// Calls a closure when a host must admit this person, until the returned token is released. Returns nil without a
-    /// closure. The closure may hold objects of the application, so it is not kept longer.
+    /// Calls `body` whenever a host must admit this person, until the returned token is released. `body` may hold
+    /// objects of the application, so it is not kept longer than the token. Returns nil if `body` is nil.
     func onWaiting(_ body: (@Sendable () -> Void)?) -> Listening? {
         guard let body else { return nil }
         let number = state.withLock { state in

@@ -12,14 +12,14 @@ struct RoomState: Equatable, Sendable {
     private(set) var id: RoomID?
     private(set) var options: RoomOptions
     private(set) var role: RoomRole
-    /// Everyone, in the order of joining.
+    /// Everyone in the room, including this person, in the order of joining.
     private(set) var people: [RoomMember]
-    /// People who wait to be admitted, if this person may admit them.
+    /// People who wait to be admitted; empty unless this person may admit them.
     private(set) var knocks: [RoomKnock] = []
     private(set) var chat = RoomChat()
     /// The id of this person's connection; nil if it is not known.
     private(set) var connection: ConnectionID?
-    /// The access for sending and downloading files; nil if the server does not accept files.
+    /// The path, the key and the size limit for files; nil if the server does not accept files.
     private(set) var files: RoomFileAccess?
     var isReconnecting = false
     var isInSession = false
@@ -107,14 +107,14 @@ struct RoomState: Equatable, Sendable {
     ///   - token: the application's token that this person joined with; nil for none.
     func request(password: String?, token: String?) -> RoomVerb.Join {
         var changes = RoomChanges()
-        // Do not request a capacity of 0. The server rejects it, although it may have sent it.
+        // Do not request a capacity of 0. The server rejects it, although it may have reported this value itself.
         (changes.media, changes.capacity) = (options.media, options.capacity > 0 ? options.capacity : nil)
         (changes.lobby, changes.chat) = (options.lobby, options.chat)
         (changes.share, changes.persistent) = (options.share, options.persistent)
         if options.password {
             changes.password = password
-            // Require a lobby if this person does not have the password, so that the room does not become open to
-            // everyone.
+            // Require a lobby if this person does not have the password, so that a room that is created again is not
+            // open to everyone.
             if password == nil { changes.lobby = true }
         }
         let name = people.first { $0.id == connection }?.name ?? ""
@@ -123,7 +123,7 @@ struct RoomState: Equatable, Sendable {
         // Rejoin only this room, not another one that has taken its name.
         join.room = id
         // If the room is routed, do not join a mesh room instead, because this person has not agreed to reveal their
-        // IP address. Without an id, another room that now has this name could be meant.
+        // IP address. If the id is nil, the name may now belong to another room, which may be a mesh room.
         if options.media == .routed { join.routedOnly = true }
         return join
     }

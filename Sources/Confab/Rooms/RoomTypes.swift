@@ -81,13 +81,13 @@ public struct RoomSettings: Hashable, Sendable {
     public let capacity: Int
     /// Whether the room is locked: nobody else can join.
     public let isLocked: Bool
-    /// Whether people wait until a host admits them.
+    /// Whether people wait until a host or cohost admits them.
     public let hasLobby: Bool
     /// Whether joining requires a password.
     public let hasPassword: Bool
     /// Whether the room has a chat.
     public let hasChat: Bool
-    /// Whether only hosts may share a screen.
+    /// Whether only hosts and cohosts may share a screen.
     public let onlyHostsShare: Bool
     /// Whether the room is kept when it is empty.
     public let isPersistent: Bool
@@ -99,8 +99,8 @@ public struct RoomSettings: Hashable, Sendable {
     }
 }
 
-/// Options for a new room, or changes to the options of an existing one. Nil keeps the default of a new room, or the
-/// current value.
+/// Options for a new room, or changes to the options of an existing one. Nil means the default for a new room, and the
+/// current value for an existing one.
 public struct RoomSettingsChange: Hashable, Sendable {
     /// Whether media goes directly between devices. Only for a new room.
     public var isMesh: Bool?
@@ -108,13 +108,13 @@ public struct RoomSettingsChange: Hashable, Sendable {
     public var capacity: Int?
     /// Whether the room is locked: nobody else can join.
     public var isLocked: Bool?
-    /// Whether people wait until a host admits them.
+    /// Whether people wait until a host or cohost admits them.
     public var hasLobby: Bool?
     /// The password for joining, at most 128 bytes; empty for none.
     public var password: String?
     /// Whether the room has a chat.
     public var hasChat: Bool?
-    /// Whether only hosts may share a screen.
+    /// Whether only hosts and cohosts may share a screen.
     public var onlyHostsShare: Bool?
     /// Whether the room is kept when it is empty.
     public var isPersistent: Bool?
@@ -146,7 +146,8 @@ public struct RoomEnding: Hashable, Sendable, RawRepresentable, ExpressibleByStr
     public static let banned = RoomEnding(rawValue: RoomEndReason.banned.rawValue)
     /// An operator ended the room.
     public static let closed = RoomEnding(rawValue: RoomEndReason.closed.rawValue)
-    /// The room ended while the connection was lost, and another room has its name now. Ask the person before you join that one.
+    /// The room ended while the connection was lost, and another room has its name now. Ask the person before you join
+    /// the other room.
     public static let otherRoom = RoomEnding(rawValue: WireError.Code.roomOther.rawValue)
     /// This person joined again over another connection.
     public static let replaced = RoomEnding(rawValue: RoomEndReason.replaced.rawValue)

@@ -38,8 +38,8 @@ public actor Rooms {
     ///   - routedOnly: whether to fail for a mesh room, whose members see each other's IP addresses. Ask the person
     ///     before you pass false.
     ///   - onWaiting: called when a host must admit this person.
-    /// - Throws: `room_full`, `room_locked`, `room_password`, `room_refused`, `room_mesh`, `invalid_name` and others, or `left`
-    ///   after ``leave()``.
+    /// - Throws: `room_full`, `room_locked`, `room_password`, `room_refused`, `room_mesh`, `room_no_password`,
+    ///   `invalid_name` and others, or `left` after ``leave()``.
     public func join(
         _ name: String?, displayName: String = "", password: String? = nil, settings: RoomSettingsChange? = nil,
         routedOnly: Bool = true, onWaiting: (@Sendable () -> Void)? = nil
@@ -109,7 +109,7 @@ public actor Room {
         case waiting
         /// This person is in the room again.
         case reconnected
-        /// A stream failed. The SDK retries if that can help.
+        /// Publishing or receiving a stream failed. The SDK retries if that can help.
         case failed(ConfabError)
         /// This person is no longer in the room, for the given reason. The error is nil if no error caused it. No
         /// events follow.
@@ -137,9 +137,9 @@ public actor Room {
     nonisolated public var name: String { read(\.name.text) ?? "" }
     /// Everyone in the room, in the order of joining.
     nonisolated public var people: [RoomMember] { read(\.people) ?? [] }
-    /// People who wait to be admitted, if this person may admit them.
+    /// People who wait to be admitted; empty unless this person may admit them.
     nonisolated public var knocks: [RoomKnock] { read(\.knocks) ?? [] }
-    /// The last messages, oldest first.
+    /// The last messages of the chat, oldest first; empty after the end.
     nonisolated public var chat: [RoomMessage] { read { $0.chat.lines.map(RoomMessage.init) } ?? [] }
     /// This person's role; `guest` after the end.
     nonisolated public var role: RoomMember.Role { read { .init($0.role) } ?? .guest }
@@ -154,7 +154,7 @@ public actor Room {
     /// which stops it.
     public func publish(_ own: (any LocalMedia)?) { if isCurrent { media.use(own) } }
 
-    /// The access to files; nil if the server does not accept files, and after the end.
+    /// The path, the key and the size limit for files; nil if the server does not accept files, and after the end.
     nonisolated var access: RoomFileAccess? { read(\.files) ?? nil }
 
     func send(_ verb: RoomVerb) async throws(ConfabError) {
@@ -201,7 +201,7 @@ public actor Room {
         try await send(.set(.init(options: settings.wire)))
     }
 
-    /// Mutes one person; nil mutes everyone else. They can unmute themselves. Hosts and cohosts only.
+    /// Mutes one person; nil mutes everyone else. Muted people can unmute themselves. Hosts and cohosts only.
     public func mute(_ person: ConnectionID? = nil) async throws(ConfabError) {
         try await send(.mute(.init(connection: person)))
     }
@@ -211,7 +211,7 @@ public actor Room {
         try await send(.stopShare(.init(connection: person)))
     }
 
-    /// Removes a person. Hosts only; cohosts can remove guests.
+    /// Removes a person. Hosts can remove anyone, cohosts only guests.
     ///
     /// - Parameters:
     ///   - person: the person's connection.

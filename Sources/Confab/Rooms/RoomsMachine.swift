@@ -2,7 +2,8 @@ import Wire
 
 /// The state machine for joining a room, and for rejoining it after the server has lost this connection.
 ///
-/// Invariants: at most one room or one attempt to join. Each `enter` is followed by exactly one `exit` before the next.
+/// Invariants: there is at most one room, and at most one attempt to join or rejoin. Each `enter` is followed by
+/// exactly one `exit` before the next `enter`.
 struct RoomsMachine: FeatureMachine, Sendable {
     /// An event for the application.
     enum Event: Equatable, Sendable {
@@ -25,7 +26,8 @@ struct RoomsMachine: FeatureMachine, Sendable {
     enum Action: Equatable, Sendable {
         /// Join the session of the room. Session memberships are numbered, because their events may arrive late.
         case enter(Admission, membership: Int)
-        /// Leave the session. `isLost`: the server has already ended it.
+        /// Leave the session. `isLost` is false if the application left the room or another `enter` follows. It is
+        /// true if the session was lost or could not be joined, or if the server ended the room.
         case exit(isLost: Bool)
     }
 
@@ -45,11 +47,12 @@ struct RoomsMachine: FeatureMachine, Sendable {
         case quiet
     }
 
-    /// The progress of an attempt: `idle` → `asking` → `answered`; each → `idle`, to send the request again.
+    /// The progress of an attempt: `idle` → `asking` → `answered`; the last two can return to `idle`, to send the
+    /// request again.
     enum Phase: Equatable, Sendable {
         case idle
         case asking
-        /// This person is in the lobby, or is joining the session.
+        /// The server has answered: this person is in the lobby, or is joining the session.
         case answered
     }
 
@@ -61,7 +64,7 @@ struct RoomsMachine: FeatureMachine, Sendable {
         var caller: FeatureCaller?
         var phase = Phase.idle
         var backoff = Backoff(longest: .seconds(5))
-        /// When to give up rejoining; nil if the first rejection is final.
+        /// When to give up rejoining; nil for a `join` call, for which the first rejection is final.
         var until: Timestamp?
         /// When to send the request; nil unless the phase is `idle`. A time in the past means as soon as possible.
         var askAt: Timestamp?
@@ -74,7 +77,7 @@ struct RoomsMachine: FeatureMachine, Sendable {
     private static let guestsPause = Duration.milliseconds(1000)
     /// How long to wait for `room.ended` after the session ended, before rejoining.
     private static let sessionPause = Duration.milliseconds(1000)
-    /// Rejections for reasons that may pass.
+    /// The error codes of rejections for reasons that may pass.
     private static let passing: Set<ConfabError.Code> = [
         .roomFull, .roomLocked, .roomNotFound, .alreadyJoined, .rateLimited, .mediaUnavailable,
     ]
@@ -93,10 +96,10 @@ struct RoomsMachine: FeatureMachine, Sendable {
     /// The number of the most recent session membership.
     private var membership = 0
     private var requests = Requests<Purpose>()
-    /// The number of unanswered requests to join or leave. A new attempt is sent only after they are answered, so
-    /// that each has one answer.
+    /// The number of unanswered requests to join or leave. A request to join is sent only while this is 0, so that the
+    /// answers to two requests cannot be confused.
     private var unsettled = 0
-    /// When to rejoin the room, because its session ended; nil otherwise.
+    /// When to rejoin the room, because its session ended; nil while this is not scheduled.
     private var sessionDeadline: Timestamp?
 
     init(random: any RandomNumberGenerator & Sendable) { self.random = random }
@@ -117,7 +120,7 @@ struct RoomsMachine: FeatureMachine, Sendable {
         }
     }
 
-    /// Stops joining, because the caller of `join` no longer waits.
+    /// Stops joining and leaves the room, because the caller of `join` no longer waits.
     mutating func cancelled(_ caller: FeatureCaller, now: Timestamp) -> [Effect] {
         guard attempt?.caller == caller else { return [] }
         attempt = nil
@@ -188,7 +191,8 @@ struct RoomsMachine: FeatureMachine, Sendable {
         return [.tell(.joined(room.name)), .finish(caller, .success(nil))]
     }
 
-    /// Handles a failure to join the session of the room. Without the session, being in the room is of no use.
+    /// Handles a failure to join the session of the room. The room cannot be used without its session, so this leaves
+    /// the room. A `join` call then fails; rejoining is tried again later.
     mutating func sessionFailed(_ error: ConfabError, membership number: Int, now: Timestamp) -> [Effect] {
         guard isCurrent(number) else { return [] }
         let exit = leaveSession(isLost: true)
@@ -198,8 +202,8 @@ struct RoomsMachine: FeatureMachine, Sendable {
         return exit + left + refused(error, passes: true, now)
     }
 
-    /// Handles the end of the session. Rejoins after a pause. If the session ended because this person is no longer in
-    /// the room, `room.ended` arrives before that.
+    /// Handles the end of the session: schedules rejoining after a pause. If the session ended because this person is
+    /// no longer in the room, `room.ended` arrives during the pause and cancels the rejoining.
     mutating func sessionLost(membership number: Int, now: Timestamp) -> [Effect] {
         guard isCurrent(number), attempt == nil else { return [] }
         sessionDeadline = now + Self.sessionPause
@@ -209,7 +213,8 @@ struct RoomsMachine: FeatureMachine, Sendable {
     private mutating func refused(_ error: ConfabError, passes: Bool? = nil, _ now: Timestamp) -> [Effect] {
         guard var refused = attempt else { return [] }
         if error.code == .connectionRestarted {
-            // The request was lost with the connection. It is sent again over the next one, which may already exist.
+            // The request was lost with the connection. It is sent again over the next connection, which may already
+            // exist.
             guard refused.phase != .idle else { return [] }
             (refused.phase, refused.askAt) = (.idle, now + refused.backoff.next(using: &random))
             attempt = refused
@@ -235,7 +240,7 @@ struct RoomsMachine: FeatureMachine, Sendable {
 
     // MARK: Rejoining
 
-    /// Handles the loss of this connection on the server, which may also have lost the room.
+    /// Handles that the server has discarded this connection. The room may also be lost.
     private mutating func lost() -> [Effect] {
         mayAsk = false
         attempt?.phase = .idle

@@ -133,21 +133,21 @@ public actor Roulette {
     ///
     /// - Parameters:
     ///   - reason: what happened, at most 500 bytes.
-    ///   - match: the chat, up to 60 s after its end; nil for the current or last one.
+    ///   - match: the id of the chat, which may have ended up to 60 s ago; nil for the current or last chat.
     public func report(_ reason: String, match: MatchID? = nil) async throws(ConfabError) {
         try await feature.ask(.report(reason, match))
     }
 
     /// Blocks a partner permanently. The chat ends, and the search continues.
     ///
-    /// - Parameter match: the chat, up to 60 s after its end; nil for the current or last one.
+    /// - Parameter match: the id of the chat, which may have ended up to 60 s ago; nil for the current or last chat.
     public func block(match: MatchID? = nil) async throws(ConfabError) { try await feature.ask(.block(match)) }
 
     /// Offers to keep in touch with the partner of the current or last chat. If both people do this, they become
     /// contacts.
     ///
-    /// - Throws: `not_matched` before the first chat, `not_found`, or `not_permitted` if this person already has 500
-    ///   contacts.
+    /// - Throws: `not_matched` before the first chat, `not_found` if it ended too long ago, or `not_permitted` if this
+    ///   person has blocked the partner or already has 500 contacts.
     public func keepInTouch() async throws(ConfabError) {
         guard let match = feature.read(\.lastMatch) else { throw .notMatched }
         try await contacts.keep(match: match)

@@ -291,7 +291,7 @@ enum SignalType {
 public enum MatchEnding: String, Hashable, Sendable, CaseIterable {
     /// This person requested the next partner.
     case next
-    /// This person stopped or accepted a call, or the search could not continue.
+    /// This person stopped the search or accepted a call, or the search could not continue.
     case stopped
     /// This person blocked the partner.
     case blocked

@@ -1,7 +1,7 @@
 import Wire
 
-/// The sessions of the current match, and the local media. Turns events of the state machine into events for the
-/// application.
+/// Manages the sessions of the current match and the local media that they publish. Turns events of the state machine
+/// into events for the application.
 final class RouletteMedia: Sendable {
     /// The state that the lock protects.
     private struct State: Sendable {
@@ -15,7 +15,7 @@ final class RouletteMedia: Sendable {
         var theirs: SessionMembership?
         /// Whether `entered` was reported for this match.
         var hasEntered = false
-        /// Which local media is sent in each match.
+        /// Whether local audio and video are sent in each match.
         var sending = SessionMembership.Sending()
     }
 

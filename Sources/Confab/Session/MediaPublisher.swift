@@ -55,7 +55,8 @@ public actor MediaPublisher {
 
     /// Replaces the video with that of other media. The audio is unchanged, and the previous media is not stopped.
     ///
-    /// - Throws: `not_found` if the stream has ended, or `media_failed` if the new media has no video.
+    /// - Throws: `not_found` if the stream has ended, `media_failed` if the new media has no video, or an error of the
+    ///   connection. If the stream had no video before, also `bandwidth_exceeded`, as for ``setVideo(_:)``.
     public func replaceVideo(with other: any LocalMedia) async throws(ConfabError) {
         try await media.replaceVideo(of: publication, with: other)
     }
@@ -137,14 +138,14 @@ public actor MediaSubscriber {
 
     /// Starts or stops receiving audio.
     ///
-    /// - Throws: an error of the connection.
+    /// - Throws: `not_found` if the stream or the subscription has ended, or an error of the connection.
     public func setAudio(_ isOn: Bool) async throws(ConfabError) {
         try await media.change(subscription) { $0.audio = isOn }
     }
 
     /// Starts or stops receiving video.
     ///
-    /// - Throws: an error of the connection.
+    /// - Throws: `not_found` if the stream or the subscription has ended, or an error of the connection.
     public func setVideo(_ isOn: Bool) async throws(ConfabError) {
         try await media.change(subscription) { $0.video = isOn }
     }
@@ -162,7 +163,7 @@ public actor MediaSubscriber {
     ///   - width: the width in pixels, at most 16384.
     ///   - height: the height in pixels, at most 16384.
     ///   - frameRate: the maximum frames per second, 1 to 240; nil for no maximum.
-    /// - Throws: an error of the connection.
+    /// - Throws: `not_found` if the stream or the subscription has ended, or an error of the connection.
     public func prefer(width: Int, height: Int, frameRate: Int? = nil) async throws(ConfabError) {
         try await media.change(subscription) { options in
             (options.size, options.frameRate) = (VideoSize(width: width, height: height), frameRate)
@@ -171,7 +172,7 @@ public actor MediaSubscriber {
 
     /// Sets the priority of the video, 0 to 100. Only in routed sessions: see ``Session/SubscribeOptions/priority``.
     ///
-    /// - Throws: an error of the connection.
+    /// - Throws: `not_found` if the stream or the subscription has ended, or an error of the connection.
     public func setPriority(_ priority: Int) async throws(ConfabError) {
         try await media.change(subscription) { $0.priority = priority }
     }

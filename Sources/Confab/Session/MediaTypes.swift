@@ -142,7 +142,7 @@ final class Subscription: Sendable {
         var wasConnected = false
         var isConnected = false
         var hasFrame = false
-        /// The tracks at the last `connected`, `resumed` or `tracksChanged`.
+        /// The tracks when `connected`, `resumed` or `tracksChanged` was last sent.
         var announced: [TrackKind: RemoteTrack] = [:]
         var isEnded = false
     }

@@ -34,7 +34,7 @@ extension RelayedPeer.Message {
 }
 
 extension PeerCandidate {
-    /// Decodes an `RTCIceCandidateInit`; nil for the end of candidates.
+    /// Decodes an `RTCIceCandidateInit`. Any other value gives nil, which means the end of candidates.
     fileprivate init?(_ value: JSONValue) {
         guard case .object(let object) = value, case .string(let text) = object["candidate"] else { return nil }
         self.init(text)

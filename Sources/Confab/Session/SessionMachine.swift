@@ -2,8 +2,8 @@ import Wire
 
 /// The state machine of a ``Session``: its life cycle, its members and their streams.
 ///
-/// Invariants: the status changes only along the transitions that ``Session/Status`` lists. Each `join` gets one
-/// `joinEnded`, and each `leave` one `leaveEnded`.
+/// Invariants: the status changes only along the transitions that ``Session/Status`` lists. Each `connect` is followed
+/// by a `joinEnded`, and each `disconnect` by a `leaveEnded`. Several calls may share one.
 struct SessionMachine: Sendable {
     /// An event that the state machine handles.
     enum Input: Sendable {
@@ -41,7 +41,8 @@ struct SessionMachine: Sendable {
     private var order: [ConnectionID] = []
     private var published: [StreamID: MediaStream] = [:]
     private var streamOrder: [StreamID] = []
-    /// Whether `disconnect` was called before it could take effect.
+    /// Whether to leave the session as soon as it is joined or the connection is restored, because `disconnect` was
+    /// called before.
     private var isLeaving = false
 
     /// The other members, in the order of joining.

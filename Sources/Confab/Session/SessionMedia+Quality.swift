@@ -75,7 +75,8 @@ extension SessionMedia {
     }
 }
 
-/// Repeats a measurement until it is released. The next measurement is scheduled when the previous one has ended.
+/// Repeats a measurement until this object is released. The next measurement is scheduled when the previous one has
+/// ended.
 final class LevelMeter: Sendable {
     static let shortestInterval = Duration.milliseconds(50)
 

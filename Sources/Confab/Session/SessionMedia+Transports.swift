@@ -89,7 +89,7 @@ extension SessionMedia {
             }
             for subscription in subscriptions(from: connection) { subscription.update(next) }
         case .arrived(let stream, let mid, let track):
-            // Ignore media for other streams: a member may send media only for its own.
+            // Ignore media for other streams: a member may send media only for its own streams.
             let subscription = subscriptions(from: connection).first { "\($0.stream.id)" == stream }
             guard let subscription else { return }
             _ = subscription.state.withLock { $0.mids.insert(mid) }

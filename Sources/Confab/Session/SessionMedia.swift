@@ -13,7 +13,7 @@ final class SessionMedia: Sendable {
         /// is known here.
         var subscribers: [StreamID: [ConnectionID: Wanted]] = [:]
         var peers: [ConnectionID: RelayedConnection] = [:]
-        /// Connections with which media has worked, and which have been reported to the server.
+        /// The members with which a peer connection has been established, as reported to the server.
         var reported: Set<ConnectionID> = []
         var link: SFUConnections?
         var listening: Listening?
@@ -75,7 +75,7 @@ final class SessionMedia: Sendable {
         return link
     }
 
-    /// Checks that the session can publish.
+    /// Checks that this client can publish in the session now.
     ///
     /// - Throws: `no_media_engine` or `not_joined`.
     private func demand() throws(ConfabError) {
@@ -87,8 +87,8 @@ final class SessionMedia: Sendable {
 
     /// Publishes media as a stream.
     ///
-    /// - Parameter enabling: whether to enable the audio and video that the stream begins with. False for media that
-    ///   the application may have muted.
+    /// - Parameter enabling: whether to enable the audio and video that the stream begins with. False leaves them as
+    ///   they are, for media that the application may have muted.
     func publish(
         _ local: any LocalMedia, _ options: Session.PublishOptions, enabling: Bool = true
     ) async throws(ConfabError) -> Publication {
@@ -136,12 +136,12 @@ final class SessionMedia: Sendable {
     /// Requests the publication from the server.
     ///
     /// - Parameter link: the SFU connections that own the stream's pair of transceivers; nil in a relayed session. If
-    ///   publishing fails, the pair is released to them, even if the session has ended meanwhile.
+    ///   publishing fails, they get the pair back, even if the session has ended meanwhile.
     private func announce(
         _ verb: SessionVerb.Publish, _ begun: Publication.State, _ layers: [Layer], _ link: SFUConnections?
     ) async throws(ConfabError) -> Publication {
         /// Whether the task was cancelled, and the stream once it exists. If both happen, the code that sets the
-        /// second of them ends the stream.
+        /// second value ends the stream.
         let outcome = LockedValue<(isCancelled: Bool, publication: Publication?)>((false, nil))
         do {
             return try await awaitResult { (answer: @escaping @Sendable (Result<Publication, ConfabError>) -> Void) in
@@ -209,7 +209,7 @@ final class SessionMedia: Sendable {
     }
 
     /// Notifies the server which media a stream has. If the server refuses the video for now, turns the video off
-    /// again. The others see it as off, too.
+    /// again. The other members also see it as off.
     private func tell(_ update: SessionVerb.Update, of publication: Publication) async throws(ConfabError) {
         do throws(ConfabError) { try await core.request(.session(.update(update))) } catch {
             guard update.hasVideo == true, error.code == .bandwidthExceeded else { throw error }

@@ -35,7 +35,7 @@ final class ClientCore: Sendable {
     }
 
     /// How much longer than `connectTimeout` a `connect` call waits. If the first connection fails, the client reports
-    /// the reason at `connectTimeout`, and that report must come first.
+    /// the reason at `connectTimeout`, and that report must arrive first.
     private static let greetingGrace = Duration.milliseconds(100)
 
     /// The path of the WebSocket below the server's address.
@@ -284,7 +284,7 @@ final class ClientCore: Sendable {
     }
 }
 
-/// A weak reference to the connections of routed media.
+/// A weak reference to the client's media connections to the SFU.
 private struct WeakLink: Sendable {
     weak let link: SFUConnections?
 }

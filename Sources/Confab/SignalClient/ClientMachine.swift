@@ -61,7 +61,7 @@ struct ClientMachine: Sendable {
     /// Whether this device now belongs to another person. A new signal client then starts after the server's next
     /// close.
     private var isAnotherPerson = false
-    /// The sessions that this client is in.
+    /// The ids of the sessions that this client is in.
     private(set) var sessions: Set<SessionID> = []
 
     init(
@@ -221,8 +221,8 @@ struct ClientMachine: Sendable {
         effects.append(usesToken ? .askToken(socket) : .open(socket))
     }
 
-    /// Reports when the next attempt to resume begins. If there is no connection to resume, enters `offline` until the
-    /// next attempt.
+    /// Reports when the next attempt to resume begins. If the previous connection can no longer be resumed, enters
+    /// `offline` until the next attempt. While the client connects for the first time, the state does not change.
     private mutating func dropped(_ effects: inout [Effect]) {
         if let droppedAt {
             let nextTry = line.nextAttempt.map(\.date)
@@ -288,9 +288,9 @@ struct ClientMachine: Sendable {
 
     // MARK: Losing and ending
 
-    /// Sessions that a restart has ended. They are reported with the next welcome.
+    /// The ids of sessions that a restart has ended. They are reported with the next welcome.
     private var lost: [SessionID] = []
-    /// Whether a signal client has ended that was connected, so that the first welcome of the next one is a restart.
+    /// Whether a signal client that was connected has ended, so that the first welcome of the next one is a restart.
     private var wasLost = false
 
     private mutating func takeLost() -> [SessionID] {
@@ -365,7 +365,7 @@ struct ClientMachine: Sendable {
 }
 
 extension ConfabClient.State {
-    /// True if the documentation of this type lists the transition.
+    /// Whether the documentation of this type lists the transition.
     func canBecome(_ next: Self) -> Bool {
         switch (self, next) {
         case (.closed, _): false

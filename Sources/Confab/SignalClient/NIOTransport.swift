@@ -40,7 +40,7 @@ package final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
     /// Frames to the server.
     package typealias OutboundOut = WebSocketFrame
 
-    /// Settings that only load tests and tests change.
+    /// Settings that only tests and load tests change.
     package struct Options: Sendable {
         /// Additional headers of the handshake request.
         package var headers: [(String, String)] = []
@@ -70,7 +70,7 @@ package final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
     /// The text of a fragmented message so far; nil between messages.
     private var fragments: [UInt8]?
 
-    /// - Parameter report: called on the event loop.
+    /// - Parameter report: called with each event, on the event loop.
     package init(
         _ options: Options = Options(), on loop: (any EventLoop)? = nil,
         report: @escaping @Sendable (SocketEvent) -> Void
@@ -84,7 +84,8 @@ package final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
     /// Opens the socket.
     ///
     /// - Returns: the channel. It stays open if this object is released.
-    /// - Throws: ``NotConfab``, or why the server cannot be reached. The event `closed` is reported too.
+    /// - Throws: ``NotConfab``, or an error that says why the server cannot be reached. The event `closed` is reported
+    ///   too.
     @discardableResult
     package func connect(to place: HostEndpoint) async throws -> any Channel {
         do {

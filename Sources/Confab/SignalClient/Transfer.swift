@@ -6,7 +6,7 @@ struct HTTPTransfer: Sendable {
     /// A file on this device to upload, or to download into.
     struct File: Sendable {
         var handle: FileHandle
-        /// The exact number of bytes to send, or the largest number to receive.
+        /// The exact number of bytes to send or to receive.
         var size: Int
     }
 
@@ -86,7 +86,7 @@ struct HTTPReceiver {
 
     /// Returns the complete response.
     ///
-    /// - Throws: an error if the file is incomplete.
+    /// - Throws: an error if a downloaded file is incomplete.
     func end() throws -> HTTPResponse {
         if answer.isSuccess, let file = transfer.download, written != file.size { throw Failure.otherSize }
         return answer
@@ -147,7 +147,7 @@ extension ClientCore {
 
     /// Returns the URL of a path below the server's address.
     ///
-    /// - Parameter path: a percent-encoded path. Some paths come from the server, so any text is possible.
+    /// - Parameter path: a percent-encoded path. The server chooses some paths, so any text is possible.
     /// - Throws: `server_url_invalid` if the application's address is unusable, `unexpected_answer` if the server's
     ///   path is.
     func address(of path: String) throws(ConfabError) -> URL {

@@ -52,13 +52,14 @@ package enum SocketEvent: Sendable {
 package protocol SignalClock: Sendable {
     /// The current time.
     var now: Timestamp { get }
-    /// Calls `body` once, at the given time or later, and never before this method has returned.
+    /// Calls `body` once, at the given time or later, and never synchronously within this method.
     ///
     /// - Returns: a function that cancels the call.
     func schedule(at time: Timestamp, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void
 }
 
-/// Wall-clock time that never goes backward.
+/// The time since 1970, which never goes backward: the wall clock is read once, and a monotonic clock measures the
+/// time since then.
 package struct SystemClock: SignalClock {
     private let start = ContinuousClock.now
     private let epoch = Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))

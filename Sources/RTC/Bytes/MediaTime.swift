@@ -17,7 +17,8 @@ public struct MediaTime: Hashable, Comparable, Sendable {
     }
 }
 
-/// A length of time in nanoseconds. The type fits in one machine word, because every packet uses it.
+/// A length of time in nanoseconds. The type fits in one machine word, because intervals are computed for every
+/// packet.
 public struct MediaInterval: Hashable, Comparable, Sendable {
     public var nanoseconds: Int64
 

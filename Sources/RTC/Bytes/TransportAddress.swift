@@ -1,6 +1,7 @@
 /// An IP address and a port. The type has a fixed size, because addresses are looked up for every datagram.
 public struct TransportAddress: Hashable, Sendable, CustomStringConvertible {
-    /// The address as two big-endian words; an IPv4 address is `::ffff:a.b.c.d` (RFC 4291 §2.5.5.2).
+    /// The first 64 bits of the IPv6 address; `low` has the last 64. An IPv4 address is stored as `::ffff:a.b.c.d`
+    /// (RFC 4291 §2.5.5.2).
     public var high: UInt64
     public var low: UInt64
     public var port: UInt16
@@ -39,7 +40,7 @@ public struct Path: Hashable, Sendable {
         (self.socket, self.isTCP, self.remote) = (socket, isTCP, remote)
     }
 
-    /// Hashes three words, because the path of every datagram is looked up.
+    /// Hashes only three words, to be fast: a path is looked up for every datagram.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(remote.high)
         hasher.combine(remote.low)

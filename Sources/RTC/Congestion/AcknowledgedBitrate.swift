@@ -1,8 +1,8 @@
 /// The bitrate at which packets arrive at the receiver, computed from feedback (draft-ietf-rmcat-gcc-02 §5.5: R_hat).
 ///
 /// Bytes are counted over 150 ms of the receiver's clock. The closer a sample is to the current result, the larger is
-/// its weight, as in libwebrtc's `BitrateEstimator`. Lost feedback leaves a gap in time and bytes, and both are
-/// excluded.
+/// its weight, as in libwebrtc's `BitrateEstimator`. If a report is lost, neither the bytes nor the time that it
+/// covers are counted.
 struct AcknowledgedBitrate: Sendable {
     private static let window = MediaInterval.milliseconds(150)
     /// The duration of the first sample. It is longer than `window`, because all later results depend on it.
@@ -25,8 +25,8 @@ struct AcknowledgedBitrate: Sendable {
     private var (latestBytes, latestSpan) = (0, MediaInterval.zero)
     /// The unsmoothed bitrate of the last 60 ms or more; nil at first.
     private(set) var latest: Bitrate?
-    /// The length of a pause and the size of the packet after it. They count only if the next packet shows that
-    /// nothing was held back.
+    /// The length of the pause before the latest packet; nil if there was none. `heldBytes` is that packet's size.
+    /// Both are counted only if the next packet shows that nothing was held back.
     private var heldSpan: MediaInterval?
     private var heldBytes = 0
     private var last: MediaInterval?
@@ -57,7 +57,8 @@ struct AcknowledgedBitrate: Sendable {
     @inline(__always)
     private mutating func addLatest(_ count: Int, _ passed: MediaInterval) {
         if let held = heldSpan {
-            // If the next packet takes long as well, the link is slow and has held nothing back, so the pause counts.
+            // The previous packet followed a pause. If this one also took long, the link is slow and has held nothing
+            // back, so the pause counts.
             if passed > Self.burst { (latestBytes, latestSpan) = (latestBytes + heldBytes, latestSpan + held) }
             heldSpan = nil
         }

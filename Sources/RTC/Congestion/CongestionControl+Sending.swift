@@ -50,8 +50,8 @@ extension CongestionControl {
         return paddingDue.add(to: media, upTo: isProbing ? probing.probe?.target ?? estimate : estimate, now: now)
     }
 
-    /// Removes the limit if it was not reached for a long time. Otherwise a connection that was once congested, or
-    /// seemed to be, would stay limited to the bitrate sent since.
+    /// Makes the estimate unlimited again once it has sufficed for the wanted bitrate for 30 s. Otherwise a connection
+    /// that was once congested, or seemed to be, would stay limited to the bitrate sent since.
     private mutating func forgetLimit(wanted: Bitrate, now: MediaTime) {
         guard let estimate, wanted <= estimate * 1.1, remb.bitrate == nil else { return sufficientSince = nil }
         guard let since = sufficientSince else { return sufficientSince = now }

@@ -2,11 +2,11 @@
 /// transport-wide sequence numbers, or from the receiver's own estimate (REMB) if it sends no such feedback.
 ///
 /// The method is Google's congestion control as published (draft-ietf-rmcat-gcc-02), with later changes of libwebrtc: a
-/// trend line, probes, and losses that are not caused by congestion. Four things differ, because a server forwards
-/// media that others encode. The estimate is unlimited until the path shows its first congestion, so that a good path
-/// is never held back. It temporarily falls further when the path's bitrate has dropped, to drain the queue. Lost
-/// feedback changes nothing, because bitrates are measured only over reported packets. Media is paced only while the
-/// path is limited.
+/// trend line, probes, and a separate estimate of losses that congestion does not cause. Four things differ, because a
+/// server forwards media that others encode. The estimate is unlimited until the path shows its first congestion, so
+/// that a good path is never held back. When the path's bitrate has dropped, the budget for media is temporarily below
+/// the estimate, to drain the queue. Lost feedback changes nothing, because bitrates are measured only over reported
+/// packets. Media is paced only while the path is limited.
 ///
 /// ```swift
 /// let number = control.sent(bytes: length, at: now)
@@ -20,29 +20,30 @@ public struct CongestionControl: Sendable {
     public static let smallest = Bitrate.kilobits(30)
     /// If packets were sent but there was no feedback for this long, the path is assumed to be blocked.
     private static let silence = MediaInterval.seconds(1)
-    /// The minimum queueing delay that is distinguished from jitter: normally, before the first congestion, and while
-    /// a probe's result is verified. It is largest before the first congestion, because a busy computer also delays
-    /// packets by some tens of milliseconds.
+    /// A queueing delay above this is not taken for jitter. `noticedAtFirst` applies before the first congestion,
+    /// `noticedWhenFull` while a probe's result is verified, and `noticed` otherwise. `noticedAtFirst` is the largest,
+    /// because a busy computer also delays packets by some tens of milliseconds.
     private static let noticed = MediaInterval.milliseconds(15)
     private static let noticedAtFirst = MediaInterval.milliseconds(50)
     private static let noticedWhenFull = MediaInterval.milliseconds(30)
     /// A queue longer than `long` shows that the path carries far less than before. While it is longer than
-    /// `veryLong`, it delays the audio too much, so there is no floor and draining is faster.
+    /// `veryLong`, it delays the audio too much, so `floor` is zero and the queue is drained faster.
     private static let long = MediaInterval.milliseconds(100)
     private static let veryLong = MediaInterval.milliseconds(150)
     /// If the delay grows by more than `risen` within one report, and less than the fraction `slowed` of the mean
     /// bitrate arrives, the path has slowed.
     private static let risen = MediaInterval.milliseconds(50)
     private static let slowed = 0.6
-    /// The minimum queue that is drained, and how long it is drained before the effect is evaluated.
+    /// The queueing delay above which a queue is drained. `draining` is how long it is drained before the effect is
+    /// evaluated.
     static let drained = MediaInterval.milliseconds(60)
     private static let draining = MediaInterval.seconds(3)
-    /// A change of the delay that no path can cause, only a clock that has jumped.
+    /// A change of the delay by this much or more is caused by a clock that has jumped, not by the path.
     private static let jump = MediaInterval.seconds(3)
-    /// How long the estimate must suffice before the limit is removed.
+    /// How long the estimate must suffice for the wanted bitrate before it becomes unlimited again.
     static let sufficient = MediaInterval.seconds(30)
 
-    // Stored first, because every packet needs them.
+    // These properties are stored first, because every packet needs them.
     var sentPackets = SentPackets()
     var pacer = Pacer()
     private var groups = PacketGroups()
@@ -89,7 +90,7 @@ extension CongestionControl {
     }
 
     /// Returns the current bitrate for media; nil while nothing limits it. It is below the estimate while a queue is
-    /// drained, but outside a trial not if another flow keeps the queue full.
+    /// drained. If another flow keeps the queue full, it is below the estimate only during a trial.
     @inline(__always)
     public func budget(now: MediaTime) -> Bitrate? {
         guard let estimate, isDraining(now: now), isTrying || !competition.isPresent else { return estimate }
@@ -184,8 +185,8 @@ extension CongestionControl {
         let offset = reference.offset(of: report.referenceTime)
         var (arrived, lost) = (0, 0)
         var delays = ReportedDelays()
-        // A report that arrives out of order covers only packets that another report already covered, so its packets
-        // do not count toward the arriving bitrate.
+        // If a report arrives out of order, a later report has already passed its packets, so they do not count toward
+        // the arriving bitrate.
         let end = report.baseSequenceNumber &+ UInt16(truncatingIfNeeded: report.statusCount - 1)
         let (isNewest, isProbing) = (sentPackets.extended(end).map { $0 > reported } ?? true, probing.probe != nil)
         // The numbers of a report are consecutive, so only the first one is extended.
@@ -236,8 +237,8 @@ extension CongestionControl {
 
     /// Whether an unlimited path has just become much slower: the delay has grown, and less arrives than before. A
     /// burst such as a keyframe also increases the delay, but then as much arrives as the path carries. The check is
-    /// not needed after the first congestion: far less is sent than would fill a queue of a second, and the trend
-    /// detects its growth early enough.
+    /// not needed after the first congestion: the estimate then keeps what is sent far below what would fill a queue
+    /// of a second, and the trend detects a growing queue early enough.
     @inline(__always)
     private func hasSlowed(_ delays: ReportedDelays) -> Bool {
         guard rates.estimate == Self.unlimited, max(delays.rise, queue.latest) > Self.risen, delays.isGrowing,
@@ -267,7 +268,8 @@ extension CongestionControl {
         probing.retry(now: now)
     }
 
-    /// Resets everything except the packets' numbers, which continue. Feedback about earlier packets changes nothing.
+    /// Resets everything except the packets' numbers, which continue. Feedback about packets on the previous path then
+    /// changes nothing.
     public mutating func pathChanged() {
         let sent = sentPackets
         self = CongestionControl()
@@ -276,7 +278,7 @@ extension CongestionControl {
     }
 
     /// The bitrate that arrives; nil if unknown. While there is a long queue, exactly what the path carries arrives.
-    /// The latest measurement is then used instead of the mean, which takes more than a second to follow.
+    /// The latest measurement is then used if it is below the mean, which takes more than a second to follow.
     @inline(__always)
     private var arriving: Bitrate? {
         guard isQueueStanding, let latest = acknowledged.latest else { return acknowledged.bitrate }
@@ -284,8 +286,8 @@ extension CongestionControl {
     }
 
     private mutating func update(arrived: Int, lost: Int, now: MediaTime) {
-        // Use the arriving bitrate if that is lower, because the estimate is unrelated to the path before the first
-        // congestion.
+        // Use the arriving bitrate if that is lower: before the first congestion, the estimate says nothing about the
+        // path.
         let former = min(rates.estimate, acknowledged.bitrate ?? rates.estimate)
         endDraining(now: now)
         findCompetitor(now: now)
@@ -333,8 +335,9 @@ extension CongestionControl {
         carried.add(hasQueue(now: now) ? arriving * RateControl.decrease : arriving, now: now)
     }
 
-    /// Evaluates draining when its time is over, and ends it if the queue was empty in the meantime. If the queue has
-    /// hardly become shorter, another flow is assumed to cause it. If it has become shorter, draining continues.
+    /// Decides how to continue when the time for draining is over. If the queue was empty at some time, or another
+    /// flow is already assumed, draining ends. If the queue has hardly become shorter, another flow is assumed to
+    /// cause it. If it has become shorter, draining continues.
     private mutating func endDraining(now: MediaTime) {
         guard let drainUntil else { return }
         // In the first second of draining, ignore a report that shows no queue. It may be about the time before the

@@ -17,7 +17,8 @@ struct CrossTrafficDetector: Sendable {
     private static let present = 0.75
     private static let absent = 0.35
     private static let time = 2.0
-    /// The time between trials. It doubles with each trial that detects another flow.
+    /// The time between trials. It starts at `shortest` and doubles with each trial that detects another flow, up to
+    /// `longest`.
     private static let shortest = MediaInterval.seconds(5)
     private static let longest = MediaInterval.seconds(40)
     /// The maximum queue that is tolerated even next to another flow.
@@ -105,8 +106,8 @@ struct CrossTrafficDetector: Sendable {
 }
 
 extension CrossTrafficDetector {
-    /// A period in which little is sent, to determine which flow caused the queue. Without a result, a trial
-    /// continues for its maximum duration, because sending more would lengthen the queue in any case.
+    /// A period in which little is sent, to determine which flow caused the queue. While there is no result, a trial
+    /// continues up to its maximum duration: sending more would lengthen the queue, whichever flow caused it.
     struct Trial: Sendable {
         /// The flow that caused the queue.
         enum Result {
@@ -126,8 +127,8 @@ extension CrossTrafficDetector {
         private static let margin = 0.05
 
         let startedAt: MediaTime
-        /// The longest queueing delay reported in the first round trip. Until then, reports are about the time before
-        /// the trial, when the queue may still have grown.
+        /// The longest queueing delay reported in the first round trip. Those reports are about the time before the
+        /// trial, when the queue may still have grown.
         private(set) var queue: MediaInterval
         /// The bitrate that arrived at the start. With a queue, this is all that the path carries for this flow.
         let arriving: Bitrate

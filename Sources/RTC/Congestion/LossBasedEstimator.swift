@@ -12,8 +12,8 @@ struct LossBasedEstimator: Sendable {
     /// by less than `low`.
     private static let high = 0.10
     private static let low = 0.03
-    /// The maximum loss that may be attributed to other causes than congestion, and how fast it is estimated: first
-    /// with a queue, then without.
+    /// The maximum loss that may be attributed to other causes than congestion, and how fast it is estimated.
+    /// `maxInherent` and `learning` apply while packets are queued on the path, the other two while none are.
     private static let maxInherent = 0.08
     private static let learning = 0.02
     private static let maxInherentWithoutQueue = 0.3

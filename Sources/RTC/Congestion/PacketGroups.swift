@@ -32,7 +32,7 @@ struct PacketGroups: Sendable {
     }
 
     /// Adds a packet, in the order of sending.
-    /// - Returns: the difference between the two previous groups, if the packet starts a new group.
+    /// - Returns: the difference between the two previous groups, if the packet starts a new group; otherwise nil.
     @inline(__always)
     mutating func add(sentAt: MediaTime, arrival: MediaInterval) -> Difference? {
         guard let group = current else {

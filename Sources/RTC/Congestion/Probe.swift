@@ -41,8 +41,8 @@ struct Probe: Sendable {
         length = min(Self.longest, MediaInterval(nanoseconds: Int64(Self.queue / max(excess, 0.1) * 1e9)))
     }
 
-    /// Ends the sending after the probe's duration. If too few packets were sent, continues for up to three times the
-    /// maximum length.
+    /// Stops sending once `length` has passed. If too few packets were sent by then, continues for up to three times
+    /// the maximum length.
     /// - Parameter next: the extended number of the first packet that does not belong to the probe.
     mutating func endIfDue(before next: Int64, now: MediaTime) {
         guard last == nil, now - startedAt >= length else { return }
@@ -81,9 +81,9 @@ struct Probe: Sendable {
 
 /// Decides when to probe, and at which bitrate.
 ///
-/// A result above the estimate is adopted and verified: for most of a second, padding fills the estimate, so that a
-/// path that only absorbed a burst shows a queue before the bitrate is relied on. Probes without a result are repeated
-/// less and less often.
+/// A result above the estimate becomes the new estimate and is verified: for most of a second, padding fills the path
+/// up to the estimate. A path that only absorbed a burst then shows a queue before the bitrate is relied on. Probes
+/// without a result are repeated less and less often.
 struct Probing: Sendable {
     /// A result that is being verified.
     private struct Verification: Sendable {

@@ -52,8 +52,8 @@ struct ReportedDelays: Sendable {
     /// The most recent part with enough packets, used while `end` has too few.
     private var former: Part?
 
-    /// The growth of the delay from the first packets to the last. Computed from the minimum delays, because jitter
-    /// only increases delays.
+    /// The growth of the delay from the first packets to the last; zero if it did not grow or there are too few
+    /// packets. Computed from the minimum delays, because jitter only increases delays.
     var rise: MediaInterval {
         guard start.count >= Part.fewest, let last = end.count >= Part.fewest ? end : former else { return .zero }
         return max(.zero, last.lowest - start.lowest)
@@ -80,10 +80,10 @@ struct QueueDelay: Sendable {
     private var lowest: MediaInterval?
     private var former: MediaInterval?
     private var since: MediaTime?
-    /// The minimum delay of the packets in the latest three reports. The minimum is used because jitter only
-    /// increases delays.
+    /// The queueing delay: the minimum over the packets in the latest three reports. The minimum is used because
+    /// jitter only increases delays.
     private(set) var current = MediaInterval.zero
-    /// The minimum delay of the packets in the latest report.
+    /// The minimum queueing delay of the packets in the latest report.
     private(set) var latest = MediaInterval.zero
     private var recent = (MediaInterval.zero, MediaInterval.zero, MediaInterval.zero)
 

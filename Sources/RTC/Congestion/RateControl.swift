@@ -1,13 +1,13 @@
-/// Increases and decreases the estimate (draft-ietf-rmcat-gcc-02 §5.5): by a factor while the capacity is unknown,
-/// slowly near the bitrate at which a queue grew before, and to 85 % of the arriving bitrate when a queue grows.
+/// Increases the estimate by a factor while the capacity is unknown, and slowly near the bitrate at which a queue grew
+/// before. Decreases it to 85 % of the arriving bitrate when a queue grows (draft-ietf-rmcat-gcc-02 §5.5).
 struct RateControl: Sendable {
     /// The fraction of the acknowledged bitrate that is kept after a decrease.
     static let decrease = 0.85
     /// The growth per second while the capacity is unknown.
     private static let growth = 1.08
-    /// How far the estimate may grow above the arriving bitrate. A higher bitrate was never tried, so only a probe
-    /// can show that the path carries it. Next to a flow that fills the queue, probes show nothing, so the factor is
-    /// larger.
+    /// The estimate may grow up to the arriving bitrate times this factor, plus `slack`. A higher bitrate was never
+    /// tried, so only a probe can show that the path carries it. Next to a flow that fills the queue, probes show
+    /// nothing, so `aheadOfCompetitor` is larger.
     private static let ahead = 1.1
     private static let aheadOfCompetitor = 1.5
     private static let slack = Bitrate.kilobits(10)
@@ -33,8 +33,8 @@ struct RateControl: Sendable {
     /// Lowers the estimate to this bitrate if it is higher.
     mutating func limit(to bitrate: Bitrate) { estimate = min(estimate, bitrate) }
 
-    /// Whether there is a long queue. If not, the estimate falls by at most 15 % at a time, because when little is
-    /// sent, less arrives than the path carries.
+    /// Whether there is a long queue. If not, each decrease after the first lowers the estimate by at most 15 %: when
+    /// little is sent, less arrives than the path carries.
     var isQueueLong = false
 
     mutating func update(
@@ -55,7 +55,7 @@ struct RateControl: Sendable {
         }
     }
 
-    /// Whether the previous decrease has had time to show an effect.
+    /// Whether the previous decrease has had time to show an effect, or less than half of the estimate arrives.
     private func mayDecrease(_ acknowledged: Bitrate?, _ roundTrip: MediaInterval, now: MediaTime) -> Bool {
         guard let decreasedAt else { return true }
         let wait = min(max(roundTrip, .milliseconds(10)), .milliseconds(200))
@@ -73,8 +73,9 @@ struct RateControl: Sendable {
         learn(Double(acknowledged.bitsPerSecond) / 1000)
     }
 
-    /// Adapts the estimate like TCP, next to a flow that fills the queue. The estimate grows by one packet per round
-    /// trip and falls by 17 % after losses.
+    /// Adapts the estimate as TCP would, to keep a fair share against a competing flow that fills the queue. It grows
+    /// by at most one packet per round trip. It falls by 17 % if `falls` is true: after losses, or while the queue is
+    /// too long.
     mutating func compete(falls: Bool, acknowledged: Bitrate?, roundTrip: MediaInterval, now: MediaTime) {
         defer { changedAt = now }
         (phase, mean) = (.hold, nil)

@@ -269,7 +269,8 @@ public final class DTLSConnection {
 
     // MARK: Keys and the end
 
-    /// Returns the master keys for SRTP (RFC 5764 §4.2); nil unless established.
+    /// Returns the master keys for SRTP (RFC 5764 §4.2). Returns nil if the state is not `established` or OpenSSL
+    /// fails.
     public func exportKeys() -> SRTPProfile.KeyingMaterial? {
         guard let connection, state == .established, let profile else { return nil }
         var keys = [UInt8](repeating: 0, count: profile.exportLength)

@@ -118,7 +118,8 @@ public struct ICEControllingAgent {
         }
     }
 
-    /// Whether all pairs have failed. A restart or an additional pair can help.
+    /// Whether all pairs have failed, so that there is no path. False while there are no pairs. A restart or an
+    /// additional pair can help.
     public var hasFailed: Bool { !pairs.isEmpty && selectedPath == nil && pairs.allSatisfy { $0.stage == .failed } }
 
     // MARK: Responses
@@ -154,8 +155,8 @@ public struct ICEControllingAgent {
         var writer = STUNWriter(sink.prepare(STUN.maxBytes), .success, transaction: request.transaction)
         writer.xorMappedAddress(path.remote)
         if let length = writer.finish(key: key) { sink.send(length, on: path) }
-        // Add the address with the lowest priority. It is not one of the known candidates, and any of those is
-        // better.
+        // Add the path if it is not known yet. Its priority is the lowest, because a path to one of the server's
+        // candidates is better.
         add(path, priority: 0)
         return .refreshed
     }

@@ -39,7 +39,7 @@ public enum ICEOutcome: Hashable, Sendable {
     case dropped(ICEDrop)
     /// The request was authentic but was answered with this error code.
     case refused(UInt16)
-    /// A request or response confirmed a path that was already validated.
+    /// The request or response was authentic, but no path was newly validated or selected.
     case refreshed
     /// A new path was validated.
     case validated

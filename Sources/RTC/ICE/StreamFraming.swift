@@ -7,7 +7,8 @@ public enum StreamFraming {
 
     /// The result of reading the next frame.
     public enum Step: Equatable, Sendable {
-        /// The range of the next frame's bytes. The length of the frame after it starts at the end of the range.
+        /// The range of the next frame's bytes, without its length. The following frame begins at the end of the
+        /// range.
         case frame(Range<Int>)
         /// The frame is incomplete; more bytes are needed.
         case incomplete

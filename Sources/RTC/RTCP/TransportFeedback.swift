@@ -125,7 +125,8 @@ extension TransportFeedback {
         return nil
     }
 
-    /// Writes the status chunks and collects the deltas that come after them. Moves `next` past the last packet that fits.
+    /// Writes the status chunks, and collects in `deltas` the deltas that follow them. Moves `next` past the last
+    /// packet that fits.
     private mutating func writeStatuses(
         upTo highest: Int64, reference: UInt32, start: Int, deltas: inout ByteWriter, to writer: inout ByteWriter
     ) {

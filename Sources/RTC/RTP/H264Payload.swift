@@ -54,7 +54,8 @@ public struct H264Payload: Equatable, Sendable {
         return true
     }
 
-    /// Returns the sequence parameter set in a payload, or only its beginning if the rest is in other packets.
+    /// Returns the NAL unit of the sequence parameter set in a payload. Returns nil if there is none, or if it is
+    /// split into fragments (FU-A).
     static func sequenceParameterSet(in payload: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         guard let first = payload.first else { return nil }
         switch first & 0x1f {

@@ -165,7 +165,7 @@ public struct NACKGenerator: Sendable {
         return earliest
     }
 
-    /// Returns true if packets were given up since the last call, so that a keyframe is needed.
+    /// Returns true if packets were given up or a gap was too large since the last call, so that a keyframe is needed.
     public mutating func takeKeyframeNeed() -> Bool {
         defer { needsKeyframe = false }
         return needsKeyframe

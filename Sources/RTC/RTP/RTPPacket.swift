@@ -64,8 +64,8 @@ public struct RTPPacket: Equatable, Sendable {
         extensionRange = words
     }
 
-    /// Returns the original sequence number if this packet is a retransmission (RFC 4588 §4), where it is the first two bytes
-    /// of the payload. Returns nil if the payload is shorter.
+    /// Returns the first two bytes of the payload. If this packet is a retransmission, they are the original sequence
+    /// number (RFC 4588 §4). Returns nil if the payload is shorter.
     ///
     /// - Parameter bytes: the bytes that the packet was parsed from.
     public func originalSequenceNumber(in bytes: UnsafeRawBufferPointer) -> UInt16? {

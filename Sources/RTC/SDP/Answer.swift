@@ -1,4 +1,4 @@
-/// Answers an offer, the initial one or a later one, of a connection (RFC 8829 §5.3).
+/// Answers the initial offer or a subsequent offer of a connection (RFC 8829 §5.3).
 ///
 /// The answer uses ICE-lite, is passive in DTLS, bundles all accepted sections, and multiplexes RTCP. It rejects sections
 /// without a supported codec, data channels, and sections that the offer marks as unused.
@@ -25,8 +25,8 @@ private struct Answerer {
     let remote: RemoteParameters
     /// The supported codecs of each section; empty if the section is rejected.
     let codecs: [[Codec]]
-    /// The accepted mids in the order of the offer's BUNDLE group, or nil if the offer has no group. The first of these
-    /// sections carries the transport (RFC 8843 §7.3.1).
+    /// The mids of the accepted sections in the order of the offer's BUNDLE group, or nil if the offer has no group.
+    /// The section with the first of these mids carries the transport (RFC 8843 §7.3.1).
     let bundle: [String]?
     let tagged: String
 
@@ -192,7 +192,7 @@ private struct Answerer {
         answer.extensions = section.extensions.compactMap { mapping in
             guard let known = mapping.answered(role), media.extensions[known] == mapping.id else { return nil }
             var mapping = mapping
-            // A bidirectional extension stays bidirectional, because it is used both when sending and when receiving.
+            // Write the direction from the server's point of view. `sendrecv` stays `sendrecv`.
             mapping.direction = mapping.direction?.reversed
             return mapping
         }
@@ -230,7 +230,8 @@ extension MediaSection {
 }
 
 extension ExtensionMapping {
-    /// Returns the extension if this role supports it and its direction matches that of the media; otherwise nil.
+    /// Returns the extension if the server supports it in this role and its direction includes that of the media.
+    /// Returns nil otherwise, and for id 15, which is reserved (RFC 8285 §4.2).
     fileprivate func answered(_ role: AnswerRole) -> HeaderExtension? {
         let direction = direction ?? .sendrecv
         guard let known = HeaderExtension(rawValue: uri), known.isAnswered(role), id != 15,

@@ -172,7 +172,8 @@ extension Codec.Kind {
         }
     }
 
-    /// The codec's position in answers to publishers. The most widely decoded codec comes first.
+    /// The codec's rank in answers to publishers. The more subscribers can decode a codec, the lower its rank and the
+    /// earlier its position.
     fileprivate var reach: Int {
         switch self {
         case .red, .vp8: 0

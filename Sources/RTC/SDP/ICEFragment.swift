@@ -106,8 +106,8 @@ extension SessionDescription {
         return lines.map { $0 + "\r\n" }.joined()
     }
 
-    /// The ICE credentials of the section that carries the transport of a bundled description; nil if they are
-    /// missing.
+    /// The ICE credentials of the section that carries the transport, which is the first in the BUNDLE group. If there
+    /// is no such section, those of the first section that has any, or of the session level. Nil if there are none.
     public var iceCredentials: (ufrag: String, pwd: String)? {
         let tagged = bundleGroups.first?.first
         let carrier = sections.first { $0.mid == tagged } ?? sections.first { $0.transport.ufrag != nil }

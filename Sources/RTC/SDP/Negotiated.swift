@@ -100,7 +100,8 @@ public struct NegotiatedMedia: Hashable, Sendable {
     /// The sources that the other side announced in `a=ssrc`, without those for retransmission or error correction. Empty if
     /// simulcast uses RIDs.
     public var remoteSources: [RemoteSource] = []
-    /// The simulcast layers that the other side sends, the preferred one first (RFC 8853 §5.2).
+    /// The simulcast layers, the preferred one first (RFC 8853 §5.2). For the answerer, these are the layers that the
+    /// other side sends; for the offerer, those that the local side sends.
     public var rids: [RID] = []
     /// The stream and track ids of the media that the other side sends; nil if the description has none.
     public var msid: MediaStreamID?

@@ -73,8 +73,8 @@ public func offer(_ media: [OfferedMedia], local: LocalParameters) -> SessionDes
 /// Reads an answer to a local offer.
 /// - Returns: the transport parameters of the other side, and one value for each section of the offer. `rids` contains the
 ///   layers that the answer accepts.
-/// - Throws: `SDPError` if the answer's sections do not match the offer's, if it rejects every section, or if a
-///   transport parameter is missing or invalid.
+/// - Throws: `SDPError` if the answer's sections do not match the offer's, if it rejects every section or the first
+///   section of its BUNDLE group, or if a transport parameter is missing or invalid.
 public func accept(
     _ answer: SessionDescription, to offer: SessionDescription
 ) throws(SDPError) -> (remote: RemoteParameters, media: [NegotiatedMedia]) {

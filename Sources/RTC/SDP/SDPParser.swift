@@ -13,7 +13,7 @@ extension SessionDescription {
     }
 
     public init(parsing text: String) throws(SDPError) {
-        // Check before copying.
+        // Check the length before copying the text.
         guard text.utf8.count <= Self.maxBytes else { throw SDPParser.tooLarge }
         try self.init(parsing: Array(text.utf8))
     }

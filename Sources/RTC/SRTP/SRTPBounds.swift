@@ -1,4 +1,4 @@
-/// The clear (unencrypted) part of an RTP packet.
+/// Determines the length of the clear (unencrypted) part of an RTP packet, which is its header.
 enum RTPBounds {
     static let fixedHeaderLength = 12
 

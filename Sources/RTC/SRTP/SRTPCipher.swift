@@ -1,9 +1,9 @@
 import COpenSSL
 
-/// A cipher with one set of session keys. It encrypts and decrypts packets whose index is known. It does not check
-/// lengths, because the sender and the receiver have already checked them. Its functions return false if OpenSSL fails
-/// or a tag is wrong. The cipher is stored inline in its owner, because a separate object would cost one more cache
-/// miss per packet and subscriber.
+/// A cipher with one set of session keys and one direction. The caller passes each packet's index. The cipher does not
+/// check lengths, because the sender and the receiver have already checked them. Its functions return false if OpenSSL
+/// fails or a tag is wrong. The cipher is stored inline in its owner, because a separate object would cost one more
+/// cache miss per packet and subscriber.
 struct SRTPCipher: ~Copyable {
     /// Whether the cipher encrypts or decrypts.
     enum Direction {
@@ -56,7 +56,7 @@ struct SRTPCipher: ~Copyable {
         }
     }
 
-    /// Sets the IV.
+    /// Sets the IV for the packet with this SSRC and index.
     /// - Parameters:
     ///   - index: 48 bits: the rollover counter and the sequence number, or the SRTCP index.
     ///   - tag: GCM's tag, to be verified after decrypting; nil to encrypt, and with AES-CM.

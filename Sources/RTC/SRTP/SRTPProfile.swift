@@ -1,10 +1,11 @@
-/// A supported SRTP protection profile. The raw value is the profile's number in the DTLS `use_srtp` extension (RFC 5764
-/// §4.1.2, RFC 7714 §14.2). The cases are listed in order of preference, because GCM costs about half the CPU time.
+/// A supported SRTP protection profile. The raw value is the profile's number in the DTLS `use_srtp` extension (RFC
+/// 5764 §4.1.2, RFC 7714 §14.2). The cases are in order of preference. GCM is first, because it takes about half the
+/// CPU time.
 public enum SRTPProfile: UInt16, Sendable, CaseIterable {
     case aeadAES128GCM = 0x0007
     case aes128CMSHA1 = 0x0001
 
-    /// The length in bytes of the longest packet that fits in a UDP datagram.
+    /// The maximum length in bytes of an encrypted packet. No UDP datagram is longer.
     static let maxBytes = 65_535
 
     /// The name in `getStats` (`RTCTransportStats.srtpCipher`) and in the IANA registry of SDES.

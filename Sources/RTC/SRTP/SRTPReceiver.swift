@@ -1,6 +1,7 @@
 /// The reason why a packet was not accepted.
 public enum SRTPFailure: Sendable {
-    /// The packet is shorter than its header says, its version is not 2, or it is unencrypted SRTCP.
+    /// The packet is shorter than its header says or longer than 65,535 bytes, its version is not 2, or it is
+    /// unencrypted SRTCP.
     case malformed
     /// The tag is wrong: the packet is forged, damaged, or encrypted with another key.
     case authentication
@@ -21,8 +22,8 @@ public enum SRTPResult: Sendable {
 /// Decrypts SRTP and SRTCP packets (RFC 3711, RFC 7714) with one master key. Not thread-safe. Unauthenticated packets change no
 /// state, because a source is added and an index is marked as received only after authentication.
 public final class SRTPReceiver {
-    /// The default for the maximum number of SSRCs of RTP packets under one key, enough for what one client sends. A
-    /// camera in three layers with retransmission, plus a microphone, need seven.
+    /// The default limit on the number of SSRCs of RTP packets under one key. It is enough for what one client sends:
+    /// a camera in three layers with retransmission, plus a microphone, needs seven.
     public static let maxSources = 64
     /// The maximum number of SSRCs of RTCP packets under one key. Firefox reports from one SSRC for each media section in which it
     /// receives, and uses a new one when a section is used again.

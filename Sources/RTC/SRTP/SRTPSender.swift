@@ -3,8 +3,8 @@
 /// A source's initial sequence number should be below 32,768. A receiver assumes a rollover counter of 0 for the first packet
 /// that arrives. That would be wrong if earlier packets were lost and the sequence numbers wrapped around among them.
 public final class SRTPSender {
-    /// The maximum number of SSRCs under one key. The server chooses the SSRCs, so only a leak can reach this limit. Each SSRC
-    /// takes 150 bytes.
+    /// The maximum number of SSRCs under one key. The server chooses the SSRCs, so only a leak can reach this limit.
+    /// Each takes 300 to 600 bytes: two to four entries of the hash table.
     public static let maxSources = 1024
     /// The highest SRTCP index that a key may be used for (RFC 3711 §9.2).
     static let maxControlIndex: UInt32 = 1 << 31 - 1
@@ -45,7 +45,8 @@ public final class SRTPSender {
     @inline(__always)
     func prefetch(_ ssrc: UInt32) -> UInt64 { sources.prefetch(ssrc) }
 
-    /// Encrypts one RTP packet. The result goes into `packet`, the copy that each subscriber needs anyway.
+    /// Encrypts one RTP packet. The result is written to `packet` and not in place, because each subscriber needs its
+    /// own copy of the payload anyway.
     ///
     /// Each index is used only once, because reusing a nonce with GCM reveals the authentication key. A packet that was already
     /// sent, or is at least 1024 packets older than the newest, is therefore rejected. To retransmit a packet unchanged, keep
@@ -57,7 +58,7 @@ public final class SRTPSender {
     ///   - prefix: the beginning of the payload as rewritten for this subscriber; may be empty.
     ///   - payload: the rest of the payload, in memory that does not overlap `packet`.
     /// - Returns: the datagram's length, which is `profile.rtpOverhead` bytes more than the input. Nil if the datagram does not
-    ///   fit, the header is malformed, the index must not be used, or there are too many sources.
+    ///   fit, the header is malformed, the index must not be used, there are too many sources, or OpenSSL fails.
     public func protect(
         _ packet: UnsafeMutableRawBufferPointer, headerLength: Int, prefix: UnsafeRawBufferPointer,
         payload: UnsafeRawBufferPointer
@@ -94,7 +95,8 @@ public final class SRTPSender {
     /// - Parameters:
     ///   - packet: `packet[..<length]` is the compound packet; the `profile.rtcpOverhead` bytes after it are overwritten.
     ///   - length: the length in bytes of the compound packet, at least 8.
-    /// - Returns: the datagram's length; nil if the datagram does not fit, or if 2^31 packets were sent with this key.
+    /// - Returns: the datagram's length. Nil if the datagram does not fit, `length` is below 8, 2^31 packets were sent
+    ///   with this key, or OpenSSL fails.
     public func protectControl(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int? {
         guard let base = packet.baseAddress, length >= RTCPBounds.headerLength else { return nil }
         let room = min(packet.count, SRTPProfile.maxBytes) - profile.rtcpOverhead

@@ -21,7 +21,7 @@ struct ReplayWindow {
     var newestWord: UInt64 { words[Self.place(highest).word] }
 
     /// Returns the most probable packet index of a sequence number (RFC 3711 §3.3.1). It is negative if it would lie before
-    /// rollover 0. Returns nil if the key must no longer be used.
+    /// rollover 0. Returns nil if it is above `maxIndex`, so that the key must no longer be used.
     func estimate(_ sequence: UInt16) -> Int64? {
         let half: Int64 = 1 << 15
         let last = Int64(UInt16(truncatingIfNeeded: highest))
@@ -43,8 +43,10 @@ struct ReplayWindow {
         return words[word] & bit == 0
     }
 
-    /// Marks the index after the highest, if this is its sequence number, which is almost always the case for a sender.
-    /// - Returns: the index; nil if the sequence number is a different one, or if the key must no longer be used.
+    /// Marks the index after the highest as used, if `sequence` is its sequence number. For a sender, it almost always
+    /// is.
+    /// - Returns: the marked index. Nil if `sequence` belongs to another index, or if the next index is above
+    ///   `maxIndex`.
     @inline(__always)
     func markNext(_ sequence: UInt16) -> UInt64? {
         let next = highest + 1
@@ -115,7 +117,8 @@ struct SRTPSources: ~Copyable {
 
     var isFull: Bool { count >= most }
 
-    /// Returns the SSRC with a higher bit set, so that SSRC 0 differs from a free entry.
+    /// Returns the first word of the SSRC's entry: the SSRC with bit 32 set, so that it is never 0, which marks a free
+    /// entry.
     @inline(__always)
     private static func key(_ ssrc: UInt32) -> UInt64 { 1 << 32 | UInt64(ssrc) }
 

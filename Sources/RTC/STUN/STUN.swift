@@ -1,7 +1,7 @@
 /// Session Traversal Utilities for NAT (RFC 8489): the constants of the format.
 public enum STUN {
-    /// The magic cookie (RFC 8489 §5). Requests without it follow the obsolete RFC 3489 and today come only from reflection
-    /// attacks.
+    /// The magic cookie (RFC 8489 §5). Requests without it follow the obsolete RFC 3489 and are sent today only in
+    /// reflection attacks.
     public static let magicCookie: UInt32 = 0x2112_a442
     public static let headerLength = 20
     /// The maximum length of a message in bytes: one datagram (RFC 8489 §6.1). A browser's Binding request has about 150 bytes.
@@ -40,8 +40,9 @@ public enum STUN {
         case failure = 3
     }
 
-    /// Returns the two username fragments in a Binding request. They identify its peer connection before the request is
-    /// verified. Both point into `datagram`. Returns nil if the datagram is not a Binding request of RFC 8445 §7.2.2.
+    /// Returns the two username fragments in a Binding request (RFC 8445 §7.2.2). They identify the peer connection
+    /// before the request is verified. Both point into `datagram`. Returns nil if the datagram is not a Binding
+    /// request, or if its USERNAME is missing or has no colon.
     public static func username(
         of datagram: UnsafeRawBufferPointer
     ) -> (local: UnsafeRawBufferPointer, remote: UnsafeRawBufferPointer)? {

@@ -152,7 +152,8 @@ public struct STUNMessage {
 }
 
 extension STUN {
-    /// Returns the 20-byte HMAC-SHA1; nil for an empty key, since an ICE password is never empty.
+    /// Returns the 20-byte HMAC-SHA1 of `bytes`. Returns nil if OpenSSL fails or if `key` is empty: an ICE password
+    /// never is.
     static func integrity(of bytes: UnsafeRawBufferPointer, key: [UInt8]) -> [UInt8]? {
         guard !key.isEmpty, let count = Int32(exactly: key.count) else { return nil }
         var code = [UInt8](repeating: 0, count: 20)

@@ -103,7 +103,8 @@ public final class Bot: Sendable {
         if !Task.isCancelled { try outcome.get() }
     }
 
-    /// Waits for the end of the connection, and returns the reason. The SDK restores a connection that only drops.
+    /// Waits for the end of the connection, and returns the reason. A dropped connection does not count as the end
+    /// while the SDK tries to restore it.
     private func ending() async -> RobotError {
         for await state in client.states {
             switch state {

@@ -4,7 +4,7 @@ import Peers
 import RTC
 import Synchronization
 
-/// The media engine of one bot. It publishes the bot's clip, and prints the reason if there is no media.
+/// The media engine of one bot. It publishes the bot's clip. If a media connection fails, it reports the reason once.
 final class BotEngine: MediaEngine {
     /// The media that the bot publishes.
     let media: FileMedia

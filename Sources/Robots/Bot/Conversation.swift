@@ -9,8 +9,8 @@ struct Conversation {
     static let sign = "[bot] "
     /// The maximum length of the echoed text, in characters.
     static let maxEchoLength = 300
-    /// The rate limit: this many messages at once, then one per interval. The server would allow more, but users find that
-    /// annoying.
+    /// The rate limit: `burst` messages at once, then one per `interval`. The server would allow more, but more
+    /// messages from a bot annoy users.
     static let burst = 5
     static let interval = MediaInterval.seconds(1)
 

@@ -32,7 +32,8 @@ enum LoadAddress {
     /// belongs to this computer.
     private static let peoplePerAddress = 20
 
-    /// Returns the source address of a client; nil for any, if the server is another computer.
+    /// Returns the source address of the client with this number. Nil if the server is another computer: the system
+    /// then chooses the address.
     static func of(_ number: Int, at server: String) throws -> String? {
         guard ["127.0.0.1", "localhost"].contains(try HostEndpoint(server).host) else { return nil }
         let address = number / peoplePerAddress
@@ -55,7 +56,7 @@ struct ConfabSeat: LoadSeat {
         return (connection, try await announce())
     }
 
-    /// Publishes the stream of the sections "a" and "v".
+    /// Publishes a stream with the sections "a" and "v", and returns its id.
     func announce() async throws -> LoadStream {
         var publish = SessionVerb.Publish()
         (publish.session, publish.mids) = (session, MediaMids(audio: "a", video: "v"))

@@ -67,8 +67,8 @@ struct JanusMessage: Decodable, Sendable {
     var jsep: JanusDescription?
 }
 
-/// A session with Janus over its HTTP API (https://janus.conf.meetecho.com/docs/rest.html). A load test uses a single session,
-/// because one request at a time polls its events.
+/// A session with Janus over its HTTP API (https://janus.conf.meetecho.com/docs/rest.html). All clients of a load test
+/// share one session, so that one long poll receives the events of all of them.
 final class JanusSession: Sendable {
     private typealias Waiting = CheckedContinuation<JanusMessage, any Error>
 
@@ -97,7 +97,7 @@ final class JanusSession: Sendable {
         _ = try? await say("destroy")
     }
 
-    /// Creates a handle of the VideoRoom plugin.
+    /// Creates a handle of the VideoRoom plugin, and returns its id.
     func attach() async throws -> Int64 {
         guard let id = try await say("attach", plugin: "janus.plugin.videoroom").data?.id else {
             throw RobotError("This Janus server has no VideoRoom plugin.")

@@ -20,13 +20,15 @@ final class LoadCrowd: @unchecked Sendable {
     private let box = LoadMeterBox()
     /// Changed only between phases, by the task that runs the load test.
     private var seats: [Seat] = []
-    /// The streams of each room. The seat is nil if the publisher belongs to another crowd.
+    /// The streams of each room, with the index of the publisher in `seats`. The index is nil if the publisher belongs
+    /// to another crowd.
     private var streams: [Int: [(seat: Int?, stream: LoadStream)]] = [:]
     private var senders: [RobotConnection] = []
     private var receivers: [RobotConnection] = []
     private var ports: Set<UInt16> = []
 
-    /// The numbers of the first room and the first client, if there are several crowds.
+    /// The numbers of this crowd's first room and first client. Several crowds of one load test share the numbering of
+    /// clients.
     private let firstRoom: Int
     private let firstNumber: Int
 
@@ -72,7 +74,7 @@ final class LoadCrowd: @unchecked Sendable {
         }
     }
 
-    /// Makes the streams of another crowd visible to this one's subscribers.
+    /// Makes the streams of another crowd visible to the subscribers of this crowd.
     func see(_ other: LoadCrowd) {
         for (room, some) in other.streams { streams[room, default: []] += some.map { (nil, $0.stream) } }
     }
@@ -87,7 +89,7 @@ final class LoadCrowd: @unchecked Sendable {
     }
 
     /// Lets clients join the first room one at a time, and returns how long each took to receive a first frame of
-    /// every stream.
+    /// every stream. Returns no times if the target does not measure this.
     func visits(_ count: Int, to target: some LoadTarget) async throws -> [MediaInterval] {
         var times: [MediaInterval] = []
         let streams = (streams[0] ?? []).map(\.stream)

@@ -59,8 +59,8 @@ struct LoadProcess {
     }
 }
 
-/// The number of datagrams that the kernel dropped because a process did not read them in time, with the port of each
-/// socket.
+/// Reads how many datagrams the kernel has dropped: at each UDP socket, because its process did not read them in time
+/// (`rows`), and before they reached a socket (`backlog`).
 enum DatagramDrops {
     static func rows() -> [(port: UInt16, inode: String, drops: UInt64)] {
         ["/proc/net/udp", "/proc/net/udp6"].flatMap { path in

@@ -14,8 +14,8 @@ public struct LoadReport: Codable, Sendable {
     public var expected: Int64 = 0
     public var received: Int64 = 0
     public var lost: Int64 = 0
-    /// The causes of `lost`: the server's counters and socket drops, the host's queues or this load test, and losses
-    /// without an explanation.
+    /// The packets in `lost` by cause: lost by the server or at its sockets, lost elsewhere on the host (in the
+    /// kernel's queues or by this load test), and lost for an unknown reason.
     public var lostByServer: Int64 = 0
     public var lostByMachine: Int64 = 0
     public var unexplained: Int64 = 0

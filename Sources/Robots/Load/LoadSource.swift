@@ -4,8 +4,8 @@ import RTC
 /// A synthetic camera and microphone that cost almost no CPU time. Per second they send 104 video packets of 1200 bytes and 50
 /// audio packets of 100 bytes. Each packet contains the time at which it was sent.
 ///
-/// Without decoding, the video looks like VP8: it consists of frames of four packets with picture ids, and of keyframes on
-/// request. A source can also send larger keyframes, each in one burst, about once a second.
+/// To a receiver that does not decode it, the video looks like VP8: it consists of frames of four packets with picture
+/// ids, and of keyframes on request. A source can also send larger keyframes, each in one burst, about once a second.
 final class LoadSource: RobotSource {
     static let videoBytes = 1200
     static let audioBytes = 100
@@ -22,7 +22,7 @@ final class LoadSource: RobotSource {
     private static let videoMark = 14
     private static let audioMark = 1
 
-    /// The additional delay of each regular keyframe. Without it, these keyframes would come exactly once a second,
+    /// The additional delay of each regular keyframe. Without it, these keyframes would be sent exactly once a second,
     /// and always coincide with the packets of the same other sources.
     private static let keyframeDrift = MediaInterval.milliseconds(7)
 

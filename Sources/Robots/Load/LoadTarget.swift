@@ -21,7 +21,8 @@ extension LoadTarget {
 /// One client in a room.
 protocol LoadSeat: Sendable {
     /// Starts sending audio and video.
-    /// - Returns: the connection, and the id by which subscribers can subscribe to the stream.
+    /// - Parameter phase: an offset of the sending times, so that the clients do not all send at the same time.
+    /// - Returns: the connection, and the stream's id, which subscribers need.
     func publish(on loop: RobotLoop, phase: MediaInterval) async throws -> (RobotConnection, LoadStream)
     /// Receives these streams over one connection.
     func watch(_ streams: [LoadStream], on loop: RobotLoop, meter: LoadMeterBox) async throws -> RobotConnection
@@ -42,7 +43,8 @@ final class LoadMeterBox: @unchecked Sendable {
 
 /// The number of rooms, and of the clients in them that publish and subscribe.
 public struct LoadShape: Sendable, Equatable {
-    /// The number of rooms. The three counts below are per room: clients that only publish, only subscribe, and do both.
+    /// The number of rooms. The three counts below are per room: clients that only publish (`publishers`), that only
+    /// subscribe (`subscribers`), and that do both (`members`).
     public var rooms: Int
     public var publishers: Int
     public var subscribers: Int
@@ -58,7 +60,7 @@ public struct LoadShape: Sendable, Equatable {
     }
 
     public var clients: Int { rooms * (publishers + subscribers + members) }
-    /// The number of connections that receive media.
+    /// The number of connections that receive media (`receivers`), and that send it (`senders`).
     public var receivers: Int { rooms * (subscribers + members) }
     public var senders: Int { rooms * (publishers + members) }
     /// Returns the number of streams that one client of a room receives. Members do not receive their own stream.

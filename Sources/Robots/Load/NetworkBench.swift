@@ -10,7 +10,7 @@ public struct NetworkBench: Sendable {
     public struct Second: Sendable {
         /// The received bytes including RTP headers, in kilobits.
         public var kilobits = 0.0
-        /// The RID of each stream's layer; "-" for a frozen video.
+        /// The RID of the layer that each stream's video arrived in; "-" if no video arrived in this second.
         public var layers: [String] = []
         /// The share of the audio that was missing or arrived too late to be played, in percent.
         public var concealed = 0.0
@@ -18,7 +18,8 @@ public struct NetworkBench: Sendable {
         public var delay = 0.0
     }
 
-    /// How much later than the fastest packet audio may arrive. The jitter buffers of browsers adapt up to about this.
+    /// How much later than the fastest packet an audio packet may arrive and still be played. The jitter buffers of
+    /// browsers adapt to about this delay.
     private static let playoutDelay = MediaInterval.milliseconds(200)
 
     /// The server's URL.
@@ -135,7 +136,7 @@ private final class LineMeter: RobotHandler {
         let lost = sounds.values.reduce(0) { $0 + $1.lost }
         let missing = sounds.isEmpty ? 50 * count : max(0, Int(lost - lostBefore))
         lostBefore = lost
-        // Each stream has 50 packets a second.
+        // Each stream has 50 audio packets a second.
         second.concealed = 100 * Double(late + missing) / Double(max(1, 50 * count))
         second.delay = Double((delays.max() ?? least).nanoseconds - least.nanoseconds) / 1e6
         (bytes, layers, delays) = (0, [:], [])

@@ -7,7 +7,7 @@ import Wire
 /// simulcast layers.
 struct RoomLoad: LoadTarget {
     let server: String
-    /// The rooms' capacity: all clients, and one visitor.
+    /// The capacity of each room: its clients, and one visitor.
     let capacity: Int
     /// Makes the names of the rooms different from those of other load tests on the same server.
     let prefix: String

@@ -20,7 +20,7 @@ public struct SDKRun: Sendable {
         public var signalsPerSecond = 0.0
         /// The number of matches in which two new clients received each other's video.
         public var matches = 0
-        /// The time from `matched` to the first frame, in milliseconds.
+        /// The time from `matched` to the first frame, in milliseconds: the median and the 95th percentile.
         public var firstFrameMedian = 0.0
         public var firstFrame95 = 0.0
 

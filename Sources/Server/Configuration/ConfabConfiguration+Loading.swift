@@ -39,7 +39,8 @@ extension ConfabConfiguration {
     ///     comma-separated.
     ///   - environment: all environment variables. Variables without the prefix `CONFAB_` are ignored.
     ///   - file: path of a YAML file, or nil for none.
-    /// - Throws: `ConfigurationError` with all problems: unknown keys, invalid values and conflicting values.
+    /// - Throws: `ConfigurationError` if the file cannot be read or parsed, or with all unknown keys and invalid
+    ///   values. If there are none of these, with all conflicts between values.
     public static func load(
         overrides: [String: String] = [:], environment: [String: String] = [:], file: String? = nil
     ) throws(ConfigurationError) -> ConfabConfiguration {

@@ -193,7 +193,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var audit: Duration = .seconds(365 * 86400)
         /// How long to keep push endpoints that are not registered again.
         public var pushEndpoints: Duration = .seconds(180 * 86400)
-        /// How long to keep profiles of people who do not go online again and on whom no other data depends.
+        /// How long to keep profiles of people who do not go online again and who have no contacts, linked devices or
+        /// push endpoints.
         public var profiles: Duration = .seconds(365 * 86400)
         public init() {}
     }
@@ -240,11 +241,11 @@ extension ConfabConfiguration: CustomStringConvertible {
 }
 
 extension ConfabConfiguration {
-    /// The value of `Strict-Transport-Security` (RFC 6797), which makes browsers use HTTPS for this host. Nil for no
-    /// header.
+    /// The value of `Strict-Transport-Security` (RFC 6797), which makes browsers use HTTPS for this host. Nil, for no
+    /// header, without `tls.certificate`, if `tls.hsts` is off, and with `--lan`.
     ///
-    /// Nil with `--lan`: only phones that were set up trust its certificate, and other devices must still be able to
-    /// reach the machine. Subdomains are not included, because they may belong to other servers.
+    /// With `--lan`, only phones that were set up trust the certificate, and other devices must still be able to reach
+    /// the machine. Subdomains are not included, because they may belong to other servers.
     public var strictTransport: String? {
         guard tls.certificate != nil, tls.hsts, !lan else { return nil }
         // A year, as RFC 6797 §11.2 and browsers' lists suggest.

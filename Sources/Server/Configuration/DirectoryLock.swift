@@ -13,7 +13,8 @@ final class DirectoryLock: Sendable {
     /// - Parameters:
     ///   - timeout: how long to wait for a server that is stopping. Blocks the thread, so call it only at startup.
     ///   - onWait: called once if another server holds the lock, before waiting.
-    /// - Throws: `DataDirectoryError` if another server still holds the lock, or if the file cannot be opened.
+    /// - Throws: `DataDirectoryError` if another server still holds the lock after `timeout`, or if the directory or
+    ///   the file cannot be created or locked.
     init(
         directory: String, timeout: Duration = .zero, onWait: (String) -> Void = { _ in }
     ) throws(DataDirectoryError) {

@@ -24,9 +24,10 @@ public struct ForwardedAddress: Equatable, Sendable {
     /// - Parameters:
     ///   - peer: the remote address of the socket.
     ///   - headers: the headers in the order received, for example `HTTPHeaders`. Repeated names are read as one list.
-    /// - Returns: the peer's address if the peer is not trusted, or if there are no forwarding headers. If a proxy
-    ///   wrote something that is not an address (`unknown`, an obfuscated name, or garbage), returns that proxy's
-    ///   address. Nil if the headers contradict each other.
+    /// - Returns: the first untrusted address from the right, or the leftmost address if all are trusted. The peer's
+    ///   address if the peer is not trusted, or if there are no forwarding headers. If a proxy wrote something that is
+    ///   not an address (`unknown`, an obfuscated name, or garbage), returns that proxy's address. Nil if the headers
+    ///   contradict each other.
     public static func client(
         peer: IPAddress, headers: some Sequence<(name: String, value: String)>, trusted: TrustedProxies
     ) -> ForwardedAddress? {

@@ -80,7 +80,8 @@ enum PrivateFiles {
     /// Checks that replacing the file does not change its owner. If the file belonged to the user of this process
     /// afterwards, the server could no longer read it.
     ///
-    /// - Throws: `DataDirectoryError` if the file belongs to another user than this process's.
+    /// - Throws: `DataDirectoryError` if the file belongs to a different user than this process. Does not throw if the
+    ///   owner cannot be read.
     static func requireOwner(of path: String) throws(DataDirectoryError) {
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         guard let owner = (attributes?[.ownerAccountID] as? NSNumber)?.uint32Value, owner != geteuid() else { return }

@@ -34,7 +34,8 @@ public struct ProjectFile: Sendable, Equatable {
 
     public static let fileName = "project.json"
 
-    /// The keys, for signing and verifying.
+    /// The keys, for signing and verifying. Throws if the API key is not numeric, the secret is too short or the
+    /// server key is invalid.
     public var project: Project {
         get throws(DataDirectoryError) {
             let project = ServerKeyFile.bytes(of: serverKey).flatMap { ServerKey(bytes: $0) }.flatMap {
@@ -66,7 +67,8 @@ public struct ProjectFile: Sendable, Equatable {
         return try open(directory: directory, using: &random).overridden(by: configuration, directory)
     }
 
-    /// Opens the project again while the server runs. Unlike `open`, creates nothing.
+    /// Opens the project again while the server runs. Unlike `open`, creates nothing, and throws if the project file
+    /// is needed but missing.
     static func reopen(_ configuration: ConfabConfiguration) throws(DataDirectoryError) -> ProjectFile {
         if configuration.apiKey != nil, configuration.apiSecret != nil { return try open(configuration) }
         let directory = configuration.dataDirectory
@@ -211,7 +213,8 @@ extension ProjectFile {
     /// Replaces the secret. Tokens signed by the replaced secret are accepted until the overlap ends. A running server notices
     /// the change of the file.
     ///
-    /// - Throws: `DataDirectoryError` if there is nothing to rotate here, with a sentence that says what to do instead.
+    /// - Throws: `DataDirectoryError` if the secret cannot be rotated here, with a sentence that says what to do
+    ///   instead.
     public static func rotate(
         _ configuration: ConfabConfiguration, overlap: Duration, now: Timestamp
     ) throws(DataDirectoryError) -> Rotation {

@@ -26,8 +26,8 @@ public enum ServerAddressFile {
         try? FileManager.default.removeItem(atPath: directory + "/" + fileName)
     }
 
-    /// Returns the URL in the file; nil if there is no file, so that no server is running with this data directory.
-    /// After a crash, the file exists although no server is running.
+    /// Returns the URL in the file; nil if there is no file. Without a file, no server is running with this data
+    /// directory, or the server could not write it. After a crash, the file exists although no server is running.
     static func read(in directory: String) throws(DataDirectoryError) -> String? {
         guard let file = try PrivateFiles.read(directory + "/" + fileName, limit: maxSize) else { return nil }
         let text = String(decoding: file.bytes, as: UTF8.self)

@@ -41,6 +41,6 @@ enum ServerKeyFile {
 
     static func text(of bytes: [UInt8]) -> SecretText { SecretText(Data(bytes).base64EncodedString()) }
 
-    /// Returns a secret in the form of a server key, as used by versions without server keys.
+    /// Returns an API secret in the form of a server key. Versions without server keys used the API secret as the key.
     static func text(of secret: SecretText) -> SecretText { text(of: Array(secret.revealed.utf8)) }
 }

@@ -9,7 +9,7 @@ struct ServerURLs: Equatable, Sendable {
 
     /// The URL that reaches the server at least from this machine.
     let main: String
-    /// The URLs that reach the server at this machine's other addresses.
+    /// The URLs that reach the server at this machine's other addresses; empty unless the host is a wildcard.
     let others: [String]
 
     /// - Parameters:

@@ -198,7 +198,8 @@ extension Format<Int> {
 }
 
 extension Format<Bitrate> {
-    /// A format for a bitrate: at least what one stream takes, so that a wrong unit does not stop everything.
+    /// A format for a bitrate limit. The minimum is what one stream takes, so that a value with a wrong unit does not
+    /// stop all media.
     static let bitrate = Format.single(
         "a whole number and a unit (kbit/s, Mbit/s or Gbit/s), from 100kbit/s to 1000Gbit/s",
         parse: { text in
@@ -235,7 +236,8 @@ enum WebURLText {
         return scheme + authority.lowercased() + trimmed
     }
 
-    /// Returns the path of a normalized URL. Runs for every request, so it looks at bytes.
+    /// Returns the path of a normalized URL. Runs for every request, so it searches bytes instead of characters, which
+    /// is faster.
     static func path(_ url: String) -> String { String(Substring(afterScheme(url).drop { $0 != UInt8(ascii: "/") })) }
 
     /// Returns the host of a normalized URL, without the brackets of an IPv6 address.

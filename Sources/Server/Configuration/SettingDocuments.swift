@@ -18,7 +18,8 @@ public enum SettingDocuments {
         return text
     }
 
-    /// Returns the text of `docs/limits.md` with a new row in place of each that begins with the name of a setting.
+    /// Returns `page`, the text of `docs/limits.md`, with each table row that begins with the name of a setting
+    /// replaced by a new one.
     public static func limits(_ page: String) -> String {
         let keys = Dictionary(uniqueKeysWithValues: ConfabConfiguration.keys.map { ($0.name, $0) })
         return page.split(separator: "\n", omittingEmptySubsequences: false).map { line in
@@ -30,7 +31,7 @@ public enum SettingDocuments {
         }.joined(separator: "\n")
     }
 
-    /// Units that the value of a setting does not contain, by the end of the setting's name.
+    /// Endings of setting names, each with the unit that the values of these settings leave out.
     private static let units = [
         ("PerSecond", "/s"), ("Rate", "/s"), ("PerMinute", " a minute"), ("PerAddressAndDay", " a day"),
         ("Share", " %"),
@@ -54,7 +55,8 @@ public enum SettingDocuments {
 
         """
 
-    /// The beginnings of what a setting accepts that its default and the introduction already show.
+    /// The beginnings of `accepts` texts that are left out, because the default and the introduction already show what
+    /// is accepted.
     private static let obvious = [
         "a whole number from", "a whole number and a unit (ms", "a whole number and a unit (B", "true or false",
         "a path", "an address or host name", "any text",

@@ -1,4 +1,4 @@
-/// Counts the bytes that wait to be sent to clients, or to be stored before that.
+/// Counts the bytes queued for clients: those that wait to be sent, and those that are held until a change is stored.
 ///
 /// Each count is from the last write of its connection. The connection may have sent some bytes since, so a sum is only
 /// an upper bound. If a sum is too large, the gateway counts again before it drops the largest queue.
@@ -56,8 +56,8 @@ extension AddressBudgets {
         queueCheck = limits.queuedBytesOfAll
     }
 
-    /// Records that the queues were counted. They are counted again after growing by a sixteenth of the limit, so that
-    /// a sum just below the limit does not cause a count for each message.
+    /// Records that the queues were counted. They are counted again when they exceed the limit and have grown by a
+    /// sixteenth of it, so that a sum near the limit does not cause a count for each message.
     mutating func queuesCounted(_ slots: [Slot]) {
         for slot in slots {
             let sum = accounts[slot.index].queues.bytes

@@ -196,18 +196,20 @@ struct AddressBudgets {
         release(slot.index, now: now)
     }
 
-    /// Takes one hello from the budget. Returns how long to wait if the budget is used up.
+    /// Charges one hello to the address's budget. If the budget is used up, charges nothing and returns how long to
+    /// wait.
     mutating func takeHello(of address: IPAddress, now: Timestamp) -> Duration? {
         take(\.hellos, \.hellos, of: address, now: now)
     }
 
-    /// Takes one upload or download from the budget. Returns how long to wait if the budget is used up.
+    /// Charges one upload or download to the address's budget. If the budget is used up, charges nothing and returns
+    /// how long to wait.
     mutating func takeFile(of address: IPAddress, now: Timestamp) -> Duration? {
         take(\.files, \.files, of: address, now: now)
     }
 
-    /// Takes from the budgets of the address and of its wide block. If one of them is used up, takes from neither and
-    /// returns how long to wait.
+    /// Charges the budgets of the address and of its wide block. If one of them is used up, charges neither and
+    /// returns how long to wait; otherwise returns nil.
     private mutating func take(
         _ budget: WritableKeyPath<Account, Budget>, _ rate: KeyPath<Limits, Budget.Rate>, cost: Double = 1,
         of address: IPAddress, now: Timestamp
@@ -251,7 +253,7 @@ struct AddressBudgets {
         accounts[wide].messages.spend(wideLimits.messages, cost: cost, now: now)
     }
 
-    /// Returns the number of messages that may be read; negative if too many were read.
+    /// Returns the number of messages that may still be read from this block; negative if too many were read.
     func messages(in slot: Slot, now: Timestamp) -> Double {
         let own = accounts[slot.index].messages.tokens(limits.messages, now: now)
         guard let wide = accounts[slot.index].wide else { return own }

@@ -15,7 +15,7 @@ struct AddressPlaces {
     enum Refusal: Error, Equatable {
         /// The address has reached its maximum number of places.
         case address
-        /// All places are taken, and no other block has too many.
+        /// All places are taken, and no other block has so many that it must give one up.
         case full
     }
 

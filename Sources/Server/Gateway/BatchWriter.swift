@@ -36,7 +36,8 @@ final class BatchWriter {
     /// busy.
     var isUnavailable: Bool { trouble.isUnavailable }
 
-    /// Writes a batch, and then calls `settle` with the result of each transaction.
+    /// Writes a batch, and then calls `settle` with the result of each transaction: nil if it was committed, otherwise
+    /// the error.
     func write(_ transactions: [[Change]], settle: @escaping ([StorageError?]) -> Void) {
         precondition(batch == nil, "one batch at a time")
         batch = Batch(transactions: transactions, started: .now, settle: settle)

@@ -6,7 +6,7 @@ protocol ClientSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     var gateway: Gateway { get }
     /// The WebSocket that carries the messages; nil after it is closed.
     var webSocket: WebSocketHandler? { get set }
-    /// The socket's ID in the hub, if the client was admitted.
+    /// The socket's ID in the hub; nil until the client is admitted.
     var socketID: SocketID? { get }
     func end(leaving: Bool)
 }

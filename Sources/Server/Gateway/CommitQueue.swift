@@ -3,12 +3,12 @@ import Wire
 
 /// Holds back the effects that depend on changes that storage has not committed yet.
 ///
-/// Every event whose effects include a `persist` becomes one transaction. Meanwhile, the hub continues with other
-/// events. An effect that is sent to a client waits only if it
+/// Every event whose effects include a `persist` becomes one transaction. The hub continues with other events while
+/// the transaction is written. An effect that is sent to a client waits only if it
 ///
 /// - follows a `persist` in the effects of its own event,
-/// - is for a person with an uncommitted change, who must not be notified on another socket or after a resume that
-///   something was done before it is stored, or
+/// - is for a person with an uncommitted change: a message on another socket or after a resume must not report the
+///   change as done before it is stored, or
 /// - is for a socket for which an earlier effect waits, so that order is kept.
 ///
 /// Media commands never wait, because they do not tell clients that something was stored. A slow disk therefore delays

@@ -5,7 +5,7 @@ import Wire
 ///
 /// Counts from the moment a connection is accepted, before TLS and before any request. Idle connections of one address
 /// then cannot use up the process's file descriptors, and its TLS handshakes cannot use up the event loop's time.
-/// Connections from trusted proxies count only towards the total.
+/// Connections from trusted proxies count only toward the total.
 struct ConnectionCounts {
     private var places: AddressPlaces
     private var new: NewConnectionBudgets

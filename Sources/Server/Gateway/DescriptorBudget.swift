@@ -8,8 +8,8 @@ import Darwin
 
 /// Divides the file descriptors that the process may open, so that clients can never use up the last ones.
 ///
-/// Each kind is counted against its share when a descriptor is used. Invariant: the shares and the reserve together do
-/// not exceed the process's limit.
+/// Each kind of descriptor has a share, against which the descriptors in use are counted. Invariant: the shares and
+/// the reserve together do not exceed the process's limit.
 struct DescriptorBudget: Equatable, Sendable {
     /// Descriptors whose number does not depend on clients: about 40 for the database, sockets, logs and threads; 32
     /// pushes and as many name lookups (`push.concurrency`); 16 connections of the metrics port; and one room file per

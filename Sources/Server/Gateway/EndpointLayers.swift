@@ -5,7 +5,7 @@ import NIOHTTP1
 import Signaling
 import Wire
 
-/// A request to an endpoint, with the address of the client behind it. For a request through the router, the body is
+/// A request to an endpoint, with the client's address, not a proxy's. For a request through the router, the body is
 /// added after admission.
 struct GateRequest: Sendable {
     var method: HTTPMethod
@@ -52,7 +52,7 @@ struct EndpointLayers: Sendable {
     var point: Gateway.AdmissionPoint?
     /// The token that requests need.
     var authorization = Authorization.none
-    /// Nil if only pages of this server can read the responses.
+    /// Which pages of other origins can read the responses; nil if only this server's pages can.
     var sharing: Sharing?
     var response: @Sendable (WireError) -> GateResponse = { GateResponse($0) }
 

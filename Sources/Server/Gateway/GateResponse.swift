@@ -54,7 +54,7 @@ struct GateResponse: Equatable {
 }
 
 extension WireError {
-    /// The request has no bearer token, or a malformed one.
+    /// The error for a request without a bearer token, or with a malformed one.
     static let tokenMissing = WireError(
         .tokenMalformed, "Send a token for this session in a header: Authorization: Bearer <token>.")
 
@@ -94,8 +94,8 @@ extension HTTPConnection {
         case headersTooLarge
         case notHTTP
         case hostMissing
-        /// HTTP/1.0 does not support `Transfer-Encoding` (RFC 9112 §6.1). A proxy may have interpreted the request
-        /// differently.
+        /// An HTTP/1.0 request has `Transfer-Encoding`, which HTTP/1.0 does not support (RFC 9112 §6.1). A proxy may
+        /// have interpreted the request differently.
         case transferEncodingUnknown
         /// The headers of trusted proxies name different clients.
         case forwardingContradictory

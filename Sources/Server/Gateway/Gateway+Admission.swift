@@ -44,8 +44,8 @@ extension Gateway {
 
     /// Runs the checks of `point` in order.
     ///
-    /// - Parameter origin: The page's origin. HTTP endpoints check it themselves for every request, because their CORS
-    ///   headers depend on it.
+    /// - Parameter origin: The page's origin, which is checked only at `upgrade`. HTTP endpoints check it themselves
+    ///   for every request, because their CORS headers depend on it.
     /// - Throws: The error of the first check that fails.
     func admit(_ address: IPAddress, at point: AdmissionPoint, origin: String? = nil) throws(WireError) {
         for check in point.checks {

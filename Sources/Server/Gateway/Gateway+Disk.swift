@@ -20,8 +20,8 @@ final class DiskMeter {
         let eventLoop = gateway.eventLoop
         let (meter, disk) = (NIOLoopBound(self, eventLoop: eventLoop), disk)
         let bound = NIOLoopBound(gateway, eventLoop: eventLoop)
-        // Read this before the free space is measured, so that it does not count bytes that are written after the
-        // measurement.
+        // Read the number of arrived bytes before the free space is measured, so that it does not include bytes that
+        // are written after the measurement.
         let arrived = gateway.runner.roomFiles?.arrivedBytes ?? 0
         let reported = eventLoop.makeFutureWithTask { await disk.measure() }.map { free in
             meter.value.running = nil

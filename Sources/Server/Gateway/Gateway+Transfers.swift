@@ -9,7 +9,8 @@ extension Gateway {
     /// client that does not read, and copying them would delay others.
     private static let kernelBuffer = 128 * 1024
 
-    /// Begins a transfer of `size` bytes over this connection.
+    /// Begins a transfer of `size` bytes over this connection. Throws if the address or the server has too many
+    /// transfers.
     ///
     /// - Returns: an object that ends the transfer when it is released.
     func beginTransfer(

@@ -15,9 +15,11 @@ protocol GatewayConnection: AnyObject {
     /// The account of the connection's address. Set by `Gateway.register`; nil before that and after
     /// `Gateway.release`.
     var slot: AddressBudgets.Slot? { get set }
-    /// The budget for messages that were read while the address exceeded its own budget. Nil means that it is full.
+    /// The connection's budget for messages that are read while its address exceeds the address's budget. Nil means
+    /// that it is full.
     var excess: Budget? { get set }
-    /// The number of bytes waiting to be sent to the client, or to be stored before that.
+    /// The number of bytes queued for the client: those that wait to be sent, and those that are held until a change
+    /// is stored.
     var queuedBytes: Int { get }
     /// Closes the connection as if the network had failed, so that the client resumes.
     func drop()
@@ -44,7 +46,7 @@ final class Gateway {
     /// All accepted connections, including those that have not sent a request.
     private var channels: [AddressPlaces.Place: any Channel] = [:]
     var transfers: Transfers
-    /// The connections of the transfers.
+    /// The connection of each transfer that is in progress.
     var transferChannels: [Transfers.Place: any Channel] = [:]
     var budgets: AddressBudgets
     /// The budgets for HTTP requests of projects, keyed by API key. Only existing projects have one.
@@ -198,10 +200,12 @@ final class Gateway {
         return nil
     }
 
-    /// Takes one hello from the address's budget. Returns how long to wait if the budget is used up.
+    /// Charges one hello to the address's budget. If the budget is used up, charges nothing and returns how long to
+    /// wait.
     func helloDelay(_ address: IPAddress) -> Duration? { budgets.takeHello(of: address, now: runner.now) }
 
-    /// Takes one hello or file from the budget of the admission point. Returns how long to wait if it is used up.
+    /// Charges the address's budget for files at the admission point `file`, and its budget for hellos at any other.
+    /// If the budget is used up, charges nothing and returns how long to wait.
     func delay(of address: IPAddress, at point: AdmissionPoint) -> Duration? {
         point == .file ? budgets.takeFile(of: address, now: runner.now) : helloDelay(address)
     }
@@ -211,7 +215,7 @@ final class Gateway {
 
     func ban(of address: IPAddress) -> Ban? { addressBans.ban(of: address, at: runner.wallNow) }
 
-    /// Replaces the active bans. `confab ban`, a separate process, may have changed them.
+    /// Replaces the bans. `confab ban`, a separate process, may have changed them in storage.
     func update(bans: [Ban]) {
         // The bans may be unchanged: other processes also write to the database for other reasons.
         guard bans != self.bans else { return }

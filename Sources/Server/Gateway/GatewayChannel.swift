@@ -20,7 +20,7 @@ struct GatewayChannel: HTTPChannelHandler {
 
     let responder: HTTPChannelHandler.Responder
     let clients: NIOLoopBound<ForeignClients>
-    /// Nil without HTTPS.
+    /// The certificate for HTTPS; nil if connections do not use TLS.
     let certificates: TLSCertificates?
     /// Runs the router, so that its handlers use the gateway without changing threads.
     let executor: EventLoopExecutor

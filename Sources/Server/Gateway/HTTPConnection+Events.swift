@@ -19,22 +19,22 @@ extension HTTPConnection {
         case accepted
         /// The router is ready to read the file in the current request.
         case bodyWanted
-        /// Whether the channel is writable. It is not while the client does not read its responses.
+        /// Whether the channel is writable. It is not writable while the client does not read the responses.
         case writable(Bool)
-        /// The event loop's next turn, after `nextTurn`.
+        /// The next turn of the event loop has begun, as `nextTurn` requested.
         case turn
         /// The server is stopping.
         case quiesce
     }
 
-    /// A step that the shell carries out.
+    /// A step that the shell (`HTTPGate`) carries out.
     enum Output: Equatable {
         case read
         /// A new request begins. The client has received the responses to all earlier ones.
         case began
         /// Passes a part of a request to the router.
         case route(HTTPServerRequestPart)
-        /// No more parts follow in this turn.
+        /// No more parts of requests follow in this turn of the event loop.
         case routeComplete
         /// Passes a complete request to its endpoint.
         case perform(EndpointRequest, HTTPRequestHead, [UInt8])

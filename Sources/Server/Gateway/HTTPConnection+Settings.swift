@@ -13,10 +13,10 @@ extension HTTPConnection {
         /// Maximum size of a room file in bytes, and the maximum duration of its upload.
         var fileSize: Int
         var fileTime: Duration
-        /// How long it may take until the head of the first request has arrived, including a TLS handshake.
+        /// The maximum time until the head of the first request has arrived, including a TLS handshake.
         var headerTimeout: Duration
-        /// How long it may take until the head of a later request has arrived after the previous response, and how
-        /// long each request may take after its head. An upload may take longer.
+        /// The maximum time from a response until the head of the next request has arrived, and from the head of a
+        /// request until its end. An upload may take longer.
         var idleTimeout: Duration { headerTimeout * 6 }
         /// The remote address of the connection.
         var peer: IPAddress

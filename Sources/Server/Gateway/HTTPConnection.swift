@@ -6,13 +6,14 @@ import Signaling
 /// The state machine of an HTTP/1.1 connection to the public port.
 ///
 /// It owns the rules of the connection: one request at a time, responses in order, limits on the size and duration of a
-/// request, and the steps after the last response. It does not depend on channels. `HTTPGate` is its shell. Invariants:
-/// a request gets at most one response, and nothing is read while a request waits for its turn.
+/// request, and how the connection closes after the last response. It does not depend on channels: `HTTPGate`, its
+/// shell, passes it the inputs and carries out the outputs. Invariants: a request gets at most one response, and
+/// nothing is read while a request waits for its turn.
 struct HTTPConnection {
     /// Legal next states: `idle` → `routed`, `reading`, `switching`, `closing`, `closed`; `routed` → `idle`, `closing`;
     /// `reading` → `answering`, `closing`; `answering` → `idle`, `upgraded`, `closing`; `switching` → `answering`, `upgraded`,
-    /// `closing`. From each state except `upgraded`, a timeout leads to `closed`; so does the end of the client's
-    /// input, unless the router or `closing` handles it.
+    /// `closing`. From each state except `upgraded`, a timeout leads to `closed`. So does the end of the client's
+    /// input, except in `closing` and where the router's handlers close the connection.
     private enum State {
         case idle
         /// The router handles a request.
@@ -36,8 +37,8 @@ struct HTTPConnection {
         /// anyway.
         var expectsContinue: Bool
         var bodyBytes = 0
-        /// The response began before the whole file had arrived. The connection closes after it, so that the client
-        /// need not send the rest.
+        /// Whether the response began before the whole file had arrived. If so, the connection closes after the
+        /// response, so that the client need not send the rest.
         var isCutShort = false
         var request = Progress.started
         var response = Progress.none
@@ -90,7 +91,7 @@ struct HTTPConnection {
     private var now: NIODeadline
     private var lastActive: NIODeadline
     private var timeLimit: Duration
-    /// Collects the outputs of an input.
+    /// The outputs of the input that is being handled.
     private var outputs: [Output] = []
 
     init(settings: Settings, now: NIODeadline) {
@@ -138,8 +139,8 @@ struct HTTPConnection {
 
     // MARK: Time
 
-    /// When to call `handleTimeout`; nil once the connection closes or is a WebSocket. With TLS the channel can stay open for
-    /// seconds after `close`.
+    /// When to call `handleTimeout`; nil after `close` or `upgrade`. With TLS, the channel can stay open for seconds
+    /// after `close`, but no timeout is needed then.
     var nextTimeout: NIODeadline? {
         switch state {
         case .closed, .upgraded: nil
@@ -153,6 +154,7 @@ struct HTTPConnection {
     }
 
     /// Closes the connection if the client is too slow to start a request, to complete it, or to read the response.
+    /// Time in which the client waits for the server does not count.
     mutating func handleTimeout(now: NIODeadline) -> [Output] {
         if isServerBusy { lastActive = now }
         guard let nextTimeout, now >= nextTimeout else { return [] }
@@ -207,7 +209,7 @@ struct HTTPConnection {
             outputs.append(.perform(request, head, body))
             body = []
         case (.body(let buffer), .switching(let head, let bodyBytes)):
-            // A WebSocket handshake needs no body. Skip it, because the WebSocket's bytes begin behind it.
+            // Skip the body of a WebSocket handshake, if it has one: the WebSocket's bytes begin after it.
             let bodyBytes = bodyBytes + buffer.readableBytes
             state = .switching(head, bodyBytes: bodyBytes)
             if bodyBytes > Self.maxBodyBytes { refuse(.bodyTooLarge(limit: Self.maxBodyBytes)) }
@@ -254,7 +256,7 @@ struct HTTPConnection {
             state = .routed(
                 Routed(
                     isUpload: isUpload, maxBodyBytes: settings.maxRoutedBytes(head),
-                    // RFC 9110 §10.1.1: HTTP/1.0 does not support this expectation.
+                    // HTTP/1.0 does not support `Expect: 100-continue` (RFC 9110 §10.1.1).
                     expectsContinue: isUpload && head.version == .http1_1 && head.expectsContinue))
             router = .used
             outputs.append(.route(.head(head)))
@@ -313,7 +315,7 @@ struct HTTPConnection {
         }
     }
 
-    /// Returns the refusal of a body of `size` bytes if it is too large for this request.
+    /// Returns the refusal of a body of `size` bytes if it is too large for this request; otherwise nil.
     private func tooLarge(_ head: HTTPRequestHead, _ request: EndpointRequest, _ size: Int) -> Refusal? {
         let limit = settings.maxBodyBytes(request)
         guard size > limit else { return nil }

@@ -6,8 +6,9 @@ import Wire
 
 /// The channel handler closest to the client: it sees every request first and every response last.
 ///
-/// `HTTPConnection` decides what happens, and this is its shell. It passes requests under `/socket.io/`, `/whip/`, `/whep/` and
-/// `/xirsys/` to their endpoints and all others to the router. For a WebSocket it changes the pipeline and removes itself.
+/// `HTTPConnection` decides what happens. This handler passes it the channel's events and carries out its outputs: it
+/// passes requests under `/socket.io/`, `/whip/`, `/whep/` and `/xirsys/` to their endpoints and all others to the
+/// router. For a WebSocket it changes the pipeline and removes itself.
 final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -26,10 +27,11 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     /// Outputs that are not carried out yet. Carrying one out can cause further inputs.
     private var outputs: Deque<HTTPConnection.Output> = []
     private var isCarryingOut = false
-    /// The promises of the router's writes that `outputs` contains or `connection` is about to output.
+    /// For each part of a response that the router wrote and that was not passed on yet, the promise of the write; nil
+    /// for a write without a promise.
     private var writes: Deque<EventLoopPromise<Void>?> = []
     private var endpoint: SocketIOEndpoint?
-    /// The task that runs an endpoint's handler for the current request. Cancelled if the client is gone.
+    /// The task that runs an endpoint's handler for the current request. Canceled if the client is gone.
     private var task: Task<Void, Never>?
     private var context: ChannelHandlerContext?
     private var idleCheck: Scheduled<Void>?

@@ -50,11 +50,12 @@ extension PersonData {
 }
 
 extension PushRegistration {
-    /// The host name of a browser's push service; nil for an app's endpoint. The rest of the URL is a secret.
+    /// The host name of a browser's push service; nil for an app's endpoint, and if the URL contains no plain host.
+    /// The rest of the URL is a secret.
     fileprivate var host: String? {
         guard kind == .web, let start = endpoint.firstRange(of: "://")?.upperBound else { return nil }
         let host = endpoint[start...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        // An "@" means that the URL has a user name and perhaps a password.
+        // An "@" means that the URL has a user name and perhaps a password, which must not be shown.
         return host.isEmpty || host.contains("@") ? nil : String(host)
     }
 }

@@ -13,8 +13,9 @@ extension HubRunner {
         }
     }
 
-    /// Carries out a held effect, unless the effect reports a failed change as stored or acts on that change. Effects for other
-    /// people concern state in memory and are carried out.
+    /// Carries out a held effect, unless the effect reports a failed change as stored or acts on that change. A query
+    /// of an affected person is answered with an error. Effects for other people concern state in memory and are
+    /// carried out.
     func carryOut(_ effect: Effect, unlessLost lost: Set<SocketID>, _ people: Set<IdentityID>) {
         switch effect {
         case .query(let question) where people.contains(question.identity):
@@ -46,11 +47,11 @@ extension HubRunner {
         if !failure.rooms.isEmpty { reload(failure.rooms) }
     }
 
-    /// Maximum number of times that rooms are read again because they changed while they were read.
+    /// Maximum number of times that rooms are read if they change during each read.
     private static let maxReads = 10
 
-    /// Loads rooms from storage again. Waits for changes that are being stored, because a room may have made another
-    /// change.
+    /// Loads rooms from storage again. First waits for the changes that are being stored, because some of them may
+    /// concern these rooms.
     private func reload(_ rooms: Set<RoomID>, reads: Int = 1) {
         let runner = NIOLoopBound(self, eventLoop: eventLoop)
         let (handler, eventLoop) = (queryHandler, eventLoop)
@@ -64,14 +65,14 @@ extension HubRunner {
         }
     }
 
-    /// Resets rooms to the state that was read. If they changed while they were read, reads once more, because the new
-    /// change may be stored but is not in the state that was read.
+    /// Resets rooms to the state that was read. If they changed while they were read, reads them again, at most
+    /// `maxReads` times in total: the new change may be stored, but is not in the state that was read.
     ///
     /// - Parameter start: the number of the last change in `roomChanges` before reading.
     func reload(_ rooms: Set<RoomID>, from stored: [StoredRoom], since start: UInt64, reads: Int = 1) {
         if !roomChanges.concern(rooms, since: start) { return submit(.roomsNotStored(rooms, stored)) }
-        // A change stores the whole room. A room that changes constantly therefore agrees with storage as soon as one
-        // of its changes is stored.
+        // After `maxReads`, do nothing. Each change stores the whole room, so a room that changes constantly agrees
+        // with storage as soon as one of its changes is stored.
         if reads < Self.maxReads { reload(rooms, reads: reads + 1) }
     }
 }

@@ -4,8 +4,8 @@ import Signaling
 
 /// Sends queries to storage and the push registry, and returns the answers to the hub.
 extension HubRunner {
-    /// Counts the queries among the effects, including those that will wait for a commit. Answers and removes those
-    /// that exceed the limit.
+    /// Counts the queries among the effects, including those that will wait for a commit. Answers the queries that
+    /// exceed a limit with an error, and returns all other effects.
     func beginQueries(_ effects: [Effect]) -> [Effect] {
         guard effects.contains(where: { if case .query = $0 { true } else { false } }) else { return effects }
         return effects.filter { effect in
@@ -17,7 +17,8 @@ extension HubRunner {
         }
     }
 
-    /// Runs a query. All earlier changes are already committed, so the result includes them.
+    /// Runs a query. The result includes the person's earlier changes, because the query waited until they were
+    /// committed.
     func query(_ question: Question) {
         let runner = NIOLoopBound(self, eventLoop: eventLoop)
         let (handler, now, eventLoop) = (queryHandler, clock.wallNow, eventLoop)

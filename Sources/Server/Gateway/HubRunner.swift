@@ -7,9 +7,9 @@ import Wire
 
 /// Runs the hub on one event loop: feeds it inputs from the sockets, carries out its effects in order, and fires its timers.
 ///
-/// It makes no decisions. Invariant: effects after a `persist` are carried out only once it is committed. The hub continues
-/// during a commit: `CommitQueue` holds back the effects that depend on the commit, and changes made in the meantime are
-/// committed together (group commit).
+/// It makes no decisions. Invariant: effects for clients that follow a `persist` are carried out only after the change
+/// is committed or has failed. The hub continues during a commit: `CommitQueue` holds back the effects that depend on
+/// the commit, and changes made in the meantime are committed together (group commit).
 final class HubRunner {
     var hub: Hub
     let queryHandler: QueryHandler
@@ -21,7 +21,7 @@ final class HubRunner {
     let metrics: GatewayMetrics
     let eventLoop: any EventLoop
 
-    /// The files in rooms. Set when the server starts. Without it, uploads fail.
+    /// The store of the files in rooms. Set when the server starts. While it is nil, uploads and downloads fail.
     var roomFiles: RoomFileStore?
     private let media: MediaPlane?
     private(set) var sockets = SocketTable()
@@ -40,7 +40,8 @@ final class HubRunner {
     private static let maxHeldBytesOfAll = 64 << 20
     /// Maximum size of the messages that wait for one socket, in bytes. The same limit applies to a client that reads slowly.
     private let maxHeldBytes: Int
-    /// Recent changes of which person a secret belongs to, for detecting outdated lookups.
+    /// Recent changes of devices' owners (the people to whom the devices' secrets belong), for detecting outdated
+    /// lookups.
     private(set) var identityChanges = RecentChanges<IdentityID> { $0.summary.provenIdentity.map { [$0] } ?? [] }
     /// Recent changes to people's stored data, for detecting outdated lookups.
     private(set) var recordChanges = RecentChanges<IdentityID> { $0.summary.people }
@@ -85,7 +86,7 @@ final class HubRunner {
         return sockets.add(socket)
     }
 
-    /// Removes a closed socket.
+    /// Removes a closed socket and informs the hub. Does nothing if the socket was removed before.
     ///
     /// - Parameter leaving: True if the client left on purpose, false if the connection dropped.
     func unregister(_ id: SocketID, leaving: Bool) {
@@ -126,8 +127,8 @@ final class HubRunner {
 
     var lookupStart: LookupStart { LookupStart(identities: identityChanges.number, records: recordChanges.number) }
 
-    /// Returns whether data of these people that was read since `start` may be outdated. The caller then repeats the
-    /// lookup after the next commit.
+    /// Returns whether data of these people that was read since `start` may be outdated. If so, the caller must repeat
+    /// the lookup, after the next commit.
     func isOutdated(_ people: [IdentityID], since start: LookupStart) -> Bool {
         identityChanges.concern(people, since: start.identities) || recordChanges.concern(people, since: start.records)
     }
@@ -263,7 +264,7 @@ final class HubRunner {
 
     // MARK: Committing
 
-    /// True if no change is waiting for storage.
+    /// True if no change is waiting for storage or being written.
     var isSettled: Bool { queue.isEmpty }
 
     /// Calls `body` after the changes now waiting for storage were committed or have failed, or immediately if there are none.
@@ -305,8 +306,8 @@ final class HubRunner {
 
     // MARK: Reading
 
-    /// Returns whether so many changes wait for storage that this socket should not be read. Clients without changes
-    /// are still read.
+    /// Returns whether so many changes wait for storage that this socket should not be read. Clients without
+    /// uncommitted changes are still read.
     func isCongested(_ socket: SocketID) -> Bool {
         guard queue.count > Self.maxUncommitted || queue.heldBytes > Self.maxHeldBytesOfAll else { return false }
         return sockets.person(on: socket).map { queue.isUncommitted($0) } ?? false

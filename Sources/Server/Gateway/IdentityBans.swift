@@ -27,7 +27,7 @@ struct IdentityBans: Equatable, Sendable {
     }
 
     /// Returns the first active ban of a person: the stored one, or one in memory of these identities, which may be
-    /// newer.
+    /// newer. Returns nil if none is active.
     ///
     /// Checks all of them, because an expired ban must not hide an active one: the list in memory can contain expired
     /// bans, since it is read again only when another process changes it.

@@ -5,7 +5,8 @@ import Signaling
 
 /// The media plane's metrics. The router counts, and this type exports the totals on each scrape.
 ///
-/// Until the next version, each total is also exported under its old name: as a gauge without `_total`.
+/// Until the next version, each total that had an older name is also exported under that name: as a gauge without
+/// `_total`.
 struct MediaMetrics: Sendable {
     private static let meanings = [
         "confab_media_packets_received": "Media packets from publishers.",

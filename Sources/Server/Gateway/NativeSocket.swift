@@ -13,7 +13,7 @@ final class NativeSocket: ClientSocket {
     private enum State {
         /// Waiting for the hello.
         case awaitingHello(timeout: Scheduled<Void>)
-        /// Storage is looking up the identity. Messages received meanwhile wait in `early`.
+        /// Storage is looking up the identity. Messages received before the result wait in `early`.
         case admitting(early: [[UInt8]])
         case open(SocketID)
         /// The hub was asked to remove the client. The hub closes the socket after all earlier messages are

@@ -4,11 +4,12 @@ import Signaling
 /// The sockets with messages that have not been flushed. Used only on the event loop of the runner.
 final class PendingFlushes {
     /// Maximum number of sockets flushed per turn of the event loop. Each flush is a system call, and a message to a
-    /// large session goes to thousands of sockets. All other clients would have to wait for them.
+    /// large session goes to thousands of sockets. Without a limit, all other clients would have to wait for these
+    /// flushes.
     private static let perTurn = 64
 
     private let laterTurns: LaterTurns
-    /// The sockets written to in this turn.
+    /// The sockets written to since the last call of `flush`.
     private var dirty: [SocketID] = []
     /// The sockets that wait for a later turn.
     private var waiting: Deque<SocketID> = []

@@ -23,7 +23,8 @@ struct QueryCounts {
 
     /// Counts a query.
     ///
-    /// - Returns: the error with which to answer the query if there are too many. The query is then not counted.
+    /// - Returns: nil if the query was counted. If there are too many, the error with which to answer it; the query is
+    ///   then not counted.
     mutating func begin(
         _ question: Question, in slot: AddressBudgets.Slot?, _ budgets: (any ClientBudgets)?
     ) -> WireError? {

@@ -12,12 +12,13 @@ struct RecentChanges<Key: Hashable> {
     /// that time. Beyond this number, all changes are forgotten, and lookups that started earlier have to be repeated.
     private static var maxKeys: Int { 4096 }
 
-    /// The number of the most recent commit that changed a key.
+    /// The number of the most recent batch with changes of any key, whether it was committed or has failed.
     private(set) var number: UInt64 = 0
     private var changed: [Key: UInt64] = [:]
     /// The number of uncommitted changes of each key.
     private var uncommitted: [Key: Int] = [:]
-    /// Lookups that started before this commit must be repeated, because the log has dropped older changes.
+    /// The number of a batch. Lookups that started before its end must be repeated, because the log has dropped its
+    /// changes and all earlier ones.
     private var forgotten: UInt64 = 0
 
     /// - Parameter keys: returns the keys for which a change makes earlier lookups outdated.
@@ -28,7 +29,8 @@ struct RecentChanges<Key: Hashable> {
         for id in keys(change) { uncommitted[id, default: 0] += 1 }
     }
 
-    /// Marks these changes as committed or failed. In both cases, lookups that started before must be repeated.
+    /// Marks these changes as committed or failed. In both cases, lookups that started before this call must be
+    /// repeated.
     mutating func settle(_ changes: some Sequence<Change>) {
         let settled = changes.flatMap { keys($0) }
         guard !settled.isEmpty else { return }

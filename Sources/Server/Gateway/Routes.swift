@@ -12,7 +12,7 @@ struct Routes: Sendable {
     let lan: LocalNetwork?
     let readiness: ReadinessCheck
 
-    /// A request context with the connection.
+    /// A request context that also contains the connection's channel.
     struct Context: RequestContext {
         var coreContext: CoreRequestContextStorage
         let channel: any Channel

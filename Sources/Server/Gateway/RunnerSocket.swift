@@ -22,7 +22,7 @@ protocol RunnerSocket: AnyObject {
 extension RunnerSocket {
     func reply(_ reply: ResourceReply) {}
     func answer(_ reply: OperatorReply) {}
-    // Sockets without a send queue, such as WHIP and WHEP resources, need neither function.
+    // Sockets without a send queue, such as WHIP and WHEP resources, need neither of these two functions.
     func drop() {}
     func queueChanged() {}
 }
@@ -33,7 +33,7 @@ protocol ClientBudgets: AnyObject {
     func storagePermit(_ slot: AddressBudgets.Slot?) -> StoragePermit
     /// Charges the data that a client caused to be stored.
     func charge(storedBytes: Int, to slot: AddressBudgets.Slot)
-    /// Counts a query. Returns false if too many queries of this address are in progress.
+    /// Counts a query. Returns false, without counting it, if too many queries of this address are in progress.
     func beginQuery(in slot: AddressBudgets.Slot) -> Bool
     func endQuery(in slot: AddressBudgets.Slot)
 }

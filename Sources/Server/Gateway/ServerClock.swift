@@ -65,7 +65,7 @@ struct ClockSource: Sendable {
     var reading: ClockReading { ClockReading(wall: wall(), awake: awake(), total: total()) }
 
     static let system: ClockSource = {
-        // The fixed moment of these clocks can be any; use the time when this code first runs.
+        // `awake` and `total` may count from any fixed moment. Use the moment when this code first runs.
         let (awake, total) = (SuspendingClock.now, ContinuousClock.now)
         return ClockSource(
             wall: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)) },
@@ -75,7 +75,7 @@ struct ClockSource: Sendable {
 
 /// Decides which time of day the server uses.
 ///
-/// The server's time of day is the reading of a clock that nobody can set, plus a correction. Differences to the
+/// The server's time of day is the reading of a clock that nobody can set, plus a correction. Differences from the
 /// system's wall clock change the correction: a difference of at most ``tolerance`` immediately, because NTP
 /// constantly corrects clocks in small steps, and a larger one after it has lasted for ``adoptionTime``. A clock that
 /// is wrong for a few seconds thus has no effect. Stored data is deleted because of its age only if there was no jump
@@ -104,7 +104,7 @@ struct WallClockJudge: Equatable, Sendable {
         case adopted(Duration)
     }
 
-    /// A difference to the system's clock that is not adopted yet.
+    /// A jump of the system's clock that is not adopted yet.
     private struct Jump: Equatable, Sendable {
         var correction: Duration
         var since: Duration

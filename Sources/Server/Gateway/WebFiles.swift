@@ -11,7 +11,7 @@ import Foundation
 
 /// The files of the web app: compiled into the executable, or read from a directory during development.
 struct WebFiles: Sendable {
-    /// A file with the headers that depend on its contents.
+    /// A file with the values of its headers `Content-Type` and `ETag`.
     struct File: Sendable {
         var body: ByteBuffer
         var type: String
@@ -120,8 +120,8 @@ struct WebFiles: Sendable {
     }
 
     /// Returns a page as it is served. A line such as `<!-- include "../app/shared/head.html" -->` is replaced with
-    /// the named file, in whose references `app/` gets the same prefix (here `../`). The first list of all features is
-    /// replaced with a list of those that are on.
+    /// the named file, in whose references `app/` gets the same prefix (here `../`). The first attribute
+    /// `data-features` that lists all features is replaced with a list of those that are on.
     private static func page(_ bytes: [UInt8], _ features: [Feature], _ read: (String) -> [UInt8]?) -> [UInt8] {
         let attribute = { (features: [Feature]) in
             "data-features=\"\(features.map(\.rawValue).joined(separator: " "))\""
@@ -174,7 +174,8 @@ struct WebFiles: Sendable {
             .contentType: file.type, .eTag: file.tag, .cacheControl: "no-cache",
             .contentSecurityPolicy: contentSecurityPolicy(framedBy: framers), .xContentTypeOptions: "nosniff",
         ]
-        // Add this for browsers that do not know `frame-ancestors`. The header cannot name origins.
+        // Add `X-Frame-Options` for browsers that do not know `frame-ancestors`. It cannot name origins, so omit it if
+        // some origins are allowed.
         if framers.isEmpty { headers[HTTPField.Name("X-Frame-Options")!] = "DENY" }
         headers[HTTPField.Name("Referrer-Policy")!] = "no-referrer"
         return headers
@@ -209,6 +210,6 @@ struct WebFiles: Sendable {
 }
 
 extension Feature {
-    /// The file of its page.
+    /// The name of the file of the feature's page.
     fileprivate var page: String { "app/\(rawValue)/index.html" }
 }

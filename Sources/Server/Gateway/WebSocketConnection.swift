@@ -6,8 +6,8 @@ import Wire
 ///
 /// It does not interpret messages and does not depend on channels. `FrameHeader` and `FrameReader` parse and validate
 /// the frames. `WebSocketHandler` is its shell: it calls `received`, then `next` until that returns nil, then
-/// `finishTurn`. Invariants: after `close` there is only `disconnected`, once, and after the server's close frame
-/// nothing is sent or delivered.
+/// `finishTurn`. Invariants: after `close`, the only further output is `disconnected`, once. After the server's close
+/// frame, nothing is sent or delivered to the user.
 struct WebSocketConnection {
     /// An event that the state machine handles.
     enum Input: Equatable {
@@ -15,7 +15,8 @@ struct WebSocketConnection {
         case read(isCongested: Bool)
         /// All data from one read has been handled.
         case readComplete
-        /// The event loop's next turn, after `nextTurn`. The shell then calls `next` for the frames that waited.
+        /// The next turn of the event loop has begun, as `nextTurn` requested. The shell then calls `next` for the
+        /// frames that waited.
         case turn
         /// The peer closed its side of the connection without a close frame.
         case inputEnded
@@ -32,7 +33,7 @@ struct WebSocketConnection {
         case inactive
     }
 
-    /// A step that the shell carries out.
+    /// A step that the shell (`WebSocketHandler`) carries out.
     enum Output: Equatable {
         case send(FrameReader.Opcode, [UInt8])
         case flush
@@ -70,7 +71,7 @@ struct WebSocketConnection {
     /// Legal next states: `open` → `received`, `sent`, `closing`; `received`, `sent` → `closing`; all → `disconnected`.
     private enum State: Equatable {
         case open
-        /// The peer's close frame has arrived. The server's was not sent yet.
+        /// The peer's close frame has arrived. The server's close frame was not sent yet.
         case received
         /// The server's close frame was sent. Only the peer's close frame matters now.
         case sent
@@ -106,12 +107,12 @@ struct WebSocketConnection {
     private var reader: FrameReader
     private var state = State.open
     private var intake = Intake.parsing(then: .nothing)
-    /// An incomplete frame, and frames waiting for the next turn.
+    /// The bytes of an incomplete frame, or of frames that wait for the next turn.
     private var unread = ByteBuffer()
     private var framesLeft = 0
     /// The payload length of the frame that `next` read most recently.
     private(set) var frameLength = 0
-    /// The number of pings in a row without a frame from the peer in between.
+    /// The number of pings sent since the last complete frame from the peer.
     private var unanswered = 0
     private var idleFrames = 0
     private var unflushedPongs = 0

@@ -31,8 +31,8 @@ extension WebSocketUser {
     func pause(_ reader: any PausedReader) {}
 }
 
-/// One WebSocket in a channel. `WebSocketConnection` decides what happens, and this is its shell: it passes messages and events
-/// to the user, and frames to the channel.
+/// One WebSocket in a channel. `WebSocketConnection` decides what happens. This handler, its shell, passes messages
+/// and events to the user, and frames to the channel.
 final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -90,7 +90,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         // Do not pass on the end of the input: the router's handlers may be behind the WebSocket in the pipeline, and
-        // it does not concern them.
+        // this event does not concern them.
         if case ChannelEvent.inputClosed = event { return handle(.inputEnded) }
         context.fireUserInboundEventTriggered(event)
     }
@@ -178,7 +178,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         if unsent > 0 { handle(.unsent(unsent)) }
     }
 
-    /// The number of bytes waiting to be sent; 0 if there are few.
+    /// The number of bytes waiting to be sent; 0 if there are so few that the channel is writable.
     var bufferedBytes: Int {
         // Read the option only if the channel is not writable, because reading it is slow and most sockets have
         // nothing to send.
@@ -188,8 +188,8 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
 
     /// Sends a ping. The gateway's timer calls this once per ping interval.
     ///
-    /// - Parameter missed: Closes the connection after this many pings in a row without a frame in between. Nil if the user
-    ///   has its own timeout.
+    /// - Parameter missed: Closes the connection if this many pings were sent since the last frame from the peer. Nil
+    ///   if the user has its own timeout.
     func tick(dropAfter missed: Int?) { handle(.tick(dropAfter: missed, isCongested: isCongested)) }
 
     func close(_ code: CloseCode, _ reason: String) { handle(.close(code, reason)) }

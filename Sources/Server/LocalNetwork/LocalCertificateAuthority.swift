@@ -23,7 +23,7 @@ public struct LocalCertificateAuthority: Sendable {
         /// The server's certificate, without the authority's certificate, which the TLS server does not send.
         public var certificatePEM: String
         public var privateKeyPEM: SecretText
-        /// The names and addresses in the certificate, in the same order.
+        /// The names and addresses in the server's certificate, in the certificate's order.
         public var subjects: [String]
         public var expires: Date
     }
@@ -48,7 +48,8 @@ public struct LocalCertificateAuthority: Sendable {
         directory = dataDirectory + "/lan"
     }
 
-    /// Returns the authority and a certificate for these subjects, loading or creating them.
+    /// Returns the authority and a server certificate for these addresses and names. Loads them from their files, or
+    /// creates them if they are missing or must be renewed.
     ///
     /// - Parameters:
     ///   - addresses: the addresses of this machine, usually ``lanAddresses()``. Loopback is added.
@@ -137,8 +138,8 @@ public struct LocalCertificateAuthority: Sendable {
         return kept
     }
 
-    /// Keeps an authority that is being replaced under another name. If only the machine's clock was wrong, the
-    /// operator can restore it.
+    /// Renames the file of an authority that is being replaced, instead of deleting it. If only the machine's clock
+    /// was wrong, the operator can restore the file.
     private func setAside(_ path: String) throws(DataDirectoryError) {
         let kept = directory + "/authority-expired.pem"
         do {

@@ -1,7 +1,7 @@
 /// The division of a code's codewords into blocks, each with separate Reed–Solomon codewords (ISO/IEC 18004 table 9).
 struct QRBlocks {
     let correctionCount: Int
-    /// Data codewords of each block, shorter blocks first.
+    /// The number of data codewords of each block, shorter blocks first.
     let dataCounts: [Int]
 
     var dataCount: Int { dataCounts.reduce(0, +) }
@@ -45,7 +45,8 @@ struct QRBlocks {
 
 /// Reed–Solomon codes over GF(256) with the polynomial x⁸+x⁴+x³+x²+1 (0x11d).
 enum ReedSolomon {
-    /// Returns the remainder of the data times xⁿ divided by (x−α⁰)(x−α¹)…(x−αⁿ⁻¹).
+    /// Returns the correction codewords: for n = `count`, the remainder of the data times xⁿ divided by
+    /// (x−α⁰)(x−α¹)…(x−αⁿ⁻¹).
     static func correction(_ data: [UInt8], count: Int) -> [UInt8] {
         let divisor = generator(degree: count)
         var remainder = [UInt8](repeating: 0, count: count)

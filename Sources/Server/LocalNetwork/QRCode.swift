@@ -11,14 +11,14 @@ public struct QRCode: Sendable, Equatable {
     /// The share of damaged codewords that can be restored: about 7 percent (`low`) or 15 percent (`medium`).
     public enum ErrorCorrection: Sendable, CaseIterable { case low, medium }
 
-    /// The text does not fit into version 10.
+    /// The error for text that does not fit into a code of version 10.
     public struct TooLongError: Error, Equatable, Sendable, CustomStringConvertible {
-        /// The capacity in bytes of UTF-8.
+        /// The maximum length of a text in bytes of UTF-8.
         public let capacity: Int
         public var description: String { "The text is too long: a QR code holds at most \(capacity) bytes." }
     }
 
-    /// Modules on each side, without the quiet zone: 17 + 4 × version.
+    /// The number of modules on each side, without the quiet zone: 17 + 4 × version.
     public let size: Int
     let version: Int
     let mask: Int
@@ -84,7 +84,7 @@ public struct QRCode: Sendable, Equatable {
 
     static let largestVersion = 10
 
-    /// Returns the bytes of text that fit: the data codewords minus the mode indicator and the count.
+    /// Returns the number of bytes of text that fit: the data codewords minus the mode indicator and the count.
     static func capacity(version: Int, _ errorCorrection: ErrorCorrection) -> Int {
         let bits = QRBlocks(version: version, errorCorrection: errorCorrection).dataCount * 8
         return (bits - 4 - countBits(version: version)) / 8

@@ -3,7 +3,7 @@ struct QRMatrix {
     let version: Int
     let size: Int
     private(set) var modules: [Bool]
-    /// Marks function modules, which contain no data and are never masked.
+    /// For each module, whether it is a function module. Those contain no data and are never masked.
     private var isFunction: [Bool]
 
     /// - Parameter version: 1...10.
@@ -37,7 +37,7 @@ struct QRMatrix {
         drawVersion()
     }
 
-    /// Centers of the alignment patterns in both directions (annex E).
+    /// For each version from 1, the rows (and likewise columns) of the centers of the alignment patterns (annex E).
     private static let alignment: [[Int]] = [
         [], [6, 18], [6, 22], [6, 26], [6, 30], [6, 34], [6, 22, 38], [6, 24, 42], [6, 26, 46], [6, 28, 50],
     ]
@@ -68,14 +68,14 @@ struct QRMatrix {
         let bits = (data << 10 | Self.remainder(data << 10, by: 0b101_0011_0111, degree: 10)) ^ 0b101_0100_0001_0010
         for index in 0..<15 {
             let isDark = bits >> index & 1 == 1
-            // Around the top left corner, skipping the timing pattern.
+            // Draw the first copy around the top left corner, skipping the timing pattern.
             switch index {
             case 0...5: setFunction(index, 8, isDark)
             case 6, 7: setFunction(index + 1, 8, isDark)
             case 8: setFunction(8, 7, isDark)
             default: setFunction(8, 14 - index, isDark)
             }
-            // Split between the other two corners.
+            // Draw the second copy, split between the top right and the bottom left corner.
             if index < 8 { setFunction(8, size - 1 - index, isDark) } else { setFunction(size - 15 + index, 8, isDark) }
         }
         setFunction(size - 8, 8, true)

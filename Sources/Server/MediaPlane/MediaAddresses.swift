@@ -4,7 +4,8 @@ import RTC
 struct MediaAddresses: Equatable, Sendable {
     /// Addresses in the server's descriptions, best first.
     var advertised: [IPAddress]
-    /// Addresses to bind, in the same order. If the advertised address is not local, a single wildcard address.
+    /// Addresses to bind, in the order of `advertised`. If the advertised address is not local, a single wildcard
+    /// address.
     var bound: [IPAddress]
     /// This machine's addresses of the same family, if a wildcard address is bound. Each gets a separate UDP socket, so
     /// that on machines with several addresses, answers come from the address to which the client sent. A wildcard

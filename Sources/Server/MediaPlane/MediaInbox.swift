@@ -40,7 +40,7 @@ final class MediaInbox: Sendable {
 
     // MARK: Any thread
 
-    /// Runs `body` on the loop. Calls run in order.
+    /// Runs `body` on the loop's thread, after all earlier requests.
     func perform(_ body: @escaping @Sendable (Router) -> Void) {
         add { router in
             body(router)
@@ -90,7 +90,7 @@ struct MediaCounters: Sendable {
     var router = RouterCounters()
     /// The number of datagrams that could not be sent.
     var lost: UInt64 = 0
-    /// The number of times that sending waited for a full socket.
+    /// The number of times that sending waited because a socket's buffer was full.
     var waits: UInt64 = 0
 }
 

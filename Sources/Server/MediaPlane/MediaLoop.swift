@@ -46,7 +46,8 @@ final class MediaLoop: MediaSink {
     private var dirty: Set<UInt32> = []
     /// Pending requests, in order.
     private var requests: Deque<MediaInbox.Request> = []
-    /// Listeners that are paused until the next tick because the process ran out of file descriptors.
+    /// The indices of the listeners that are paused until the next tick, because the process ran out of file
+    /// descriptors or memory.
     private var pausedListeners: [Int] = []
     private let arena: DatagramArena
     private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)

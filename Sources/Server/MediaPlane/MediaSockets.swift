@@ -30,7 +30,7 @@ struct MediaSockets {
         if let smallest, let note = Self.note(onBuffer: smallest) { notes.append(note) }
     }
 
-    /// Returns a warning if the system granted a smaller buffer than requested. The size is in bytes.
+    /// Returns a warning if the system granted a smaller buffer than requested; otherwise nil. `size` is in bytes.
     static func note(onBuffer size: Int) -> String? {
         let wanted = Int(SocketOptions.datagramBuffer)
         guard size < wanted else { return nil }
@@ -44,7 +44,7 @@ struct MediaSockets {
     }
 
     private mutating func open(_ addresses: MediaAddresses, port wanted: Int) throws(MediaPlaneError) {
-        // A port that is free for UDP may be in use for TCP, so retry with another.
+        // If the system chooses the port, retry with another one: a port that is free for UDP may be in use for TCP.
         var attempts = wanted == 0 ? 16 : 1
         while true {
             attempts -= 1

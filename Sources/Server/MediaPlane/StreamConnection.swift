@@ -43,8 +43,9 @@ final class StreamConnection {
 
     // MARK: Reading
 
-    /// Reads once and passes each frame to `body`, in place. Calls `done` before the memory is reused.
-    /// - Returns: False if the connection has ended.
+    /// Reads once and passes each complete frame to `body`, in place. Calls `done` after the last frame, before the
+    /// memory is reused.
+    /// - Returns: False if the connection has ended or a frame is too long.
     func read(_ body: (UnsafeMutableRawBufferPointer) -> Void, done: () -> Void) -> Bool {
         let room = UnsafeMutableRawBufferPointer(rebasing: memory[filled...])
         let count = recv(descriptor, room.baseAddress, room.count, Int32(MSG_DONTWAIT))

@@ -1,8 +1,8 @@
 import Metrics
 import Synchronization
 
-/// Exports a total that is counted elsewhere as a counter. Each recorded total increments the counter by the
-/// difference.
+/// Exports a total as a counter metric. The total is counted elsewhere, and `record` increments the counter by the
+/// growth since the previous call.
 final class CounterBridge: Sendable {
     private let counter: Counter
     private let old: Gauge?

@@ -11,10 +11,11 @@ import Darwin
 
 /// The free space of the data directory.
 ///
-/// A file system may take long to answer, so it is queried on a separate thread, by one caller at a time, and the
-/// result is cached for a while. `/ready` is public, so more requests for it must not cause more work.
+/// A file system may take long to answer, so it is queried on a separate thread and the result is cached for a while.
+/// When the result is too old, only one caller queries it again; the others get the old result. `/ready` is public, so
+/// more requests for it must not cause more work.
 final class DiskSpace: Sendable {
-    /// The latest result.
+    /// The latest result, and whether `current` is waiting for a new one.
     private struct State {
         var free: Answer = .unknown
         var readAt: ContinuousClock.Instant?
@@ -51,7 +52,7 @@ final class DiskSpace: Sendable {
         if case .bytes(let bytes) = await current() { bytes } else { nil }
     }
 
-    /// True if there is enough space, or while the first result is pending.
+    /// True if there is enough space, or if the first result is still pending. False if the space cannot be read.
     func hasRoom() async -> Bool {
         switch await current() {
         case .unknown: true

@@ -14,7 +14,8 @@ import Glibc
 struct MallocTrimmer: Service {
     /// How often to return memory. Longer than the 10 s for which a handshake may hold its memory.
     private static let interval: Duration = .seconds(12)
-    /// Minimum number of arrivals. Fewer free less than 1 MB (50 kB each), which is not worth the work.
+    /// Minimum number of arrivals since memory was last returned. Fewer arrivals free less than 1 MB (50 kB each),
+    /// which is not worth the work.
     private static let minArrivals: UInt64 = 20
 
     let gateway: NIOLoopBound<Gateway>

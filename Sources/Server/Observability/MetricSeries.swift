@@ -186,7 +186,8 @@ enum MetricText {
         }
     }
 
-    /// Returns the label's name. Prometheus reserves `le` for histograms and a leading `__` for itself.
+    /// Returns the label's name. Adds `exported_` to reserved names: Prometheus reserves `le` for histograms and a
+    /// leading `__` for itself.
     static func labelName(_ name: String) -> String {
         let name = sanitized(name, allowsColon: false)
         return name == "le" || name.hasPrefix("__") ? "exported_" + name : name
@@ -195,7 +196,7 @@ enum MetricText {
     static func escapedHelp(_ text: String) -> String { escaped(text, alsoQuotes: false) }
     static func escapedValue(_ text: String) -> String { escaped(text, alsoQuotes: true) }
 
-    /// Formats whole numbers without a fraction.
+    /// Returns the number as text, without a fraction if it is whole.
     static func number(_ value: Double) -> String {
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }

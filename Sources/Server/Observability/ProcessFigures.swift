@@ -2,17 +2,17 @@
 import Foundation
 import NIOCore
 
-/// The kernel's figures for this process, in base units.
+/// The kernel's figures for this process, in seconds and bytes.
 struct ProcessFigures: Equatable, Sendable {
     var cpuSeconds: Double
     var residentBytes: Int
-    /// Seconds since 1970.
+    /// When the process started, in seconds since 1970.
     var startedAt: Double
     var openDescriptors: Int
     /// The soft limit. Nil if there is none or it cannot be read.
     var maxDescriptors: Int?
 
-    /// Returns nil if `/proc` cannot be read.
+    /// Reads the current figures. Returns nil if `/proc` cannot be read.
     static func read() -> ProcessFigures? {
         guard let text = contents("/proc/self/stat"), let stat = ProcessStat(text) else { return nil }
         let ticksPerSecond = Double(max(1, sysconf(Int32(_SC_CLK_TCK))))
@@ -48,7 +48,7 @@ struct ProcessFigures: Equatable, Sendable {
 /// The fields of `/proc/self/stat` that are exported. See proc_pid_stat(5).
 struct ProcessStat: Equatable, Sendable {
     var cpuTicks: Int
-    /// Ticks since the machine started.
+    /// When the process started, in ticks since the machine started.
     var startTicks: Int
     var residentPages: Int
 

@@ -33,7 +33,8 @@ actor PushConnections: PushTransport {
 
     /// Maximum addresses to try per request. Large services have a dozen addresses, but usually all of them work or none does.
     private static let maxAttempts = 3
-    /// How long to cache addresses. They rarely change, and looking them up for every push would be its slowest part.
+    /// How long to cache addresses. They rarely change, and a lookup for every push would be the slowest part of the
+    /// push.
     private static let addressLifetime: Duration = .seconds(60)
     /// Maximum cached names and connections. Browsers use only a few services, but wildcards can match more.
     private static let maxCached = 64
@@ -196,7 +197,7 @@ actor PushConnections: PushTransport {
                 if body.count >= PushResponse.maxBodySize { break }
             }
         } catch {
-            // The body could not be read, but the status is sufficient.
+            // Ignore that the body could not be read completely: the status is sufficient.
         }
         return PushResponse(
             status: Int(response.status.code), retryAfter: response.headers.first(name: "retry-after"), body: body)

@@ -15,7 +15,7 @@ struct PushClock: Sendable {
 final class PushJob: Sendable {
     let identity: IdentityID
     let notice: PushNotice
-    /// Set when all requests of this job have finished. The next job waits for it.
+    /// Set when all requests of this job have finished. The next job for the same call and person waits for it.
     let finished = Once<Bool>()
 
     /// The pauses in progress, and whether the job is superseded.

@@ -20,7 +20,8 @@ protocol PushResolver: Sendable {
 /// The system's resolver. It blocks a thread until the name servers answer, so each lookup gets a separate thread and never
 /// blocks those that serve calls.
 final class SystemResolver: PushResolver {
-    /// Maximum concurrent lookups. A lookup that hangs holds a thread for 30 s, so a higher limit would only add threads.
+    /// Maximum concurrent lookups. Further ones fail with `nameUnknown`. A lookup that hangs holds a thread for 30 s,
+    /// so a higher limit would only add threads.
     static let maxLookups = 8
 
     private let lookups = Atomic<Int>(0)
@@ -35,7 +36,7 @@ final class SystemResolver: PushResolver {
             answer.settle(Self.lookUp(host))
             lookups.wrappingSubtract(1, ordering: .relaxed)
         }
-        // The value is nil if the task was canceled. The thread then ends on its own.
+        // The value is nil if the task was canceled. The thread then still finishes the lookup.
         return try await answer.value() ?? { throw CancellationError() }()
     }
 
@@ -85,7 +86,7 @@ enum PublicAddresses {
         "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
     ].compactMap { CIDRBlock($0) }
 
-    /// All other IPv6 addresses are loopback, local, multicast, mapped or unassigned.
+    /// The global unicast addresses. All other IPv6 addresses are loopback, local, multicast, mapped or unassigned.
     private static let globalUnicast = CIDRBlock("2000::/3")
     /// The NAT64 prefix (RFC 6052 §2.1). The last four bytes are an IPv4 address.
     private static let nat64 = CIDRBlock("64:ff9b::/96")

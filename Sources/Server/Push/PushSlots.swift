@@ -16,7 +16,7 @@ actor PushSlots {
         perService = max(total / Self.share, 1)
     }
 
-    /// Waits for a slot. Returns false if the task is cancelled first; the caller then must not release a slot.
+    /// Waits for a slot. Returns false if the task is canceled first; the caller then must not release a slot.
     func take(_ service: String) async -> Bool {
         if hasFreeSlot(service) {
             occupy(service)
@@ -25,7 +25,7 @@ actor PushSlots {
         let turn = Once<Bool>()
         waiting.append((service, turn))
         if await turn.value() == true, !Task.isCancelled { return true }
-        // Cancelled: leave the queue, or release the slot if it was assigned in the meantime.
+        // The task was canceled. Leave the queue, or release the slot if it was assigned in the meantime.
         if waiting.contains(where: { $0.turn === turn }) {
             waiting.removeAll { $0.turn === turn }
         } else {

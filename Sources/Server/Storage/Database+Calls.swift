@@ -64,7 +64,8 @@ extension Database {
         }
     }
 
-    /// Returns the calls, newest first. A negative limit means unlimited.
+    /// Returns up to `limit` of a person's logged calls that are older than the cursor `before`, newest first. Nil
+    /// starts with the newest call. A negative limit means no limit.
     func calls(of owner: IdentityID, before: CallLogCursor?, limit: Int) throws -> [CallRecord] {
         let rows =
             if let before {
@@ -80,7 +81,8 @@ extension Database {
         return try rows.map { try CallRecord(row: $0) }
     }
 
-    /// Returns the newest calls that the person has not seen, sorted with the oldest first.
+    /// Returns the calls that the person has not seen, oldest first. If there are more than the limit, returns only
+    /// the newest.
     func unseenCalls(of owner: IdentityID) throws -> [CallRecord] {
         try rows(
             "SELECT * FROM callLog WHERE owner = ? AND NOT isSeen ORDER BY at DESC, call DESC LIMIT ?",

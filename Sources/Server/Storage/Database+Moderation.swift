@@ -17,7 +17,8 @@ extension Database {
         try run("INSERT INTO mutedSession (session, mutedAt) VALUES (?, ?)", [session.text, at.milliseconds])
     }
 
-    /// Returns the revoked tokens and muted sessions that a restarted server must enforce.
+    /// Returns the revoked tokens that have not expired at `now`, and the muted sessions, grouped by session. A
+    /// restarted server must enforce them.
     func moderation(at now: Timestamp) throws -> [SessionModeration] {
         var bySession: [SessionID: SessionModeration] = [:]
         for row in try rows("SELECT * FROM revokedToken WHERE expiresAt > ?", [now.milliseconds]) {
@@ -76,8 +77,8 @@ extension Database {
         return changesCount
     }
 
-    /// Deletes at most `limit` profiles that were not used since `moment` and on which no contact, device or push
-    /// endpoint depends. Such people start over when they return.
+    /// Deletes at most `limit` profiles that were last used before `moment` and whose people have no contacts, linked
+    /// devices or push endpoints. Such people start over when they return. Returns the number of deleted profiles.
     private func deleteUnusedProfiles(since moment: Timestamp, limit: Int) throws -> Int {
         try run(
             """
@@ -106,7 +107,7 @@ public enum OldRecords: CaseIterable, Sendable {
     case pushEndpoints
     /// Bans that ended before the limit. Permanent bans are kept.
     case bans
-    /// Revoked tokens that expired before the limit, so that they could not be used anyway.
+    /// Revoked tokens that expired before the limit. They would be refused anyway.
     case revokedTokens
     /// Profiles of people who were last online before the limit and who have no contacts, linked devices or push
     /// endpoints.

@@ -21,8 +21,8 @@ extension Database {
                 id.blob, person.blob, profile.name, profile.isVisible, profile.doNotDisturb, profile.ringable.rawValue,
                 at.milliseconds,
             ])
-        // Keep the names in other people's contacts if the name is empty: it stands for a generated name, which only
-        // the person's state machine can produce.
+        // Keep the names in other people's contacts if the new name is empty: an empty name stands for a generated
+        // one, which only the person's state machine can produce.
         guard !profile.name.isEmpty else { return }
         try run("UPDATE contact SET name = ?1 WHERE other = ?2 AND name <> ?1", [profile.name, id.blob])
     }
@@ -50,8 +50,8 @@ extension Database {
         try run("DELETE FROM pushEndpoint WHERE device = ?", [device.blob])
     }
 
-    /// Deletes a person with all linked devices. Also deletes data from before the devices were linked, which no client can
-    /// access.
+    /// Deletes a person's data and retires the secrets of the person and of all linked devices. Also deletes the data
+    /// that a device stored before it was linked, which no client can access.
     func delete(_ person: IdentityID) throws {
         let devices: [IdentityID] = try rows("SELECT identity FROM device WHERE person = ?", [person.blob])
             .map { try $0.id("identity") }
@@ -167,10 +167,10 @@ extension Database {
 // MARK: - Push endpoints
 
 extension Database {
-    /// Stores an endpoint, and deletes the oldest ones if there are more than the limit. Registering an endpoint
-    /// again replaces its row and makes it the newest, so endpoints in use are deleted last.
+    /// Stores an endpoint, and deletes the person's oldest ones if there are more than `limit`. Registering an
+    /// endpoint again replaces its row and makes it the newest, so endpoints in use are deleted last.
     func keep(_ endpoint: PersonData.KeptEndpoint, of id: IdentityID, limit: Int) throws {
-        // Store nothing if the device was unlinked in the meantime.
+        // Store nothing if the device no longer belongs to the person, because it was unlinked in the meantime.
         guard try resolve(endpoint.device).identity(of: endpoint.device) == id else { return }
         let registration = endpoint.registration
         try run(

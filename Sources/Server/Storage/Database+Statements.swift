@@ -71,7 +71,7 @@ extension Database {
         }
     }
 
-    /// Copies the blocks of a device to its person, except a block of the person itself.
+    /// Copies the blocks of a device to its person, except a block against this person.
     func mergeBlocks(of device: IdentityID, into person: IdentityID, limit: Int) throws {
         let rows = try rows(
             "SELECT blocked, createdAt FROM block WHERE owner = ? AND blocked <> ? ORDER BY id",

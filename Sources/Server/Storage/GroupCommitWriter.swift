@@ -21,8 +21,8 @@ actor GroupCommitWriter<Change: Sendable> {
     private final class Batch {
         var results: [StorageError?]
         var left: Int
-        /// An error that affects all commits. The rest of the batch is then not tried, so that it cannot overtake the failed
-        /// commits.
+        /// The first error that affects all commits, such as a full disk; nil if there was none. The rest of the batch
+        /// is then not tried, so that it cannot overtake the failed commits.
         var fault: StorageError?
         let done: CheckedContinuation<[StorageError?], Never>
 
@@ -59,8 +59,8 @@ actor GroupCommitWriter<Change: Sendable> {
 
     /// Commits the lists in order. Each list is committed completely or not at all.
     ///
-    /// - Returns: for each list, its error, or nil if the list was committed. After an error that affects all commits, such as
-    ///   a full disk, no further list is committed.
+    /// - Returns: for each list, its error, or nil if the list was committed. After an error that affects all commits,
+    ///   such as a full disk, no further list is committed, and each of them has the same error.
     func commitEach(_ lists: [[Change]]) async -> [StorageError?] {
         guard !lists.isEmpty else { return [] }
         guard !isClosed else { return Array(repeating: .closed, count: lists.count) }
@@ -103,7 +103,7 @@ actor GroupCommitWriter<Change: Sendable> {
             try await transaction(group.flatMap(\.changes))
             for member in group { member.batch.finish(member.index, nil) }
         } catch  where group.count > 1 && Self.mayBeCausedByOneWrite(error) {
-            // Search for the bad change by halves, because writing each commit alone would cost a wait for the disk per commit.
+            // Find the bad commit by bisection. Writing each commit alone would wait for the disk once per commit.
             let middle = group.count / 2
             await write(Array(group[..<middle]))
             await write(Array(group[middle...]))
@@ -115,8 +115,8 @@ actor GroupCommitWriter<Change: Sendable> {
         }
     }
 
-    /// True if one change may have caused the error, so that retrying parts of the group makes sense. A locked file or a full
-    /// disk would fail all of them again, each after the busy timeout.
+    /// True if one change may have caused the error, so that retrying parts of the group makes sense. With a locked
+    /// file or a full disk, each part would fail again, possibly after another busy timeout.
     private static func mayBeCausedByOneWrite(_ error: any Error) -> Bool {
         guard let code = (error as? StorageError)?.code else { return true }
         return code == .rejected || code == .other

@@ -17,14 +17,14 @@ struct MigrationSafety: Sendable {
     /// gigabyte. `integrity_check` takes minutes, during which the server is not running.
     var largeSize = 256 << 20
     var now: @Sendable () -> Date = { Date() }
-    /// Returns the free bytes, or nil if they cannot be read.
+    /// Returns the free disk space of a directory in bytes, or nil if it cannot be read.
     var freeSpace: @Sendable (_ directory: String) -> Int? = DiskSpace.freeBytes(of:)
 
     /// Checks the database, copies it to a file beside it, and deletes earlier copies of the same schema version.
     ///
     /// - Returns: the path of the copy.
-    /// - Throws: `StorageError`: `.diskFull` without enough space, `.corrupt` if the check finds damage. In both cases
-    ///   the database is not changed.
+    /// - Throws: `StorageError`: `.diskFull` without enough space, `.corrupt` if the check finds damage,
+    ///   `.notAccessible` if the copy cannot be created. The database is never changed.
     func copy(_ pool: DatabasePool, version: Int) throws -> String {
         let directory = (pool.path as NSString).deletingLastPathComponent
         let size = try pool.read(Self.size)
@@ -72,7 +72,7 @@ struct MigrationSafety: Sendable {
     }
 
     private func requireSpace(_ needed: Int, in directory: String) throws {
-        // If the free space cannot be read, the copy itself will fail if there is too little.
+        // Continue if the free space cannot be read. If there is too little, the copy itself fails.
         guard let free = freeSpace(directory), free < needed else { return }
         throw StorageError(
             .diskFull,

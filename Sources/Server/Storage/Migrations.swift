@@ -56,7 +56,8 @@ enum Migrations {
         return copy
     }
 
-    /// Returns the schema version of a database, for the name of its copy. Each migration's name starts with one: `v3 …`.
+    /// Returns the schema version of a database, for the name of its copy: the highest number with which the name of
+    /// an applied migration starts (3 for `v3 …`), or 0.
     private static func version(of applied: Set<String>) -> Int {
         applied.compactMap { Int($0.dropFirst().prefix { $0.isNumber }) }.max() ?? 0
     }
@@ -224,8 +225,8 @@ enum Migrations {
         CREATE INDEX profileByUse ON profile (usedAt);
         """
 
-    /// `bans` and `revokedTokens` are lists of 16 bytes each, because they are only read and written as a whole. `passwordHash` is
-    /// keyed with the server key, which is not in the database.
+    /// `bans` and `revokedTokens` are lists of 16-byte values in one blob, because the lists are only read and written
+    /// as a whole. `passwordHash` is keyed with the server key, which is not in the database.
     private static let version5 = """
         CREATE TABLE room (
             id BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 16),

@@ -36,8 +36,8 @@ public final class SQLiteStorage: Storage {
             directory: directory, bounds: bounds, lockTimeout: lockTimeout, beforeTransaction: { _ in })
     }
 
-    /// - Parameter beforeTransaction: for tests. `commit` calls it with the number of changes before each transaction, which
-    ///   starts when the function returns.
+    /// - Parameter beforeTransaction: for tests. called before each transaction of client changes, with their number.
+    ///   The transaction starts when this function returns.
     convenience init(
         directory: String, bounds: StorageBounds = StorageBounds(),
         lockTimeout: Duration = SQLiteStorage.defaultLockTimeout, safety: MigrationSafety = MigrationSafety(),
@@ -211,7 +211,7 @@ public final class SQLiteStorage: Storage {
         }
     }
 
-    /// Keeps other processes and storages from writing while `body` runs, for tests.
+    /// Keeps other processes and other `SQLiteStorage` objects from writing while `body` runs, for tests.
     func holdLock(_ body: @escaping @Sendable () -> Void) async throws {
         try await write { db in
             try db.execute(sql: "DELETE FROM block WHERE 0")

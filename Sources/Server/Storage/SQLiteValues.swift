@@ -21,8 +21,8 @@ extension Identifier128 {
 }
 
 extension Row {
-    /// Returns a column's value. Throws `.corrupt` if it has the wrong type, because the file may have been edited by
-    /// hand. GRDB's subscript would trap.
+    /// Returns a column's value. Throws `.corrupt` if it has the wrong type, for example because the file was edited
+    /// by hand. GRDB's typed subscript would trap instead.
     func value<T: DatabaseValueConvertible>(_ column: String) throws -> T {
         guard let value = T.fromDatabaseValue(self[column]) else { throw Self.unreadable(column) }
         return value

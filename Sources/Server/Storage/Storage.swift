@@ -29,14 +29,15 @@ public protocol Storage: Sendable {
     /// drops the owner's oldest block. The same applies to contacts and logged calls. Canceling the calling task does not undo
     /// the commit, because other calls may share its transaction.
     ///
-    /// `.deleted` keeps the blocks and reports of other people, the ban, and the calls in other people's logs, without the
-    /// name.
+    /// `.deleted` keeps all reports, other people's blocks of this person, the person's ban, and the calls in other
+    /// people's logs, but removes the person's name from those.
     func commit(_ changes: [Change]) async throws
 
     /// Commits each list of changes as ``commit(_:)`` does, in order. If a list cannot be stored, only that list fails.
     ///
-    /// - Returns: for each list, its error, or nil if the list was committed. After an error that affects all changes, such as
-    ///   a locked database or a full disk, no further list is committed: try the rest again.
+    /// - Returns: for each list, its error, or nil if the list was committed. After an error that affects all changes,
+    ///   such as a locked database or a full disk, no further list is committed, and each has the same error. Commit
+    ///   these lists again.
     func commitEach(_ lists: [[Change]]) async -> [StorageError?]
 
     // MARK: People
@@ -78,7 +79,8 @@ public protocol Storage: Sendable {
     /// Returns a person's push endpoints, oldest first.
     func pushEndpoints(of id: IdentityID) async throws -> [PushRegistration]
 
-    /// Stores a push endpoint of `device`, replacing one with the same address. Beyond the limit per person, drops the oldest.
+    /// Stores a push endpoint of `device`, replacing one with the same address. Beyond the limit per person, drops the
+    /// oldest. Stores nothing if `device` does not belong to the person.
     func addPushEndpoint(
         _ endpoint: PushRegistration, of id: IdentityID, device: IdentityID, at now: Timestamp
     ) async throws
@@ -102,11 +104,12 @@ public protocol Storage: Sendable {
     /// Removes a ban.
     ///
     /// - Parameter entry: the entry to add to the audit log, in the same transaction, if there was a ban.
-    /// - Returns: whether there was one.
+    /// - Returns: whether there was a ban.
     @discardableResult
     func removeBan(_ subject: BanSubject, recording entry: AuditEntry?) async throws -> Bool
 
-    /// Returns up to `limit` reports, newest first; none if the limit is zero or less.
+    /// Returns up to `limit` reports, newest first; none if the limit is zero or less. Omits closed reports unless
+    /// `includingClosed` is true.
     func reports(includingClosed: Bool, limit: Int) async throws -> [StoredReport]
 
     /// Returns a report; `nil` if it does not exist or was deleted.
@@ -143,7 +146,7 @@ public protocol Storage: Sendable {
     /// equality, and read `bans(at:)` again if it differs. It is cheap enough to call every second.
     func changeCounter() async throws -> Int64
 
-    /// Writes a consistent copy of the database to a new file with mode 0600. Commits may continue meanwhile.
+    /// Writes a consistent copy of the database to a new file with mode 0600. Commits can continue during the backup.
     ///
     /// To restore the copy, stop the server, remove `confab.sqlite`, `confab.sqlite-wal` and `confab.sqlite-shm` from the data
     /// directory (an old -wal file would be applied to the copy), and put the copy there as `confab.sqlite`.
@@ -159,11 +162,11 @@ extension Storage {
     /// Adds a ban without an entry in the audit log.
     public func addBan(_ ban: Ban) async throws { try await addBan(ban, recording: nil) }
 
-    /// Removes a ban without an entry in the audit log.
+    /// Removes a ban without an entry in the audit log. Returns whether there was a ban.
     @discardableResult
     public func removeBan(_ subject: BanSubject) async throws -> Bool { try await removeBan(subject, recording: nil) }
 
-    /// Closes a report without an entry in the audit log.
+    /// Closes a report without an entry in the audit log. Returns whether this call closed it.
     @discardableResult
     public func closeReport(id: Int64, at now: Timestamp) async throws -> Bool {
         try await closeReport(id: id, at: now, recording: nil)
@@ -201,7 +204,8 @@ public struct StorageBounds: Hashable, Sendable {
 public enum StorageLimits {
     /// Blocks per identity. Matching reads the whole list, so it must stay short.
     public static let blocksPerOwner = Rules().maxBlocks
-    /// Contacts per person. The whole list is in memory while the person is, because contacts get presence updates.
+    /// Contacts per person. The whole list is in memory as long as the person's other data is, because contacts get
+    /// presence updates.
     public static let contactsPerOwner = Rules().maxContacts
     /// Logged calls per person: enough for about three calls per day during the default retention of a year.
     public static let callsPerOwner = 1000

@@ -30,7 +30,8 @@ enum StorageFiles {
 
     /// Runs `body` under a lock that is shared by all processes. The lock is an empty file at `path`, which is kept.
     ///
-    /// - Throws: `.busy` if another process holds the lock for longer than `timeout`.
+    /// - Throws: `.busy` if another process holds the lock for longer than `timeout`, `.notAccessible` if the file
+    ///   cannot be opened or locked, and the errors of `body`.
     static func withLock<T>(_ path: String, timeout: Duration, _ body: () throws -> T) throws -> T {
         let descriptor = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {

@@ -23,9 +23,9 @@ public enum DeviceOwner: Hashable, Sendable {
 extension Storage {
     /// Returns the person of a connecting device, with their record.
     ///
-    /// - Parameter isVouched: whether a user token proves the identity. Such a user is admitted even if all of their data was
-    ///   deleted, and starts over with the data stored since the deletion.
-    /// - Returns: `nil` if the secret is no longer valid.
+    /// - Parameter isVouched: whether a user token proves the identity. Such a user is admitted even if all of their
+    ///   data was deleted. The record then contains only what was stored since the deletion.
+    /// - Returns: `nil` if the secret is no longer valid and `isVouched` is false.
     func visitor(_ device: IdentityID, isVouched: Bool, at now: Timestamp) async throws -> FoundRecord? {
         if let found = try await visitor(device, at: now) { return found }
         guard isVouched else { return nil }
@@ -69,7 +69,8 @@ public struct CallLogCursor: Hashable, Sendable, Comparable {
         self.init(at: Timestamp(milliseconds: time), call: call)
     }
 
-    /// The cursor for clients. It contains only data that the owner can see anyway.
+    /// The cursor as text for clients: the time in milliseconds, in hexadecimal, and the call's id. The owner can see
+    /// both anyway.
     public var text: String { "\(String(max(0, at.milliseconds), radix: 16))-\(call)" }
 
     public static func < (left: Self, right: Self) -> Bool { (left.at, left.call) < (right.at, right.call) }

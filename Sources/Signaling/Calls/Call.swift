@@ -44,7 +44,8 @@ struct Call: Machine, Equatable, Sendable {
     private var ringsUntil = Timestamp(milliseconds: 0)
     /// Whether the call is in storage.
     private var isStored = false
-    /// The time by which absent devices must reconnect after a server restart; nil if there are none.
+    /// The time by which absent devices must reconnect after a server restart; nil if none is absent, or if the server
+    /// was not restarted during the call.
     private var backBy: Timestamp?
 
     init(id: CallID) { self.id = id }
@@ -258,7 +259,8 @@ struct Call: Machine, Equatable, Sendable {
     }
 
     /// - Parameters:
-    ///   - toCallee: the outcome for the callee; nil if the callee must not be notified.
+    ///   - toCallee: the outcome for the callee; nil if the callee must not be notified. `toCaller` is the outcome for
+    ///     the caller.
     ///   - merged: the call in which both people continue, if they called each other.
     private mutating func end(
         _ toCaller: CallOutcome, _ toCallee: CallOutcome?, of merged: CallID? = nil, _ context: inout Context
@@ -281,8 +283,8 @@ struct Call: Machine, Equatable, Sendable {
 
     // MARK: Restart
 
-    /// Restores a stored call after a server restart. No device is connected yet. Its deadline and the time since which it is
-    /// active have been converted to this server's clock (`StoredCall.restored`).
+    /// Restores a stored call after a server restart. No device is connected yet. `StoredCall.restored` has already
+    /// converted `ringsUntil` and `acceptedAt` to the timers' clock.
     private mutating func restore(_ stored: StoredCall, _ context: inout Context) {
         guard state == .new else { return }
         func side(_ identity: IdentityID, _ name: String) -> Side {
@@ -305,7 +307,7 @@ struct Call: Machine, Equatable, Sendable {
 
     // MARK: Sides
 
-    /// Returns the caller for `outgoing` and the callee for `incoming`.
+    /// The side for which the call has this direction: the caller for `outgoing`, the callee for `incoming`.
     private subscript(place: CallDirection) -> Side {
         get { place == .outgoing ? caller : callee }
         set { if place == .outgoing { caller = newValue } else { callee = newValue } }
@@ -329,9 +331,9 @@ extension Call.Side {
 }
 
 extension StoredCall {
-    /// Returns the call with `ringsUntil` and `acceptedAt` converted to the clock of the timers. Stored times are
-    /// those of the wall clock, which may be wrong when the server starts. The results are limited: the call never
-    /// rings longer than a new call, and its `acceptedAt` is never in the future.
+    /// Returns the call with `ringsUntil` and `acceptedAt` converted to the timers' clock. Stored times are times of
+    /// the wall clock, which may be wrong when the server starts. Both results are therefore limited: the call never
+    /// rings longer than a new call, and `acceptedAt` is never in the future.
     func restored(at moment: Moment, rules: Rules) -> StoredCall {
         var call = self
         call.ringsUntil = min(moment.time(atWall: ringsUntil), moment.now + rules.ringTimeout)

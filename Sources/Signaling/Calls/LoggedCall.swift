@@ -24,8 +24,8 @@ extension CallNotice.Ended {
     /// Creates the message that notifies a device of the end of a call.
     ///
     /// - Parameters:
-    ///   - outcome: the outcome to show on this device; nil for the outcome in the record.
-    ///   - into: the call that continues; ignored unless the outcome is `merged`.
+    ///   - outcome: the outcome to show on this device; nil to show the outcome in the record.
+    ///   - into: the call in which both people continue; ignored unless the outcome is `merged`.
     ///   - other: the public id of the other person.
     init(_ record: CallRecord, as outcome: CallOutcome? = nil, into: CallID? = nil, _ other: PersonID) {
         self.init()

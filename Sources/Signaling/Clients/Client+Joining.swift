@@ -2,10 +2,10 @@ import Wire
 
 /// Joining sessions. The client's state machine verifies the token, and the session checks everything else.
 extension Client {
-    /// The latest matches, calls and room places of the client, newest last. They are remembered when they begin, and
-    /// may have ended. The client may have sent a join with the token of a match before it was notified that the match
-    /// had ended. There can be several: if a partner skips and the next match also ends quickly, a join for the first
-    /// match may arrive after both ends.
+    /// The client's latest matches, calls and room places, newest last. Each is remembered when it begins, so some may
+    /// not have ended yet. The client may send a join with the token of a match before it is notified that the match
+    /// has ended. Such a join must not close the connection. Several are remembered: if a partner skips and the next
+    /// match also ends quickly, a join for the first match may arrive after both have ended.
     struct RecentlyEnded: Equatable, Sendable {
         private var matches: [MatchID] = []
         private static let maxCount = 8
@@ -37,8 +37,8 @@ extension Client {
         context.tell(.session(join.session, .join(id, identity, grant, re: re)))
     }
 
-    /// Rejects a join. A bad token closes the connection. A token whose match ended while the join was in transit
-    /// does not.
+    /// Rejects a join. An invalid token closes the connection, unless it became invalid because its match ended while
+    /// the join was in transit. In that case, and for all other errors, the client only receives the error.
     mutating func refuseJoin(re: UInt64, _ error: WireError, match: MatchID?, _ context: inout Context) {
         let crossed = error.code == .tokenMatchEnded && match.map(recentlyEnded.contains) ?? false
         if error.code.isToken, !crossed {

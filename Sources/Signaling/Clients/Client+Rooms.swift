@@ -39,8 +39,9 @@ extension Client {
         context.tell(.roomRegistry(.join(RoomApplication(applicant: applicant, re: request.re, join: join))))
     }
 
-    /// Verifies the token for the room. Returns nil if the client sent none. The room checks whether the token is
-    /// still valid there.
+    /// Verifies the room token in a join request. Returns nil if the request has none. Throws if the token is invalid,
+    /// or if the request names another room. The room checks whether the token was created for an earlier room with
+    /// the same name, or was revoked.
     private func grant(of join: RoomVerb.Join, _ context: Context) throws(WireError) -> RoomGrant? {
         guard let token = join.token else { return nil }
         let grant = try context.project.verifyRoomToken(token, now: context.wallNow)
@@ -50,7 +51,9 @@ extension Client {
         return grant
     }
 
-    /// Returns the name to show in a room, or nil if the requested one is invalid.
+    /// Returns the name to show in a room: the name in the room token, else the name in the user token, else the
+    /// requested one. An empty name is replaced by a generated one. Returns nil if the requested name would be shown
+    /// but is invalid.
     private func shownName(_ requested: String, _ grant: RoomGrant?, _ context: Context) -> String? {
         let granted = grant.flatMap { $0.displayName.isEmpty ? nil : $0.displayName }
         let name = granted ?? origin.vouchedName.map(PersonName.vouched) ?? PersonName.normalized(requested)

@@ -198,8 +198,8 @@ public struct Client: Machine, Equatable, Sendable {
         // session notices a missing member.
         context.tell(.person(identity, .departed(id)))
         for session in sessions { context.tell(.session(session, .gone(id, reason))) }
-        // The room then closes the client's place in the session. The session already knows the reason from the event
-        // above.
+        // The room then closes the client's place in the session. The session already knows the reason from its `gone`
+        // event.
         if let room { context.tell(.room(room.name, .gone(id))) }
         if usesMedia { context.tell(.media(.leave(id))) }
     }
@@ -209,8 +209,8 @@ public struct Client: Machine, Equatable, Sendable {
         guard presence != .gone, let claim = arrival.resume, matches(claim.secret),
             let missing = link.replay(after: claim.received)
         else {
-            // The secret is correct, but messages were dropped from the replay buffer. End this client connection, because the
-            // client cannot receive the missing messages.
+            // If the secret is correct, messages that the client has not received were dropped from the replay buffer.
+            // End this client connection, because the client can no longer receive them.
             if let claim = arrival.resume, matches(claim.secret) {
                 if case .live(let old) = presence { replace(old, &context) }
                 depart(.networkDisconnected, &context)
@@ -360,13 +360,14 @@ public struct Client: Machine, Equatable, Sendable {
             if usesMedia { context.media(.close(id, close.side)) }
             deliver(.ok(.init(re: re)), &context)
         case .media(.estimate):
-            // A client without peer connections is unknown to the media plane.
+            // The media plane does not know a client that has sent no offer. Answer directly that nothing limits the
+            // bitrate.
             guard usesMedia else { return deliver(.media(.estimate(.init(re: re, bitrate: nil))), &context) }
             context.media(.estimate(id, re: re))
         case .room(let verb): perform(verb, re: re, &context)
         case .roulette, .presence, .nearby, .call, .contact, .push:
             context.tell(.person(identity, .verb(id, re: re, message)))
-        // These messages have no number and were handled earlier.
+        // These messages have no number. `receive` has already handled them.
         case .ack, .ping, .bye: break
         }
     }

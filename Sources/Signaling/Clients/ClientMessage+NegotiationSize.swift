@@ -1,7 +1,8 @@
 import Wire
 
 extension ClientMessage {
-    /// Approximate size of a negotiation message in bytes; `nil` for messages with the normal cost.
+    /// The approximate size of a negotiation message in bytes; `nil` for all other messages, whose cost does not
+    /// depend on their size.
     var negotiationSize: Int? {
         switch self {
         case .session(.negotiate(let verb)): verb.size

@@ -1,6 +1,7 @@
 import Wire
 
-/// A WHIP or WHEP resource: a session member with requests and one peer connection, but no socket.
+/// A WHIP or WHEP resource: a session member that has one peer connection and no socket. Its client controls it with
+/// HTTP requests.
 ///
 /// Owns the steps from the POST to a published or watched stream, the answers to later requests, and the end of the resource.
 /// The session owns the members and streams. This type never inspects the SDP.
@@ -15,13 +16,14 @@ public struct MediaResource: Machine, Equatable, Sendable {
         case joining
         /// Waiting for the media plane to answer the offer.
         case offering
-        /// Waiting for the session to accept the publish or subscribe request. The POST is answered after that.
+        /// Waiting for the session to accept the publish or subscribe request. The POST is then answered with
+        /// `answer`, the SDP answer of the media plane.
         case attaching(answer: String)
         case running
         case gone
     }
 
-    /// An ICE restart in progress at the media plane.
+    /// An ICE restart that the media plane has not answered yet.
     private struct Restart: Equatable, Sendable {
         var re: UInt64
         /// The request number of the offer sent to the media plane.
@@ -45,7 +47,8 @@ public struct MediaResource: Machine, Equatable, Sendable {
     private var lastRequest: UInt64 = 1
     private var tag = ""
     private var restart: Restart?
-    /// The deadline for answering the POST, and after that for connecting media. Nil while media is connected.
+    /// The deadline for answering the POST. After that, the deadline for connecting media, or nil while media is
+    /// connected.
     private var deadline: Timestamp?
     private var isConnected = false
     private var requests: Budget
@@ -154,7 +157,8 @@ public struct MediaResource: Machine, Equatable, Sendable {
         case .watch(let named?): if streams.contains(where: { $0.id == named }) { stream = named }
         case .watch(nil): found = newest(of: found + streams)
         }
-        // A resource has no socket that could be too slow, so it needs no pause between the pages.
+        // Request the next page immediately. The pause between pages protects slow sockets, and a resource has no
+        // socket.
         if hasMore { return context.tell(.session(session, .rosterAcknowledged(id))) }
         for stream in found { remember(stream) }
         if purpose == .watch(nil) { stream = cameras.last }
@@ -242,8 +246,8 @@ public struct MediaResource: Machine, Equatable, Sendable {
         if cameras.count > Self.maxCameras { cameras.removeFirst() }
     }
 
-    /// Records the stream. A viewer of the newest camera who currently has no stream starts to watch it: a publisher that
-    /// reconnects publishes a new stream.
+    /// If this resource watches the newest camera, records a new camera stream. Also starts to watch it if no stream
+    /// is being watched: a publisher that reconnects publishes a new stream.
     private mutating func appeared(_ stream: StreamInfo, _ context: inout Context) {
         remember(stream)
         watchNewest(&context)
@@ -264,7 +268,8 @@ public struct MediaResource: Machine, Equatable, Sendable {
         subscribe(to: newest, &context)
     }
 
-    /// Turns audio on again as soon as a moderator ends a mute, because a WHIP client has no user interface to unmute.
+    /// Turns the published stream's audio on again as soon as a moderator ends a mute, because a WHIP client has no
+    /// user interface to unmute.
     private mutating func unmute(_ muted: SessionNotice.Muted, _ context: inout Context) {
         guard !muted.active, purpose == .publish, offer.mids.audio != nil, let stream,
             muted.stream ?? stream == stream
@@ -298,8 +303,8 @@ public struct MediaResource: Machine, Equatable, Sendable {
         }
     }
 
-    /// Checks that the request has the token that created the resource, or another token with the same permission (RFC 9725
-    /// §4.2).
+    /// Charges the request to the resource's budget. Then checks that the request has the token that created the
+    /// resource, or another token with the same permission (RFC 9725 §4.2).
     private mutating func authorize(_ request: ResourceRequest, _ context: Context) throws(WireError) {
         if let wait = requests.take(context.rules.verbs, now: context.now) {
             throw WireError(
@@ -350,15 +355,17 @@ public struct MediaResource: Machine, Equatable, Sendable {
 
     // MARK: Ending
 
-    /// Starts a timeout if the peer connection is lost, and stops it if the peer connection is back. A resource has no socket,
-    /// so only its peer connection shows whether the client is still there.
+    /// Records whether the peer connection is connected. Once the resource is running, also starts a timeout if the
+    /// peer connection is lost, and stops it if the peer connection is back. A resource has no socket, so only its
+    /// peer connection shows whether the client is still there.
     private mutating func connected(_ isConnected: Bool, _ context: Context) {
         self.isConnected = isConnected
         guard state == .running else { return }
         deadline = isConnected ? nil : context.now + context.rules.resourceConnect
     }
 
-    /// - Parameter error: the error with which to answer pending requests.
+    /// - Parameter error: the error with which to answer the POST, if it is unanswered, and an ICE restart, if one is
+    ///   in progress.
     private mutating func depart(_ reason: GoneReason, _ error: WireError, _ context: inout Context) {
         switch state {
         case .joining, .offering, .attaching: context.reply(socket, .refused(re: nil, error))

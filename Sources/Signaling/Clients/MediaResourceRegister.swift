@@ -1,7 +1,7 @@
 import Wire
 
-/// Counts WHIP and WHEP resources per address and per token. Each resource needs a peer connection, so no single client may
-/// take all that the server allows.
+/// Counts WHIP and WHEP resources in total, per address and per token. The server allows only a limited number,
+/// because each needs a peer connection, and no single client may use up the limit.
 struct MediaResourceRegister: Equatable, Sendable {
     private var byAddress: [String: Int] = [:]
     /// The number of resources per token fingerprint.
@@ -34,7 +34,7 @@ struct MediaResourceRegister: Equatable, Sendable {
         byToken[arrival.grant.fingerprint, default: 0] += 1
     }
 
-    /// How long a rejected client should wait: long enough for another resource to end.
+    /// How long a rejected client should wait before the next attempt. By then, another resource may have ended.
     private static let pause: Duration = .seconds(10)
 
     mutating func release(address: String, fingerprint: [UInt8]) {

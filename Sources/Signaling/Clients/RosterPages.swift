@@ -43,13 +43,14 @@ extension Client {
         pages.forget(session)
     }
 
-    /// Returns true for a roster page of a session that the client has left while the page was on its way.
+    /// Returns true if the message is a roster page of a session that the client left while the page was on its way.
     func isStale(_ message: ServerMessage) -> Bool {
         if case .session(.roster(let page)) = message { !sessions.contains(page.session) } else { false }
     }
 
-    /// Withholds a message that another client joined a session if too many bytes are unacknowledged. If so, notifies
-    /// the session, which announces the join in a page after the acknowledgment, and returns true.
+    /// Returns whether to withhold a message: if it announces that another client joined a session, and too many sent
+    /// bytes are unacknowledged. If so, notifies the session, which announces the join in a page after the
+    /// acknowledgment.
     mutating func withhold(_ message: ServerMessage, _ context: inout Context) -> Bool {
         guard case .session(.connectionCreated(let created)) = message, link.keptBytes > context.rules.rosterPage else {
             return false
@@ -59,7 +60,7 @@ extension Client {
         return true
     }
 
-    /// Handles an acknowledgment. Requests the pages that may now be sent.
+    /// Handles an acknowledgment of all messages up to number `ack`. Requests the roster pages that may now be sent.
     mutating func acknowledged(upTo ack: UInt64, _ context: inout Context) {
         link.acknowledged(upTo: ack)
         guard ack <= link.sent else { return }

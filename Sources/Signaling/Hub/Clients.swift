@@ -68,7 +68,7 @@ struct Clients: Sendable {
 
     // MARK: Sockets
 
-    /// Sends an event to the socket's client. Does nothing if the socket has already closed.
+    /// Sends an event to the client that uses this socket. Does nothing if the socket has already closed.
     func tell(_ socket: SocketID, _ event: ClientEvent, _ context: inout Context) {
         if let client = sockets[socket] { context.tell(.client(client, event)) }
     }
@@ -85,7 +85,8 @@ struct Clients: Sendable {
         sockets[socket].flatMap { id in clients.read(id) { $0.identity } }
     }
 
-    /// The socket of this client; nil if the client has dropped or is gone.
+    /// The socket of this client; nil if the client has dropped or is gone, and for legacy clients, clients of
+    /// PerchRTC's protocol, and WHIP and WHEP resources.
     func socket(of client: ConnectionID) -> SocketID? { clients.read(client) { $0.socket } ?? nil }
 
     // MARK: Arrivals
@@ -123,7 +124,9 @@ struct Clients: Sendable {
         _ = perchClients.insert(PerchClient(arrival, id: id, &context), id)
     }
 
-    /// - Returns: the resource and when to wake it, or nil if it was rejected.
+    /// Creates a WHIP or WHEP resource. If it is rejected, answers the POST with the error.
+    ///
+    /// - Returns: the resource's id and when to wake it, or nil if it was rejected.
     mutating func makeResource(_ arrival: ResourceArrival, _ context: inout Context) -> (
         id: ConnectionID, wakeUp: Timestamp?
     )? {

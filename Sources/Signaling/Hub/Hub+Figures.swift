@@ -24,11 +24,12 @@ extension Hub {
     /// The person whose client uses this socket; nil if there is none, and for legacy clients, clients of PerchRTC's
     /// protocol, and WHIP and WHEP resources.
     public func person(on socket: SocketID) -> IdentityID? { clients.person(on: socket) }
-    /// The socket of this client; nil if the client has dropped or is gone.
+    /// The socket of this client; nil if the client has dropped or is gone, and for legacy clients, clients of
+    /// PerchRTC's protocol, and WHIP and WHEP resources.
     public func socket(of client: ConnectionID) -> SocketID? { clients.socket(of: client) }
     public var waitingCount: Int { pool.machine.waitingCount }
-    /// The number of pages of people nearby that are being watched.
+    /// The number of clients that watch a page of people nearby.
     package var watchCount: Int { directory.machine.watchCount }
-    /// People who are in the roulette and in a call at the same time. Tests check that there are none.
+    /// The people who are in the roulette and in a call at the same time. Tests check that there are none.
     package var peopleInTwoPlaces: [IdentityID] { people.ids { $0.roulette.search != nil && $0.calls.isBusy } }
 }

@@ -31,7 +31,7 @@ public struct Hub: Sendable {
 
     // MARK: Events
 
-    /// - Parameter permit: what this input may cause to be stored.
+    /// - Parameter permit: what this input may store.
     public mutating func handle(_ input: Input, at moment: Moment, permit: StoragePermit = .all) -> [Effect] {
         context.moment = moment
         context.permit = permit

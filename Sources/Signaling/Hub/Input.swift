@@ -15,7 +15,7 @@ public enum Input: Equatable, Sendable {
     indirect case resourceArrived(ResourceArrival)
     case requested(SocketID, ResourceRequest)
     case closed(SocketID, leaving: Bool)
-    /// The client of this socket continues from another address. Only legacy clients can do this: others arrive on a
+    /// The client of this socket continues from another address. Only legacy clients can do this: other clients open a
     /// new socket.
     case moved(SocketID, address: String)
     case banned(Ban)
@@ -48,8 +48,8 @@ public enum Input: Equatable, Sendable {
     /// including the bytes of unfinished uploads that have already arrived. Also sent before each upload. A
     /// measurement begins only after the result of the previous one was sent.
     case diskMeasured(spare: Int)
-    /// A call was active when the server stopped, and must be restored with its two people. Sent at startup, before any client
-    /// connects.
+    /// A call was in progress when the server stopped, and must be restored with its two people. Sent at startup,
+    /// before any client connects.
     indirect case restored(StoredCall, caller: PersonRecord, callee: PersonRecord)
 }
 

@@ -23,12 +23,12 @@ public struct Counterpart: Equatable, Sendable {
 /// Events for a call's state machine.
 public enum CallEvent: Equatable, Sendable {
     case begin(CallAttempt)
-    /// Restores a call that was active when the server stopped.
+    /// Restores a call that was in progress when the server stopped.
     case restore(StoredCall)
     // From the callee.
     /// The callee's decision whether the call may ring.
     case answered(CallAnswer)
-    /// The number of devices that are now ringing.
+    /// The number of the callee's devices that are now ringing.
     case rings(devices: Int)
     /// No device of the callee is still ringing, and none can receive a push notification.
     case outOfReach
@@ -52,10 +52,10 @@ public enum CallEvent: Equatable, Sendable {
 public enum CallAnswer: Equatable, Sendable {
     /// The call may ring. The callee has reserved a place for it in their list of calls.
     case ready(Counterpart)
-    /// The callee is already calling the caller, in the call `with`. Only one of the two calls continues. In case it
-    /// is this call, the callee has reserved a place for it.
+    /// The callee is already calling the caller, in the call `with`. Only one of the two calls continues. If it is
+    /// this call, the callee has reserved a place for it.
     case mutual(Counterpart, with: CallID)
-    /// The callee is busy or unreachable. `isMissed`: whether to log a missed call for them.
+    /// The callee is busy or unreachable. `isMissed`: whether to log a missed call for the callee.
     case refused(Counterpart, CallOutcome, isMissed: Bool)
     /// The callee does not allow calls from the caller.
     case notAllowed
@@ -98,7 +98,7 @@ public struct CallOffer: Equatable, Sendable {
     public var video: Bool
     /// When the call was placed: a time of the wall clock.
     public var placedAt: Timestamp
-    /// Until when the call rings: a time of the timers' clock.
+    /// When the call stops ringing: a time of the timers' clock.
     public var ringsUntil: Timestamp
 }
 

@@ -1,12 +1,12 @@
 import Wire
 
-/// A durable change, committed before any later effect of the same event is sent.
+/// A change to the stored data. It is committed before any later effect of the same input or timeout is carried out.
 public enum Change: Hashable, Sendable {
     case block(owner: IdentityID, blocked: IdentityID, at: Timestamp)
     case unblock(owner: IdentityID, blocked: IdentityID)
     case report(Report)
     // People.
-    /// The profile of a person who was online at this time.
+    /// Stores the profile of a person. `at` is the time when the profile was last used.
     case profile(IdentityID, PersonID, Profile, at: Timestamp)
     /// The device's identity becomes a device of the person `to`, who also receives the device's blocks.
     case linked(LinkedDevice, to: IdentityID)
@@ -17,13 +17,14 @@ public enum Change: Hashable, Sendable {
     /// Deletes all data of this person, and retires the identities of the person and of all linked devices. `contacts` are the
     /// people who lose this person as a contact.
     case deleted(IdentityID, contacts: [IdentityID] = [])
-    /// Two people became contacts. `names` contains the names of the two in the same order.
+    /// Two people became contacts. `names` contains their names in the same order as their identities.
     case keptInTouch(IdentityID, IdentityID, names: [String], at: Timestamp)
     case lostTouch(IdentityID, IdentityID)
     // Sessions.
-    /// A moderator removed a member from a session: the token no longer admits anyone.
+    /// A moderator removed a member from a session, so the member's token no longer admits anyone.
     case revoked(Revocation)
-    /// Whether all members of the session are muted. The moderator is nil if the mute ends because the session ended.
+    /// A mute of all members of the session began (true) or ended (false). The moderator is nil if the mute ended by
+    /// itself, after `Rules.muteGrace`.
     case muted(SessionID, Bool, by: IdentityID?, at: Timestamp)
     /// An event to report to the application's server.
     case webhook(WebhookEvent)

@@ -21,7 +21,7 @@ public enum ClientEvent: Equatable, Sendable {
     /// A message that is also sent to other clients.
     case deliverBroadcast(BroadcastMessage)
     case joinRefused(re: UInt64, WireError, match: MatchID?)
-    /// - `by`: the moderator who removed the client from the session, if one did.
+    /// The client is no longer in the session. `by`: the moderator who removed the client, if one did.
     case leftSession(SessionID, GoneReason, by: ConnectionID? = nil)
     case roulette(Snapshot.Roulette)
     /// The call in progress on this device, if any.
@@ -31,7 +31,7 @@ public enum ClientEvent: Equatable, Sendable {
     case connected(Bool)
     /// A request for a WHIP or WHEP resource.
     case requested(ResourceRequest)
-    /// The room that the client is in or waits for; nil if it is no longer in one.
+    /// The room that the client is now in or waits for; nil if there is none anymore.
     case room(RoomSeat?)
     /// Removes the client, for example after a ban.
     case expel(WireError, CloseCode, re: UInt64? = nil)

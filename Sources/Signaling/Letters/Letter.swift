@@ -1,14 +1,14 @@
 import Wire
 
-/// Identifies one WebSocket or one WHIP or WHEP resource. The shell assigns the numbers. A client connection can use several
-/// sockets, one after another.
+/// Identifies a client's socket, a WHIP or WHEP resource, or an HTTP request of an operator or application. The shell
+/// assigns the numbers. A client connection can use several sockets, one after another.
 public struct SocketID: Hashable, Sendable, RawRepresentable {
     public var rawValue: UInt64
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// A side effect that a state machine requests from the shell. Effects are plain values, not closures. Order matters: a
-/// `persist` is committed before any later effect of the same event is carried out.
+/// A side effect that a state machine requests from the shell. Effects are plain values, not closures. Order matters:
+/// a `persist` is committed before any later effect of the same input or timeout is carried out.
 public enum Effect: Equatable, Sendable {
     case persist(Change)
     case transmit(SocketID, [UInt8])

@@ -41,7 +41,7 @@ public enum MediaEvent: Equatable, Sendable {
     case streamQuality(SessionNotice.StreamQuality)
     /// The layers that subscribers need of a publisher's video have changed.
     case layersWanted(SessionNotice.LayersWanted, publisher: ConnectionID)
-    /// A session has reached its own bandwidth limit or that of the server (true), or no longer has (false).
+    /// The session or the whole server has reached its bandwidth limit (true), or neither has anymore (false).
     case full(SessionID, Bool)
     /// The active speaker of a session changed; nil if no one speaks.
     case speaking(SessionID, StreamID?)

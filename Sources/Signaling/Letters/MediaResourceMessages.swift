@@ -26,7 +26,7 @@ public struct ResourceCredentials: Hashable, Sendable {
 /// A client's SDP offer. It is kept as long as the resource, because an ICE restart sends the same offer with other
 /// credentials. Only the shell and the media plane interpret the SDP.
 public struct ResourceOffer: Equatable, Sendable {
-    /// The SDP text before the credentials. `tail` is the text after them.
+    /// The SDP text before the ICE credentials. `tail` is the text after them.
     public var head: String
     public var tail: String
     public var credentials: ResourceCredentials
@@ -46,7 +46,7 @@ public struct ResourceArrival: Equatable, Sendable {
     public var socket: SocketID
     public var purpose: ResourcePurpose
     public var grant: SessionGrant
-    /// The token as received. A request with the same token may end the resource even after the token has expired.
+    /// The token as received. A later request with the same token is accepted even after the token has expired.
     public var token: String
     public var offer: ResourceOffer
     /// The remote address in canonical text, for per-address limits.
@@ -73,7 +73,8 @@ public struct ResourceRequest: Equatable, Sendable {
 
     /// What the request asks for.
     public enum Action: Equatable, Sendable {
-        /// A PATCH with an SDP fragment: ICE candidates, and credentials if the fragment has any.
+        /// A PATCH with an SDP fragment. Contains the fragment's ICE credentials; nil if it has none. Its candidates
+        /// are not needed.
         case patch(ResourceCredentials?, Condition)
         case delete
     }
@@ -92,12 +93,12 @@ public struct ResourceRequest: Equatable, Sendable {
 public enum ResourceReply: Equatable, Sendable {
     /// Answers the POST.
     case created(sdp: String, tag: String, ICEConfiguration)
-    /// The candidates were accepted.
+    /// Answers a PATCH that does not restart ICE.
     case accepted(re: UInt64)
     /// ICE restarted. `sdp` is the full answer to the same offer; only the ICE attributes differ from the previous answer.
     case restarted(re: UInt64, sdp: String, tag: String)
     case deleted(re: UInt64)
-    /// - Parameter re: nil for the POST.
+    /// The request was refused. `re` is nil if it was the POST.
     case refused(re: UInt64?, WireError)
 }
 

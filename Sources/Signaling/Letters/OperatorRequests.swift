@@ -68,12 +68,12 @@ public struct RoomCursor: Hashable, Comparable, Sendable {
 
 /// The purpose of an HTTP request for a file.
 public enum RoomFileAction: Equatable, Sendable {
-    /// Begins the upload with this secret.
+    /// Begins the upload that has this secret.
     case begin(RoomFileKey)
-    /// Checks whether the upload is still wanted. The shell does this after it created the file, because an earlier
-    /// deletion had no effect on the file.
+    /// Checks whether the upload has not been removed in the meantime. The shell does this after it has created the
+    /// file, because an earlier request to delete the file had no effect.
     case check(RoomFileKey)
-    /// Ends the upload: all bytes are stored, or the upload failed.
+    /// Ends the upload, because all its bytes are stored (`isComplete`) or because it failed.
     case end(RoomFileKey, isComplete: Bool)
     /// A member with this key downloads the file.
     case download(RoomFileKey)

@@ -6,6 +6,7 @@ public enum PersonEvent: Equatable, Sendable {
     /// A device connected. The record contains the person's stored state, and is only used if the person is not in memory.
     ///
     /// - `home`: the session in which a legacy client publishes with every partner; nil for other clients.
+    /// - `device`: the identity whose secret the device presented; nil if it is this person's own identity.
     indirect case arrived(
         ConnectionID, address: String, DeviceName, PersonRecord, home: SessionID? = nil, device: IdentityID? = nil)
     case dropped(ConnectionID)
@@ -66,7 +67,8 @@ public enum PersonPresenceEvent: Equatable, Sendable {
     /// The blocks of a device that was just linked to this person, and whether the device can receive push notifications. Sent
     /// by the person that the device was before.
     case inherited(blocked: [IdentityID], hasPush: Bool)
-    /// Whether any device of this person can receive push notifications (`isReachable`) was looked up or has changed.
+    /// Reports whether any device of this person can receive push notifications (`isReachable`), after a lookup or a
+    /// change.
     case pushChanged(isReachable: Bool)
     /// Another person, who knows this person's public id, requests this person's name and online status.
     case sought(by: IdentityID, ConnectionID, re: UInt64)
@@ -92,7 +94,7 @@ public indirect enum LookupEvent: Equatable, Sendable {
     case asked(Introduction)
     /// The answer from storage.
     case answered(Introduction, Finding)
-    /// The person was deleted or became another person's device.
+    /// The person was deleted or became another person's device, so pending lookups must not find them.
     case void
 }
 

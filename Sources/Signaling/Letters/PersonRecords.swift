@@ -30,7 +30,7 @@ public struct LinkedDevice: Hashable, Sendable {
 /// A contact: another person with whom this person agreed to keep in touch.
 public struct Contact: Hashable, Sendable {
     public var identity: IdentityID
-    /// The most recent name that this person has seen of the contact.
+    /// The contact's name as this person last saw it.
     public var name: String
 
     public init(identity: IdentityID, name: String) { (self.identity, self.name) = (identity, name) }
@@ -88,14 +88,14 @@ public struct PersonRecord: Equatable, Sendable {
     /// The people that this person has blocked, oldest block first.
     public var blocked: [IdentityID]
     public var ban: Ban?
-    /// The profile; `nil` if this person was never online.
+    /// The profile; `nil` if none is stored, as for a person who has only searched in the roulette.
     public var profile: Profile?
     /// When the profile was last stored; `nil` without a profile.
     public var profileUsedAt: Timestamp?
     public var devices: [LinkedDevice]
     /// The contacts, oldest first.
     public var contacts: [Contact]
-    /// Calls that ended without this person having seen it, oldest first.
+    /// Ended calls whose end no device has shown to this person yet, oldest first.
     public var unseenCalls: [CallRecord]
     /// Whether any device can receive push notifications.
     public var hasPush: Bool

@@ -19,7 +19,7 @@ public struct Question: Equatable, Sendable {
     public var client: ConnectionID
     public var re: UInt64
     public var query: Query
-    /// The device that sent the request. Only push registrations need it.
+    /// The identity of the device that sent the request. Only push registrations need it.
     public var device: IdentityID
 
     public init(
@@ -52,7 +52,7 @@ public struct FoundRecord: Equatable, Sendable {
     public init(identity: IdentityID, record: PersonRecord) { (self.identity, self.record) = (identity, record) }
 }
 
-/// A client's request that names another person by public id. It waits until the lookup has found that person's identity.
+/// A client's request that names another person by public id. It waits for the lookup of that person's identity.
 public struct Introduction: Equatable, Sendable {
     public var identity: IdentityID
     public var client: ConnectionID

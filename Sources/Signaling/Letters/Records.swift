@@ -69,9 +69,9 @@ public struct Report: Hashable, Sendable {
 /// A session token that a moderator made invalid by removing its holder.
 public struct Revocation: Hashable, Sendable {
     public var session: SessionID
-    /// Identifies the token. The token cannot be computed from it.
+    /// Identifies the token, which cannot be computed from it.
     public var fingerprint: [UInt8]
-    /// When the token would have expired. Nothing needs to be kept after that.
+    /// When the token would have expired. The revocation need not be kept after that.
     public var expiresAt: Timestamp
     /// The moderator; nil if an application's server removed the person.
     public var by: IdentityID?
@@ -87,7 +87,7 @@ public struct Revocation: Hashable, Sendable {
     }
 }
 
-/// The decisions of moderators in one session, as stored for the time after a restart.
+/// The decisions of moderators in one session, stored so that they survive a server restart.
 public struct SessionModeration: Hashable, Sendable {
     public var session: SessionID
     /// When each revoked token expires, keyed by the token's fingerprint.
@@ -114,7 +114,7 @@ public struct AuditEntry: Hashable, Sendable {
         (self.at, self.actor, self.action, self.subject, self.detail) = (at, actor, action, subject, detail)
     }
 
-    /// The actor of commands, which run with the operator's rights.
+    /// The value of `actor` for commands, which run with the operator's rights.
     public static let operatorActor = "operator"
 }
 

@@ -3,7 +3,7 @@ import Wire
 /// Events for a room from clients, operators and the room registry.
 public enum RoomEvent: Equatable, Sendable {
     /// Creates the room with this ID. The registry has checked that this is allowed. The creator is nil for a room of the
-    /// operators. `formerID` is the ID of a room that has ended, if its people open it again.
+    /// operators. If people of a room that has ended open it again, `formerID` is the ID of that room; otherwise nil.
     indirect case open(RoomSettings, RoomID, creator: IdentityID?, formerID: RoomID? = nil)
     /// Restores a persistent room after a restart.
     indirect case restore(StoredRoom)
@@ -140,7 +140,7 @@ public struct RoomRights: Hashable, Sendable {
         (role, self.lasting, self.hasToken) = (lasting, lasting, hasToken)
     }
 
-    /// Whether the person acts for the owners, so that their actions last.
+    /// Whether the person acts for the owners. If so, the person's actions last.
     var actsForOwners: Bool { lasting.moderates }
     /// Whether the role ends when an owner enters.
     var isTemporary: Bool { role != lasting }

@@ -7,9 +7,9 @@ public enum PoolEvent: Equatable, Sendable {
     /// The person accepts or refuses the match. Answers `PersonEvent.reserve`.
     case reserved(MatchID, IdentityID)
     case refused(MatchID, IdentityID)
-    /// The first person blocked the second person while waiting.
+    /// The first person has blocked the second. If the first person is waiting, the two must no longer be matched.
     case exclude(IdentityID, IdentityID)
-    /// - Parameter online: the number of clients that are connected or can still resume.
+    /// Answers a `roulette.count` request. `online`: the number of clients that are connected or can still resume.
     case count(ConnectionID, re: UInt64, online: Int)
 }
 
@@ -65,6 +65,6 @@ public enum MatchEvent: Equatable, Sendable {
     case leave(IdentityID, EndReason)
     /// This person's device lost its connection (true) or reconnected (false).
     case away(IdentityID, Bool)
-    /// This person's device has a new address, which a report needs.
+    /// This person's device has a new address. The partner needs it for a report.
     case moved(IdentityID, address: String)
 }

@@ -9,11 +9,11 @@ public enum SessionEvent: Equatable, Sendable {
     case gone(ConnectionID, GoneReason)
     /// The client has received the latest page of the roster.
     case rosterAcknowledged(ConnectionID)
-    /// The first client did not get the message that the second has joined, because too many earlier messages are
-    /// unacknowledged.
+    /// The first client was not sent the message that the second client has joined, because too many of the messages
+    /// sent to it are unacknowledged.
     case lagging(ConnectionID, behind: ConnectionID)
-    /// The session now serves a match or call. At most `places` members can join with its tokens. A call is notified of each
-    /// join.
+    /// The session now serves a match or call. At most `places` members can join with its tokens. `of`: the call to
+    /// notify of each join; nil for a match.
     case matchOpened(MatchID, places: Int, of: CallID? = nil)
     /// The match or call is over. Members who joined with its tokens are removed, and the tokens become invalid.
     case matchClosed(MatchID)
@@ -24,7 +24,7 @@ public enum SessionEvent: Equatable, Sendable {
     case homeClosed(MatchID)
     /// Restores revoked tokens and a mute from storage, after a restart.
     case moderated(SessionModeration)
-    /// A member reports the partner. The report is stored with the last lines of the text chat.
+    /// A member reports the partner. The session adds the last lines of the text chat to the report and stores it.
     case report(Report, by: ConnectionID, re: UInt64)
     /// An event from the room that this session belongs to.
     case room(RoomSessionEvent)
@@ -44,7 +44,7 @@ public enum RoomSessionEvent: Equatable, Sendable {
     case place(MatchID, RoomRights)
     /// The person is no longer in the room, so the token becomes invalid.
     case placeClosed(MatchID, GoneReason)
-    /// Mutes all streams of these people, once.
+    /// Mutes all streams that these people publish now. They may unmute them later.
     case mute(RoomTarget)
     /// Stops the screen sharing of these people.
     case stopScreens(RoomTarget)

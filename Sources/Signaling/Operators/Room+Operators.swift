@@ -22,7 +22,8 @@ extension Room {
             try permit(application, &context)
             _ = try takePlace(for: application.applicant, isAdmitted: false, isReturning: false, context.rules)
             return .admissible
-        // The registry has created the room, and handles `list`.
+        // For `create`, the registry has already created the room. It also handles `list`, and sessions handle
+        // `session`.
         case .create, .describe, .list, .session: break
         }
         return .room(description)

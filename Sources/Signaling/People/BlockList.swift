@@ -41,7 +41,8 @@ struct BlockList: Equatable, Sendable {
         context.ok(request)
     }
 
-    /// Sends the list of blocked people, newest first, with the names under which this person knows them.
+    /// Sends the most recently blocked people, newest first, with the names under which this person knows them. A
+    /// person without such a name gets a generated one.
     func list(_ names: [IdentityID: String], _ request: Request, of owner: IdentityID, _ context: inout Context) {
         let project = context.project
         let people = oldestFirst.reversed().prefix(Self.maxListed).map { other in

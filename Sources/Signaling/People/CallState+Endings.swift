@@ -44,16 +44,16 @@ extension CallState {
     }
 
     /// Returns the devices to notify of the end of a call, each with the outcome to show. These are the devices
-    /// involved in the call, or all online devices if this person has no such call. If none of those is connected and
-    /// the other person ended the call, all online devices are notified too. A merged call continues as another call,
-    /// so only the involved devices are notified.
+    /// involved in the call, or all online devices if this person has no such call. If none of the involved devices is
+    /// connected and the other person ended the call, all online devices are notified too. A merged call continues as
+    /// another call, so only the involved devices are notified.
     private func recipients(to end: CallEnd, _ part: Part?, _ snapshot: PersonSnapshot) -> [Recipient] {
         let outcome = end.record.outcome
         let present = snapshot.devices.present.map { Recipient(client: $0, outcome: outcome) }
         guard let part else { return present }
         var clients: Set<ConnectionID> = []
         // The device that accepted or declined the call, or that is in the call with which it is merged. The other
-        // devices show that the call was handled elsewhere.
+        // devices show that the call was handled elsewhere. If it is nil, all devices show the same outcome.
         var chosen: ConnectionID?
         switch part.state {
         case .asked: break

@@ -4,8 +4,11 @@ import Wire
 extension CallState {
     // MARK: Accepting
 
-    /// - Returns: true if the device may accept the call. `Person` must then leave the roulette before it notifies the call's
-    ///   state machine.
+    /// Prepares this device to accept a ringing call, and ends the person's current call, if any. Answers the request
+    /// only if the device may not accept the call.
+    ///
+    /// - Returns: true if the device may accept the call. `Person` must then leave the roulette before it notifies the
+    ///   call's state machine.
     mutating func accept(_ verb: CallVideo, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context)
         -> Bool
     {
@@ -164,7 +167,7 @@ extension CallState {
         }
     }
 
-    /// Notifies the caller of how many devices are ringing.
+    /// Reports to the call how many connected devices are ringing. The call notifies the caller.
     private func tellRinging(_ part: Part, _ snapshot: PersonSnapshot, _ context: inout Context) {
         let live = part.rung?.count { snapshot.devices.isLive($0) } ?? 0
         context.tell(.call(part.id, .rings(devices: live)))

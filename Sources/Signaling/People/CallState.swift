@@ -12,12 +12,12 @@ struct CallState: Equatable, Sendable {
         case asked
         /// An incoming call that is ringing on these devices.
         case ringing(Set<ConnectionID>)
-        /// An outgoing call, placed by this device. Nil after a server restart, until the device returns.
+        /// An outgoing call, placed by this device. Nil after a server restart, until a device rejoins the call.
         case placed(ConnectionID?)
         /// This device has accepted or is rejoining the call, and is waiting for a session token. The devices in `rung` were
         /// ringing.
         case entering(ConnectionID, re: UInt64?, rung: Set<ConnectionID>)
-        /// An active call on this device. Nil after a server restart, until a device returns.
+        /// An active call on this device. Nil after a server restart, until a device rejoins the call.
         case accepted(ConnectionID?, SessionID)
     }
 
@@ -38,7 +38,8 @@ struct CallState: Equatable, Sendable {
 
         var id: CallID { offer.call }
 
-        /// The device on which the call takes place; nil while the call is only ringing.
+        /// The device on which the call takes place; nil while an incoming call is ringing, and after a server restart
+        /// until a device rejoins the call.
         var holder: ConnectionID? {
             switch state {
             case .asked, .ringing: nil
@@ -60,7 +61,7 @@ struct CallState: Equatable, Sendable {
     /// Maximum number of calls: one active or outgoing call, and one waiting call.
     static let maxCalls = 2
 
-    /// A request to place a call that has no id yet; nil if there is none.
+    /// The request for a call that is being placed and has no id yet; nil if there is none.
     var asking: Request?
     var parts: [Part] = []
     var unseen: UnseenCalls
@@ -77,12 +78,13 @@ struct CallState: Equatable, Sendable {
     /// True while limits on calls must be remembered even if the person disconnects.
     var hasStateToKeep: Bool { !unanswered.isEmpty || placedBudget != nil || rungBudget != nil }
 
-    /// Whether the person is in a call or placing one. Nothing else may start in the meantime.
+    /// Whether the person is in a call or placing one. If so, the person cannot place another call or use the
+    /// roulette.
     var isBusy: Bool { asking != nil || engaged != nil }
 
     var engaged: Part? { parts.first(where: \.isEngaged) }
 
-    /// Returns the other person in an accepted call, or nil if the call is not accepted.
+    /// Returns the other person in a call, or nil if the call is unknown or not accepted yet.
     func partner(in call: CallID) -> IdentityID? {
         self[call].flatMap { $0.acceptedAt == nil ? nil : $0.offer.other.identity }
     }

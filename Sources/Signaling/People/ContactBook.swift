@@ -1,14 +1,14 @@
 import Wire
 
-/// A chat or call in which two people met, and the other of the two.
+/// A chat or call in which this person met another person.
 struct Encounter: Equatable, Sendable {
     var meeting: MeetingReference
     /// The other person; nil if there was no such chat or call, or if it was too long ago.
     var other: IdentityID?
 }
 
-/// A person's contacts. Two people who met become contacts when both agree, and each can remove the other. Contacts see whether
-/// the other is online.
+/// A person's contacts. Two people who met become contacts when both agree, and each can remove the other. Contacts
+/// see each other's online status.
 struct ContactBook: Equatable, Sendable {
     private var contacts: [Contact]
     /// Contacts who are online and visible.
@@ -93,7 +93,8 @@ struct ContactBook: Equatable, Sendable {
 
     /// Handles the other person's request to keep in touch.
     ///
-    /// - Returns: true if this person had already requested to keep in touch, so both now agree.
+    /// - Returns: true if both now agree, because this person had already requested to keep in touch or already has
+    ///   the other person as a contact.
     mutating func asked(
         _ encounter: Encounter, by other: Counterpart, _ snapshot: PersonSnapshot, _ context: inout Context
     ) -> Bool {
@@ -106,7 +107,7 @@ struct ContactBook: Equatable, Sendable {
         return false
     }
 
-    /// Handles the new contact that the other person's state machine has stored.
+    /// Handles a new contact that the other person's state machine has stored.
     ///
     /// - Returns: true if this person still agrees and has room for the contact. Otherwise removes the contact from
     ///   both contact books and returns false.
@@ -163,7 +164,7 @@ struct ContactBook: Equatable, Sendable {
         if forget(other) { giveUp(other, id, &context) }
     }
 
-    /// Handles that the other person has removed this person from their contacts.
+    /// Removes a contact who has removed this person, and notifies this person's devices.
     mutating func removed(by other: IdentityID, _ snapshot: PersonSnapshot, _ context: inout Context) {
         guard forget(other) else { return }
         tell(snapshot.devices, .removed(.init(person: context.project.personID(of: other))), &context)
@@ -200,7 +201,7 @@ struct ContactBook: Equatable, Sendable {
         }
     }
 
-    /// Requests the online status of all contacts, when this person's first device connects.
+    /// Requests the online status of all contacts. Called when this person's first device connects.
     func query(for id: IdentityID, _ context: inout Context) {
         for contact in contacts { context.tell(.person(contact.identity, .contact(.queried(by: id)))) }
     }

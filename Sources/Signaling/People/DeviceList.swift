@@ -24,7 +24,7 @@ struct Device: Equatable, Sendable {
 struct DeviceList: Equatable, Sendable {
     private var connected: [ConnectionID: Device] = [:]
     private var lastOrder: UInt64 = 0
-    /// The budget that all devices share for their requests; nil if it is full.
+    /// The budget that all devices share for their requests; nil until it is first used.
     private var requests: Budget?
     var ownPresence = OwnPresence()
     private var linked: [LinkedDevice]
@@ -34,7 +34,7 @@ struct DeviceList: Equatable, Sendable {
     private(set) var hasPush: Bool
     /// When this person's pairing code expires; nil if there is none.
     private(set) var codeUntil: Timestamp?
-    /// The budget for creating pairing codes; nil if it is full.
+    /// The budget for creating pairing codes; nil until it is first used.
     private var codes: Budget?
 
     init(_ record: PersonRecord) {
@@ -48,7 +48,7 @@ struct DeviceList: Equatable, Sendable {
     var isEmpty: Bool { connected.isEmpty }
     /// All client connections, sorted so that their order is deterministic.
     var clients: [ConnectionID] { connected.keys.sorted() }
-    /// Devices that can ring now.
+    /// The devices that can ring now: those that are online and connected.
     var present: [ConnectionID] { connected.filter(\.value.isThere).keys.sorted() }
     /// Whether the person is online on any device.
     var isThere: Bool { connected.values.contains(where: \.isThere) }
@@ -115,7 +115,7 @@ struct DeviceList: Equatable, Sendable {
     mutating func setAppeared(_ client: ConnectionID) { connected[client]?.hasAppeared = true }
     mutating func setWatching(_ client: ConnectionID, _ watches: Bool) { connected[client]?.isWatching = watches }
 
-    /// Takes a device offline for other people. The device stays connected.
+    /// Takes a device offline for other people. The device also stops watching people nearby, but stays connected.
     mutating func leave(_ client: ConnectionID, _ context: inout Context) {
         if isWatching(client) { context.tell(.directory(.unwatch(client))) }
         connected[client]?.hasAppeared = false
@@ -208,7 +208,8 @@ struct DeviceList: Equatable, Sendable {
         context.tell(.person(device.identity, .presence(.becameDevice(of: snapshot.id))))
     }
 
-    /// Turns this person into a device of another person. Its clients must reconnect as that person.
+    /// Turns this person into a device of another person. This person's clients are disconnected and must reconnect as
+    /// that person.
     mutating func handOver(to person: IdentityID, _ snapshot: PersonSnapshot, _ context: inout Context) {
         context.tell(.deviceCodes(.withdraw(snapshot.id)))
         context.tell(.lookup(snapshot.persona.id, .void))

@@ -14,7 +14,7 @@ struct LocationState: Equatable, Sendable {
     /// The most recent location, used to check the speed of the next move; nil before the first location. It is kept
     /// even if the person deletes the location, and is never sent to anyone.
     private var trail: TravelLimiter?
-    /// The budget for requesting pages of people nearby; nil if it is full.
+    /// The budget for requesting pages of people nearby; nil until it is first used.
     private var pages: Budget?
 
     var hasStateToKeep: Bool { trail != nil }

@@ -49,8 +49,8 @@ extension Person {
         var blocked: Set<IdentityID>
     }
 
-    /// The current public state; `nil` for a person who was never online and shared no location, because no one else sees such
-    /// a person.
+    /// The current public state; `nil` for a person who has neither a stored profile nor a location, because no one
+    /// else sees such a person.
     private var publicState: PublicState? {
         guard persona.isKnown || locationState.cell != nil else { return nil }
         return PublicState(

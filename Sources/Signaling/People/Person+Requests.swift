@@ -52,7 +52,7 @@ extension Person {
         if !persona.isKnown, settings.name == nil, persona.profile.name.isEmpty,
             case .chosen(let name)? = devices[request.client]?.name
         {
-            // Use the name from `hello`. An invalid name in `hello` is ignored everywhere, so ignore it here too.
+            // Use the name from `hello`. An invalid name there is ignored, as it is everywhere else.
             settings.name = PersonName.normalized(name)
         }
         guard become(settings, request, appears: true, &context) else { return }
@@ -89,8 +89,8 @@ extension Person {
         snapshot.ownPresence(re: re, hasPosition: locationState.cell != nil)
     }
 
-    /// Sends this person's state to their other devices: now, or at the end of the interval if the state was sent only
-    /// recently.
+    /// Sends this person's state to their other devices: immediately, or at the end of `Rules.ownPresenceInterval` if
+    /// the state was already sent within that interval.
     private mutating func tellOtherDevices(than client: ConnectionID, _ context: inout Context) {
         let interval = context.rules.ownPresenceInterval
         guard devices.ownPresence.mayBeSent(context.now, every: interval, changedBy: client) else { return }

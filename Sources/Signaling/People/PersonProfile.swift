@@ -6,8 +6,8 @@ struct PersonProfile: Equatable, Sendable {
     private(set) var profile: Profile
     /// Whether the profile is stored. Only then can other people find this person by public id.
     private(set) var isKnown: Bool
-    /// When the profile was last stored; nil if that is unknown. Profiles that are not used for a long time are
-    /// deleted.
+    /// When the profile was last stored; nil if it never was, or if the time is unknown. Profiles that are not used
+    /// for a long time are deleted.
     private var usedAt: Timestamp?
     /// The minimum time between two updates of the stored last-used time (`usedAt`) of an unchanged profile.
     static let useInterval: Duration = .seconds(86400)
@@ -42,6 +42,8 @@ struct PersonProfile: Equatable, Sendable {
         wanted != profile || !isKnown ? context.permit.refusal(of: .optional) : nil
     }
 
+    /// Adopts this profile. Stores it if it changed, was not stored yet, or was last stored too long ago.
+    ///
     /// - Returns: true if the profile changed.
     mutating func become(_ wanted: Profile, of identity: IdentityID, _ context: inout Context) -> Bool {
         let hasChanged = wanted != profile

@@ -31,8 +31,8 @@ struct PersonSnapshot: Sendable {
         Counterpart(identity: id, person: persona.id, name: persona.shownName, isOnline: isSeenOnline)
     }
 
-    /// This person as roulette partners see them. Contains the name from the roulette if the person was never online
-    /// and has chosen no other name.
+    /// This person as roulette partners see them. Contains the name from the roulette if the person has no stored
+    /// profile and no other name.
     var acquaintance: Counterpart {
         var own = counterpart
         guard !persona.isKnown, persona.profile.name.isEmpty, let name = searchName.flatMap(PersonName.normalized)

@@ -5,7 +5,7 @@ import Wire
 /// Invariant: a person has at most one pool entry and at most one match at any time, both on the same device.
 struct RouletteState: Equatable, Sendable {
     /// Maximum number of recent chats kept. They are kept so that a partner who skipped quickly can still be
-    /// reported. In practice, the report window ends before there are this many.
+    /// reported. In practice, the report window of a chat ends before this many further chats have taken place.
     private static let maxRecentChats = 8
 
     private var activity = Activity.idle
@@ -83,7 +83,8 @@ struct RouletteState: Equatable, Sendable {
         case .waiting(let search) where search == wanted:
             context.send(.roulette(.waiting(.init(re: request.re))), to: request.client)
         case .waiting, .reserved:
-            // The settings changed, so replace the pool entry with a new one at the end of the queue.
+            // The settings changed, or the pool has reserved this person with the existing entry. Replace the entry
+            // with a new one at the end of the queue.
             context.tell(.pool(.withdraw(snapshot.id)))
             resume(wanted, re: request.re, snapshot, &context)
         case .idle, .penalized, .away: resume(wanted, re: request.re, snapshot, &context)
@@ -323,8 +324,8 @@ extension RouletteState {
         }
     }
 
-    /// Ends the current chat if the partner is this blocked person. Compares people rather than match ids, because the two may
-    /// have been matched again.
+    /// Ends the current chat and searches again if the partner is this blocked person. Compares people rather than
+    /// match ids, because the two may have been matched again.
     ///
     /// - Parameter request: a request to answer, if any.
     mutating func endChat(
@@ -365,8 +366,8 @@ extension RouletteState {
         }
     }
 
-    /// Passes the device's new address on to the partner, for a report. The queue's limit per address still counts the
-    /// old address.
+    /// Passes the device's new address to the match, in case the partner reports this person. The queue's limit per
+    /// address still counts the old address.
     mutating func moved(_ client: ConnectionID, to address: String, of id: IdentityID, _ context: inout Context) {
         guard let search, search.client == client else { return }
         newAddress = address

@@ -1,8 +1,9 @@
 import Wire
 
-/// Unanswered calls, counted per callee. After too many, the caller must wait before calling the same person again.
+/// Calls that were not answered, or were declined or canceled, counted per callee. After too many, the caller must
+/// wait before calling the same person again.
 struct UnansweredCalls: Equatable, Sendable {
-    /// The unanswered calls to one person.
+    /// The calls to one person that count as unanswered.
     private struct Attempts: Equatable, Sendable {
         /// The times of the unanswered calls, newest last.
         var times: [Timestamp] = []

@@ -1,7 +1,7 @@
 import Wire
 
 extension Cell {
-    /// Rows from the south pole to the north pole, 2.0015 km each.
+    /// The number of rows from the south pole to the north pole. Each is 2.0015 km high.
     public static let rows: Int32 = 10_000
 
     /// Returns the cell of a point in decimal degrees, or `nil` if the point is not on the globe.
@@ -36,7 +36,7 @@ extension Cell {
 }
 
 extension NearbyVerb.Move {
-    /// The cell that contains this location, or `nil` if the location is malformed.
+    /// The cell that contains this location, or `nil` if the location or its accuracy is invalid.
     var cell: Cell? {
         guard let latitude = Self.number(latitude), let longitude = Self.number(longitude) else { return nil }
         // Only validate the accuracy. It is not used, because a cell is coarser.

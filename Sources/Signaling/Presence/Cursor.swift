@@ -3,7 +3,8 @@ import Wire
 /// The position at which a page of people nearby ends: a distance bucket, and a place in the order that people have
 /// on this day.
 ///
-/// A cursor tells clients nothing new: the last row of the page shows the same bucket, and the place is a keyed hash.
+/// A cursor reveals nothing new to clients: the last row of the page shows the same bucket, and the place is a keyed
+/// hash.
 struct Cursor: Equatable, Sendable {
     var bucket: Int
     var place: UInt64

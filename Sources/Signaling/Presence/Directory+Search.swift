@@ -98,7 +98,8 @@ extension Directory {
         if first.count > want.missing { first.removeLast() }
     }
 
-    /// Collects people from a bucket with many people: visits the whole table in the day's order until enough people are found.
+    /// Collects people from a bucket with many people: visits the table in the day's order until enough people are
+    /// found or the maximum number of steps is reached.
     ///
     /// - Returns: the last place visited if the maximum number of steps was reached, otherwise nil.
     private func walkThrough(_ want: Want, _ steps: inout Int, into page: inout Page) -> UInt64? {
@@ -123,7 +124,8 @@ extension Directory {
         return end
     }
 
-    /// Returns false if this person is the viewer, or if either of the two has blocked the other.
+    /// Returns whether the page may show this person: not if this person is the viewer, or if either of the two has
+    /// blocked the other.
     private func isShown(_ number: Int32, to search: Search) -> Bool {
         guard let listing = people[number]?.listing else { return false }
         return listing.identity != search.viewer && !search.blocked.contains(listing.identity)

@@ -2,8 +2,8 @@ import Wire
 
 /// The distance between two people. It is reported only as one of seven buckets.
 public enum Distance {
-    /// The upper edges of the buckets in miles. Clients that use kilometers get the same buckets with rounded labels. A second
-    /// set of edges would reveal more precise distances to a client that requests both.
+    /// The upper edges of the buckets in miles. Clients that use kilometers get the same buckets with rounded labels.
+    /// A second set of edges would reveal more precise distances to a client that requests both units.
     static let miles = [2, 5, 10, 25, 50, 100, 200]
     static let kilometers = [3, 8, 16, 40, 80, 160, 320]
     static let buckets = miles.count

@@ -5,7 +5,7 @@
 /// sorted again.
 ///
 /// The order of the day is the hash XOR a key that changes every day. The XOR swaps the two branches at some forks of the tree.
-/// The people thus come in another order each day, while the leaves stay the same.
+/// The people are thus in another order each day, while the leaves stay the same.
 struct OrderTable: Sendable {
     /// A person in the table.
     struct Entry: Sendable {
@@ -31,7 +31,7 @@ struct OrderTable: Sendable {
     private static let maxDepth = 24
 
     private(set) var depth = 0
-    /// The index of the leaf for each prefix of `depth` bits.
+    /// The number of the leaf for each prefix of `depth` bits.
     private(set) var directory: ContiguousArray<Int32>
     private(set) var leaves = Numbered<Leaf>()
     private(set) var count = 0
@@ -67,7 +67,7 @@ struct OrderTable: Sendable {
         merge(at: order)
     }
 
-    /// Returns the range of directory entries that refer to the leaf with this prefix.
+    /// Returns the range of directory entries that refer to the leaf of this depth to which the hash `order` belongs.
     private func run(_ order: UInt64, depth leafDepth: Int) -> Range<Int> {
         let width = 1 << (depth - leafDepth)
         let start = Int(truncatingIfNeeded: order >> UInt64(64 - leafDepth)) << (depth - leafDepth)

@@ -15,7 +15,7 @@ struct PeopleGrid: Sendable {
         var first: Int32
     }
 
-    /// A block of cells with its occupied cells.
+    /// A block of cells, with a list of its occupied cells.
     struct Block: Sendable {
         var place: Int32
         var center: GlobePoint
@@ -36,7 +36,8 @@ struct PeopleGrid: Sendable {
     /// Maximum distance of a cell's center from its block's center, in meters.
     static let blockRadius = 30_000.0
 
-    /// The number of the block at each position of the grid. Allocated when the first person is added.
+    /// The number of the block at each position of the grid; `none` if no one is in that block. Allocated when the
+    /// first person is added.
     private var places: ContiguousArray<Int32> = []
     private(set) var blocks = Numbered<Block>()
     private(set) var links: ContiguousArray<Link> = []
@@ -136,9 +137,9 @@ struct PeopleGrid: Sendable {
         }
     }
 
-    /// The inner and outer radius of one distance bucket as squared chords. A block between `insideLow` and
-    /// `insideHigh` is completely in the ring. A block outside of `outsideLow` and `outsideHigh` has no cell in the
-    /// ring.
+    /// The inner and outer radius of one distance bucket as squared chords (`low`, `high`). A block is completely in
+    /// the ring if its center is between `insideLow` and `insideHigh`. It has no cell in the ring if its center is not
+    /// between `outsideLow` and `outsideHigh`.
     struct Ring: Sendable {
         var low: Int64
         var high: Int64
@@ -209,8 +210,9 @@ struct BlockRow: Sendable {
         return (row, min(row.columns - 1, Int(cell.turn * Double(row.columns))))
     }
 
-    /// Visits all blocks whose center is within this angle of a cell's center. Calls the visitor with a range of columns for
-    /// each row. The range may cross the antimeridian once.
+    /// Visits all blocks whose center is within this angle of a cell's center. Calls the visitor with a range of
+    /// columns for each row. Columns beyond the row's last one are past the antimeridian: subtract the row's number of
+    /// columns from them.
     static func visit(within angle: Double, of cell: Cell, _ visit: (BlockRow, Range<Int>) -> Void) {
         let (latitude, turn) = (cell.latitude, cell.turn)
         let (sine, cosine, reach) = (

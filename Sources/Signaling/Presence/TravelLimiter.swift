@@ -1,6 +1,6 @@
 import Wire
 
-/// A person's recent locations, used to reject implausible moves.
+/// Rejects moves of a person's location that are implausibly fast.
 ///
 /// As time passes, a person earns distance, which moves use up. Unused distance is saved, but at most `allowance`.
 /// Many small jumps thus get no farther than one large jump. Moves to neighboring cells are free, because a device on

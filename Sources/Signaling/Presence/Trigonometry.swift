@@ -3,7 +3,7 @@
 /// Written here because this target imports no C library. The results are the same on every computer, so a location is always
 /// in the same cell.
 enum Trigonometry {
-    /// Returns the sine of an angle in radians, within two turns of zero.
+    /// Returns the sine of an angle in radians. It must be between -4π and 4π.
     static func sin(_ angle: Double) -> Double {
         var angle = angle.remainder(dividingBy: 2 * .pi)
         if angle > .pi / 2 { angle = .pi - angle }

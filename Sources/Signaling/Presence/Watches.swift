@@ -4,7 +4,7 @@ import Wire
 struct Viewer: Equatable, Sendable {
     var identity: IdentityID
     var blocked: Set<IdentityID>
-    /// The viewer's location; `nil` if the viewer deleted it, so no one is nearby.
+    /// The viewer's location; `nil` if the viewer deleted it. The page is then empty.
     var cell: Cell?
 }
 
@@ -36,7 +36,7 @@ struct Watches: Sendable {
 
     /// Legal transitions: `resting` → `sweeping` → `resting`.
     enum State: Equatable, Sendable {
-        /// No sweep is in progress. `since` is when the previous sweep started.
+        /// No sweep is in progress. `since` is when the previous sweep started; nil if there was none.
         case resting(since: Timestamp?)
         /// A sweep is in progress. It visits page `index` next, at time `at`.
         case sweeping(since: Timestamp, index: Int, at: Timestamp)
@@ -44,7 +44,7 @@ struct Watches: Sendable {
     var state = State.resting(since: nil)
     /// The number of directory changes that the current or most recent sweep covers.
     var sweptChanges: UInt64 = 0
-    /// True if another sweep is needed, because a page was skipped or a viewer has changed.
+    /// True if another sweep is needed, because a page was skipped or moved, or a viewer has changed.
     var isIncomplete = false
 
     var count: Int { all.count }
@@ -91,7 +91,7 @@ extension Directory {
     private struct Pace {
         /// The minimum time between two steps. The actual time is longer if few page refreshes per second are allowed.
         static let minInterval: Duration = .milliseconds(10)
-        /// The cost of checking a page that needs no refresh.
+        /// The cost of checking a page that needs no refresh. `pageCost` is the cost of refreshing one.
         static let passingCost = 1
         static let pageCost = 20
 
@@ -161,7 +161,7 @@ extension Directory {
 
     /// Refreshes one watched page if necessary.
     ///
-    /// - Returns: the cost.
+    /// - Returns: the cost in units of work (`Pace`).
     private mutating func refresh(_ index: Int, _ context: inout Context) -> Int {
         let watching = watches.all[index]
         // Skip a viewer who has lost their connection. The page is refreshed when they reconnect.

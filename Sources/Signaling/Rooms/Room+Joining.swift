@@ -12,14 +12,14 @@ extension Room {
             former = try takePlace(
                 for: applicant, isAdmitted: waits, isReturning: application.join.room != nil, context.rules)
             guard waits else {
-                // Check this last, so that only people who could enter the room receive this error.
+                // Check `routedOnly` only now, so that only people who could enter the room receive its error.
                 try application.permitMesh(options)
                 try chargeArrival(of: applicant, replacing: former, context)
                 if let former { remove(former, .replaced, &context) }
                 return enter(applicant, re: request.re, &context)
             }
-            // Use a copy, so that a person who would have to wait receives the error immediately, without having
-            // knocked.
+            // Knock in a copy of the lobby. If a later check throws, the person receives the error immediately,
+            // without having knocked.
             var lobby = lobby
             formerKnock = try lobby.knock(applicant, context)
             try application.permitMesh(options)
@@ -46,7 +46,7 @@ extension Room {
 
     func permit(_ application: RoomApplication, _ context: inout Context) throws(WireError) {
         let applicant = application.applicant
-        // Check this first, because no other error is relevant to a person who wants a different room.
+        // Check first whether this is the room that the person wants. If it is not, no other error is relevant.
         try permitReturn(application.join)
         guard !isBanned(applicant) else { throw .roomBanned }
         guard applicant.abilities.contains(.routing) || options.media == .mesh else { throw .roomRouted }
@@ -54,7 +54,8 @@ extension Room {
         guard context.rules.routesMedia || options.media == .mesh else { throw .roomWithoutMedia }
         if let grant = applicant.grant { try check(grant, of: applicant) }
         let isReturning = application.join.room != nil
-        // A person with a moderator's token, and the creator, need neither the password nor the approval of a host.
+        // The creator, and people with a token for a host or cohost, need no password or approval and can enter a
+        // locked room.
         guard !passes(applicant) else { return }
         guard !options.locked else {
             throw WireError(
@@ -64,7 +65,7 @@ extension Room {
         guard applicant.abilities.contains(.prompts) else {
             return try permitWithoutPrompts(applicant.identity, now: context.now)
         }
-        // Do not check this for people who return: they may still have a password that a host has since removed.
+        // People who return are exempt: they may still have a password that a host has since removed.
         guard isReturning || settings.password != nil || !application.join.expectsPassword else {
             throw .roomNoPassword
         }
@@ -76,7 +77,8 @@ extension Room {
         throw WireError(.roomPassword, "Wrong password. Ask for the room's password and try again.", retryable: true)
     }
 
-    /// Throws if the room must ask the person something, or if a host recently removed them.
+    /// Checks a person whose client cannot ask its user anything. Throws if the room has a password or a lobby, or if
+    /// a host recently removed the person.
     private func permitWithoutPrompts(_ identity: IdentityID, now: Timestamp) throws(WireError) {
         guard settings.password == nil else { throw .roomAsksPassword }
         guard !options.lobby else { throw .roomAsksHost }
@@ -89,7 +91,7 @@ extension Room {
     }
 
     /// Returns whether the person is banned. The creator cannot be banned: a creator who is banned stops being the
-    /// creator.
+    /// creator. Bans by stand-ins do not apply to people who may always enter (`passes`).
     private func isBanned(_ applicant: RoomApplicant) -> Bool {
         if bans.lasting.people.contains(applicant.identity) { return !isCreator(applicant) }
         return bans.temporary.people.contains(applicant.identity) && !passes(applicant)
@@ -109,7 +111,8 @@ extension Room {
         }
     }
 
-    /// Throws if the client wants to return to an earlier room with this name.
+    /// Throws if the client wants to return to an earlier room with this name. Does not throw if people of that room
+    /// opened this one (`formerID`).
     private func permitReturn(_ join: RoomVerb.Join) throws(WireError) {
         guard let wanted = join.room, wanted != id, wanted != formerID else { return }
         throw WireError(
@@ -133,7 +136,8 @@ extension Room {
 
     // MARK: Coming in
 
-    /// - Parameter re: the request that this answers; nil after waiting in the lobby.
+    /// - Parameter re: the join request to answer; nil for a person who waited in the lobby, because that request was
+    ///   already answered.
     mutating func enter(_ applicant: RoomApplicant, re: UInt64?, _ context: inout Context) {
         let isOwner = isOwner(applicant)
         if isOwner { (ownersAddress, isOwnersAddressLost) = (applicant.address, false) }
@@ -142,7 +146,7 @@ extension Room {
         // and the new one can, the new person becomes host too.
         if roster.isEmpty || applicant.abilities.contains(.hosting) && !roster.canHost { rights.standIn() }
         let role = rights.role
-        // Do this before the person is one of the members, so that their own role stays.
+        // Do this before inserting the new person, so that it cannot change the new person's role.
         let former = isOwner ? roster.endStandIns() : []
         context.figures.rooms.joins["joined", default: 0] += 1
         let binding = MatchID.random(using: &context.random)

@@ -105,7 +105,8 @@ extension Room {
         let isBan = verb.ban ?? false
         if let applicant = lobby.waiting.first(where: { $0.client == verb.connection }) {
             guard applicant.identity != member.identity else { throw .removesItself }
-            // A person in the lobby may also be in the room on another device, with any role.
+            // A person in the lobby may also be in the room on another device, with any role. `ban` checks whether the
+            // member may remove that device.
             if isBan {
                 try ban(applicant.identity, by: member, &context)
             } else {
@@ -120,7 +121,7 @@ extension Room {
         remove(target.client, .removed, by: member, &context)
     }
 
-    /// Bans a person on all their connections.
+    /// Bans a person, and removes all their connections from the room and its lobby.
     private mutating func ban(_ identity: IdentityID, by member: RoomRoster.Member, _ context: inout Context)
         throws(WireError)
     {

@@ -82,9 +82,9 @@ extension Room {
         guard let previous else { throw isFull ? full : .addressFull }
         if isFull {
             // People who are already waiting for a place come first. If the room has more people than its capacity,
-            // because the capacity was lowered, nobody returns until there are fewer. Hosts with places of their own
-            // do not count.
-            // The connection that gives way frees its own kind of place: a holder of a host's token may return without it.
+            // because the capacity was lowered, nobody returns until there are fewer. Hosts in their own right do not
+            // count. Count the connection that gives way as what the person is now: someone who held a host's token
+            // may return without it.
             let others = roster.members.count { hasOwnPlace($0) && $0.client != previous.client }
             let owners = others + (hasOwnPlace(applicant) ? 1 : 0)
             guard options.lobby || lobby.waiting.isEmpty, roster.count <= options.capacity + owners else { throw full }

@@ -54,7 +54,7 @@ extension Room {
         let line = RoomLine(
             connection: member.client, displayName: member.person.displayName, text: text, at: context.wallNow)
         try RoomChat.permit(line, context.rules)
-        // Charge the encoded size, because JSON encodes a control character in six bytes.
+        // Charge the encoded size, which can be larger than the text: JSON encodes a control character in six bytes.
         try charge(textSize: line.encodedSize, context)
         tell(line, &context)
     }

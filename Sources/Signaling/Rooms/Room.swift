@@ -23,10 +23,10 @@ public struct Room: Machine, Equatable, Sendable {
 
     let name: RoomName
     private(set) var id = RoomID(high: 0, low: 0)
-    /// The ID of an earlier room with this name, if people of that room opened this one after it had ended. Only
-    /// people who were in the earlier room know its ID, so clients that present it belong here. They include people
-    /// who had been removed from it: the bans of a room that is not persistent end with the room. This room also has
-    /// its own ID, so that tokens of the earlier room stay invalid.
+    /// The ID of an earlier room with this name, if people of that room opened this one after that room had ended;
+    /// otherwise nil. Only people who were in the earlier room know its ID, so clients that present it belong here.
+    /// They include people who had been removed from it: the bans of a room that is not persistent end with the room.
+    /// This room also has its own ID, so that tokens of the earlier room stay invalid.
     private(set) var formerID: RoomID?
     /// The ID with which people return. It stays the same when some of them open the room again, so that people who
     /// do not know about that still find the others.
@@ -35,7 +35,8 @@ public struct Room: Machine, Equatable, Sendable {
     private(set) var state = State.new
     private(set) var session = SessionID.unset
     /// The person who created the room. They can always enter, and are then host. Nil for a room created by the operators,
-    /// after the creator gave up the host role, and after another host chosen by an owner removed them or changed their role.
+    /// after the creator gave up the host role, and after another owner, or a host chosen by an owner, removed them or
+    /// changed their role.
     private(set) var creator: IdentityID?
     var settings: RoomSettings
     var roster = RoomRoster()
@@ -49,8 +50,8 @@ public struct Room: Machine, Equatable, Sendable {
     var chat = RoomChat()
     var files = RoomFiles()
     private(set) var bans = RoomBans()
-    /// Whether an application created a token for a host. The lobby then applies to everyone else, even while the room is
-    /// empty.
+    /// Whether an application created a token for a host. If so, people without a token must wait in the lobby even
+    /// while the room is empty.
     private(set) var hasHostTokens = false
     /// When the room was last stored; nil if it is not in storage.
     private(set) var storedAt: Timestamp?
@@ -64,10 +65,10 @@ public struct Room: Machine, Equatable, Sendable {
     /// other room. It is needed because the room itself measures how long it has been empty only while the server
     /// runs.
     private var keptUntil: Timestamp?
-    /// The room's budget for messages that people cause to be sent to everyone; nil if it is full.
+    /// The room's budget for messages that people cause to be sent to everyone; nil until it is first used.
     private var traffic: Budget?
-    /// The budget for actions of hosts and cohosts; nil if it is full. It is separate from `traffic`, so that busy
-    /// guests cannot keep a host from removing them.
+    /// The budget for actions of hosts and cohosts; nil until it is first used. It is separate from `traffic`, so that
+    /// busy guests cannot keep a host from removing them.
     private var moderation: Budget?
 
     private init(_ name: RoomName, _ settings: RoomSettings) { (self.name, self.settings) = (name, settings) }
@@ -192,7 +193,8 @@ public struct Room: Machine, Equatable, Sendable {
             // either.
             if isAway, roster[client] != nil, !arrivals.affordsDrop(to: roster.count, context) { return }
             guard roster.setDropped(isAway, client), let member = roster[client] else { return }
-            // Include the client: it may have entered while it was disconnected, or still have its previous state.
+            // Send this to the client too: it may have entered while it was disconnected, or still have its previous
+            // state.
             broadcast(.person(member.person), &context)
         case .gone(let client): leave(client, &context)
         case .leftSession(let client, let moderator):

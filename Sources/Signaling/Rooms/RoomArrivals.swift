@@ -18,7 +18,7 @@ struct RoomArrivals: Equatable, Sendable {
     private static let maxBudgets = 200
 
     private var size = RecentSize()
-    /// The room's budget; nil if it is full.
+    /// The room's budget; nil until it is first used.
     private var traffic: Budget?
     private var people = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
     private var addresses = BudgetTable<String>(maxKeys: Self.maxBudgets)

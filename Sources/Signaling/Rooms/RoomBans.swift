@@ -8,7 +8,7 @@ struct RoomBans: Equatable, Sendable {
         fileprivate(set) var people: [IdentityID] = []
         fileprivate(set) var tokens: [[UInt8]] = []
 
-        /// - Returns: false if this changes nothing.
+        /// - Returns: false if the person was already banned.
         fileprivate mutating func ban(_ identity: IdentityID, _ rules: Rules) -> Bool {
             guard !people.contains(identity) else { return false }
             people = Array((people + [identity]).suffix(rules.roomBans))
@@ -29,7 +29,7 @@ struct RoomBans: Equatable, Sendable {
     init() {}
     init(_ stored: StoredRoom) { (lasting.people, lasting.tokens) = (stored.bans, stored.revokedTokens) }
 
-    /// - Returns: false if this changes nothing.
+    /// - Returns: false if the person was already banned.
     mutating func ban(_ identity: IdentityID, lasts: Bool, _ rules: Rules) -> Bool {
         lasts ? lasting.ban(identity, rules) : temporary.ban(identity, rules)
     }

@@ -4,7 +4,7 @@ import Wire
 /// The latest lines of a room's chat, for people who join later.
 ///
 /// The limit on bytes applies only to messages, so that long messages do not delete other people's files. The limit on
-/// lines applies to both.
+/// lines applies to messages and files together.
 struct RoomChat: Equatable, Sendable {
     private(set) var lines: Deque<RoomLine> = []
     /// The total size of the messages in bytes.

@@ -29,7 +29,7 @@ struct RoomFiles: Equatable, Sendable {
         fileprivate(set) var state = State.promised
         /// When the upload is abandoned or the file is deleted.
         fileprivate(set) var until: Timestamp
-        /// When to check the time again, in steps (`Room.longestTimer`).
+        /// When to next check whether `until` has passed: at `until`, or after `Room.longestTimer` if that is earlier.
         fileprivate(set) var checkAt: Timestamp
 
         fileprivate mutating func keep(until: Timestamp, now: Timestamp) {
@@ -97,7 +97,7 @@ struct RoomFiles: Equatable, Sendable {
         return !scalars.contains { "/\\:*?\"<>|".unicodeScalars.contains($0) }
     }
 
-    /// Begins the upload. Each upload can begin only once.
+    /// Begins the upload. Throws if it has already begun or has expired, or if the disk has no space left.
     mutating func begin(_ id: RoomFileID, _ secret: RoomFileKey, _ context: inout Context) throws(WireError) -> Entry {
         guard let index = index(id), entries[index].secret == secret, entries[index].state == .promised,
             entries[index].until > context.now
@@ -111,7 +111,7 @@ struct RoomFiles: Equatable, Sendable {
         return entries[index]
     }
 
-    /// Returns the upload if it has begun and has not been removed.
+    /// Returns the upload if it has begun and has not been removed; otherwise throws.
     func check(_ id: RoomFileID, _ secret: RoomFileKey) throws(WireError) -> Entry {
         guard let entry = self[id], entry.secret == secret, entry.state == .receiving else { throw .noUpload }
         return entry
@@ -247,7 +247,7 @@ extension Room {
         let line = RoomLine(
             connection: member.client, displayName: member.person.displayName, text: entry.name, at: context.wallNow,
             file: RoomFile(id: id, size: entry.size))
-        // Charge the encoded size, because JSON encodes a control character in six bytes.
+        // Charge the encoded size, which can be larger than the text: JSON encodes a control character in six bytes.
         do throws(WireError) { try charge(textSize: line.encodedSize, context) } catch {
             files.remove(id, &context)
             throw error

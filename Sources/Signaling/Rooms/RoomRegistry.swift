@@ -7,9 +7,11 @@ struct RoomRegistry: Machine {
     /// A room, with what the limits and the list of rooms need.
     private struct Entry: Sendable {
         let cursor: RoomCursor
-        /// The person who created the room. Nil for a room of the operators.
+        /// The person who created the room. Nil for a room of the operators, and after a restart for a room without a
+        /// creator.
         var identity: IdentityID?
-        /// Nil for a room of the operators, and after a restart, because addresses are not stored.
+        /// The address from which the room was created. Nil for a room of the operators, and after a restart, because
+        /// addresses are not stored.
         var address: String?
         var isPersistent = false
     }
@@ -179,7 +181,7 @@ struct RoomRegistry: Machine {
         context.tell(.room(name, .operate(request)))
     }
 
-    /// Creates a room without a creator, and returns its name. The room is persistent by default, because it would
+    /// Creates a room without a creator, and returns its name. The room is persistent by default, because it could
     /// otherwise end before the first person enters.
     private mutating func create(_ wish: RoomCreationRequest, _ context: inout Context) throws(WireError) -> RoomName {
         if let name = wish.name, rooms[name] != nil {

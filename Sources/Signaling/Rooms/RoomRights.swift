@@ -12,14 +12,14 @@ extension RoomRights {
         case remove(RoomRights)
         /// Changes the role of a person with these rights.
         case setRole(RoomRights, of: Subject)
-        /// Removes a file. `isOwners`: whether the sender acts for the owners.
+        /// Removes a file. `isOwn`: whether this person sent it. `isOwners`: whether its sender acts for the owners.
         case removeFile(isOwn: Bool, isOwners: Bool)
     }
 
     /// Whose role is changed.
     enum Subject: Equatable, Sendable {
         case themself, other
-        /// Another device of the creator who sends the request.
+        /// Another device of the creator, who sends the request and would take the host role from that device.
         case ownDevice
         /// The last host, who would lose the role.
         case lastHost
@@ -42,8 +42,9 @@ extension RoomRights {
         }
     }
 
-    /// Returns whether the changes affect decisions of the owners, which apply even while they are away. Locks,
-    /// lobbies, chat and screen sharing concern only the people who are present.
+    /// Returns whether the changes affect what only the owners decide: capacity, persistence and password. Those apply
+    /// even while the owners are away. Locks, lobbies, chat and screen sharing concern only the people who are
+    /// present.
     private static func isLasting(_ changes: RoomChanges, _ options: RoomOptions) -> Bool {
         let isSame =
             changes.capacity ?? options.capacity == options.capacity

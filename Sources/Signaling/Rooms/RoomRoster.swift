@@ -61,12 +61,12 @@ struct RoomRoster: Equatable, Sendable {
     mutating func remove(_ client: ConnectionID) -> Member? { index(client).map { members.remove(at: $0) } }
 
     /// Makes someone host if there is none, or if no host's client can moderate although another client in the room
-    /// can. Chooses the cohost who has been present longest, or otherwise the guest. People whose connection dropped
-    /// come after others with the same role. The new host keeps the role until an owner enters.
+    /// can. Prefers people whose client can moderate, then cohosts, then people whose connection has not dropped, then
+    /// those who have been present longest. The new host keeps the role until an owner enters.
     ///
     /// - Returns: the new host; nil if none was needed or the room is empty.
     mutating func appointHost() -> Member? {
-        // A client that cannot moderate is host only while no other client is present.
+        // A person whose client cannot moderate is host only while nobody else's client can.
         guard !members.contains(where: { $0.role == .host && $0.canHost == canHost }) else { return nil }
         guard let index = members.indices.min(by: { rank($0) < rank($1) }) else { return nil }
         members[index].rights.standIn()
@@ -101,14 +101,14 @@ struct RoomRoster: Equatable, Sendable {
         return changed
     }
 
-    /// - Returns: false if this changes nothing.
+    /// - Returns: false if this changes nothing, or if the client is not in the room.
     mutating func setDropped(_ isDropped: Bool, _ client: ConnectionID) -> Bool {
         guard let index = index(client), members[index].isDropped != isDropped else { return false }
         members[index].person.state = isDropped ? .reconnecting : .connected
         return true
     }
 
-    /// - Returns: false if this changes nothing.
+    /// - Returns: false if this changes nothing, or if the client is not in the room.
     mutating func setHand(_ raised: Bool, _ client: ConnectionID, now: Timestamp) -> Bool {
         guard let index = index(client), (members[index].person.handAt != nil) != raised else { return false }
         members[index].person.handAt = raised ? now : nil

@@ -3,7 +3,7 @@ import Wire
 /// A match between two strangers. The match creates a session for them, or uses the home sessions of legacy clients,
 /// and creates tokens for joining. When the match ends, the tokens become invalid.
 ///
-/// Owns only the pairing, not the connections or the text chat. Legal states: `new` → `running` → `over`.
+/// Owns only the pairing, not the connections or the text chat. Legal transitions: `new` → `running` → `over`.
 /// Invariant: when the match ends, its session is notified before anyone else.
 public struct Match: Machine, Equatable, Sendable {
     /// Whether the match has begun or ended.

@@ -5,7 +5,7 @@ import Wire
 ///
 /// It is used instead of a dictionary, because with a million people waiting every memory access misses the processor's cache.
 /// A dictionary reads the key and the value from two places, and for a removal also neighboring keys. This table stores the key
-/// and the value together. See `make bench`.
+/// and the value together. `make bench` measures this.
 ///
 /// Keys must be evenly distributed: hashes or random values.
 struct NumberIndex: Sendable {
@@ -87,7 +87,7 @@ struct NumberIndex: Sendable {
     private func distance(from: Int, to: Int) -> Int { (to - from) & (buckets.count - 1) }
 }
 
-/// The keys that the pool uses.
+/// The keys that the pool and the directory use.
 extension NumberIndex {
     /// Returns the key of an identity. Real identities are random 128-bit values. The multiplications only spread the
     /// artificial identities of tests.

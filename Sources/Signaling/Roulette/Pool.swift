@@ -20,14 +20,14 @@ public struct Pool: Machine {
         /// The person's number in the order of entry; 0 if the slot is unused.
         var number: UInt64
         var entered: Timestamp
-        /// The attempted match for which this person is reserved, if any.
+        /// The number of the attempted match for which this person is reserved; nil if there is none.
         var attempt: Int32?
         /// Whether this person may be matched with anyone, because they have no interests or have waited long enough for shared
         /// ones.
         var isOpen: Bool
         /// Whether this person is in the queues. A person for whom a partner was found on entering is not.
         var isQueued = false
-        /// The key of the address for which this person is counted, if any.
+        /// The key of the address for which this person is counted; nil if the address is unknown.
         var address: UInt64?
         var entry: PoolEntry
     }
@@ -35,7 +35,8 @@ public struct Pool: Machine {
     /// An attempted match, which both people must still accept.
     private struct Attempt: Sendable {
         var match: MatchID
-        /// The slot of the person who searched. `second` is the candidate that was found.
+        /// The slot of the person who searched. `second` is the slot of the candidate that was found, and `agreed` the
+        /// slot of the person who accepted first, or nil if neither has accepted yet.
         var first: Int32
         var second: Int32
         var agreed: Int32?
@@ -47,7 +48,8 @@ public struct Pool: Machine {
     private struct Unfinished: Sendable {
         /// Candidates up to this number in the order of entry have been checked.
         var probed: UInt64
-        /// The previous partner, who is matched again if no other candidate is found; nil if none was found so far.
+        /// The queue place of a previous partner, who is matched again if no other candidate is found; nil if the
+        /// search has found none so far.
         var fallback: WaitQueue.Place?
     }
 
@@ -323,8 +325,8 @@ public struct Pool: Machine {
         return rematch(slot, with: fallback, now: now)
     }
 
-    /// Returns the previous partner if both people have waited for `rematchWait`, otherwise when to retry. Called if
-    /// no one else is available.
+    /// Returns the previous partner if both people have waited for `rematchWait`, otherwise when to retry. Returns
+    /// `nobody` if no previous partner was found. Called if no one else is available.
     private func rematch(_ slot: Int32, with fallback: WaitQueue.Place?, now: Timestamp) -> Finding {
         guard let fallback else { return .nobody }
         // The previous partner may have left or been reserved since the search found them. There may be another

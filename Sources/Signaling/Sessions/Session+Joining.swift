@@ -77,7 +77,7 @@ extension Session {
         let size = connection.encodedSize
         lastNumber += 1
         let page = page(after: 0, for: client, reserved: size, context)
-        // In a room, a person's role can change after the token was created.
+        // In a room, a person's role can change after the token was created, so the current role takes precedence.
         let capabilities = Capabilities(grant.match.flatMap { bindings[$0]?.rights?.role.sessionRole } ?? grant.role)
         var joined = SessionNotice.Joined()
         (joined.re, joined.session, joined.connection) = (request.re, id, connection)

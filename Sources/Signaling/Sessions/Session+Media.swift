@@ -29,7 +29,8 @@ extension Session {
         }
     }
 
-    /// Throws if new video would exceed the bandwidth limit. Audio uses so little that it is always allowed.
+    /// Throws if the request is for video and the session or the server has reached its bandwidth limit. Audio uses so
+    /// little that it is always allowed.
     /// - Parameter refusals: the counter to increment before throwing.
     func permitBandwidth(
         video: Bool, counting refusals: WritableKeyPath<BandwidthRefusals, Int>, _ context: inout Context
@@ -83,8 +84,8 @@ extension Session {
         if isRouted, !mids.isEmpty {
             streams[stream.id]?.mids.audio = mids.audio ?? before.mids.audio
             streams[stream.id]?.mids.video = mids.video ?? before.mids.video
-            // Send this even if the mids are unchanged, because the publisher may have a new peer connection with the same
-            // mids.
+            // Route the stream again even if the mids are unchanged, because the publisher may have a new peer
+            // connection with the same mids.
             if let published = streams[stream.id] { route(published, &context) }
         } else if isRouted, (stream.hasAudio, stream.hasVideo) != (before.stream.hasAudio, before.stream.hasVideo) {
             context.media(.update(stream.id, audio: stream.hasAudio, video: stream.hasVideo))

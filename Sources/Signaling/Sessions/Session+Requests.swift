@@ -235,7 +235,8 @@ extension Session {
             guard members[receiver] != nil else { throw .noConnection }
             context.send(.session(.signal(signal)), to: receiver)
         } else {
-            // Charge the encoded size, because JSON encodes a control character in six bytes.
+            // Charge the encoded size, which can be larger than the text: JSON encodes a control character in six
+            // bytes.
             try charge(textSize: JSONWriter.size(of: data ?? "") + (type?.utf8.count ?? 0), context)
             broadcast(.session(.signal(signal)), &context)
         }

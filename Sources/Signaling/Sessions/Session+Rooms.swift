@@ -33,7 +33,7 @@ extension Session {
         !hasScreensOnlyOfHosts || member.match.flatMap { bindings[$0]?.rights?.role.moderates } ?? false
     }
 
-    /// Throws if the room does not allow this moderator to remove this person.
+    /// Throws if the session belongs to a room that does not allow this moderator to remove this person.
     func permitRemoval(of member: Member, by moderator: Member) throws(WireError) {
         guard let rights = roomRights(of: moderator), let others = roomRights(of: member) else { return }
         try rights.permit(.remove(others))

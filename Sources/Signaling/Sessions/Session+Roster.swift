@@ -81,7 +81,7 @@ extension Session {
     }
 
     /// Sends a message about a member to everyone who knows that member. The others receive the member's state with
-    /// their page. If `number` is nil, sends nothing.
+    /// their page. If `number` is nil, sends nothing. With the number 0, every member receives the message.
     func broadcast(
         _ message: ServerMessage, about number: UInt64?, except excluded: ConnectionID? = nil, _ context: inout Context
     ) {

@@ -35,8 +35,8 @@ extension Session {
             retryable: true, retryAfter: wait)
     }
 
-    /// Charges messages to all members that may be omitted. If the budget is exhausted, charges nothing and returns
-    /// false.
+    /// Charges `count` messages to all members, and returns true. If the budget is exhausted, charges nothing and
+    /// returns false: the caller must then omit these messages.
     mutating func affords(_ count: Int, _ context: Context) -> Bool { takeTraffic(count, textSize: 0, context) == nil }
 
     private mutating func takeTraffic(_ count: Int, textSize: Int, _ context: Context) -> Duration? {
@@ -44,8 +44,8 @@ extension Session {
         return traffic.take(context.rules.sessionTraffic, cost: Double(cost), now: context.now)
     }
 
-    /// Announces the changed properties of a stream. If the budget is exhausted, schedules the announcement, which then
-    /// contains only the latest properties.
+    /// Announces the changed properties of a stream. If the budget is exhausted or other announcements are already
+    /// delayed, delays this one too. A delayed announcement contains only the latest properties.
     mutating func announceChange(of stream: StreamInfo, _ context: inout Context) {
         guard announceAt == nil, let wait = takeTraffic(1, textSize: 0, context) else {
             if announceAt == nil { sendChange(of: stream, &context) } else { delayChange(of: stream.id) }

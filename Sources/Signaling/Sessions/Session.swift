@@ -95,9 +95,9 @@ public struct Session: Machine, Equatable, Sendable {
     /// follow in pages.
     var introduced: [ConnectionID: UInt64] = [:]
     var streams: [StreamID: Published] = [:]
-    /// The budget for messages to all members; nil if it is full.
+    /// The budget for messages to all members; nil until it is first used.
     var traffic: Budget?
-    /// The budget for joins that follow departures; nil if it is full.
+    /// The budget for joins that follow departures; nil until it is first used.
     var arrivals: Budget?
     /// The largest number of members that the session recently had.
     var recentSize = RecentSize()
@@ -109,8 +109,8 @@ public struct Session: Machine, Equatable, Sendable {
     var isMuted = false
     /// Whether only hosts and cohosts may share screens in this room.
     var hasScreensOnlyOfHosts = false
-    /// Whether the session or the server has reached its bandwidth limit. The media plane repeats its event while
-    /// this lasts.
+    /// Whether the session or the server has reached its bandwidth limit. The media plane repeats `full` while the
+    /// limit is reached.
     var isFull = false
     /// When the mute of a session without members ends; nil while there are members or no mute.
     var muteUntil: Timestamp?
@@ -118,8 +118,8 @@ public struct Session: Machine, Equatable, Sendable {
     /// The match or call whose chat lines are kept in case of a report; nil if there is none.
     private var match: MatchID?
     private var lines: [ChatLine] = []
-    /// The tokens of removed members, which cannot be used again. They are kept until they expire, up to a maximum number. They
-    /// are stored, so they survive a restart.
+    /// The tokens of removed members, which cannot be used again: maps each token's fingerprint to its expiry time.
+    /// Entries are kept until the tokens expire, up to a maximum number. They are stored, so they survive a restart.
     var revoked: [[UInt8]: Timestamp] = [:]
     private static let maxRevoked = 4096
     /// When to check whether revoked tokens have expired; nil if there are none.
@@ -354,7 +354,8 @@ public struct Session: Machine, Equatable, Sendable {
     /// Sends a message to all members.
     func broadcast(_ message: ServerMessage, _ context: inout Context) { broadcast(message, about: 0, &context) }
 
-    /// Keeps the last lines of a match's text chat in memory, in case of a report.
+    /// Keeps a signal that is a line of a match's text chat. The last `Rules.reportLines` lines are kept in memory, in
+    /// case of a report.
     mutating func keepLine(_ signal: SessionVerb.Signal, from identity: IdentityID, _ context: Context) {
         guard match != nil, signal.type == "chat", let text = signal.data, context.rules.reportLines > 0 else { return }
         if lines.count >= context.rules.reportLines { lines.removeFirst() }

@@ -159,7 +159,7 @@ extension JSONWriter {
 
 extension Projects {
     /// Returns the token's permissions. Throws if they do not include creating or changing a resource with this
-    /// purpose in this session.
+    /// purpose in this session, or if the token belongs to a match, a call or a place in a room.
     public func verifyResourceToken(
         _ token: String, for session: SessionID, _ purpose: ResourcePurpose, now: Timestamp
     ) throws(WireError) -> SessionGrant {

@@ -261,7 +261,7 @@ extension CallNotice {
         }
     }
 
-    /// The end of a call, as seen by the person who receives this.
+    /// The end of a call, from the point of view of the person to whom it is sent.
     public struct Ended: Payload, Hashable {
         /// The call that ended.
         public var call = CallID(high: 0, low: 0)

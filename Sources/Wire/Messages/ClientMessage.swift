@@ -1,4 +1,4 @@
-/// Any message from a client to the server. `protocol/README.md` and `protocol/people.md` list all messages.
+/// Any message from a client to the server. `protocol/README.md`, `people.md` and `rooms.md` list all messages.
 ///
 /// Every numbered message is a request that gets exactly one answer: `ok`, the notice that the documentation of the request
 /// names, or an error. Any request can fail with `malformed` or `rate_limited`.

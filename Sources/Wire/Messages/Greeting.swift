@@ -184,7 +184,7 @@ public struct Snapshot: Payload {
         }
     }
 
-    /// The state of a call on the device that holds it.
+    /// The state of a call on the device that placed or accepted it.
     public enum CallState: String, Hashable, Sendable {
         /// This device placed the call, and the call is ringing.
         case ringing

@@ -101,9 +101,9 @@ extension NearbyNotice {
         public var re: UInt64 = 0
         /// The unit of `radius` and of all distances.
         public var unit = DistanceUnit.miles
-        /// The radius of the request, rounded up to the edge of a bucket.
+        /// The radius of the request, rounded up to one of the values in ``NearbyVerb/Watch/radius``.
         public var radius = 200
-        /// The rows, nearest bucket first. There may be fewer than `limit` even if `next` is set.
+        /// The rows, by ascending ``NearbyRow/distance``. There may be fewer than `limit` even if `next` is set.
         public var people: [NearbyRow] = []
         /// The value of `after` with which to request the next page; nil on the last page.
         public var next: String?
@@ -141,7 +141,8 @@ extension NearbyNotice {
 public enum DistanceUnit: String, Hashable, Sendable, CaseIterable {
     /// Statute miles of 1609.344 m.
     case miles = "mi"
-    /// Kilometers. The buckets are the same as those in miles, so the labels are rounded.
+    /// Kilometers. The server groups people by the same distances as for miles, so the numbers in kilometers are
+    /// rounded: 2 miles are 3 km.
     case kilometers = "km"
 }
 
@@ -151,7 +152,8 @@ public struct NearbyRow: Payload, Hashable {
     public var person = PersonID(high: 0, low: 0)
     /// The name as shown to others.
     public var name = ""
-    /// The upper edge of the bucket that contains the distance, in the unit of the request.
+    /// The distance in the unit of the request, rounded up to one of the values in ``NearbyVerb/Watch/radius``. The
+    /// server never sends an exact distance.
     public var distance = 0
     /// Whether the person is in a chat or call, or does not want to be disturbed.
     public var busy = false

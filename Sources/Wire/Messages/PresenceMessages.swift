@@ -18,8 +18,9 @@ public enum PresenceVerb: Equatable, Sendable, MessageSet {
     case useLink(UseLink)
     /// Requests the person's devices. Answered with ``PresenceNotice/devices(_:)``.
     case devices
-    /// Unlinks a device. A linked device is then a separate person again. A first device must get a new identity.
-    /// Answered with `ok`, or with `not_found`, or with `not_permitted` for the person's only device.
+    /// Unlinks a device. Afterwards, a linked device is a separate person again, and the person's first device must
+    /// get a new identity. Answered with `ok`, or with `not_found`, or with `not_permitted` for the
+    /// person's only device.
     case unlink(Unlink)
     /// Deletes the person and everything stored about them, on all devices. Answered with `ok`. The server then closes with
     /// 4409.

@@ -1,7 +1,7 @@
 /// A client's request about push notifications (`protocol/people.md` §14).
 public enum PushVerb: Equatable, Sendable, MessageSet {
     /// Registers this device for push notifications of calls. Replaces any earlier registration of the same endpoint. Answered
-    /// with `ok`, or with `push_invalid` or `push_not_allowed`.
+    /// with `ok`, or with `not_present`, `push_invalid` or `push_not_allowed`.
     case register(PushRegistration)
     /// Ends push notifications to an endpoint. Answered with `ok`, even if the endpoint is not registered.
     case unregister(Unregister)
@@ -51,7 +51,7 @@ public struct PushRegistration: Payload, Hashable {
     public var p256dh: String?
     /// The subscription's authentication secret (RFC 8291 §2), 16 bytes in base64url. Required for `web`, nil for `apns`.
     public var auth: String?
-    /// Whether the device token comes from a development build; nil means false. Only for `apns`.
+    /// Whether the device token belongs to a development build; nil means false. Only for `apns`.
     public var sandbox: Bool?
     public init() {}
     public init(kind: PushKind, endpoint: String, p256dh: String? = nil, auth: String? = nil, sandbox: Bool? = nil) {

@@ -20,7 +20,7 @@ public struct RoomFileKey: Identifier128 {
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
 
-/// A file in the chat of a room. Its name is the text of the line.
+/// A file in the chat of a room. Its name is the text of the chat message, ``RoomLine/text``.
 public struct RoomFile: Payload, Hashable {
     /// The file's id, with which to download or delete it.
     public var id = RoomFileID(high: 0, low: 0)

@@ -18,7 +18,7 @@ public enum RoomNotice: Equatable, Sendable, MessageSet {
     case reacted(Reacted)
     /// The client may upload a file. Answers `file`.
     case upload(Upload)
-    /// A file was deleted. The chat no longer has its line.
+    /// A file was deleted, and its message was removed from the chat.
     case fileRemoved(FileRemoved)
     /// The client is no longer in the room, although it did not leave.
     case ended(Ended)

@@ -27,7 +27,7 @@ public struct RoomSummary: Payload, Hashable {
 
 /// One room, with the people in it.
 public struct RoomDescription: Payload, Hashable {
-    /// The entry of the room in the list. In JSON, its members are part of the description itself.
+    /// The properties that the list of rooms also contains. In JSON, they are members of the description itself.
     public var summary = RoomSummary()
     /// The session that the people of the room are in.
     public var session = SessionID.unset

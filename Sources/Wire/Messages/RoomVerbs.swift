@@ -1,6 +1,6 @@
 /// A client's request about a room (`protocol/rooms.md`). A client connection is in at most one room at a time, so
 /// only `join` contains the room's name. All requests except `join` fail with `not_joined` if the client is in no
-/// room.
+/// room, and all except `join` and `leave` while the client waits to be admitted.
 public enum RoomVerb: Equatable, Sendable, MessageSet {
     /// Joins a room, or creates it. Answered with ``RoomNotice/joined(_:)`` or ``RoomNotice/waiting(_:)``, or with
     /// `already_joined`, `invalid_name`, `room_not_found`, `room_full`, `room_locked`, `room_password`, `room_refused`,
@@ -89,8 +89,8 @@ extension RoomVerb {
         /// The display name, at most 40 characters; empty for a generated one. A name from a user token takes
         /// precedence.
         public var displayName = ""
-        /// The room's password; nil if the person has none. If a password is sent and the room has none, it is probably
-        /// not the room that the person wants, so the request fails with `room_no_password`.
+        /// The room's password; nil if the person entered none. If a password is sent and the room has none, it is
+        /// probably not the room that the person wants, so the request fails with `room_no_password`.
         public var password: String?
         /// An application's token for this room; nil if there is none. With a token, `name` may be nil.
         public var token: String?
@@ -119,7 +119,7 @@ extension RoomVerb {
         }
     }
 
-    /// A person in the room or waiting for it.
+    /// The waiting person to admit or refuse.
     public struct Connection: Payload {
         /// The person's connection.
         public var connection = ConnectionID(high: 0, low: 0)

@@ -1,7 +1,8 @@
 /// A client's request to the roulette (`protocol/README.md` §5).
 public enum RouletteVerb: Equatable, Sendable, MessageSet {
-    /// Starts a search, or changes the current search. Answered with ``RouletteNotice/waiting(_:)``, or with `ok` during a
-    /// chat. Fails with `banned`, `elsewhere` or `invalid_interests`.
+    /// Starts a search, or changes the current search. Answered with ``RouletteNotice/waiting(_:)``, or with `ok`
+    /// during a chat. Fails with `banned`, `elsewhere` or `invalid_interests`. A `queue_full` error without `re` may
+    /// follow and ends the search.
     case start(Start)
     /// Ends the chat and searches again. Answered with ``RouletteNotice/waiting(_:)``, or with `ok` and no effect if the
     /// request names a match that is already over. Fails with `not_matched` if this device neither searches nor chats.
@@ -86,7 +87,8 @@ extension RouletteVerb {
 
 /// A server's message about the roulette (`protocol/README.md` §5).
 public enum RouletteNotice: Equatable, Sendable, MessageSet {
-    /// The client is searching. Answers `start` and `next`, and is also sent after the partner ended a chat.
+    /// The client is searching. Answers `start` and `next`. Also sent when the search continues after a chat that the
+    /// partner ended or that ended because this person blocked the partner.
     case waiting(Waiting)
     /// A partner was found: join both sessions, publish in one and subscribe in the other.
     case matched(Matched)

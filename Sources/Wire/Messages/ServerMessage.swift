@@ -1,4 +1,4 @@
-/// Any message from the server to a client. `protocol/README.md` and `protocol/people.md` list all messages.
+/// Any message from the server to a client. `protocol/README.md`, `people.md` and `rooms.md` list all messages.
 public enum ServerMessage: Equatable, Sendable, MessageSet {
     /// Answers `hello`. Unnumbered.
     indirect case welcome(Welcome)
@@ -103,7 +103,7 @@ extension ServerMessage {
     public struct ICEServers: AnswerPayload {
         /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
-        /// The servers to use from this message on.
+        /// The servers, which replace those of the welcome or of an earlier answer.
         public var ice = ICEConfiguration()
         public init() {}
         public init(re: UInt64, ice: ICEConfiguration) { (self.re, self.ice) = (re, ice) }

@@ -372,7 +372,7 @@ extension SessionNotice {
     }
 }
 
-/// The reason why a client left or a stream ended. All names but `matchEnded` come from OpenTok.
+/// The reason why a client left or a stream ended. All names but `matchEnded` are the same as in OpenTok.
 public enum GoneReason: String, Hashable, Sendable {
     /// The client left.
     case clientDisconnected

@@ -97,7 +97,7 @@ extension SessionVerb {
     public struct StreamReference: Payload {
         /// The session that the stream is in.
         public var session = SessionID.unset
-        /// The stream's id, from ``SessionNotice/published(_:)``, `joined` or `streamCreated`.
+        /// The stream's id, from ``SessionNotice/published(_:)``, `joined`, `roster` or `streamCreated`.
         public var stream = StreamID(high: 0, low: 0)
         public init() {}
         public init(session: SessionID, stream: StreamID) { (self.session, self.stream) = (session, stream) }

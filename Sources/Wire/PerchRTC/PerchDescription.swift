@@ -1,11 +1,13 @@
-/// Translates the names of streams in the session descriptions of PerchRTC's clients. Those clients choose the names
-/// freely. Clients of `confab.v1` expect stream IDs instead.
+/// Reads the stream names in the session descriptions of PerchRTC's clients, or adds a name if there is none.
+/// PerchRTC's clients choose the names freely. Clients of `confab.v1` need stream IDs, so the caller maps the names to
+/// IDs.
 public enum PerchDescription {
     /// Maximum number of streams in one description. PerchRTC sends one.
     public static let maxStreams = 8
     private static let maxName = 256
 
-    /// Returns the ids of the streams in a description (RFC 8830), each once, in order.
+    /// Returns the names of the streams in a description (`msid`, RFC 8830), each once, in order, at most
+    /// `maxStreams`.
     public static func streams(in sdp: String) -> [String] {
         var names: [String] = []
         for line in lines(of: sdp) where names.count < maxStreams {

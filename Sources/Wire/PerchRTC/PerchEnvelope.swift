@@ -71,9 +71,9 @@ public enum PerchRequest: Hashable, Sendable {
 
 /// A message for a client of PerchRTC's protocol.
 public enum PerchNotice: Hashable, Sendable {
-    /// The client is in the room, and waits for the offers of these users.
+    /// The client has entered the room, and should wait for offers from these users, who were there before.
     case peers([String])
-    /// A user is present, and the client makes an offer to that user.
+    /// A user is present, and the client should send that user an offer.
     case connected(String)
     /// A user left.
     case removed(String)

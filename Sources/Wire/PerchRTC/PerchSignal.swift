@@ -36,7 +36,7 @@ public struct PerchCandidate: Hashable, Sendable {
     public var label: Int
     /// The `mid` of the media section; may be empty.
     public var mid: String
-    /// The SDP line without `a=`.
+    /// The candidate as an SDP line, without `a=`.
     public var candidate: String
 
     public init(label: Int, mid: String, candidate: String) {

@@ -5,11 +5,11 @@
 /// Invariant: every message that was sent with `send` is acknowledged, kept for replay, or was dropped because of the
 /// bounds. If a dropped message would be needed, `replay` returns nil.
 public struct Link: Equatable, Sendable {
-    /// How many sent messages are kept for a resume. Both limits apply.
+    /// How many sent messages are kept for a resume. All three limits apply.
     public struct Bounds: Equatable, Sendable {
         /// Maximum number of messages.
         public var messages: Int
-        /// Maximum total bytes of the messages that are not larger than this value themselves.
+        /// Maximum total bytes of all messages that have at most this many bytes each.
         public var bytes: Int
         /// Maximum total bytes of the messages that are larger than `bytes`, such as session descriptions.
         public var largeBytes: Int
@@ -39,7 +39,7 @@ public struct Link: Equatable, Sendable {
     /// The index of the first message that is still kept. Acknowledged messages before this index stay in the array for a
     /// while, because removing each one immediately would move all others.
     private var first = 0
-    /// The bytes of the messages that are kept because the other end has not acknowledged them.
+    /// The total bytes of the messages that are kept because the other end has not acknowledged them.
     public var keptBytes: Int { usualBytes + largeBytes }
     private var usualBytes = 0
     private var largeBytes = 0

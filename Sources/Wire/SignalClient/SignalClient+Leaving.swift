@@ -1,7 +1,7 @@
 // Leaving, even while the connection has dropped.
 extension SignalClient {
-    /// Until when the signaling client may still have to notify the server that it has left; nil if the server was
-    /// notified or keeps no connection. Until then, carry out effects and report events as before.
+    /// The time until which the signaling client may still have to notify the server that it has left; nil if the
+    /// server was notified or keeps no connection. Until that time, carry out effects and report events as before.
     public var leaveDeadline: Timestamp? { pendingLeave?.deadline }
 
     mutating func leave(_ effects: inout [Effect]) {

@@ -368,7 +368,8 @@ public struct SignalClient: Sendable {
         if isMiscounted { expire(&effects) }
     }
 
-    /// Gives up the current connection on the server and starts a new one.
+    /// Must be called if a welcome does not match this client's state. Sends `bye`, so that the server discards the
+    /// connection, and starts a new one after the backoff. Without `Options.reconnects`, the signaling client ends.
     private mutating func startOver(_ socket: Socket, _ now: Timestamp, _ effects: inout [Effect]) {
         send(.bye, on: socket, &effects)
         effects.append(.close(socket, .normal))
@@ -382,7 +383,8 @@ public struct SignalClient: Sendable {
         effects.append(.expired)
     }
 
-    /// Discards the state for resuming, because the server no longer has the connection. No more answers will come.
+    /// Discards the state for resuming, because the server no longer has the connection. Fails all unanswered
+    /// requests, because their answers will never arrive.
     private mutating func forgetPlace(because reason: WireError, _ effects: inout [Effect]) {
         (place, placeDeadline, restartReason) = (nil, nil, reason)
         failAll(.connectionRestarted, &effects)

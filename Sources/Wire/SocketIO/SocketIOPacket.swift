@@ -79,8 +79,8 @@ public struct SocketIOPacket: Equatable, Sendable {
         return (id, wantsData)
     }
 
-    /// Reads the endpoint, which may contain only printable ASCII. Error packets contain the endpoint as well, and answers must
-    /// be ASCII, because clients count their length in different units.
+    /// Reads the endpoint, which may contain only printable ASCII. Error packets repeat the endpoint, and answers must
+    /// be ASCII, because clients count the length of an answer in different units.
     private static func readEndpoint(_ text: ArraySlice<UInt8>) throws(WireError) -> String {
         guard text.count <= Limits.name, text.allSatisfy({ 0x21...0x7E ~= $0 }) else {
             throw malformed("An endpoint must not exceed \(Limits.name) printable ASCII characters.")

@@ -3,8 +3,8 @@ import AppModel
 import Dispatch
 import WebRTC
 
-/// The audio session of WebRTC. `AudioMachine` decides when audio is enabled, and `AudioLane` which effects must not run
-/// on the main thread. WebRTC must not start the session on its own: during calls, CallKit activates it.
+/// The audio session of WebRTC. `AudioMachine` decides when audio is enabled. `AudioLane` decides which effects must
+/// not run on the main thread. WebRTC must not start the session itself: during calls, CallKit activates it.
 @MainActor final class CallAudio: AudioControl {
     private var lane = AudioLane()
     private let queue = DispatchQueue(label: "audio session")
@@ -44,7 +44,8 @@ import WebRTC
         return true
     }
 
-    /// Selects the loudspeaker or the earpiece, which is used unless a headset is connected.
+    /// Selects the loudspeaker or the earpiece for the next configuration of the session. A connected headset takes
+    /// precedence over both.
     private nonisolated static func use(_ mode: AudioMode) {
         let configuration = RTCAudioSessionConfiguration.webRTC()
         configuration.mode = mode.native.rawValue

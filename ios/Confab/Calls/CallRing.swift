@@ -16,7 +16,8 @@ import Foundation
         sounds = [:]
     }
 
-    /// Writes the tone to a file, because the system plays sounds only from files.
+    /// Writes the tone to a file, because the system plays sounds only from files. Returns the sound, or nil if the
+    /// system rejects it.
     private func load(_ tone: RingTone) -> SystemSoundID? {
         let file = URL.temporaryDirectory.appending(path: "\(tone).wav")
         guard (try? tone.wav.write(to: file)) != nil else { return nil }

@@ -28,7 +28,8 @@ struct PictureInPicture: UIViewRepresentable {
     @MainActor final class Window: NSObject {
         var tell: @MainActor (Bool) -> Void = { _ in }
         private var window = PictureWindow()
-        /// Retained, because otherwise a new source could get the same address and be mistaken for this one.
+        /// The source shown in the window. Retained, because otherwise a new source could get the same address and be
+        /// mistaken for this one.
         private var source: (any SurfaceSource)?
         private var surface: (any VideoSurface)?
         private var content: AVPictureInPictureVideoCallViewController?
@@ -101,8 +102,8 @@ extension PictureInPicture.Window: @preconcurrency AVPictureInPictureControllerD
         isShown(false)
     }
 
-    /// Confirms that the window can return into the app. The view that it came from still exists, because the window
-    /// is closed together with it.
+    /// Confirms that the window can return into the app. The view from which it opened still exists, because the
+    /// window is closed together with that view.
     func pictureInPictureController(
         _ pictureInPictureController: AVPictureInPictureController,
         restoreUserInterfaceForPictureInPictureStopWithCompletionHandler completionHandler: @escaping (Bool) -> Void

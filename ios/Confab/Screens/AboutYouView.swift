@@ -40,7 +40,7 @@ struct PermissionsView: View {
             Text("Camera and microphone").font(.title2).accessibilityAddTraits(.isHeader)
             ModelText(model.statusText).multilineTextAlignment(.center)
             if model.isUndecided { Button("Allow") { model.ask() }.buttonStyle(.borderedProminent) }
-            // In a row of a form, a button without a style reacts to taps anywhere in the row.
+            // Set a style, because a button without one reacts to taps anywhere in its row of a form.
             if model.offersSettings { SettingsButton().buttonStyle(.bordered) }
             Button(model.continueText) { model.proceed() }.buttonStyle(.bordered)
         }

@@ -112,7 +112,7 @@ struct ChatView: View {
     let lines: [ChatEntry]
     var notes: [String] = []
     @Binding var draft: String
-    /// False if the other person's app has no chat.
+    /// Whether the user can write messages. False if the other person's app has no chat.
     var canWrite = true
     let canSend: Bool
     let sendAgain: @MainActor (Int) -> Void
@@ -207,6 +207,6 @@ extension View {
 }
 
 extension AppModel.Fit {
-    /// The value for ``VideoView``.
+    /// The corresponding value for ``VideoView``.
     var video: VideoFit { self == .cover ? .fill : .fit }
 }

@@ -203,7 +203,7 @@ private struct RoomTile: View {
     }
 }
 
-/// The actions of a host on the person of a tile.
+/// The menu of a host's actions on the member in a tile.
 private struct HostMenu: View {
     let model: RoomModel
     let id: String
@@ -228,7 +228,7 @@ private struct OwnTile: View {
     let model: RoomModel
     let placed: PlacedOwnPicture
     let viewport: CGSize
-    /// Becomes false at the end of a touch, even if the system canceled it.
+    /// Whether a finger touches the self-view. The system also sets this to false when it cancels a touch.
     @GestureState private var isTouched = false
     @State private var scale = 1.0
     @Environment(\.accessibilityReduceMotion) private var reduceMotion
@@ -291,7 +291,7 @@ extension View {
 }
 
 extension Animation {
-    /// Returns the animation of tiles that appear or move.
+    /// Returns the animation of tiles that appear or move; nil to place them without an animation.
     fileprivate static func tile(reduceMotion: Bool) -> Animation? {
         switch Motion.tile(reduceMotion: reduceMotion) {
         case .spring(let duration, let bounce, let velocity):

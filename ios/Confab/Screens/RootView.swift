@@ -51,7 +51,7 @@ struct ConnectionBar: View {
     }
 }
 
-/// The screen that fills the display.
+/// The current screen: the call, the welcome screen, the form about the user, or the tabs.
 struct StageView: View {
     let app: ApplicationModel
 

@@ -49,6 +49,6 @@ extension CodeScanner.Reader: DataScannerViewControllerDelegate {
 }
 
 extension RecognizedItem {
-    /// The text of a QR code; nil for other items.
+    /// The text of a QR code. Nil for other items, and for codes that contain no text.
     fileprivate var codeText: String? { if case .barcode(let code) = self { code.payloadStringValue } else { nil } }
 }

@@ -4,7 +4,7 @@ import SwiftUI
 import UIKit
 import UserNotifications
 
-/// Posts VoiceOver announcements, and notifications for people whose device is locked.
+/// Posts VoiceOver announcements, and notifications for a user whose device is locked.
 @MainActor final class DeviceAnnouncer: Announcer {
     func announce(_ text: String) { AccessibilityNotification.Announcement(text).post() }
 

@@ -17,7 +17,8 @@ struct Picture: @unchecked Sendable {
 /// before the main thread takes one, only the newest is shown.
 final class FrameReceiver: NSObject, Sendable {
     private let newest = Locked(NewestValue<Picture>())
-    /// Has a separate lock, so that the main thread does not wait for conversions.
+    /// The buffers for converted frames. Their lock is separate, so that the main thread does not wait for
+    /// conversions.
     private let pool = Locked(PixelBufferPool())
     private let show: @MainActor @Sendable (Picture) -> Void
 
@@ -54,7 +55,7 @@ extension Picture {
 }
 
 extension RTCVideoFrameBuffer {
-    /// The pixel buffer, if it can be shown without a copy: a system buffer that needs no cropping.
+    /// The pixel buffer, if it can be shown without a copy: a system buffer that needs no cropping. Otherwise nil.
     fileprivate var wholePixels: CVPixelBuffer? {
         guard let native = self as? RTCCVPixelBuffer, !native.requiresCropping() else { return nil }
         return native.pixelBuffer
@@ -78,7 +79,8 @@ extension RTCVideoFrame {
 }
 
 extension CMSampleBuffer {
-    /// Creates a sample without a presentation time, because the frames of a call are shown when they arrive.
+    /// Creates a sample that is shown immediately, whatever its presentation time, because the frames of a call are
+    /// shown when they arrive. Nil if the system fails to create it.
     fileprivate static func shownAtOnce(_ pixels: CVPixelBuffer) -> CMSampleBuffer? {
         var format: CMVideoFormatDescription?
         _ = CMVideoFormatDescriptionCreateForImageBuffer(

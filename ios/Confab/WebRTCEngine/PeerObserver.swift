@@ -76,7 +76,7 @@ final class FirstFrame: NSObject, Sendable {
         super.init()
     }
 
-    /// Makes the next frame count as the first.
+    /// Makes the next frame count as the first one, so that it is reported too.
     func expectFrame() { news.withValue { $0.expectFirst() } }
 }
 

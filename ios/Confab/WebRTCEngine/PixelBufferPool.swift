@@ -7,7 +7,7 @@ import WebRTC
 struct PixelBufferPool: @unchecked Sendable {
     private var pools = SizedBufferPool<CVPixelBufferPool>()
 
-    /// Converts a frame to the display's format; nil if no buffer is available.
+    /// Converts a frame to NV12, which the display layer shows. Nil if no buffer is available or the frame is invalid.
     mutating func nv12(_ frame: any RTCI420Buffer) -> CVPixelBuffer? {
         guard let pixels = buffer(PixelSize(width: Int(frame.width), height: Int(frame.height))) else { return nil }
         guard CVPixelBufferLockBaseAddress(pixels, []) == kCVReturnSuccess else { return nil }

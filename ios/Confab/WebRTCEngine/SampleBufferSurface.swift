@@ -9,7 +9,7 @@ import UIKit
 import WebRTC
 
 /// Shows a track in a sample-buffer layer. Metal layers render nothing in the background, so Picture in Picture needs
-/// this one.
+/// this surface.
 @MainActor final class SampleBufferSurface: VideoSurface {
     private let track: RTCVideoTrack
     private let display = SampleBufferView(frame: .zero)

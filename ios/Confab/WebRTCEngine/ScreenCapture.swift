@@ -42,7 +42,7 @@ actor ScreenCapture: VideoCapture {
     ) async -> (any Error)? {
         let recorder = RPScreenRecorder.shared()
         recorder.delegate = watcher
-        // The microphone has a separate track.
+        // Do not record the microphone, which has a separate track.
         recorder.isMicrophoneEnabled = false
         return await withCheckedContinuation { continuation in
             recorder.startCapture { @Sendable sample, kind, failure in
@@ -61,7 +61,7 @@ actor ScreenCapture: VideoCapture {
 }
 
 /// Notices when the system ends the recording: because of a call or another recording, or because the user stopped it
-/// elsewhere.
+/// outside the app.
 private final class RecorderWatcher: NSObject, Sendable {
     private let change: AsyncStream<CaptureChange>.Continuation
 

@@ -22,7 +22,7 @@ extension PeerConfiguration {
         // The server uses one port for audio, video and RTCP (RFC 9143, RFC 5761).
         configuration.bundlePolicy = .maxBundle
         configuration.rtcpMuxPolicy = .require
-        // Some networks block UDP.
+        // Also use TCP, because some networks block UDP.
         configuration.tcpCandidatePolicy = .enabled
         // The device may change networks during a call. With this policy, WebRTC never reports the end of gathering.
         configuration.continualGatheringPolicy = .gatherContinually

@@ -21,7 +21,7 @@ final class WebRTCEngine: MediaEngine {
             encoderFactory: encoders, decoderFactory: RTCDefaultVideoDecoderFactory())
     }()
 
-    /// The renderer of sources created afterwards. WebRTC's threads read it.
+    /// The renderer for sources that are created after it was set. It is locked, because WebRTC's threads read it.
     static let renderer = Locked(DeviceSettings().renderer)
 
     func makePeer(_ configuration: PeerConfiguration) async throws(ConfabError) -> any MediaPeer {

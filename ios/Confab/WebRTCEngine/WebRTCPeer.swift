@@ -52,7 +52,8 @@ actor WebRTCPeer: MediaPeer {
         return media?.captured.track(kind)
     }
 
-    /// Returns the transceiver; nil after the connection was closed, because WebRTC must not be called afterwards.
+    /// Returns the transceiver with this handle. Nil if the connection is closed, because WebRTC must not be called
+    /// then.
     private func open(_ transceiver: TransceiverHandle) -> RTCRtpTransceiver? {
         isClosed ? nil : transceivers[transceiver]
     }
@@ -123,7 +124,8 @@ actor WebRTCPeer: MediaPeer {
         }
     }
 
-    /// Checks the result of setting a description. Tracks without a `mid` may have one afterwards.
+    /// Throws if a description could not be set, or if the connection was closed. Otherwise reports the tracks that
+    /// have a `mid` now.
     private func check(_ failure: (any Error)?) throws(ConfabError) {
         if let failure { throw .notNegotiated(failure) }
         try checkOpen()
@@ -166,8 +168,8 @@ actor WebRTCPeer: MediaPeer {
 
     private func checkOpen() throws(ConfabError) { if isClosed { throw .connectionClosed } }
 
-    /// Closes the connection once. WebRTC must not be closed twice, and has crashed when it was released without being
-    /// closed.
+    /// Closes the connection, unless it is closed already: it must not be closed twice. WebRTC has crashed when a
+    /// connection was released without being closed.
     func close() async {
         guard !isClosed else { return }
         isClosed = true
@@ -219,7 +221,7 @@ private struct WatchedTrack {
     }
 }
 
-/// WebRTC's answer to the request for a description.
+/// The result of creating an offer or an answer: a description or an error.
 private struct Made: Sendable {
     let description: RTCSessionDescription?
     let failure: (any Error)?

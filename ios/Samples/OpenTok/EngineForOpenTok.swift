@@ -7,7 +7,8 @@ import Foundation
 import OpenTokCompat
 import WebRTC
 
-// The parts of the media engine in ios/Confab/WebRTCEngine that only OpenTok's classes need. Copy this file too.
+// Adds to the media engine in ios/Confab/WebRTCEngine what only OpenTok's classes need. An application that uses those
+// classes copies this file together with that folder.
 
 extension WebRTCMedia: OTSwitchableCamera {
     func use(_ position: AVCaptureDevice.Position) async throws(ConfabError) {
@@ -82,7 +83,8 @@ extension OTVideoOrientation {
 }
 
 extension OTVideoFrame {
-    /// A copy of an ARGB frame; nil for other formats, which must be passed as image buffers.
+    /// A copy of an ARGB frame. Nil for other formats, which must be passed as image buffers, and for a frame that
+    /// cannot be copied.
     fileprivate var image: CVImageBuffer? {
         guard let format, let planes else { return nil }
         let (width, height) = (Int(format.imageWidth), Int(format.imageHeight))

@@ -4,7 +4,7 @@ import Foundation
 import OpenTokCompat
 import UIKit
 
-/// Shares a drawing of this application as a screen, in a session that is connected elsewhere.
+/// Shares a drawing of this application as a screen, in a session that another part of the application has connected.
 final class ScreenSharing: UIViewController {
     private var session: OTSession?
     private var publisher: OTPublisher?
@@ -27,7 +27,7 @@ final class ScreenSharing: UIViewController {
         if let error { print(error.localizedDescription) }
     }
 
-    /// Sends the changed drawing.
+    /// Sends the changed drawing as the next frame.
     func draw(_ pixels: [UInt32], width: Int) { capturer?.show(pixels, width: width) }
 
     override func viewWillDisappear(_ animated: Bool) {

@@ -15,7 +15,8 @@ button('new-room').addEventListener('click', () => {
   location.assign(roomPath(randomRoomName(), guest));
 });
 
-// Links to people and devices belong to the nearby page. If that was once the only feature, it had this address.
+// Forward links to people, devices and calls to the nearby page. Old links may lead here: if it was once the only
+// enabled feature, the nearby page had this address.
 const parts = new URLSearchParams(location.hash.slice(1));
 const isNearby = ['person', 'link', 'call'].some((name) => parts.has(name));
 if (isNearby && enabledFeatures().includes('nearby')) location.replace(at(`/nearby${location.search}${location.hash}`));

@@ -22,8 +22,8 @@ export const passingTime = 5_000;
 const unchanged = (state) => [state, []];
 
 /**
- * Returns the current call. A call that rings here does not count. If there are two, returns the newer one, because
- * the older one is about to end.
+ * Returns the current call, or null. An incoming call that is not answered yet does not count. If there are two calls,
+ * returns the newer one, because the older one is about to end.
  * @param {State} state @returns {Line | null}
  */
 export function currentCall({ calls }) {
@@ -31,7 +31,7 @@ export function currentCall({ calls }) {
 }
 
 /**
- * Returns the call that rings here.
+ * Returns the incoming call that rings here, or null.
  * @param {State} state @returns {Line | null}
  */
 export function incomingCall({ calls }) {
@@ -39,7 +39,7 @@ export function incomingCall({ calls }) {
 }
 
 /**
- * Returns the person in the current call, or the person being called before the call exists.
+ * Returns the person in the current call, or the person being called before the call exists. Null if there is neither.
  * @param {State} state @returns {Person | null}
  */
 export function companion(state) {
@@ -93,7 +93,8 @@ function answer(state, line, video) {
 }
 
 /**
- * Starts an action of the user. First opens the devices that it needs.
+ * Starts an action of the user. If the devices that it needs are not open, opens them first; the action waits for
+ * them.
  * @param {State} state @param {Command} command @returns {Step}
  */
 function want(state, command) {
@@ -194,7 +195,7 @@ function toggleCamera(state) {
   return [{ ...state, cameraOff: off }, [{ do: 'setVideo', line: call.line, on: !off }]];
 }
 
-/** @param {State} state @param {string | undefined} callId by default the current or most recent call @returns {Step} */
+/** @param {State} state @param {string | undefined} callId default: the current or, without one, the last call @returns {Step} */
 function keep(state, callId = currentCall(state)?.id ?? state.over?.callId) {
   if (!callId || keepingOf(state.keeping, callId).mine) return unchanged(state);
   return [{ ...state, keeping: changeKeeping(state.keeping, callId, { mine: true }) }, [{ do: 'keep', callId }]];
@@ -206,7 +207,7 @@ function callNews(state, call, now) {
   const activeAt = known?.activeAt ?? (call.state === 'active' ? now : null);
   const line = { ...call, activeAt, silent: known?.silent ?? false };
   const calls = known ? changed(state.calls, call.line, line) : [...state.calls, line];
-  // The call that the user requested exists now.
+  // The call that the user placed exists now, so it is no longer a command.
   const command = state.command?.is === 'dial' && call.direction === 'outgoing' ? null : state.command;
   const news = { ...state, calls, command, over: call.state === 'incoming' ? state.over : null };
   const begins = call.state === 'active' && known?.activeAt == null;

@@ -147,7 +147,8 @@ navigator.serviceWorker?.addEventListener('message', ({ data, ports }) => {
 });
 
 /**
- * Returns what the address requests: a person's link, a code that links this device, or the call of a notification.
+ * Returns what the address requests. find: the id of a person to find, or null; link: a code that links this device,
+ * or null; call: whether the user pressed a call's notification.
  */
 function arrival() {
   const parts = new URLSearchParams(location.hash.slice(1));
@@ -197,7 +198,7 @@ function save(blob, name) {
   window.setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/** Returns the name of this device in the list of the person's devices. */
+/** Returns the name of this device for the user's list of devices, such as `Firefox, Linux`. Empty if nothing is known. */
 function deviceLabel() {
   const agent = navigator.userAgent;
   const browser = ['Firefox', 'Edg', 'OPR', 'Chrome', 'Safari'].find((name) => agent.includes(`${name}/`));

@@ -12,7 +12,7 @@ export class Media {
 
   /**
    * @param {import('../shared/strings.js').Strings} strings @param {(event: import('./types.js').Event) => void} dispatch
-   * @param {import('../shared/memory.js').DeviceMemory} devices the most recently used devices
+   * @param {import('../shared/memory.js').DeviceMemory} devices storage for the most recently used devices
    */
   constructor(strings, dispatch, devices) {
     this.strings = strings;

@@ -1,4 +1,5 @@
-// Data that this browser keeps for the page `/nearby`, in addition to the name and the agreement shared with the front page.
+// Data that this browser keeps for the page `/nearby`, in addition to the name and the agreement shared with the other
+// pages.
 import { formMemory, shelf } from '../shared/memory.js';
 
 /** @typedef {import('./types.js').Remembered} Remembered */
@@ -6,12 +7,12 @@ import { formMemory, shelf } from '../shared/memory.js';
 /** @param {unknown} value */
 const isPair = (value) => Array.isArray(value) && value.length === 2 && value.every((one) => typeof one === 'string');
 
-/** @param {boolean} guest a guest's settings and identity are kept only in the guest's tab */
+/** @param {boolean} guest whether the user is a guest, whose settings are kept only in the guest's tab */
 export function nearbyMemory(guest) {
   const kept = shelf(guest, 'confab.nearby');
   const forms = formMemory(guest);
   return {
-    /** @param {import('./types.js').Unit} unit the unit if the user chose none @returns {Remembered} */
+    /** @param {import('./types.js').Unit} unit the unit to use if the user has not chosen one @returns {Remembered} */
     recall(unit) {
       const { entered, position, unit: chosen, radius, visible, doNotDisturb, ringable, push, blockedNames } = kept.get();
       /** @type {import('./types.js').Unit} */

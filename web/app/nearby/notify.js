@@ -7,7 +7,7 @@ import { disablePush, enablePush, pushState } from '../../lib/index.js';
 export class Notifications {
   /** @type {Promise<ServiceWorkerRegistration | null>} */
   #worker = Promise.resolve(null);
-  /** @type {string | null} the call whose notification is shown */
+  /** @type {string | null} the id of the call whose notification is shown */
   #shown = null;
   /** @type {Notification | null} */
   #plain = null;
@@ -37,7 +37,8 @@ export class Notifications {
   }
 
   /**
-   * Call this in a click handler.
+   * Asks the user for permission, and registers for pushes if possible. Call this in a click handler, because browsers
+   * require a user gesture.
    * @param {any} client @returns {Promise<Push>}
    */
   async enable(client) {
@@ -48,7 +49,7 @@ export class Notifications {
       await enablePush(client, { serviceWorker });
       return 'on';
     } catch (error) {
-      // An open page can still notify.
+      // Without push, the page can still notify while it is open.
       if (/** @type {any} */ (error)?.code === 'push_unsupported') return 'onPage';
       throw error;
     }
@@ -57,14 +58,15 @@ export class Notifications {
   /** @param {any} client @returns {Promise<Push>} */
   async disable(client) {
     const serviceWorker = await this.#worker;
-    // The push subscription belongs to the person of this browser, not to a guest.
+    // Keep the push subscription if a guest turns notifications off: it belongs to this browser's user, not to a
+    // guest.
     if (serviceWorker && !this.guest) await disablePush(client, { serviceWorker });
     return 'off';
   }
 
   /**
    * Shows a notification for a call that rings while the page is hidden, and removes it afterwards.
-   * @param {{id: string, name: string} | null} call
+   * @param {{id: string, name: string} | null} call the call that rings, or null
    */
   async show(call) {
     const wanted = call && document.hidden && 'Notification' in window && Notification.permission === 'granted' ? call : null;

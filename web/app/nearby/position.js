@@ -18,7 +18,7 @@ export const noMoves = { sent: null, sentAt: 0, waiting: null };
 /**
  * Returns the new state, the fix to send now (null for none), and after how many milliseconds to check again (null
  * for never).
- * @param {Moves} moves @param {Fix | null} fix null if that time has passed without a new fix @param {number} now
+ * @param {Moves} moves @param {Fix | null} fix null to check again after the returned time @param {number} now
  * @returns {{moves: Moves, send: Fix | null, after: number | null}}
  */
 export function moved(moves, fix, now) {
@@ -106,7 +106,7 @@ export class Position {
 
   /** @param {number} code the code of a GeolocationPositionError; 1 means that access was denied */
   #failed(code) {
-    // The watch continues, and its last location stays valid until the next one.
+    // Unless access was denied, the watch continues, and the last location stays valid until the next one.
     if (code !== 1 && this.#moves.sent) return;
     this.stop();
     this.tell(code === 1 ? 'refused' : 'unavailable');

@@ -24,7 +24,7 @@ export class Ring {
   /** @type {AbortController | null} */
   #awaiting = null;
 
-  /** @param {(silent: boolean) => void} tell called with true if a sound should play but the browser blocks it */
+  /** @param {(silent: boolean) => void} tell called with true when a sound should play but the browser blocks it, otherwise with false */
   constructor(tell) {
     this.tell = tell;
   }

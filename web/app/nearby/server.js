@@ -23,7 +23,7 @@ export class Server {
   #lines = new Map();
   #lineCount = 0;
   #forgotIdentity = false;
-  /** @type {string | null} why the connection is about to close */
+  /** @type {string | null} `unlinked` or `deleted` if that is why the server is about to close the connection */
   #closeReason = null;
 
   /**
@@ -83,7 +83,7 @@ export class Server {
     Promise.resolve(client.connect()).catch(() => {});
   }
 
-  /** Forgets the identity, because the next person in this browser is a new one. */
+  /** Forgets the identity after the account was deleted, so that the next connection creates a new account. */
   #deleted() {
     this.#closeReason = 'deleted';
     this.identity.remember(null);
@@ -91,7 +91,8 @@ export class Server {
 
   /** @param {string} code @param {string | undefined} message */
   #closed(code, message) {
-    // The stored identity belongs to another server, or to a data directory that is gone.
+    // The server will never accept the stored identity, which belongs to another server or to a data directory that is
+    // gone. Forget it, but only once; the state machine then connects without it.
     if (isIdentityLost(code) && this.identity.recall() && !this.#forgotIdentity) {
       this.#forgotIdentity = true;
       this.identity.remember(null);
@@ -110,7 +111,8 @@ export class Server {
 
   /**
    * Reports every change of a call to the state machine, until the call is over.
-   * @param {SdkCall} call @param {import('./types.js').Person} [known] the person, until the server sends it
+   * @param {SdkCall} call @param {import('./types.js').Person} [known] the person called, whose name is shown until
+   *   the server sends it
    */
   #follow(call, known) {
     const line = this.#lineCount += 1;
@@ -135,7 +137,7 @@ export class Server {
     tell();
   }
 
-  /** @param {any} subscriber the other person's stream, which does not play yet @param {number} line */
+  /** @param {any} subscriber the subscriber to the other person's stream, before it is connected @param {number} line */
   #watch(subscriber, line) {
     showCondition(box('partner'), subscriber, 'theirs', this.strings);
     subscriber.on('audioBlocked', () => this.dispatch({ type: 'sound', line, silent: true }));
@@ -154,7 +156,7 @@ export class Server {
   }
 
   /**
-   * Cancels or ends the call, depending on its state.
+   * Cancels the call if it still rings, otherwise ends it.
    * @param {number} line
    */
   hangUp(line) {
@@ -173,7 +175,7 @@ export class Server {
     if (call) act(call).catch((error) => { if (!call.isOver) this.dispatch({ type: 'refused', ...described(error) }); });
   }
 
-  /** Call this in a click handler. */
+  /** Starts sound that the browser has blocked. Call this in a click handler, because browsers require a user gesture. */
   unblockSound() {
     OT.unblockAudio();
   }
@@ -221,7 +223,9 @@ export class Server {
   }
 
   /**
-   * Sends a request and reports its result.
+   * Sends a request and passes its result to `done`. Passes an error to `refused`; dispatches it if there is no
+   * `refused`, or if that rethrows it. Ignores both after the client was replaced, and errors caused by the end of the
+   * connection.
    * @param {(people: any) => any} ask
    * @param {{done?: (answer: any) => void, refused?: (error: any) => void}} then `refused` may rethrow the error
    */

@@ -122,7 +122,9 @@ function changeForm(state, change) {
 
 /**
  * Goes online because the user pressed the button, or for a call that woke this device.
- * @param {State} state @param {State} [otherwise] the next state if the user cannot or need not go online @returns {Step}
+ * @param {State} state
+ * @param {State} [otherwise] the next state if the user has not agreed to the rules, or is already online
+ * @returns {Step}
  */
 function enter(state, otherwise = state) {
   if (!state.form.agreed || state.entered) return unchanged(otherwise);
@@ -147,7 +149,8 @@ function appear(state, isNew) {
 }
 
 /**
- * Goes back to the first screen, where the user can change the name.
+ * Handles the server's refusal to let the user go online: goes back to the first screen, where the user can change the
+ * name.
  * @param {State} state @param {Event} event @returns {Step}
  */
 function appearRefused(state, { code, message = '' }) {
@@ -188,8 +191,8 @@ function connected(state, resumed, isNew) {
 }
 
 /**
- * Handles a restored connection. The SDK restores the presence that it had sent before, but the user may have gone
- * online only in the meantime.
+ * Handles a restored connection. The SDK restores the presence that it had sent before, but the user may have pressed
+ * Go online while the connection was lost.
  * @param {State} state @param {boolean} isNew @returns {Step}
  */
 function backOnline(state, isNew) {
@@ -202,7 +205,7 @@ function backOnline(state, isNew) {
 }
 
 /**
- * Continues as a new person, because the server no longer accepts the identity of this browser.
+ * Connects as a new person, because the server no longer accepts the identity of this browser.
  * @param {State} state @returns {Step}
  */
 function identityLost(state) {
@@ -218,7 +221,8 @@ function closed(state, { code, message = '' }) {
   /** @type {Effect[]} */
   const effects = [...(state.media.is === 'off' ? [] : [{ do: 'closeMedia' }]), { do: 'stopPosition' }];
   if (code !== 'deleted' && code !== 'unlinked') return [ended, effects];
-  // The account was deleted or this device unlinked, here or on another device: the next person here is a new one.
+  // The account was deleted or this device was unlinked, here or on another device. Going online again creates a new
+  // account.
   const form = code === 'deleted' ? { ...state.form, name: '' } : state.form;
   const [kept, more] = remember({ ...ended, entered: false, saysForm: false, form, kept: { ...state.kept, entered: false, push: false } });
   return [kept, [...effects, ...more]];

@@ -1,9 +1,9 @@
-// Texts of the page `/nearby`, in addition to those shared with the front page (`../shared/strings.js`). Translated the same
-// way.
+// Texts of the page `/nearby`, in addition to the shared ones in `../shared/strings.js`, which explains how to
+// translate them.
 import { stringsFor } from '../shared/strings.js';
 
 /**
- * Isolates a name inside a sentence: see `../shared/strings.js`.
+ * Wraps a name for use inside a sentence, as in `../shared/strings.js`.
  * @param {string} name
  */
 const isolated = (name) => `\u2068${name}\u2069`;
@@ -290,7 +290,8 @@ const en = {
 const catalogs = { en };
 
 /**
- * Returns the texts of both pages, in the best language for a user who reads these languages.
+ * Returns the shared texts and those of this page, in the best language for a user who reads these languages. English
+ * if there is none.
  * @param {readonly string[]} languages
  * @returns {{language: string, strings: Strings}}
  */
@@ -300,7 +301,7 @@ export function nearbyStringsFor(languages) {
 }
 
 /**
- * Returns miles for regions with miles on road signs, kilometers elsewhere.
+ * Returns miles if the first language belongs to a region with miles on road signs, otherwise kilometers.
  * @param {readonly string[]} languages
  * @returns {import('./types.js').Unit}
  */

@@ -1,7 +1,7 @@
 // Types of the state machine of the page `/nearby`.
 
 /** @typedef {{personId: string, name: string, online: boolean}} Person */
-/** @typedef {{personId: string, name: string, distance: number, busy: boolean}} Row one of the list: `distance` is its bucket's upper edge */
+/** @typedef {{personId: string, name: string, distance: number, busy: boolean}} Row a person in the list; `distance`: the upper edge of the person's distance bucket */
 /** @typedef {'mi' | 'km'} Unit */
 /** @typedef {'everyone' | 'contacts' | 'nobody'} Ringable */
 /**
@@ -9,15 +9,17 @@
  */
 /**
  * @typedef {{is: 'connecting'} | {is: 'online'} | {is: 'reconnecting'} | {is: 'closed', code: string, message: string}} Link
- *   connecting → online ⇄ reconnecting; any → closed, left only by reloading the page or by `retryLink`
+ *   connecting → online ⇄ reconnecting; any → closed; closed → connecting on `retryLink` or when the user goes online
  */
 /**
  * @typedef {'off' | 'asking' | 'on' | 'refused' | 'unavailable' | 'insecure'} Position
- *   off → asking → on | refused | unavailable | insecure; any → off
+ *   off → asking → on | refused | unavailable | insecure; refused | unavailable | insecure → asking; on → refused |
+ *   unavailable; any → off
  */
 /**
  * @typedef {{is: 'off' | 'loading' | 'here', people: Row[], next: string | null, pages: (string | null)[]}} Listing
- *   pages: the start of each page up to the current one, which is the last in the list
+ *   next: where the next page starts, or null; pages: where each page starts, up to the current one, which is the last
+ *   entry. Null stands for the first page
  */
 /** @typedef {'placing' | 'ringing' | 'incoming' | 'joining' | 'active' | 'ended'} CallState */
 /** @typedef {'outgoing' | 'incoming'} Direction */
@@ -32,7 +34,7 @@
  * @property {boolean} waiting
  * @property {CallState} state
  * @property {number | null} devices the number of devices on which the call rings; null until it is known
- * @property {boolean} away whether the other person's connection was lost
+ * @property {boolean} away whether the other person lost the connection and may return
  */
 /**
  * @typedef {Call & {activeAt: number | null, silent: boolean}} Line
@@ -47,7 +49,7 @@
  */
 /**
  * @typedef {{is: 'dial', person: Person, video: boolean, sent: boolean} | {is: 'answer', line: number, video: boolean}} Command
- *   an action that waits for the camera and microphone; a dial that was `sent` waits for its call
+ *   an action that waits for the camera and microphone. If a `dial` was `sent`, it waits until its call exists
  */
 /** @typedef {'refused' | 'missing' | 'busy' | 'insecure' | 'lost' | 'unheard' | 'unknown'} MediaTrouble */
 /** @typedef {{is: 'off'} | {is: 'asking', toggle?: boolean} | {is: 'on', camera: boolean} | {is: 'failed', why: MediaTrouble}} Media `toggle`: the camera was requested during the current call */
@@ -78,7 +80,7 @@
  * @property {boolean} doNotDisturb
  * @property {Ringable} ringable
  * @property {boolean} push
- * @property {[string, string][]} blockedNames ids, and names as they were when the user blocked them
+ * @property {[string, string][]} blockedNames for each blocked person, the id and the name at the time of blocking
  */
 /**
  * @typedef {object} State
@@ -94,7 +96,7 @@
  * @property {Panel} panel
  * @property {Person[] | null} contacts
  * @property {{calls: Logged[] | null, next: string | null}} log
- * @property {number} missed missed calls not seen yet
+ * @property {number} missed the number of missed calls that the user has not seen yet
  * @property {Found} found
  * @property {Arrival} arrival what the address requests, until that is carried out
  * @property {Line[]} calls all calls that are not over

@@ -11,7 +11,7 @@ import { companion, currentCall, incomingCall } from './call-state.js';
 /** @typedef {'retryLink' | 'takeOver' | 'reload' | 'dismiss' | 'callVoice' | 'callVideo' | 'callAgain' | 'callBack' | 'keep' | 'unblockSound'} Action */
 /** @typedef {{text: string, actions: Action[], tone: Tone}} Notice */
 
-/** After these outcomes it makes sense to call the same person again. */
+/** Outcomes after which the page offers to call the same person again. */
 const worthAgain = ['declined', 'missed', 'unanswered', 'busy', 'unreachable', 'failed', 'connectionLost', 'cancelled'];
 
 /** @param {State} state @returns {'setup' | 'home' | 'call'} */
@@ -21,7 +21,8 @@ export function screenOf(state) {
 }
 
 /**
- * Returns which sound to play: a ring, a knock for a second call, or the ringback tone for the caller.
+ * Returns which sound to play: a ring, a knock for a second call, the ringback tone while the other person's device
+ * rings, or `none`.
  * @param {State} state @returns {'none' | 'ring' | 'knock' | 'ringback'}
  */
 export function soundOf(state) {
@@ -108,7 +109,7 @@ function closedNotice({ code, message }, strings) {
 /** @param {State} state @param {import('./types.js').Trouble} trouble @param {Strings} strings @returns {Notice} */
 function troubleNotice(state, { code, message, person, why }, strings) {
   if (code === 'media' && why) {
-    // Offer a voice call instead of a video call.
+    // If the user was calling a person, offer a voice call, and another attempt with video.
     /** @type {Action[]} */
     const actions = person && why !== 'insecure' ? ['callVoice', 'callVideo', 'dismiss'] : ['dismiss'];
     return { text: strings.nearby.media[why], actions, tone: 'warn' };
@@ -120,7 +121,7 @@ function troubleNotice(state, { code, message, person, why }, strings) {
 }
 
 /**
- * Returns what to offer after a call. The status line says how it ended.
+ * Returns what to offer after a call, or null. The status line says how the call ended.
  * @param {State} state @param {Strings} strings @returns {Notice | null}
  */
 export function afterwardsOf(state, { nearby }) {

@@ -3,12 +3,13 @@
 import { basePath } from '../shared/base.js';
 
 /**
- * Returns what a room's address requests.
+ * Parses a room's address.
  * @param {{pathname: string, search: string, hash: string}} location
- * @param {any} [kept] the state of the history's entry, which outlives a reload
+ * @param {any} [kept] `history.state`, which survives a reload; it may contain the token
  * @param {string} [base] the path below which the server is
  * @returns {{name: string, guest: boolean, mesh: boolean, token: string | null}} name: empty if the address cannot be
- *   read. token: an application's token, from the fragment, which browsers do not send to servers
+ *   read. token: an application's token, from the fragment (which browsers do not send to servers) or from `kept`;
+ *   null if there is none
  */
 export function arrivalIn({ pathname, search, hash }, kept, base = basePath) {
   const query = new URLSearchParams(search);
@@ -23,7 +24,8 @@ export function arrivalIn({ pathname, search, hash }, kept, base = basePath) {
 }
 
 /**
- * Returns whether a token sets its holder's name. Decides only whether the page asks for a name: the server verifies the token.
+ * Returns whether a token contains a name for its holder. Decides only whether the page asks for a name: the server
+ * verifies the token.
  * @param {string | null} token
  */
 export function namesItsHolder(token) {

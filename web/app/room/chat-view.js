@@ -60,7 +60,7 @@ export class ChatView {
     this.dispatch({ type: 'say', text });
   }
 
-  /** The field grows with its text, up to the maximum height of its style. */
+  /** Fits the height of the field to its text. The style sheet sets a maximum. */
   #fit() {
     this.#message.style.height = 'auto';
     if (this.#message.value) this.#message.style.height = `${this.#message.scrollHeight + 2}px`;
@@ -94,8 +94,8 @@ export class ChatView {
     for (const [index, line] of lines.entries()) {
       setAttribute(/** @type {Element} */ (this.#shown.get(line.id)?.firstElementChild), 'class', showsName(line, lines[index - 1]) ? 'who' : 'unseen');
     }
-    // Update the buttons of all files, because roles change while lines are shown. If the local connection changes,
-    // the server treats older files as another person's.
+    // Update the buttons of all files, because the user's role may change while lines are shown. After rejoining, the
+    // user has a new connectionId, and the server treats files sent before as another person's.
     const moderates = (room?.role ?? 'guest') !== 'guest';
     for (const { id, file, connectionId } of lines) {
       if (file) this.files.allow(/** @type {HTMLElement} */ (this.#shown.get(id)), moderates || connectionId === room?.me);

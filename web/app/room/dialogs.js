@@ -11,7 +11,7 @@ import { candidates, codecChoices, codecsToSend, protocols, rates, sizes } from 
 /** The maximum capacity of a room on the server, for each media mode (protocol §15). */
 const maxCapacity = { routed: 100, mesh: 6 };
 const names = /** @type {const} */ (['invite', 'options', 'settings', 'keys']);
-/** Room options that are on or off. */
+/** The names of the room options that are either on or off. */
 const switches = /** @type {const} */ (['locked', 'lobby', 'chat', 'persistent']);
 
 export class Dialogs {
@@ -52,7 +52,7 @@ export class Dialogs {
     show(share, typeof navigator.share === 'function');
     share.addEventListener('click', () => {
       const text = this.words.inviteText(this.#state?.room?.name ?? '');
-      navigator.share({ title: 'Confab', text, url: this.link() }).catch(() => {}); // The user closed the sheet.
+      navigator.share({ title: 'Confab', text, url: this.link() }).catch(() => {}); // Rejects if the user cancels.
     });
   }
 

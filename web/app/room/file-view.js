@@ -74,7 +74,7 @@ export class FileView {
     show(box('file-progress'), true);
     setText(box('file-name'), words);
     setText(box('file-told'), words);
-    // A button loses the focus when it is disabled or hidden.
+    // Move the focus from one button to the other, because a button loses it when it is disabled or hidden.
     if (document.activeElement === button('attach')) button('file-cancel').focus();
     enable(button('attach'), false);
     const bar = /** @type {HTMLProgressElement} */ (box('file-share'));
@@ -83,7 +83,8 @@ export class FileView {
     try {
       await this.files.send(file, { signal: upload.signal, onProgress: (share) => { bar.value = share; } });
     } catch (error) {
-      // Leaving the room also cancels the upload, which may first appear as a different error.
+      // Leaving the room also aborts the upload, but the error may be a different one. So check the signal, not the
+      // error.
       if (upload.signal.aborted) told = this.strings.room.fileCanceled;
       else this.files.failed({ code: 'file_failed', message: /** @type {any} */ (error).message });
     }

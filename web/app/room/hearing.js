@@ -2,7 +2,10 @@
 
 /** A level above this counts as sound, not as noise of the device; 0 to 1, linear. */
 const audible = 0.01;
-/** Once sound was detected, any level above this noise floor counts as working, because the user may only be listening. */
+/**
+ * Once sound was detected, a level above this is enough: the background noise of a working microphone exceeds it, even
+ * if the user only listens.
+ */
 const alive = 0.0005;
 /** How long there must be no sound before the user is warned (milliseconds). Even a quiet user makes some sound in this time. */
 const silence = 8_000;

@@ -1,4 +1,5 @@
-// Keyboard shortcuts: single keys, which the user can turn off. They do nothing while the user types or holds a modifier.
+// Keyboard shortcuts in the room: single keys, which the user can turn off, and Escape. Single keys do nothing while
+// the user types; all of them do nothing with Ctrl, Alt or Meta.
 
 /** @typedef {import('./types.js').Event} Event */
 /** @type {Record<string, Event>} */

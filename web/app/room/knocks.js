@@ -14,7 +14,7 @@ import { inside } from './room-state.js';
 const knockRest = 4_000;
 /** Maximum knocks to keep: the capacity of a lobby (protocol §15). */
 const keptKnocks = 100;
-/** How long the card ignores presses after it appeared or changed (milliseconds). Reading a name and pressing takes longer. */
+/** How long the card ignores presses after it appeared, changed or was pressed (milliseconds). Reading a name and pressing takes longer. */
 const cardRest = 700;
 
 /** @type {Handlers} */
@@ -23,7 +23,7 @@ export const handlers = {
   admit: inside((state, { connectionId }) => answered(state, 'admit', connectionId)),
   deny: inside((state, { connectionId }) => answered(state, 'deny', connectionId)),
   answerCard: inside((state, { how, connectionId }) => cardAnswered(state, how, connectionId)),
-  // If the card changed in the meantime, the new card has a delay of its own.
+  // If this delay belongs to an earlier card, ignore it: the new card has started another delay.
   cardReady: inside((state, { card }) => [state.card === card ? { ...state, card: { ...card, isReady: true } } : state, []]),
 };
 
@@ -65,8 +65,9 @@ function resting([state, effects], connectionId) {
 }
 
 /**
- * Returns the step with the card updated: it keeps its person while they wait, otherwise it shows the one who has waited longest.
- * The People panel covers the card. When the card reappears, it ignores presses for a moment again.
+ * Returns the step with the card updated: it keeps its person while they wait, otherwise it shows the one who has
+ * waited longest, and there is no card if nobody waits. The card is hidden while the People panel is open. When it
+ * reappears, it ignores presses for a moment again.
  * @param {State} before @param {Step} step @returns {Step}
  */
 export function withCard(before, [state, effects]) {

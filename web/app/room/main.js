@@ -124,12 +124,13 @@ const machine = run({
 
 /** @param {import('./types.js').Event} event */
 function dispatchOfPreview(event) {
-  // No sound of the new microphone was measured yet.
+  // For a new microphone, forget the sound of the previous one.
   if (event.type === 'mediaBack' && event.kind !== 'video') hearing.reset();
   dispatch(event);
   if (event.type !== 'mediaOn') return;
   output.list();
-  // The server may refuse the video of a camera that is turned on later. The SDK continues to offer it.
+  // The server may refuse the video of a camera that is turned on later. The SDK continues to offer it, so the fault
+  // may end.
   preview.publisher?.off('videoRefused videoRefusalOver').on({
     videoRefused: (/** @type {any} */ { error }) => dispatch({ type: 'fault', of: 'video', code: error.code, isFinal: false }),
     videoRefusalOver: () => dispatch({ type: 'faultOver', of: 'video' }),
@@ -150,18 +151,19 @@ function dispatchOfServer(event) {
   }
   if (event.type !== 'unpublished') return dispatch(event);
   if (event.publisher === preview.publisher) {
-    // For other reasons than lost media, the preview continues, but others no longer receive the stream: a moderator ended it,
-    // or the server rejected it.
+    // `mediaStopped`: the devices were disconnected. For any other reason, the preview continues but others no longer
+    // receive the stream: a moderator ended it, or the server rejected it.
     return dispatch(event.reason === 'mediaStopped' ? { type: 'mediaFailed', why: 'lost' } : { type: 'refused', code: 'not_sent', message: '' });
   }
-  // An earlier publisher that was replaced needs no event. A screen share reports its own end.
+  // Ignore the end of a publisher that was replaced. If the capture of the screen ended, `Screen` has already reported
+  // it.
   if (event.publisher !== screen.publisher || event.reason === 'mediaStopped') return;
   const reasons = /** @type {Record<string, string>} */ ({ forceUnpublished: 'stoppedByHost', not_permitted: 'share_hosts' });
   dispatch({ type: 'screenOff', why: reasons[event.reason] ?? 'share_failed' });
   screen.close();
 }
 
-/** @returns {string} the address to share: that of this room, without anything else of the current address */
+/** @returns {string} the address to share: this room's address without the current query and fragment; a mesh room is marked as one */
 function inviteLink() {
   const link = new URL(location.origin + location.pathname);
   if (machine.state.mesh) link.searchParams.set('media', 'mesh');

@@ -4,10 +4,10 @@ import { knownSettings } from './settings.js';
 
 /** @typedef {import('./types.js').Remembered} Remembered */
 
-/** @template T @param {readonly T[]} all @param {any} value @returns {T} the first one if the value is unknown */
+/** @template T @param {readonly T[]} all @param {any} value @returns {T} the value, or the first of `all` if it is not among them */
 const known = (all, value) => (all.includes(value) ? value : all[0]);
 
-/** @param {boolean} guest a guest's settings are kept only in the guest's tab */
+/** @param {boolean} guest whether the user is a guest, whose settings are kept only in the guest's tab */
 export function roomMemory(guest) {
   const kept = shelf(guest, 'confab.room');
   const forms = formMemory(guest);

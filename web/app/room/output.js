@@ -28,7 +28,10 @@ export class Output {
     navigator.mediaDevices.addEventListener?.('devicechange', () => this.list());
   }
 
-  /** Lists the devices. Browsers reveal their names only after microphone access was granted. */
+  /**
+   * Lists the output devices in the picker, and uses the chosen one if it is connected. Browsers reveal device names
+   * only after microphone access was granted.
+   */
   async list() {
     if (!canChoose()) return;
     const all = await navigator.mediaDevices.enumerateDevices().catch(() => []);

@@ -6,7 +6,7 @@
 
 /**
  * Returns the items of a person's menu. Hosts may do everything; cohosts may do everything except change roles and
- * remove hosts or other cohosts. The menu is empty for guests, and for the user's own row.
+ * remove hosts or other cohosts. The menu is empty if the user is a guest, and in the user's own row.
  * @param {Row} row
  * @returns {['muteOther' | 'stopShare' | 'makeHost' | 'makeCohost' | 'makeGuest' | 'remove', Event][]}
  */

@@ -24,7 +24,7 @@ const reactionRest = 3_000;
 const unchanged = (state) => [state, []];
 
 /**
- * Calls a handler only while the user is in the room.
+ * Returns a handler that calls the given one while the user is in the room, and otherwise changes nothing.
  * @param {(state: State & {room: Room}, event: Event, now: number) => Step} handle
  * @returns {(state: State, event: Event, now: number) => Step}
  */
@@ -188,7 +188,7 @@ function said(state, { connectionId, displayName: name, text, at, file }) {
   const id = state.lineCount + 1;
   const lines = [...state.lines, { id, connectionId, name, text, at, mine, ...(file ? { file } : {}) }].slice(-keptLines);
   const next = { ...state, lines, lineCount: id };
-  // While the log is visible, it announces the line itself.
+  // While the chat is open, its log announces the line to screen readers, so the status line need not.
   if (mine || state.panel === 'chat') return [next, []];
   return pass({ ...next, unread: state.unread + 1 }, { is: 'wrote', name });
 }
@@ -215,7 +215,7 @@ function share(state) {
   return [{ ...state, sharing: 'asking' }, [{ do: 'openScreen' }]];
 }
 
-/** @param {State} state @param {string | null} why null if the user ended it @returns {Step} */
+/** @param {State} state @param {string | null} why `stoppedByHost` or a problem; null if the user ended or canceled the share @returns {Step} */
 function screenOff(state, why) {
   if (state.sharing === 'off') return unchanged(state);
   const off = { ...state, sharing: /** @type {'off'} */ ('off') };

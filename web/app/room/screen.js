@@ -3,7 +3,8 @@ import { OT } from '../../lib/index.js';
 import { box } from '../shared/dom.js';
 
 /**
- * Maps the SDK's error names to problems. Null: the user chose no screen, which is not a problem.
+ * Maps the SDK's error names to problems; all other errors are `share_failed`. Null: the user chose no screen, which
+ * is not a problem.
  * @type {Record<string, string | null>}
  */
 const meanings = {
@@ -50,7 +51,7 @@ export class Screen {
 
   /** @param {any} publisher */
   #ended(publisher) {
-    // On a failure, the publisher is destroyed before the error is reported.
+    // If the capture was refused or failed, the publisher is destroyed before `initPublisher` reports the error.
     if (publisher !== this.publisher || publisher.accessAllowed === false) return;
     this.publisher = null;
     this.dispatch({ type: 'screenOff' });

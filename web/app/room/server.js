@@ -67,7 +67,8 @@ export class Server {
 
   /** @param {string} code @param {string | undefined} message */
   #closed(code, message) {
-    // The stored identity belongs to another server, or to a data directory that is gone.
+    // The server will never accept the stored identity, which belongs to another server or to a data directory that is
+    // gone. Connect without it, but only once.
     const mayForget = !this.#isConnected && isIdentityLost(code) && this.identity.recall() && !this.#forgotIdentity;
     if (mayForget && this.#settings) {
       this.#forgotIdentity = true;
@@ -101,7 +102,7 @@ export class Server {
   #enter(room) {
     this.room = room;
     this.#speaker = new ActiveSpeaker();
-    // The user may have left in the meantime. If so, the state machine ignores these events.
+    // Drop the events of an earlier room. If the user has left this room, the state machine ignores its events.
     const tell = (/** @type {(detail: any) => import('./types.js').Event | null} */ translate) => (/** @type {any} */ detail) => {
       const event = room === this.room ? translate(detail ?? {}) : null;
       if (event) this.dispatch(event);
@@ -207,7 +208,8 @@ export class Server {
   // ---- Requests
 
   /**
-   * Sends a request in the room, and reports an error if the server rejects it.
+   * Sends a request in the room, and reports an error unless the room has ended in the meantime. Does nothing if the
+   * user is in no room.
    * @param {(room: Room) => Promise<unknown> | void} act
    * @param {(error: {code: string, message: string}) => void} [refused]
    */
@@ -221,7 +223,7 @@ export class Server {
     }
   }
 
-  /** Call this in a click handler. */
+  /** Starts sound that the browser has blocked. Call this in a click handler, because browsers require a user gesture. */
   unblockSound() {
     OT.unblockAudio();
   }
@@ -233,7 +235,7 @@ function snapshot(room) {
   return { name, role, options, me, people: [...room.people.values()], away: false, maxFileSize: room.files.maxSize };
 }
 
-/** @param {import('../../lib/session/roster.js').Stream | undefined} stream a stream that cannot be received; undefined if a local one cannot be sent */
+/** @param {import('../../lib/session/roster.js').Stream | undefined} stream the remote stream that an event is about; undefined for a local one */
 function sourceOf(stream) {
   if (!stream) return {};
   const { streamId, videoType, connection: { connectionId } } = stream;

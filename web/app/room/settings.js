@@ -1,4 +1,5 @@
-// The media settings of this device, the same as in PerchRTC: the choices, and their conversion to SDK options. Pure.
+// The media settings of this device, which are those of the app PerchRTC: the choices, and their conversion to SDK
+// options. Pure.
 
 /** @typedef {import('./types.js').Settings} Settings */
 

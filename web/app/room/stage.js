@@ -24,9 +24,9 @@ export class Stage {
   #self;
   /** @type {State | null} */
   #state = null;
-  /** @type {string | null} the id of the large tile, or else of the active speaker's or the first tile */
+  /** @type {string | null} the `focus` of the arrangement, a tile id; null if there are no tiles */
   #focus = null;
-  /** @type {string | undefined} the connectionId of the person on the knock card when the press began */
+  /** @type {string | undefined} the connectionId of the person on the knock card when the current press began */
   #pressed = undefined;
   /** Subscribers that already have a network indicator. */
   #indicated = new WeakSet();
@@ -35,7 +35,7 @@ export class Stage {
    * @param {import('./strings.js').Strings} strings @param {(event: Event) => void} dispatch
    * @param {(streamId: string | null) => import('../../lib/session/subscriber.js').Subscriber | null} subscriberOf
    * @param {() => string} link returns the invitation link
-   * @param {(video: HTMLVideoElement) => void} shown called when a video was added to its tile
+   * @param {(video: HTMLVideoElement) => void} shown called on every render, for each tile's video
    */
   constructor(strings, dispatch, subscriberOf, link, shown) {
     this.strings = strings;
@@ -47,19 +47,19 @@ export class Stage {
     new ResizeObserver(() => { if (this.#state) this.render(this.#state); }).observe(this.#stage);
     button('page-back').addEventListener('click', () => this.#turn(-1));
     button('page-on').addEventListener('click', () => this.#turn(1));
-    // Note the person now: the card may change between the start of a press and its end.
+    // Remember who is on the card when a press begins: when it ends, the card may already show someone else.
     const card = box('knock');
     card.addEventListener('pointerdown', () => { this.#pressed = card.dataset.connection; });
     card.addEventListener('pointercancel', () => { this.#pressed = undefined; });
-    // Ignore other keys: they press no button, so the noted person would remain for a later press.
+    // Ignore other keys: they do not press a button, so the person remembered here would be used for a later press.
     card.addEventListener('keydown', ({ key }) => { if (key === 'Enter' || key === ' ') this.#pressed = card.dataset.connection; });
     button('knock-admit').addEventListener('click', () => this.#answer('admit'));
     button('knock-deny').addEventListener('click', () => this.#answer('deny'));
   }
 
   /**
-   * The video of the large tile; in a layout without one, of the active speaker's or else the first tile. Null if it
-   * has none.
+   * The video of the large tile; in a layout without one, of the newest shared screen, otherwise of the active
+   * speaker, otherwise of the first tile. Null if that tile has no video, or if there are no tiles.
    * @returns {HTMLVideoElement | null}
    */
   get focusVideo() {
@@ -98,7 +98,8 @@ export class Stage {
 
   /** @param {State} state @param {Tile[]} tiles @param {'auto' | 'grid' | 'speaker' | 'pinned'} is @param {string | undefined} focus */
   #place(state, tiles, is, focus) {
-    // Round up, because a tile that ends a fraction of a pixel early leaves a dark line. The stage clips the excess.
+    // Rounded up: tiles that end a fraction of a pixel before the stage would leave a dark line. The stage clips the
+    // rest.
     const { width, height } = this.#size();
     const room = {
       width, height, layout: is, focus, gap, page: state.page,
@@ -106,7 +107,7 @@ export class Stage {
       self: { aspect: this.#self.aspect, corner: state.kept.corner },
     };
     const placed = layOut(room);
-    // The paging buttons must not cover a tile.
+    // If there are several pages, leave room for the paging buttons, so that they do not cover a tile.
     return placed.pages > 1 ? layOut({ ...room, height: height - pagerHeight }) : placed;
   }
 

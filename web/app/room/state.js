@@ -21,7 +21,10 @@ export const limits = { name: 40, password: 128, message: 4096 };
 const passingTime = 5_000;
 /** Settings whose change needs a new connection. All others need a new publisher. */
 const networkSettings = /** @type {const} */ (['candidates', 'protocol']);
-/** Errors that the user can fix, by correcting the form or waiting, before joining again. All others end the visit. */
+/**
+ * Errors that the user can fix, by correcting the form or waiting, before joining again. All others end the visit,
+ * except the two that `joinRefused` handles first.
+ */
 const correctable = ['room_password', 'room_no_password', 'rate_limited', 'already_joined', 'invalid_name'];
 
 /** The initial values of everything that belongs to one visit to the room. */
@@ -135,8 +138,8 @@ function join(state) {
 }
 
 /**
- * Returns the effects that open the camera on joining if the browser has not asked the user yet, or reopen it if the
- * capture settings have changed.
+ * Returns the effects that open the camera and microphone on joining if the page has not tried to open them yet, or
+ * reopen them if the settings have changed since.
  * @param {State} state @returns {Effect[]}
  */
 function opening({ media, kept: { settings }, used }) {
@@ -145,7 +148,8 @@ function opening({ media, kept: { settings }, used }) {
 }
 
 /**
- * Sends the join once everything it needs is ready.
+ * Sends the join request once the connection is up and the browser no longer asks for the camera. Until then, changes
+ * nothing.
  * @param {State} state @returns {Step}
  */
 function begin(state) {
@@ -187,7 +191,7 @@ function roomIs(state, { room, knocks, streams }) {
 
 /** @param {State} state @param {Event} event @param {number} now @returns {Step} */
 function joinRefused(state, { code, message, retryAfterMs }, now) {
-  // The user canceled in the meantime.
+  // The user canceled before the error arrived.
   if (state.place.is !== 'joining' && state.place.is !== 'waiting') return unchanged(state);
   // The connection was replaced by another one before the server answered. Join again.
   if (code === 'connection_restarted') return begin({ ...state, place: { is: 'joining', sent: false } });
@@ -198,7 +202,7 @@ function joinRefused(state, { code, message, retryAfterMs }, now) {
   if (!correctable.includes(code)) return over(state, code, message);
   const trouble = { code, message, ...(retryAfterMs ? { until: now + retryAfterMs, seconds: Math.ceil(retryAfterMs / 1000) } : {}) };
   const before = { ...state, place: /** @type {Place} */ ({ is: 'before' }), trouble };
-  // The next press joins without a password. By then, the user has read the notice.
+  // The next press of Join joins without a password: by then, the notice has told the user that the room has none.
   if (code === 'room_no_password') return [{ ...before, asksPassword: false, password: '' }, [{ do: 'focus', on: 'join' }]];
   if (code !== 'room_password') return [before, []];
   const isWrong = state.password !== '';
@@ -215,7 +219,8 @@ function joinRefused(state, { code, message, retryAfterMs }, now) {
 function over(state, why, message, effects = []) {
   if (state.place.is === 'before' || state.place.is === 'over') return unchanged(state);
   const place = /** @type {Place} */ ({ is: 'over', why, message });
-  // The user accepted visible addresses only in the room that has ended, not in another room with its name.
+  // The user accepted that members see each other's IP addresses in the room that has ended, but not in the other room
+  // that has its name now.
   const mesh = state.mesh && why !== 'room_other';
   return [{ ...state, ...nothing, mesh, place, trouble: null, passing: null }, [...effects, { do: 'closeScreen' }, { do: 'focus', on: 'over' }]];
 }
@@ -274,7 +279,7 @@ function mediaLost(state, kind) {
 }
 
 /**
- * Handles a replaced device, which the user chose or the SDK selected.
+ * Handles the change to another camera or microphone, which the user chose or the SDK selected.
  * @param {State} state @param {'audio' | 'video'} kind @returns {Step}
  */
 function mediaBack(state, kind) {
@@ -309,7 +314,8 @@ function connected(state, { resumed, mesh }) {
 }
 
 /**
- * Handles a new start after the server restarted or has forgotten a client that was away too long. The SDK joins again.
+ * Handles a connection as a new client, because the server restarted or has forgotten this client after a long outage.
+ * If the user was in the room, the SDK joins it again.
  * @param {State} state @returns {Step}
  */
 function restarted(state) {

@@ -3,7 +3,8 @@
 import { stringsFor } from '../shared/strings.js';
 
 /**
- * Isolates a name inside a sentence, because right-to-left text would change the order of the sentence.
+ * Wraps a name for use inside a sentence, because a right-to-left name would otherwise change the order of the
+ * sentence.
  * @param {string} name
  */
 const isolated = (name) => `\u2068${name}\u2069`;

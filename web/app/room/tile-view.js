@@ -49,7 +49,7 @@ export class TileView {
     this.element.setAttribute('role', 'group');
     this.element.dataset.id = id;
     this.element.tabIndex = -1;
-    // Without a mouse, a tap shows the tools.
+    // A double tap or double click toggles the fit. A single tap focuses the tile, which shows the tools.
     this.element.addEventListener('pointerup', (event) => this.#tapped(event));
   }
 
@@ -127,7 +127,7 @@ export class TileView {
   }
 
   /**
-   * Shows the subscriber's element, or removes the shown one for null.
+   * Shows the subscriber's element in this tile. Null removes the element that the tile shows.
    * @param {HTMLElement | null} element @param {string} name
    */
   show(element, name) {

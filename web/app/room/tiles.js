@@ -10,11 +10,11 @@ import { personOf } from './room-state.js';
  * @property {string} connectionId
  * @property {string} name
  * @property {boolean} isScreen
- * @property {string | null} streamId the stream to show, if there is one
+ * @property {string | null} streamId the id of the stream to show; null if there is none
  * @property {boolean} hasVideo whether the stream has video
  * @property {boolean} isMuted
  * @property {boolean} isAway
- * @property {boolean} isUnseen whether their camera and microphone currently cannot be received
+ * @property {boolean} isUnseen whether the person's camera and microphone currently cannot be received
  * @property {boolean} hand
  * @property {boolean} isSpeaking
  * @property {boolean} isPinned
@@ -59,12 +59,13 @@ function personTile(state, { connectionId, displayName, role, state: is, handAt 
   };
 }
 
-/** Height of the strip at the bottom of a tile that holds the name, in CSS pixels. */
+/** Height of the strip at the bottom of a tile that shows the name, in CSS pixels. */
 const nameHeight = 40;
 
 /**
- * Returns how many pixels of a tile's lower edge the self-view covers, from the left and from the right.
- * @param {Rectangle} tile @param {Rectangle | null} own
+ * Returns how many pixels of the tile's name strip the self-view covers, counted from the left or from the right,
+ * whichever is less. The other number is 0; both are 0 if it does not cover the strip.
+ * @param {Rectangle} tile @param {Rectangle | null} own the rectangle of the self-view
  */
 export function coveredEdge(tile, own) {
   const bottom = tile.y + tile.height;
@@ -79,7 +80,7 @@ export const reactionsOf = (state, connectionId) => (
 
 /**
  * Returns which layout to use, and the id of the tile that is large in it (in a grid, none is): the pinned one,
- * otherwise the newest screen, otherwise the active speaker's, otherwise the first.
+ * otherwise the newest screen, otherwise the active speaker's, otherwise the first. The id is undefined without tiles.
  * @param {State} state @param {Tile[]} tiles
  * @returns {{layout: 'auto' | 'grid' | 'speaker' | 'pinned', focus: string | undefined}}
  */

@@ -6,17 +6,21 @@
 /** @typedef {import('../../lib/signaling/room-messages.js').RoomLine} Line */
 /**
  * @typedef {{is: 'connecting'} | {is: 'online'} | {is: 'reconnecting'} | {is: 'closed', code: string, message: string}} Link
- *   connecting → online ⇄ reconnecting; any → closed, left only by reloading the page or by `retryLink`
+ *   connecting → online ⇄ reconnecting; any → closed; closed → connecting on `retryLink`; online → connecting when the
+ *   user joins with changed network settings
  */
 /** @typedef {import('../shared/media-trouble.js').MediaTrouble} MediaTrouble */
 /**
  * @typedef {{is: 'off'} | {is: 'asking'} | {is: 'on', camera: boolean, lost?: 'audio' | 'video'} | {is: 'failed', why: MediaTrouble}} Media
- *   off → asking → on | failed; failed → asking. `lost`: the device that was disconnected; the other one still works
+ *   off → asking → on | failed; on | failed → asking; on → failed. `lost`: the device that was disconnected; the other
+ *   one still works
  */
 /**
  * @typedef {{is: 'before'} | {is: 'joining', sent: boolean} | {is: 'waiting'} | {is: 'in'} | {is: 'over', why: string, message: string}} Place
- *   before → joining → waiting | in; waiting → in; any → over; over → joining. `sent`: the request was sent; until then the page
- *   waits for the camera or the connection. `why`: a reason of the room, an error code, `left` or `connectionLost`
+ *   before → joining → waiting | in; waiting ⇄ in; joining | waiting → before after canceling or an error that the
+ *   user can correct; joining | waiting | in → over; over → before | joining. `sent`: whether the join request was
+ *   sent; until then the page waits for the camera or the connection. `why`: a reason of the room, an error code,
+ *   `left`, `connectionLost`, or `unreadable` for a link without a room name
  */
 /**
  * @typedef {object} Room
@@ -42,17 +46,21 @@
 /** @typedef {'invite' | 'options' | 'settings' | 'keys'} Dialog */
 /** @typedef {'react' | 'layout' | 'more'} Popup */
 /** @typedef {{is: 'remove', connectionId: string, name: string} | {is: 'host', connectionId: string, name: string}} Question */
-/** @typedef {{code: string, message: string, until?: number, seconds?: number}} Trouble */
+/**
+ * @typedef {{code: string, message: string, until?: number, seconds?: number}} Trouble until: when the user may try
+ *   again; seconds: the length of that wait, shown in the text
+ */
 /**
  * @typedef {{of: string, connectionId?: string, isScreen?: boolean, code: string, isFinal: boolean}} Fault media that cannot be sent or
- *   received. of: `camera`, `screen` or a streamId. It is retried unless `isFinal`. connectionId: the sender; isScreen: whether it is
- *   the sender's screen
+ *   received. of: `camera` (the user's camera and microphone), `video` (only the user's camera), `screen` (the user's
+ *   screen), or the streamId of a stream that cannot be received. For a streamId, connectionId is the sender, and
+ *   isScreen whether it is the sender's screen. It is retried unless `isFinal`
  */
 /**
- * @typedef {{connectionId: string, isReady: boolean}} KnockCard the person on the card. It is not ready at first, so that a press
- *   that was meant for another person does nothing
+ * @typedef {{connectionId: string, isReady: boolean}} KnockCard connectionId: the person on the card. isReady: whether
+ *   the card accepts presses. At first it does not, so that a press that was meant for another person does nothing
  */
-/** @typedef {{is: string, name?: string}} Passing a key of the status texts, and the person it is about */
+/** @typedef {{is: string, name?: string}} Passing is: a key of the status texts; name: the person that the text is about */
 /**
  * @typedef {object} Settings of this device's media, applied at the next join
  * @property {'any' | 'local' | 'stun' | 'turn'} candidates which ICE candidates to use

@@ -13,7 +13,7 @@ const screens = /** @type {const} */ (['before', 'room', 'over']);
 const layouts = /** @type {const} */ (['auto', 'grid', 'speaker']);
 
 export class View {
-  /** @type {import('./types.js').Reaction | object | null} the reaction announced last */
+  /** @type {import('./types.js').Reaction | object | null} the reaction last announced to screen readers */
   #told = null;
 
   /** @param {Strings} strings @param {(event: Event) => void} dispatch */
@@ -231,13 +231,15 @@ export class View {
   }
 
   /**
-   * Keeps the focus when a popup closes: moves it to the popup opened from there, or to the button that opened the closed one.
-   * @param {string} before the popup that closed @param {State['popup']} popup the open one
+   * Keeps the focus when a popup closes: moves it to the popup that replaces it, otherwise to the button that opened
+   * the closed one.
+   * @param {string} before the popup that closed @param {State['popup']} popup the popup that is open now, or null
    */
   #keepFocus(before, popup) {
     if (isRendered(document.activeElement)) return;
     const opened = popup ? [...box(`popup-${popup}`).querySelectorAll('button')] : [];
-    // On a phone, the buttons that open two of the popups are inside a third one.
+    // On a phone, the buttons of the other popups are inside the More popup. While it is closed, focus the More
+    // button.
     const next = [...opened, button(before), button('more')].find(isRendered);
     next?.focus({ preventScroll: true });
   }

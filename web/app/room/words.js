@@ -18,7 +18,8 @@ export function screenOf({ place }) {
 }
 
 /**
- * Returns whether a chat line shows its sender's name, which is shown once for consecutive lines of one sender.
+ * Returns whether a chat line shows its sender's name: only the first of consecutive lines from one sender does, and
+ * none of the user's own lines.
  * @param {import('./types.js').ChatLine} line @param {import('./types.js').ChatLine | undefined} above the line above it
  */
 export const showsName = (line, above) => !line.mine && (above === undefined || above.mine || above.connectionId !== line.connectionId);
@@ -94,7 +95,7 @@ function faultText({ faults, faultsRead, room }, strings) {
   const [first] = faults;
   const person = faults.length === 1 ? room?.people.find(({ connectionId }) => connectionId === first.connectionId) : undefined;
   const what = faults.every(({ isScreen }) => isScreen) ? 'screens' : 'others';
-  // If other streams are still being retried, do not advise the user to leave.
+  // Advise the user to leave only if no stream is still being retried.
   const tried = faults.find(({ isFinal }) => !isFinal);
   const sentence = /** @type {const} */ (`${what}${!tried ? 'Final' : isFull(tried) ? 'Full' : ''}`);
   return words[sentence](person?.displayName ?? '');
@@ -126,7 +127,7 @@ function closedNotice({ code, message }, strings) {
 }
 
 /**
- * Returns how the visit ended, and what to do next.
+ * Returns how the visit ended, and what to do next; null if it has not ended.
  * @param {State} state @param {Strings} strings @returns {{title: string, text: string, actions: Action[]} | null}
  */
 export function endingOf(state, strings) {
@@ -142,7 +143,8 @@ export function endingOf(state, strings) {
 }
 
 /**
- * Returns the ending of a visit that began with an application's token, if it differs from the ending without a token.
+ * Returns the title and the text for the end of a visit that began with an application's token. Null if they are the
+ * same as without a token.
  * @param {State} state @param {{why: string, message: string}} place @param {Strings} strings
  */
 function invitationEnding({ hasToken }, { why, message }, strings) {
@@ -167,7 +169,8 @@ const tokenText = (code, strings) => strings.room.troubles[/** @type {'token_exp
 export const maySeeRooms = ({ hasToken, isFramed }) => !hasToken && !isFramed;
 
 /**
- * Returns one sentence about a problem with the microphone or camera, or an empty string. Shown under the level meter.
+ * Returns the hint under the level meter: one sentence about the state of the microphone or camera, or an empty
+ * string.
  * @param {State} state @param {Strings} strings
  */
 export function deviceHint(state, strings) {

@@ -19,7 +19,7 @@ const field = input('name');
 
 /** @param {string} name */
 function go(name) {
-  // The room's page remembers the room once the user is in it.
+  // Do not add the room to the recent rooms here: the room's page does so when the user has joined.
   location.assign(roomPath(name, guest, input('mesh').checked));
 }
 

@@ -5,7 +5,8 @@
 const own = '/app/shared/base.js';
 
 /**
- * Returns the path below which a server is, without a slash at its end: empty for the root.
+ * Returns the path below which a server is, without a slash at its end. Empty for the root, and if the module has an
+ * unexpected URL.
  * @param {string} module the URL of this module
  */
 export function basePathIn(module) {
@@ -16,7 +17,8 @@ export function basePathIn(module) {
 export const basePath = basePathIn(import.meta.url);
 
 /**
- * Returns the address of something on this server, for links and requests. Module imports and style sheets are relative anyway.
+ * Returns the address of a page or a resource on this server, for links and requests. Module imports and style sheets
+ * do not need it, because their addresses are relative.
  * @param {string} path from the server's URL, such as `/rooms?guest=1`
  */
 export const at = (path) => basePath + path;

@@ -7,7 +7,7 @@ import { explain } from './connection-words.js';
 /** Space between the button and the sentence, and between the sentence and the window's edge, in CSS pixels. */
 const gap = 8;
 
-/** The open sentence, of which there is at most one. It is outside the tiles, because they would crop it. */
+/** The sentence that explains a network condition. At most one is open. It is outside the tiles, because they would crop it. */
 class Bubble {
   /** @type {HTMLElement | null} */
   #element = null;
@@ -78,9 +78,10 @@ class Bubble {
 const bubble = new Bubble();
 
 /**
- * Adds an indicator to the tile of a subscriber or publisher. Removes it together with the subscriber or publisher.
+ * Shows a network indicator on a tile: for a subscriber, from when it is connected until it is destroyed; for a
+ * publisher, while it is published.
  * @param {HTMLElement} tile
- * @param {any} source the SDK's subscriber or publisher. A publisher's indicator shows only while it is published
+ * @param {any} source the SDK's subscriber or publisher
  * @param {'mine' | 'theirs'} whose
  * @param {import('./strings.js').Strings} strings
  * @param {() => string} [nameOf] returns the person's name; default: the stream's name

@@ -44,8 +44,9 @@ export function enable(element, enabled) {
 }
 
 /**
- * @param {HTMLElement} element @param {HTMLElement} parent the new parent; the move takes one step, so that a video keeps
- * playing
+ * Moves an element to another parent, unless it is already there. Uses a single `append`, so that a video keeps
+ * playing.
+ * @param {HTMLElement} element @param {HTMLElement} parent
  */
 export function moveInto(element, parent) {
   if (element.parentElement !== parent) parent.append(element);
@@ -67,7 +68,7 @@ export function icon(name) {
 }
 
 /**
- * Returns the initial to show instead of a video.
+ * Returns the initial to show instead of a video: `?` for an empty name.
  * @param {string} name
  */
 export const initialOf = (name) => [...(name || '?')][0].toUpperCase();

@@ -26,8 +26,8 @@ export function roomPath(name, guest, mesh = false) {
 }
 
 /**
- * Puts the links between the pages in order. For a guest, adds `guest` to them, so that the next page opens for the
- * same guest.
+ * Sorts the links between the pages in the order of the features. For a guest, adds `guest` to them, so that the next
+ * page opens for the same guest.
  * @param {boolean} guest
  * @param {string[]} [others] selectors of further links
  */

@@ -1,12 +1,12 @@
-// Keeping in touch after a chat or a call, which requires that both people agree. Pure. The roulette page and the calls page each
-// keep a list of `ContactOffer` objects.
+// Offers to keep in touch after a chat or a call. Two people become contacts if both agree. Pure. The pages for
+// strangers and for people nearby each keep a list of `ContactOffer` objects.
 
 /**
  * @typedef {object} ContactOffer
- * @property {string} meeting the match or the call in which the two people met
- * @property {boolean} mine this user agreed
- * @property {boolean} theirs the other person agreed
- * @property {boolean} agreed both agreed: they are contacts
+ * @property {string} meeting the id of the match or the call in which the two people met
+ * @property {boolean} mine whether this user has agreed
+ * @property {boolean} theirs whether the other person has agreed
+ * @property {boolean} agreed whether both have agreed and are contacts now
  */
 
 /** Maximum meetings to remember: the current one, the previous one, and two more for late answers. */

@@ -45,7 +45,7 @@ const lostCodes = ['token_malformed', 'token_signature'];
 
 /**
  * Returns true if a stored identity will never be valid again. Other token errors can be temporary, such as those caused by a
- * wrong clock, and forgetting an identity loses the person's contacts.
+ * wrong clock, and forgetting an identity loses the user's contacts.
  * @param {string} code why the server closed the connection
  */
 export const isIdentityLost = (code) => lostCodes.includes(code);
@@ -61,7 +61,7 @@ export function identityMemory(guest) {
 }
 
 /**
- * Storage for the form on the first screen.
+ * Returns storage for the form on the first screen.
  * @param {boolean} guest
  */
 export function formMemory(guest) {
@@ -86,7 +86,7 @@ export function formMemory(guest) {
 /** @typedef {ReturnType<typeof deviceMemory>} DeviceMemory */
 
 /**
- * Storage for the most recently used camera, microphone and speakers.
+ * Returns storage for the ids of the most recently used camera, microphone and speakers.
  * @param {boolean} guest
  */
 export function deviceMemory(guest) {

@@ -21,7 +21,7 @@ export async function allowedBefore() {
 
 /**
  * Runs a function after the first user gesture. Before that, browsers measure no audio level, and log a warning if a page tries
- * to.
+ * to measure it.
  * @param {() => void} run
  */
 function afterGesture(run) {
@@ -37,8 +37,8 @@ function afterGesture(run) {
  * @typedef {object} PreviewOptions
  * @property {() => object} [publisherOptions] returns more options for the SDK's publisher, such as the video resolution
  * @property {(audioLevel: number) => void} [heard] called with the microphone level, from 0 to 1
- * @property {boolean} [keepsLost] keep the publisher when a device was disconnected or could not be changed: the SDK switches to the
- *   next microphone, and the other device continues
+ * @property {boolean} [keepsLost] whether to keep the publisher when a device was disconnected or could not be
+ *   changed, so that the other device continues. Otherwise, losing one device ends both
  */
 
 export class Preview {
@@ -54,7 +54,7 @@ export class Preview {
   /**
    * @param {import('./strings.js').Strings} strings
    * @param {(event: {type: string, [member: string]: any}) => void} dispatch
-   * @param {import('./memory.js').DeviceMemory} devices the most recently used devices
+   * @param {import('./memory.js').DeviceMemory} devices storage for the most recently used devices
    * @param {PreviewOptions} [options]
    */
   constructor(strings, dispatch, devices, options = {}) {
@@ -82,7 +82,7 @@ export class Preview {
       } else if (!error) {
         this.#opened(publisher, camera);
       } else if (chosen.camera || chosen.microphone) {
-        // The saved devices may be gone, so use any.
+        // The saved devices may be gone, so try again with any devices.
         publisher.destroy();
         this.#make({ camera, muted, cameraOff, chosen: {} }, (second, trouble) => {
           if (turn !== this.#turn) second.destroy();
@@ -118,7 +118,8 @@ export class Preview {
       this.#showLevel(event.audioLevel);
       this.options.heard?.(event.audioLevel);
     }));
-    // Reports an unplugged device that was not replaced. The SDK replaces a microphone if there is another one.
+    // `mediaLost` reports a disconnected device that was not replaced. The SDK replaces a microphone if there is
+    // another one.
     publisher.on('mediaLost', (/** @type {any} */ event) => {
       if (this.options.keepsLost) event.preventDefault();
       if (publisher !== this.publisher) return;
@@ -145,7 +146,7 @@ export class Preview {
     const { publisher } = this;
     const { camera } = this.devices.recall();
     try {
-      // The saved camera may be gone, so use any.
+      // If the saved camera cannot be opened, use any other one: it may be gone.
       await publisher?.setVideoSource(camera ?? true).catch((/** @type {Error} */ error) => {
         if (camera === undefined) throw error;
         return publisher.setVideoSource(true);

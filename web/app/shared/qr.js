@@ -13,7 +13,7 @@ const longestPause = 600_000;
 
 /**
  * Shows the QR code of a text in an element. If the server is too busy, shows a note and tries again later.
- * @param {HTMLElement} place stays empty until the image is loaded, or if there is none
+ * @param {HTMLElement} place stays empty until the server responds, and if it returns no image
  * @param {string} text an empty text removes the image
  * @param {string} label
  * @param {string} [later] a sentence to show while the server is too busy to draw the code, until the request is

@@ -5,7 +5,7 @@ import { isSameRoom } from './same-room.js';
 /** Maximum rooms: enough for the usual ones, and fits on one screen of a phone. */
 const maxRooms = 6;
 
-/** @typedef {{name: string, mesh: boolean}} RecentRoom `mesh`: whether it was a mesh room; if it has ended, it is created with the same mode */
+/** @typedef {{name: string, mesh: boolean}} RecentRoom `mesh`: whether it was a mesh room. If the room has ended, its link creates it with this mode again */
 
 /** @param {boolean} guest */
 export function recentRooms(guest) {

@@ -9,7 +9,8 @@ const late = 5;
  * @param {object} page
  * @param {State} page.state the initial state
  * @param {(state: State, event: Event, now: number) => [State, {do: string}[]]} page.step
- * @param {(state: State, now: number) => number | null} page.draw returns when to draw again; null to wait for the next event
+ * @param {(state: State, now: number) => number | null} page.draw returns the time of the next drawing, in
+ *   milliseconds as in `now`; null to wait for the next event
  * @param {Record<string, (effect: any) => void>} page.carryOut
  */
 export function run({ state, step, draw, carryOut }) {

@@ -4,8 +4,8 @@ const ignored = /[\p{Default_Ignorable_Code_Point}\u{e0000}-\u{e007f}]/gu;
 const blanks = /[\p{White_Space}\u2800]+/gu;
 
 /**
- * Returns the form in which names of rooms are compared. Names that look alike have the same form, because people
- * cannot tell them apart.
+ * Returns the form in which names of rooms are compared. Names that differ only in case, spaces or invisible
+ * characters have the same form.
  * @param {string} name
  */
 const folded = (name) => name.replace(ignored, '').replace(blanks, ' ').trim().toUpperCase().toLowerCase().normalize('NFC');

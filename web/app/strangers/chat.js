@@ -63,7 +63,7 @@ export class Chat {
     this.dispatch({ type: 'say', text });
   }
 
-  /** The field grows with its text, up to the maximum height of its style. */
+  /** Fits the height of the field to its text. The style sheet sets a maximum. */
   #fit() {
     this.#message.style.height = 'auto';
     if (this.#message.value) this.#message.style.height = `${this.#message.scrollHeight + 2}px`;
@@ -123,7 +123,7 @@ export class Chat {
     if (this.#atEnd) this.#log.scrollTop = this.#log.scrollHeight;
   }
 
-  /** @param {Line} line @param {string} name for a note: the partner who left */
+  /** @param {Line} line @param {string} name the previous partner's name, which a note contains */
   #append(line, name) {
     const element = document.createElement('p');
     element.className = line.who === 'note' ? 'line over' : `line ${line.who}`;

@@ -2,8 +2,8 @@
 import { limits } from './state.js';
 
 /**
- * Adds typed or pasted text to the interests. The text may hold several interests, separated by commas. Compares interests as
- * the server does.
+ * Returns the interests with typed or pasted text added. The text may contain several interests, separated by commas.
+ * Leaves out those that are already in the list, comparing as the server does, and those beyond its maximum.
  * @param {string[]} interests @param {string} typed @returns {string[]}
  */
 export function withInterests(interests, typed) {

@@ -23,7 +23,7 @@ export class Report {
     });
     this.#form.addEventListener('change', () => setText(box('report-error'), ''));
     button('report-cancel').addEventListener('click', () => dispatch({ type: 'unask' }));
-    // Escape closes the dialog; notify the state machine.
+    // Escape must not close the dialog itself: the state machine does, so that its question is withdrawn too.
     this.#dialog.addEventListener('cancel', (event) => {
       event.preventDefault();
       dispatch({ type: 'unask' });

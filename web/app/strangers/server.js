@@ -54,7 +54,8 @@ export class Server {
 
   /** @param {string} code @param {string | undefined} message @param {string} name */
   #closed(code, message, name) {
-    // The stored identity belongs to another server, or to a data directory that is gone.
+    // The server will never accept the stored identity, which belongs to another server or to a data directory that is
+    // gone. Connect without it, but only once.
     if (isIdentityLost(code) && this.identity.recall() && !this.#forgotIdentity) {
       this.#forgotIdentity = true;
       this.identity.remember(null);
@@ -81,7 +82,8 @@ export class Server {
     on('chat', ({ text, mine }) => ({ type: 'heard', text, mine }));
     on('typing', ({ typing }) => ({ type: 'typing', typing }));
     on('noStream', ({ matchId }) => ({ type: 'stream', is: 'missing', matchId }));
-    // Without a search, the error means that the search could not be resumed. Otherwise, the error concerns this match.
+    // If the roulette is idle, the error means that the search could not be resumed. Otherwise, it concerns the
+    // current match.
     on('error', ({ error }) => ({ type: 'refused', verb: roulette.state === 'idle' ? 'start' : 'match', ...described(error) }));
     roulette.on('subscriber', (/** @type {any} */ { subscriber }) => this.#watch(subscriber, roulette.match?.matchId));
     return roulette;
@@ -99,20 +101,21 @@ export class Server {
   }
 
   /**
-   * @param {any} subscriber the partner's stream, not playing yet
+   * @param {any} subscriber the subscriber to the partner's stream, before it is connected
    * @param {string | undefined} matchId
    */
   #watch(subscriber, matchId) {
     showCondition(box('partner'), subscriber, 'theirs', this.strings);
     subscriber.on('connected', () => this.dispatch({ type: 'stream', is: 'live', matchId }));
     subscriber.on('disconnected', () => this.dispatch({ type: 'stream', is: 'stalled', matchId }));
-    // When a match ends, its stream ends first. The end of the match is reported right afterward.
+    // When a match ends, its stream is destroyed first. Dispatch this later, so that the end of the match is handled
+    // before it.
     subscriber.on('destroyed', () => queueMicrotask(() => this.dispatch({ type: 'stream', is: 'missing', matchId })));
     subscriber.on('audioBlocked', () => this.dispatch({ type: 'sound', silent: true, matchId }));
     subscriber.on('audioUnblocked', () => this.dispatch({ type: 'sound', silent: false, matchId }));
   }
 
-  /** Call this in a click handler. */
+  /** Starts sound that the browser has blocked. Call this in a click handler, because browsers require a user gesture. */
   unblockSound() {
     OT.unblockAudio();
   }
@@ -197,7 +200,7 @@ function described(error) {
 
 /**
  * Returns true if the partner cannot see the local IP address, because media goes through this server or a TURN
- * server. Undefined if it is not known.
+ * server. Undefined before the server's welcome.
  * @param {import('../../lib/signaling/messages.js').Welcome | null} [welcome]
  */
 function hidesAddress(welcome) {

@@ -125,7 +125,7 @@ const handlers = {
 
 /** @param {State} state @param {Partial<Form>} change @returns {Step} */
 function changeForm(state, change) {
-  // The form is hidden during a search, and must not change then.
+  // The form is hidden during a search or a chat, and must not change then.
   if (state.chat.is === 'waiting' || state.chat.is === 'matched') return unchanged(state);
   const form = { ...state.form, ...change };
   const remember = { do: 'remember', form };
@@ -145,7 +145,7 @@ function start(state) {
 }
 
 /**
- * Starts the search once everything it needs is ready.
+ * Starts the search once the connection is up and, for video, the camera is on. Until then, changes nothing.
  * @param {State} state @returns {Step}
  */
 function begin(state) {
@@ -247,7 +247,8 @@ function report(state, reason, alsoBlock) {
 }
 
 /**
- * Handles a report that was sent. Blocks the person only now, because blocking ends the match.
+ * Handles a report that was sent. If the user also chose to block the person, does so only now, because blocking ends
+ * the match.
  * @param {State} state @param {Event} event @param {number} now @returns {Step}
  */
 function reported(state, { matchId, alsoBlock }, now) {
@@ -285,7 +286,8 @@ function connected(state, { resumed, hidesAddress }) {
 }
 
 /**
- * Handles a new start after the server restarted or has forgotten a client that was away too long. The SDK resumes the search.
+ * Handles a connection as a new client, because the server restarted or has forgotten this client after a long outage.
+ * The SDK searches again by itself; after a long absence, this stops the search.
  * @param {State} state @param {Event} _ @param {number} now @returns {Step}
  */
 function restarted(state, _, now) {
@@ -304,7 +306,7 @@ function restarted(state, _, now) {
 function closed(state, { code, message = '' }) {
   const link = /** @type {Link} */ ({ is: 'closed', code, message });
   const ended = { ...state, link, chat: /** @type {Chat} */ ({ is: 'idle' }), question: null, passing: null, people: null };
-  // Keep the preview while the server does not answer.
+  // If the server could not be reached, keep the preview open: the user can try again.
   if (code === 'connect_failed') return unchanged(ended);
   return [{ ...ended, media: { is: 'off' } }, [{ do: 'closeMedia' }]];
 }

@@ -4,12 +4,12 @@
 /**
  * @typedef {{is: 'connecting'} | {is: 'online'} | {is: 'reconnecting', since: number}
  *   | {is: 'closed', code: string, message: string}} Link
- *   connecting → online ⇄ reconnecting; any → closed, left only by reloading the page or by `retryLink`
+ *   connecting → online ⇄ reconnecting; any → closed; closed → connecting on `retryLink`
  */
 /** @typedef {'refused' | 'missing' | 'busy' | 'insecure' | 'lost' | 'unknown'} MediaTrouble */
 /**
  * @typedef {{is: 'off'} | {is: 'asking'} | {is: 'on', camera: boolean} | {is: 'failed', why: MediaTrouble}} Media
- *   off → asking → on | failed; failed → asking; on → off | failed
+ *   off → asking → on | failed; failed → asking; on → failed; any → off
  */
 /** @typedef {'next' | 'blocked' | 'partnerNext' | 'partnerLeft' | 'connectionLost'} Ending */
 /** @typedef {{matchId: string, name: string, endedAt: number}} PastMatch */
@@ -34,7 +34,8 @@
 /**
  * @typedef {object} State
  * @property {Link} link
- * @property {boolean | null} hidesAddress null until the server has sent it
+ * @property {boolean | null} hidesAddress whether the partner cannot see the user's IP address; null until the server
+ *   has sent it
  * @property {Media} media
  * @property {boolean} muted
  * @property {boolean} cameraOff
@@ -42,13 +43,15 @@
  * @property {Chat} chat
  * @property {PastMatch | null} last the previous match, while it can be reported
  * @property {Line[]} lines
- * @property {string | null} linesOf the match the lines belong to
+ * @property {string | null} linesOf the id of the match that the lines belong to
  * @property {number} lineCount the number of lines since the page was loaded
  * @property {import('../shared/keep.js').ContactOffer[]} keeping the offers to keep in touch, one for each match
  * @property {Question | null} question
  * @property {'sending' | 'failed' | null} reporting
  * @property {Trouble | null} trouble why the last request failed
- * @property {'back' | 'reported' | 'away' | null} passing a confirmation, shown for a few seconds
+ * @property {'back' | 'reported' | 'away' | null} passing a message for the status line. `back` and `reported` are
+ *   shown for a few seconds; `away`, after a search that stopped because of a long absence, stays until the next
+ *   search
  * @property {{online: number, waiting: number} | null} people
  * @property {boolean} guest
  */

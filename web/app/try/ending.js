@@ -1,7 +1,7 @@
 // Explains why a session ended, and what to do next.
 
 /**
- * Returns the claims of a token. Does not verify the token; the server does.
+ * Returns the claims of a token, or an empty object if it is unreadable. Does not verify the token; the server does.
  * @param {string} token
  * @returns {Record<string, unknown>}
  */
@@ -24,7 +24,8 @@ export function claimsOf(token) {
 export function endingWords({ reason, error, claims }, words) {
   if (reason === 'clientDisconnected') return '';
   if (reason === 'matchEnded') return words.over;
-  // In a match or call each person has one place, and joining from elsewhere takes it over.
+  // A token with a `match` claim is for a match or call, in which each person has one place: joining from another
+  // device takes it over. In other sessions, a moderator disconnected the user.
   if (reason === 'forceDisconnected') return 'match' in claims ? words.tookPlace : words.putOut;
   if (error?.code === 'replaced') return words.replaced;
   return error?.message ?? words.lost;

@@ -1,15 +1,16 @@
-// Decides when a slot shows its new stream. Slots are reused, and a slot's decoder keeps the last frame of the previous stream.
-// The previous partner must not appear under the next partner's name, so media is handed out only after new frames were decoded.
+// Decides when the media of a slot's new stream may be shown. Slots (pairs of transceivers) are reused, and a slot's
+// decoder keeps the last frame of the previous stream. The previous person must not appear under the next person's
+// name, so video is handed out only after frames of the new stream were decoded.
 
 import { Timers } from '../clock.js';
 
-/** Polling interval until the first media arrives. */
+/** Polling interval until the media is handed out, and for a while after video was requested again. */
 const waitingMs = 20;
-/** Polling interval while audio plays and video may still arrive. */
+/** Polling interval after the media was handed out without video, which may still arrive. */
 const listeningMs = 200;
 /**
- * How long to wait for audio if no video is expected. A silent sender may cause no packets at all, because in a large session only
- * the loudest are forwarded.
+ * How long to wait for audio packets if no video is expected. After that, the media is handed out without them: a
+ * silent sender may cause no packets at all, because in a large session only the loudest are forwarded.
  */
 const silentMs = 1000;
 /** How long to poll often after video was requested again: about the time until its first keyframe arrives. */
@@ -23,8 +24,10 @@ const drainMs = 300;
  * @property {import('./media-link.js').Slot} slot
  * @property {import('../clock.js').Clock} clock
  * @property {typeof MediaStream} MediaStream
- * @property {() => {audio: boolean, video: boolean}} expected the media that the stream has and that a subscriber on this page wants
- * @property {(media: MediaStream) => void} arrived called once; video that arrives later is added to `media`
+ * @property {() => {audio: boolean, video: boolean}} expected returns which media to expect: those that the
+ *   stream has and a subscriber on this page wants
+ * @property {(media: MediaStream) => void} arrived called once, when `media` may be shown; video that arrives later
+ *   is added to it
  */
 
 export class Arrival {
@@ -35,11 +38,11 @@ export class Arrival {
   #soonUntil = -Infinity;
   #stopped = false;
   /**
-   * @type {import('./media-link.js').Transceivers | null} the transceivers that earlier streams used; null if they are
-   * new, so that all their frames belong to this stream
+   * @type {import('./media-link.js').Transceivers | null} transceivers that may still deliver old packets and frames;
+   * null if the slot's transceivers were unused, so that all their frames belong to this stream
    */
   #used;
-  /** @type {Counts | null} */
+  /** @type {Counts | null} the counts of `#used` when old media had drained; null before they were first read */
   #past = null;
   /** @type {MediaStream | null} */
   #media = null;
@@ -60,7 +63,7 @@ export class Arrival {
     this.#timers.clearAll();
   }
 
-  /** Polls for video more often for a while, because the video was requested again. */
+  /** Polls more often for `soonMs`, if video is expected. Call this when the video was requested again. */
   expectSoon() {
     if (this.#stopped || !this.#options.expected().video) return;
     this.#soonUntil = this.#options.clock.now() + soonMs;
@@ -85,7 +88,8 @@ export class Arrival {
   async #look() {
     const { slot: { transceivers }, expected } = this.#options;
     this.#timers.clear('look');
-    // Audio has arrived and no video is expected: stop polling.
+    // If the media was handed out and no video is expected, skip the statistics, but keep polling: video may be
+    // expected later.
     const isWaiting = !this.#media || expected().video;
     const counts = transceivers && isWaiting && await count(transceivers).catch(() => null);
     if (this.#stopped) return;

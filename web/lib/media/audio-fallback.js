@@ -7,9 +7,12 @@
  * may still adapt.
  */
 const warningMs = 5000;
-/** How long the network must be good enough before the video resumes. */
+/** The minimum pause: how long the network must be fast enough before the video resumes. */
 const shortestPauseMs = 5000;
-/** If the video stops again within this time, it resumed too early, so the next pause is twice as long. */
+/**
+ * If the video stops again within this time after it resumed, it resumed too early, so the next pause is twice as
+ * long.
+ */
 const trialMs = 30_000;
 /**
  * Maximum pause. Without a maximum, the video would be tried ever less often, and an improvement of the network would
@@ -18,8 +21,11 @@ const trialMs = 30_000;
 const longestPauseMs = 60_000;
 
 /**
- * `sending` ⇄ `warned` → `stopped` → `sending`. `pauseMs`: minimum length of the latest pause. `resumedAt`: when the video last
- * resumed. `resumeAt`: when it resumes if the network stays good enough; null while the network is too slow even for the audio.
+ * The state of the fallback: `sending` ⇄ `warned` → `stopped` → `sending`.
+ * - `pauseMs`: how long the network must be fast enough before the video resumes.
+ * - `resumedAt`: when the fallback last resumed the video; -Infinity if it has not.
+ * - `stopAt`: when the video stops if the network stays too slow.
+ * - `resumeAt`: when the video resumes if the network stays fast enough; null while it is too slow even for the audio.
  * @typedef {{pauseMs: number, resumedAt: number}} History
  * @typedef {History & ({name: 'sending'} | {name: 'warned', stopAt: number} | {name: 'stopped', resumeAt: number | null})} Fallback
  */
@@ -28,7 +34,7 @@ const longestPauseMs = 60_000;
 export const unstopped = Object.freeze({ name: 'sending', pauseMs: shortestPauseMs, resumedAt: -Infinity });
 
 /**
- * Returns the next state. Call it when `isTooSlow` changes, and when `dueAt` of the state is reached.
+ * Returns the next state. Call this when `isTooSlow` changes, and at the time that `dueAt` returns for the state.
  * @param {Fallback} state
  * @param {number} now
  * @param {boolean} isTooSlow whether the network is too slow for the media being sent
@@ -55,14 +61,17 @@ function pauseAfter({ pauseMs, resumedAt }, now) {
   return now - resumedAt < trialMs ? Math.min(longestPauseMs, 2 * pauseMs) : shortestPauseMs;
 }
 
-/** @param {Fallback} state @returns {number | null} the latest time to call `advance`; null: not until `isTooSlow` changes */
+/**
+ * @param {Fallback} state
+ * @returns {number | null} when to call `advance` even if `isTooSlow` has not changed; null: only when it changes
+ */
 export function dueAt(state) {
   if (state.name === 'warned') return state.stopAt;
   return state.name === 'stopped' ? state.resumeAt : null;
 }
 
 /**
- * Returns OpenTok's event for a transition.
+ * Returns OpenTok's event for a transition; null if the two states have the same name.
  * @param {Fallback} before @param {Fallback} after
  * @returns {{type: string, reason?: string} | null}
  */

@@ -1,4 +1,4 @@
-// Measures how loud a track is, ten times a second, while a handler listens.
+// Measures how loud a track is, ten times a second, for the event `audioLevelUpdated`.
 
 import { systemClock, Timers } from '../clock.js';
 
@@ -13,7 +13,7 @@ export function levelOf(wave) {
 }
 
 /**
- * Calls `tell` with the result of `measure` until stopped.
+ * Calls `tell` with the result of `measure` every `everyMs` milliseconds, until stopped.
  * @param {() => number} measure
  * @param {(level: number) => void} tell
  * @param {import('../clock.js').Clock} [clock]
@@ -42,7 +42,7 @@ export function listenTo(track) {
   const wave = new Float32Array(samples);
   return {
     measure: () => {
-      // An AudioContext is suspended until the user clicks the page; calling `resume` again costs nothing.
+      // An AudioContext may be suspended until the user clicks the page. Calling `resume` repeatedly costs nothing.
       if (context.state === 'suspended') context.resume().catch(() => {});
       analyser.getFloatTimeDomainData(wave);
       return levelOf(wave);
@@ -51,7 +51,10 @@ export function listenTo(track) {
   };
 }
 
-/** Measures the level of the track that a publisher sends, while there is a track and a listener. */
+/**
+ * Measures the level of a publisher's audio track. The publisher passes null to `listen` while it has no track or no
+ * handler.
+ */
 export class SentLevel {
   #tell;
   #stop = () => {};
@@ -72,7 +75,7 @@ export class SentLevel {
   }
 }
 
-/** @param {RTCRtpReceiver[]} receivers @returns {number} 0 to 1 */
+/** @param {RTCRtpReceiver[]} receivers @returns {number} the level of their loudest audio source, 0 to 1 */
 export function receivedLevel(receivers) {
   const sources = receivers.flatMap((receiver) => (receiver.track.kind === 'audio' ? receiver.getSynchronizationSources() : []));
   return Math.max(0, ...sources.map(({ audioLevel }) => audioLevel ?? 0));

@@ -1,6 +1,7 @@
-// OpenTok's preferred resolution 'auto': a subscriber requests the size at which its video is shown, and nothing while it is
-// hidden. A changing layout or scrolling must not cause a request for every step, so a view counts only once it has lasted for
-// a while. Exception: a hidden video that becomes visible is requested immediately.
+// OpenTok's preferred resolution 'auto': a subscriber requests the size at which its video is shown, and no video
+// while it is hidden. A changing layout or scrolling must not cause a request for every step, so a change of the view
+// (size and visibility) takes effect only after a delay. Exception: a hidden video that becomes visible is requested
+// immediately.
 
 import { Timers } from '../clock.js';
 import { preferredResolution } from './preference.js';
@@ -8,12 +9,15 @@ import { isSameView, unknownView, ViewObserver } from './view.js';
 
 /** @typedef {import('./view.js').View} View */
 
-/** How long a larger view must last. Shorter than the others, because the video is blurred until then. */
+/** The delay before a larger view takes effect. Shorter than `shrinkMs`, because the video is blurred until then. */
 const growMs = 250;
-/** How long a smaller or hidden view must last. A video that resumes needs a keyframe, which is large. */
+/** The delay before a smaller or hidden view takes effect. A video that resumes needs a keyframe, which is large. */
 const shrinkMs = 1000;
 
-/** Debounces a view: `view` changes only after a new view has lasted for a while. */
+/**
+ * Delays changes of a view. When the delay is over, `view` becomes the latest view that was measured. If the measured
+ * view has returned to `view` before, nothing changes.
+ */
 export class SteadyView {
   #clock;
   #timers;
@@ -38,7 +42,8 @@ export class SteadyView {
     const delay = this.#delay;
     if (delay === null) return this.stop();
     const dueAt = this.#clock.now() + delay;
-    // A pending change keeps its deadline, so that a view that changes constantly is followed too.
+    // A pending change keeps its deadline or gets an earlier one, so that a view that changes constantly is followed
+    // too.
     if (dueAt >= this.#dueAt) return;
     this.#dueAt = dueAt;
     if (delay === 0) this.#settle();
@@ -66,7 +71,7 @@ export class SteadyView {
   }
 }
 
-/** @param {View['size']} before @param {View['size']} after null: the largest */
+/** @param {View['size']} before @param {View['size']} after null: unknown, which requests the largest video */
 const grows = (before, after) => before !== null && (after === null || after.width > before.width || after.height > before.height);
 
 /**
@@ -75,10 +80,10 @@ const grows = (before, after) => before !== null && (after === null || after.wid
  * @property {import('../clock.js').Clock} clock
  * @property {() => import('./preference.js').Size} picture returns the size of the stream's video
  * @property {'cover' | 'contain'} fitMode
- * @property {() => void} changed `isHidden` or `preference` changed
+ * @property {() => void} changed called when `isHidden` or `preference` has changed
  */
 
-/** Follows the view of one subscriber's video. */
+/** Follows the view of one subscriber's video, and converts its size to a preferred resolution. */
 export class AutoResolution {
   #options;
   #observer;

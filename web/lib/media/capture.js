@@ -16,14 +16,14 @@ export class Capture {
   #owned = new Set();
   #stopped = false;
   /**
-   * The stream that the preview shows.
+   * The stream of all current tracks, which the preview shows; null until `start` has opened them.
    * @type {MediaStream | null}
    */
   media = null;
 
   /**
    * @param {SourceOptions} options
-   * @param {(track: MediaStreamTrack) => void} ended a track ended without being stopped here
+   * @param {(track: MediaStreamTrack) => void} ended called when a current track has ended without being stopped here
    */
   constructor(options, ended) {
     this.#options = options;
@@ -51,17 +51,19 @@ export class Capture {
     return this.media?.getTracks() ?? [];
   }
 
-  /** @param {MediaStreamTrack | null} track @returns {boolean} whether it was opened here */
+  /** @param {MediaStreamTrack | null} track @returns {boolean} whether the track was opened here */
   owns(track) {
     return track !== null && this.#owned.has(track);
   }
 
-  /** @returns {boolean} whether the audio is that of a screen, which a microphone must not replace */
+  /**
+   * @returns {boolean} whether the audio source is a screen's audio, which a microphone must not replace if it ends
+   */
   get hasScreenSound() {
     return isScreen(this.#options.audioSource);
   }
 
-  /** @returns {'camera' | 'screen' | 'custom' | undefined} */
+  /** @returns {'camera' | 'screen' | 'custom' | undefined} undefined if there is no video track */
   get videoType() {
     const { videoSource } = this.#options;
     if (!this.track('video')) return undefined;
@@ -70,10 +72,10 @@ export class Capture {
   }
 
   /**
-   * Replaces the source of one kind.
+   * Replaces the audio source or the video source, and stops the old track if it was opened here.
    * @param {Kind} kind
    * @param {MediaSource} source
-   * @returns {Promise<MediaStreamTrack | null>} the new track
+   * @returns {Promise<MediaStreamTrack | null>} the new track; null if the source is none
    */
   async replace(kind, source) {
     const old = this.track(kind);
@@ -88,7 +90,7 @@ export class Capture {
     return track;
   }
 
-  /** @returns {Promise<string>} the id of the camera after the current one */
+  /** @returns {Promise<string>} the device id of the camera after the current one; after the last one, the first */
   async nextCamera() {
     const cameras = (await listDevices()).filter(({ kind }) => kind === 'videoInput');
     if (cameras.length === 0) throw otFailure('OT_NO_DEVICES_FOUND', 1500, 'No camera was found. Plug one in and try again.');
@@ -127,7 +129,7 @@ export class Capture {
   async #own(media) {
     const tracks = media.getTracks();
     if (this.#stopped) {
-      // The publisher was destroyed while the browser was asking: turn the camera off.
+      // The publisher was destroyed while the browser was opening the devices: turn them off.
       for (const track of tracks) track.stop();
       throw gone();
     }

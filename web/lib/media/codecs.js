@@ -1,14 +1,18 @@
 // A publisher's preferred codec. Encoders use the first supported codec in the other side's description, so this module reorders
-// that description. It reorders offers too, for peers that answer in the order of the offer. Codecs are never removed: if the other
-// side does not support the preferred codec, another one is used. If a subscriber cannot decode the preferred codec, the server may
-// request another one, which then comes first.
+// that description. It reorders local offers too, for peers that answer in the order of the offer. Codecs are never
+// removed: if the other side does not support the preferred codec, another one is used. If a subscriber cannot decode
+// the preferred codec, the server may request another one, which then comes first.
 
 /** @typedef {'vp8' | 'vp9' | 'h264' | 'av1'} VideoCodec */
 /** @typedef {'opus' | 'g722' | 'pcmu' | 'pcma'} AudioCodec */
 /** @typedef {{videoCodec?: VideoCodec, audioCodec?: AudioCodec}} CodecOptions */
 /** @typedef {'audio' | 'video'} Kind */
 
-/** @param {Kind} kind @param {CodecOptions} options @returns {string | undefined} in lower case */
+/**
+ * @param {Kind} kind
+ * @param {CodecOptions} options
+ * @returns {string | undefined} the preferred codec in lower case; undefined if there is none
+ */
 export const codecOf = (kind, { videoCodec, audioCodec }) => (kind === 'video' ? videoCodec : audioCodec)?.toLowerCase();
 
 /**
@@ -16,7 +20,7 @@ export const codecOf = (kind, { videoCodec, audioCodec }) => (kind === 'video' ?
  * @template T
  * @param {T[]} all
  * @param {string} codec
- * @param {(one: T) => string | undefined} nameOf in lower case
+ * @param {(one: T) => string | undefined} nameOf returns what to compare with `codec`, such as the name in lower case
  */
 function ordered(all, codec, nameOf) {
   const isPreferred = (/** @type {T} */ one) => nameOf(one) === codec || (codec === 'opus' && nameOf(one) === 'red');
@@ -24,14 +28,16 @@ function ordered(all, codec, nameOf) {
 }
 
 /**
- * Puts the publisher's codec first in the transceiver's offers and answers.
+ * Puts the publisher's preferred codec first in the transceiver's offers and answers. If there is none, or the
+ * browser does not know it, restores the browser's order.
  * @param {RTCRtpTransceiver | undefined} transceiver
  * @param {Kind} kind
  * @param {CodecOptions} options
  */
 export function preferCodec(transceiver, kind, options) {
   const codec = codecOf(kind, options);
-  // Firefox before 128 lacks this method. There, only the order in descriptions counts (`withCodecsFirst`).
+  // Firefox before 128 lacks this method. In it, only the order in the other side's description counts
+  // (`withCodecsFirst`).
   if (!transceiver?.setCodecPreferences) return;
   const known = globalThis.RTCRtpReceiver?.getCapabilities?.(kind)?.codecs ?? [];
   const nameOf = (/** @type {{mimeType: string}} */ { mimeType }) => mimeType.split('/')[1].toLowerCase();
@@ -40,7 +46,8 @@ export function preferCodec(transceiver, kind, options) {
   try {
     transceiver.setCodecPreferences(isKnown ? ordered(known, codec, nameOf) : []);
   } catch {
-    // Some versions reject codecs that they can only receive. In that case only the order in descriptions counts.
+    // Some browser versions reject codecs that they can only receive. In that case only the order in the other side's
+    // description counts.
   }
 }
 
@@ -48,7 +55,7 @@ export function preferCodec(transceiver, kind, options) {
  * Puts codecs first in the other side's description.
  * @param {string} sdp
  * @param {(kind: Kind, mid: string) => string | number | undefined} codecAt returns the preferred codec of a section:
- *   its name in lower case, or its payload type
+ *   its name in lower case, or its payload type; undefined leaves the section unchanged
  */
 export function withCodecsFirst(sdp, codecAt) {
   return sdp.split(/^(?=m=)/m).map((section) => {

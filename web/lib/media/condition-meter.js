@@ -1,4 +1,4 @@
-// Judges the quality of a stream periodically, while the result has a listener.
+// Judges the quality of a stream periodically, between `start` and `stop`.
 
 import { Timers } from '../clock.js';
 import { steadied, unjudged } from './condition.js';
@@ -11,9 +11,9 @@ const everyMs = 2000;
  * @template {{at: number}} Counters
  * @typedef {object} MeterOptions
  * @property {import('../clock.js').Clock} clock
- * @property {() => Promise<Counters | null>} count returns null while there is nothing to judge
+ * @property {() => Promise<Counters | null>} count returns the current counters; null while there is nothing to judge
  * @property {(before: Counters, after: Counters) => Judgment} judge
- * @property {() => void} changed `judgment` changed
+ * @property {() => void} changed called when a new judgment has changed `judgment`
  */
 
 /** @template {{at: number}} Counters */
@@ -23,7 +23,7 @@ export class ConditionMeter {
   /** @type {Counters | null} */
   #before = null;
   #steady = unjudged;
-  /** Counts starts and stops, so that late results are ignored. */
+  /** Incremented by `start` and `stop`, so that results of an earlier `count` are ignored. */
   #turn = 0;
   #isRunning = false;
 
@@ -52,7 +52,10 @@ export class ConditionMeter {
     this.#timers.clearAll();
   }
 
-  /** Ignores the time since the last judgment. Call this when media was stopped or started on purpose, which looks like a freeze. */
+  /**
+   * Ignores the time since the last judgment. Call this when media was stopped or started on purpose, because that
+   * looks like a freeze.
+   */
   skip() {
     this.#before = null;
   }

@@ -3,8 +3,14 @@
 
 /** @typedef {'good' | 'fair' | 'poor'} Level */
 /**
- * Why a level is not good: packets are lost; packets are late; the bandwidth is too low; the video froze; the device cannot encode
- * as fast as requested; video is paused because of low bandwidth; there is no connection.
+ * Why a level is not good:
+ * - `loss`: packets are lost.
+ * - `delay`: packets are late.
+ * - `bandwidth`: the bandwidth is too low.
+ * - `freezes`: the video froze.
+ * - `device`: the device cannot encode as fast as requested.
+ * - `paused`: video is paused because of low bandwidth.
+ * - `reconnecting`: there is no connection.
  * @typedef {'loss' | 'delay' | 'bandwidth' | 'freezes' | 'device' | 'paused' | 'reconnecting'} Reason
  */
 /** @typedef {{level: Level, reason: Reason | null}} Judgment */
@@ -23,19 +29,24 @@ const levels = /** @type {const} */ (['good', 'fair', 'poor']);
 /** @param {Judgment} judgment */
 const rankOf = ({ level }) => levels.indexOf(level);
 
-/** @param {Judgment[]} judgments @returns {Judgment} the worst judgment; of several, the first */
+/**
+ * @param {Judgment[]} judgments
+ * @returns {Judgment} the worst judgment; if several are equally bad, the first; `good` if there are none
+ */
 export function worst(judgments) {
   return judgments.reduce((one, other) => (rankOf(other) > rankOf(one) ? other : one), good);
 }
 
 /**
- * The thresholds for the levels fair and poor.
+ * For each measure, the values from which the level is fair, and from which it is poor. Shares are 0 to 1, times in
+ * seconds.
  *
  * - Loss: audio conceals about 2 % well, and video without retransmission breaks above that; from 8 %, speech is hard to follow.
+ * - Concealed: the share of audio samples that replaced missing audio.
  * - Round trip: at 300 ms people start to interrupt each other; at 700 ms they have to take turns.
  * - Jitter: a jitter buffer adds twice this much delay.
  * - Freezes: the share of time in which the video was frozen.
- * - Limited: the share of time in which the encoder reduced the quality.
+ * - Limited: the share of time in which the encoder reduced the quality. This alone is never poor.
  */
 const limits = /** @type {const} */ ({
   loss: [0.02, 0.08], concealed: [0.02, 0.1], roundTrip: [0.3, 0.7], jitter: [0.05, 0.15], freezes: [0.05, 0.25], limited: [0.5, Infinity],
@@ -53,7 +64,8 @@ function judge(name, reason, value = 0) {
 }
 
 /**
- * The counters of received media. Times are in seconds.
+ * The counters of received media: `received` and `lost` count packets, `samples` and `concealed` audio samples, and
+ * `frozen` is the total time of all freezes. Times are in seconds.
  * @typedef {{at: number, received: number, lost: number, frozen: number, concealed: number, samples: number, jitter?: number, roundTrip?: number}} ReceivedCounters
  */
 
@@ -78,7 +90,8 @@ export function receivedCondition(before, after) {
 }
 
 /**
- * The state and counters of sent media. Times are in seconds, the bitrate in bit/s.
+ * The state and counters of sent media. `limitedByNetwork` and `limitedByDevice` are the total times in which the
+ * encoder reduced the quality. `available` is the estimated bitrate of the uplink, in bit/s. Times are in seconds.
  * @typedef {{at: number, limitedByNetwork: number, limitedByDevice: number, sendsVideo: boolean, lossRatio?: number, roundTrip?: number, available?: number}} SentCounters
  */
 
@@ -106,7 +119,7 @@ export function sentCondition(before, after) {
  * @param {Judgment} known.uplink the server's judgment of the publisher's uplink
  * @param {boolean} known.isPaused whether the server paused the video because the local network is too slow
  * @param {boolean} known.isWarned whether the server will pause the video if the local network gets worse
- * @param {boolean} known.isLost whether the connection is lost
+ * @param {boolean} known.isLost whether the media connection is lost
  * @returns {Condition}
  */
 export function streamCondition({ received, uplink, isPaused, isWarned, isLost }) {
@@ -114,7 +127,7 @@ export function streamCondition({ received, uplink, isPaused, isWarned, isLost }
   if (isPaused) return condition({ level: 'poor', reason: 'paused' }, 'local');
   const local = worst([received, isWarned ? { level: 'fair', reason: 'bandwidth' } : good]);
   // Packets lost on the publisher's uplink freeze the video here too, so freezes count as the publisher's if the
-  // uplink is not good. Loss and delay do not: they are measured only up to the server.
+  // uplink is not good. Loss and delay never do, because they are measured only between the server and this browser.
   const isTheirs = rankOf(uplink) > rankOf(local) || (local.reason === 'freezes' && uplink.level !== 'good');
   if (isTheirs) return condition({ level: worst([uplink, local]).level, reason: uplink.reason }, 'remote');
   return condition(local, 'local');
@@ -125,12 +138,12 @@ export function condition({ level, reason }, source) {
   return { networkCondition: level, networkConditionReason: reason, networkDegradationSource: level === 'good' ? null : source };
 }
 
-/** How many consecutive judgments must be worse, or better, before the reported one changes. */
+/** How many consecutive judgments must be worse, or better, than the reported one before its level changes. */
 const inARow = { worse: 2, better: 3 };
 
 /**
- * A reported judgment, and how many judgments in a row were worse or better. Its level changes only after several of
- * them, so that one bad second is not reported.
+ * The reported judgment (`shown`), and how many judgments in a row were worse or better. The reported level changes
+ * only after several of them, so that a single bad judgment is not reported.
  * @typedef {{shown: Judgment, worse: number, better: number}} Steadied
  */
 /** @type {Steadied} */

@@ -3,10 +3,11 @@
 /** @typedef {string | boolean | null | undefined | MediaStreamTrack} MediaSource */
 /**
  * @typedef {object} SourceOptions
- * @property {MediaSource} [audioSource] a device id, a track, or null for none. For a screen also 'screen': the screen's audio
- *   instead of a microphone, where the browser supports it
- * @property {MediaSource} [videoSource] the same, or 'screen', 'window', 'application'
- * @property {string} [resolution] such as '640x480'
+ * @property {MediaSource} [audioSource] a microphone's device id, a track, or null for none; default: the browser's
+ *   choice. If the video source is a screen, also 'screen': the screen's audio, where the browser supports it
+ * @property {MediaSource} [videoSource] a camera's device id, a track, or null for none; default: the browser's
+ *   choice. To share a screen: 'screen', 'window' or 'application'
+ * @property {string} [resolution] the preferred size of a camera's video, such as '640x480' (the default)
  * @property {{width: number, height: number}} [maxResolution] the maximum size, in pixels
  * @property {number} [frameRate] 30, 15, 7 or 1
  * @property {boolean} [enableStereo]
@@ -34,7 +35,7 @@ export function isTrack(source) {
   return typeof source === 'object' && source !== null;
 }
 
-/** @param {SourceOptions} options @returns {MediaTrackConstraints | false} */
+/** @param {SourceOptions} options @returns {MediaTrackConstraints | false} false if no microphone is to be opened */
 export function audioConstraints({ audioSource, disableAudioProcessing, enableStereo, ...options }) {
   if (audioSource === null || audioSource === false || isTrack(audioSource) || isScreen(audioSource)) return false;
   const processing = disableAudioProcessing ? false : undefined;
@@ -49,7 +50,10 @@ export function audioConstraints({ audioSource, disableAudioProcessing, enableSt
   return constraints;
 }
 
-/** @param {SourceOptions} options @returns {MediaTrackConstraints | false} */
+/**
+ * @param {SourceOptions} options
+ * @returns {MediaTrackConstraints | false} false if no camera or screen is to be opened
+ */
 export function videoConstraints({ videoSource, resolution = defaultResolution, maxResolution, frameRate, facingMode }) {
   if (videoSource === null || videoSource === false || isTrack(videoSource)) return false;
   const [width, height] = resolution.split('x').map(Number);

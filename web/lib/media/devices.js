@@ -1,4 +1,5 @@
-// Cameras, microphones and screens. Browser errors get OpenTok's names and helpful messages.
+// Lists and opens cameras and microphones, and captures screens. Browser errors get OpenTok's names, and messages
+// that say what to do.
 
 import { ConfabError, otFailure } from '../errors.js';
 import { audioConstraints, isScreen, videoConstraints } from './constraints.js';
@@ -16,7 +17,10 @@ const refusals = {
   TypeError: ['OT_NO_VALID_CONSTRAINTS', 'Neither audio nor video was requested. Choose at least one source.'],
 };
 
-/** @param {unknown} error the browser's error @returns {ConfabError} */
+/**
+ * @param {unknown} error the browser's error, or a `ConfabError`, which is returned unchanged
+ * @returns {ConfabError}
+ */
 export function deviceError(error) {
   if (error instanceof ConfabError) return error;
   const [name, message] = refusals[error instanceof Error ? error.name : ''] ?? ['OT_UNEXPECTED_SERVER_RESPONSE', `${error}`];
@@ -32,7 +36,7 @@ function mediaDevices() {
     : 'This browser does not support camera and microphone access. Use a current browser.');
 }
 
-/** @returns {Promise<Device[]>} labels are empty until the user has granted access once */
+/** @returns {Promise<Device[]>} the cameras and microphones. Their labels are empty until access was granted once */
 export async function listDevices() {
   const kinds = /** @type {const} */ ({ audioinput: 'audioInput', videoinput: 'videoInput' });
   const all = await mediaDevices().enumerateDevices();
@@ -40,7 +44,7 @@ export async function listDevices() {
 }
 
 /**
- * `OT.getDevices`: calls back with an error or the devices, and returns a promise for them as well.
+ * `OT.getDevices`: calls `callback` with the error or the devices, and also returns a promise of the devices.
  * @param {(error: ConfabError | null, devices: Device[]) => void} [callback]
  * @returns {Promise<Device[]>}
  */
@@ -51,7 +55,8 @@ export function getDevices(callback) {
 }
 
 /**
- * Opens the devices named in a publisher's options. The result does not include tracks passed in the options.
+ * Opens the devices that a publisher's options request, or the default ones. If there is only a camera or only a
+ * microphone, opens that one. The result does not include tracks passed in the options.
  * @param {import('./constraints.js').SourceOptions} [options]
  * @returns {Promise<MediaStream>}
  */
@@ -86,7 +91,7 @@ async function request(constraints) {
 
 /**
  * @param {MediaTrackConstraints} video
- * @param {MediaTrackConstraints | false} audio the microphone, in addition to the screen
+ * @param {MediaTrackConstraints | false} audio the constraints of a microphone to open too; false for none
  * @param {boolean} wantsSound whether to capture the screen's audio, which not every browser and screen supports
  */
 async function captureScreen(video, audio, wantsSound) {

@@ -2,7 +2,10 @@
 
 /** How long an answer stays valid, so that the statistics of many subscribers need only one request. */
 export const freshMs = 1000;
-/** How long statistics wait for the answer, which may take longer while the connection is interrupted. */
+/**
+ * How long statistics wait for the answer. If it takes longer, because the connection is interrupted, they have no
+ * estimate.
+ */
 export const waitMs = 1000;
 
 export class DownlinkEstimate {
@@ -20,7 +23,10 @@ export class DownlinkEstimate {
     this.#clock = clock;
   }
 
-  /** @returns {Promise<number | undefined>} in bit/s; undefined while nothing limits the connection, or if the server does not report it */
+  /**
+   * @returns {Promise<number | undefined>} in bit/s; undefined while nothing limits the connection, while this client
+   *   is disconnected, or if the server does not report it in time
+   */
   async read() {
     if (this.#client.state !== 'connected') return undefined;
     const now = this.#clock.now();

@@ -1,10 +1,11 @@
-// The STUN and TURN servers to use, from the most recent `welcome` or answer. Requested again when their credentials get old.
+// The STUN and TURN servers to use, from the most recent `welcome` or answer to `ice.servers`. Requested again when
+// their credentials get old.
 
 /** @typedef {import('../signaling/messages.js').IceInfo} IceInfo */
 
 /**
- * TURN credentials last 5 minutes (protocol §6). Their age is measured with the local clock only, because `expiresAt` is server
- * time and the two clocks may differ by more than 5 minutes.
+ * The age at which TURN credentials are replaced; they last 5 minutes (protocol §6). The age is measured with the
+ * local clock only, because `expiresAt` is server time and the two clocks may differ by more than 5 minutes.
  */
 const freshMs = 120_000;
 
@@ -34,8 +35,8 @@ export class IceServers {
   }
 
   /**
-   * Returns the STUN and TURN servers to use now. Requests them again if their credentials are old. If that fails,
-   * returns the old ones.
+   * Returns the STUN and TURN servers to use now. Requests them again if their credentials expire and are old. If that
+   * fails, returns the old ones.
    * @returns {Promise<IceInfo>}
    */
   async current() {
@@ -51,14 +52,17 @@ export class IceServers {
 
 /**
  * @typedef {object} IceConfig
- * @property {'all' | 'custom'} [includeServers] `custom`: only the `customServers`
+ * @property {'all' | 'custom'} [includeServers] `all` (the default): the server's and the `customServers`; `custom`:
+ *   only the `customServers`
  * @property {'all' | 'relay'} [transportPolicy]
  * @property {RTCIceServer[]} [customServers]
- * @property {'local' | 'stun' | 'turn'} [candidates] which candidates to use. `local`: no servers; `stun`: no relays; `turn`: only relays
+ * @property {'local' | 'stun' | 'turn'} [candidates] which candidates to use; default: all. `local`: none from
+ *   STUN or TURN servers; `stun`: no relays; `turn`: only relays
  * @property {'udp' | 'tcp'} [protocol] use only candidates over this protocol. Between browsers, TCP means a relay reached over TCP
  */
 
 /**
+ * Returns the configuration for a connection with another browser.
  * @param {IceInfo} info
  * @param {IceConfig} [config]
  * @returns {RTCConfiguration}
@@ -68,7 +72,7 @@ export function iceConfiguration(info, config = {}) {
   const needsRelay = info.relayOnly || candidates === 'turn' || protocol === 'tcp';
   return {
     iceServers: chosenServers(includeServers === 'custom' ? customServers : [...customServers, ...info.servers], config),
-    // `relayOnly` hides strangers' addresses from each other. The program can override it.
+    // `relayOnly` hides strangers' addresses from each other. The program can override it with `transportPolicy`.
     iceTransportPolicy: transportPolicy ?? (needsRelay ? 'relay' : 'all'),
     // Bundle audio and video. This halves the number of candidates and prevents half-open connections.
     bundlePolicy: 'max-bundle',
@@ -76,9 +80,9 @@ export function iceConfiguration(info, config = {}) {
 }
 
 /**
- * Returns the configuration for the connections with the server, which can be reached directly. It contains no STUN or
- * TURN server unless the program sets one, or the network blocks the server's media port. Ignores `relayOnly`, which
- * hides addresses from strangers: here, only the server sees the address.
+ * Returns the configuration for the connections with the server, which can be reached directly. It contains STUN or
+ * TURN servers only if the program sets some or allows only relays, or if the network blocks the server's media port.
+ * Ignores `relayOnly`, which hides addresses from strangers: on these connections, only the server sees the address.
  * @param {Pick<IceServers, 'current'>} servers
  * @param {IceConfig} [config]
  * @param {boolean} [needsRelay] whether the server could not be reached without TURN. Direct candidates are still tried, and preferred.
@@ -94,7 +98,7 @@ export async function mediaConfiguration(servers, config = {}, needsRelay = fals
 }
 
 /**
- * Returns the servers that the settings allow.
+ * Returns the servers that `candidates` and `protocol` allow, each with only the URLs that they allow.
  * @param {RTCIceServer[]} servers @param {IceConfig} config
  * @returns {RTCIceServer[]}
  */
@@ -124,9 +128,9 @@ export function withProtocol(sdp, protocol) {
 }
 
 /**
- * Returns true if the settings allow this candidate of another browser. It must be checked here, because the configuration
- * limits only the local candidates. The protocol `tcp` excludes none, because a relay reached over TCP has a UDP
- * candidate.
+ * Returns true if the settings allow this candidate of another browser, or if the text contains no candidate. It must
+ * be checked here, because the configuration limits only the local candidates. The protocol `tcp` excludes no
+ * candidate, because a relay reached over TCP has a UDP candidate.
  * @param {string} candidate as in a description, without `a=` @param {IceConfig} [config]
  */
 export function isChosen(candidate, config = {}) {

@@ -34,11 +34,11 @@ export const two = [
 export const single = [{ maxBitrate: maxVideoBitrate }];
 
 /**
- * The encodings of a video that the server requests.
+ * What the server requests a publisher to encode.
  * @typedef {object} Wanted
- * @property {string[]} rids the layers to encode
+ * @property {string[]} rids the ids of the layers to encode
  * @property {boolean} [video] whether to encode a video without layers; default: yes
- * @property {number} [codec] the payload type of the codec to send, because not all subscribers can decode the local choice
+ * @property {number} [codec] the payload type of the codec to send, because subscribers cannot decode the local choice
  */
 
 /** @type {Wanted} the encodings before the server requests any */
@@ -58,7 +58,7 @@ const firefoxWithLayers = 136;
 
 /**
  * Returns whether the browser sends several layers of a codec. If it sends only one although more were negotiated, the server might
- * request one that never arrives.
+ * request a layer that never arrives.
  * @param {string | undefined} codec in lower case; undefined for the default codec
  * @param {string} [userAgent]
  */
@@ -88,7 +88,7 @@ export function layersOf({ scalableVideo = true, scalableScreenshare = false, vi
 }
 
 /**
- * Encodes exactly these layers. If no layers are wanted, encodes the smallest one, so that a new subscriber gets video
+ * Encodes exactly the wanted layers. If none are wanted, encodes the smallest one, so that a new subscriber gets video
  * immediately. A video without layers has no small layer, so it is encoded only if `video` is true.
  * @param {RTCRtpSender} sender
  * @param {Wanted} wanted

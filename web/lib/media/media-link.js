@@ -19,16 +19,22 @@ import { opusParameters, tune, withOpusParameters } from './sending.js';
  * A pair of transceivers that is kept and reused.
  * @typedef {object} Place
  * @property {Transceivers | null} transceivers null while there is no peer connection
- * @property {Mids | null} mids set when requests may use them; a new object on each connection
+ * @property {Mids | null} mids null until requests may use them; a new object on each connection
  */
 /**
  * The transceivers for a publisher's tracks.
+ * - `name`: the name of the timer that stops the encoder.
+ * - `holders`: the number of `hold` calls that were not released yet.
+ * - `encoding`: the result of `encodingOf` for the most recent answer.
+ * - `activated`: settles when the latest changes to the senders were applied.
+ * - `tracks`: the track last passed to `replaceTrack`, by kind.
  * @typedef {Place & {name: string, source: Source, holders: number, isSending: boolean,
  *   layers: import('./layers.js').Layers, wanted: import('./layers.js').Wanted, encoding: string, activated: Promise<void>, tracks: Record<string, MediaStreamTrack | null>}} Outgoing
  */
 /**
- * The transceivers for a stream of the server.
- * @typedef {Place & {isTaken: boolean, freedAt: number}} Slot `freedAt`: -Infinity before the slot is first used
+ * The transceivers for a stream that the server forwards. `freedAt` is when the previous stream ended (milliseconds);
+ * -Infinity if the transceivers have carried no earlier stream.
+ * @typedef {Place & {isTaken: boolean, freedAt: number}} Slot
  */
 /**
  * @typedef {object} LinkUser
@@ -37,7 +43,7 @@ import { opusParameters, tune, withOpusParameters } from './sending.js';
  * @property {(error: unknown) => void} failed
  */
 /**
- * The members of a `Client` that a media link uses.
+ * The members of a `Client` that `SFUConnections` uses.
  * @typedef {Pick<import('../signaling/client.js').Client, 'request' | 'state' | 'ice' | 'on'>} Line
  */
 /**
@@ -47,7 +53,7 @@ import { opusParameters, tune, withOpusParameters } from './sending.js';
  * @property {import('./ice.js').IceConfig} [iceConfig]
  */
 
-/** How long to keep an unused encoder running. After Next, a user usually publishes again soon. */
+/** How long to keep an unused encoder running. After the roulette's "Next", a user usually publishes again soon. */
 const parkMs = 3000;
 /**
  * Number of slots to prepare. While one slot still receives packets of the previous partner, the next partner uses the other.
@@ -78,7 +84,7 @@ export class SFUConnections {
   /** @type {Set<LinkUser>} */
   #users = new Set();
   #made = 0;
-  /** The server's estimate of the bandwidth to this client. */
+  /** Reads the server's estimate of the bandwidth from the server to this client. */
   estimate;
 
   /** @param {Line} client @param {LinkOptions} options */
@@ -87,7 +93,8 @@ export class SFUConnections {
     this.#clock = clock;
     this.#timers = new Timers(clock);
     this.estimate = new DownlinkEstimate(client, clock);
-    // Networks that allow only TLS on port 443 need TURN. After one connection has failed, all use TURN as well as direct candidates.
+    // Networks that allow only TLS on port 443 need TURN. After one connection has failed, all connections use TURN
+    // as well as direct candidates.
     let needsRelay = false;
     const configuration = () => mediaConfiguration(client.ice, iceConfig, needsRelay);
     /** @param {Side} side */
@@ -192,14 +199,14 @@ export class SFUConnections {
   }
 
   /**
-   * Updates the sent tracks. Call this when the source's tracks have changed, or when one was muted or unmuted.
+   * Applies the source's current tracks and sending options. Call this when they have changed.
    * @param {Outgoing} outgoing
    */
   refresh(outgoing) {
     const { transceivers, source, isSending, tracks } = outgoing;
     if (!transceivers) return;
     this.#activate(outgoing);
-    // Another source may use other audio options or codecs.
+    // The source may use other audio options or codecs than at the last negotiation.
     this.#renegotiate(outgoing);
     for (const kind of /** @type {const} */ (['audio', 'video'])) {
       const track = (isSending && source.tracks().find((one) => one.kind === kind)) || null;
@@ -211,7 +218,7 @@ export class SFUConnections {
   }
 
   /**
-   * Encodes the layers of the source's video that subscribers want.
+   * Encodes the layers of the source's video that subscribers want, with the codec that they can decode.
    * @param {Outgoing} outgoing
    * @param {import('./layers.js').Wanted} wanted
    */
@@ -223,7 +230,7 @@ export class SFUConnections {
   }
 
   /**
-   * Negotiates again if the encoders need different parameters from the answer.
+   * Negotiates again if the encoders need other parameters than those in the last answer.
    * @param {Outgoing} outgoing
    */
   #renegotiate(outgoing) {
@@ -249,7 +256,7 @@ export class SFUConnections {
 
   // ---- Receiving
 
-  /** @returns {Slot} the slot that has been free for the longest time */
+  /** @returns {Slot} the slot that has been free for the longest time, or a new one if none is free */
   takeSlot() {
     const [oldest] = this.#slots.filter(({ isTaken }) => !isTaken).sort((one, other) => one.freedAt - other.freedAt);
     const slot = oldest ?? this.#addSlot();
@@ -269,7 +276,8 @@ export class SFUConnections {
    * @param {Side} side
    * @param {Place} place
    * @returns {Promise<Mids>} the mids of the place. Resolves when requests may use them: when an offer with them was
-   *   sent or, if media already arrives over the connection, when that offer was answered
+   *   sent or, if the connection is in use for receiving, when that offer was answered.
+   *   Rejects if the offer failed or the connection was reset
    */
   async mids(side, place) {
     while (place.mids === null) {
@@ -282,7 +290,10 @@ export class SFUConnections {
     return place.mids;
   }
 
-  /** @param {Source} source @returns {Outgoing} the transceivers of this source, free ones, or new ones */
+  /**
+   * @param {Source} source
+   * @returns {Outgoing} the transceivers that this source used last; otherwise free ones, or new ones
+   */
   #outgoingOf(source) {
     const layers = source.layers?.() ?? single;
     const free = this.#outgoing.filter(({ holders }) => holders === 0);
@@ -383,7 +394,7 @@ export class SFUConnections {
   #offered(side, isRenewed) {
     for (const place of this.#places(side)) {
       const { audio, video } = place.transceivers ?? {};
-      // Transceivers added while the offer was being created are in the next offer.
+      // Transceivers added while the offer was being created have no mid yet. They are in the next offer.
       if (place.mids === null && audio?.mid && video?.mid) place.mids = { audioMid: audio.mid, videoMid: video.mid };
     }
     if (isRenewed) this.#users.forEach((user) => user.renewed(side));

@@ -22,7 +22,7 @@ export const restartAgainMs = 10_000;
 export const maxRestarts = 2;
 /** The longest pause between attempts, which become less frequent as they keep failing. */
 export const longestPauseMs = 60_000;
-/** The pause after a rejection if the server does not set one. */
+/** How long to wait before sending a rejected offer again, if the server does not say. */
 export const retryMs = 1000;
 
 /** @typedef {import('./peer.js').PeerState} PeerState */
@@ -34,10 +34,12 @@ export const retryMs = 1000;
  * @property {(sdp: string) => Promise<import('../signaling/messages.js').Message>} offer sends the offer to the server; resolves to its `media.answer`
  * @property {() => boolean} isOnline whether the server can be reached
  * @property {() => boolean} hasMoreFeatures whether there are TURN servers that are not in the configuration yet
- * @property {() => void} unreachable media does not get through, so the configuration must contain all TURN servers afterwards
+ * @property {() => void} unreachable called when media does not get through: afterward, `configuration` must include
+ *   all TURN servers
  * @property {(connection: RTCPeerConnection) => void} opened adds the transceivers to a new connection
  * @property {boolean} receives whether this connection carries incoming media
- * @property {(isRenewed: boolean) => void} offered requests may use the mids of the latest offer now
+ * @property {(isRenewed: boolean) => void} offered requests may use the mids of the latest offer now.
+ *   `isRenewed`: it is the first offer of a connection that replaced another
  * @property {(sdp: string) => string} [write] changes the offer before it is applied; default: no change
  * @property {(sdp: string) => string} read changes the server's answer before it is applied
  * @property {() => void} answered the server's answer was applied
@@ -53,17 +55,20 @@ export class MediaSide {
   #connection = null;
   /** Incremented by `#shut`, so that results of earlier connections are ignored. */
   #epoch = 0;
-  /** Whether the connection should be open: from the first offer to the next reset. */
+  /**
+   * Whether the connection should be open: from `negotiate` until `reset`, or until the server says that it has no
+   * media.
+   */
   #isWanted = false;
   /** Whether another offer must be sent. */
   #isNeeded = false;
-  /** @type {number | null} the epoch for which offers are being created */
+  /** @type {number | null} the epoch for which `#run` is sending offers; null if none */
   #running = null;
   #hadOffers = false;
   #isRenewed = false;
   /** @type {{resolve: () => void, reject: (error: unknown) => void}[]} callers waiting for the next offer */
   #waiting = [];
-  /** Number of restarts and new connections since media last worked. */
+  /** Number of restarts and new connections since media last worked or the network changed. */
   #attempts = 0;
   #attemptedAt = -Infinity;
   /** Whether the connection may have failed although its state is `connected`. */
@@ -88,8 +93,10 @@ export class MediaSide {
   }
 
   /**
-   * Creates the connection if there is none, and sends an offer. Calls made while an offer is being created share that offer.
-   * @returns {Promise<void>} resolves when requests may use all current transceivers
+   * Creates the connection if there is none, and sends an offer. Calls made before that offer is created share it; a
+   * later call causes another offer.
+   * @returns {Promise<void>} resolves when requests may use all current transceivers; rejects on `reset`, or if the
+   *   offer failed and is not sent again
    */
   negotiate() {
     this.#isWanted = true;
@@ -102,8 +109,9 @@ export class MediaSide {
   }
 
   /**
-   * Restarts ICE, because signaling was interrupted or the network has changed. Browsers notice a changed network only after
-   * 8 to 10 s; a restart while nothing has changed costs one offer.
+   * Restarts ICE as soon as the pause since the last attempt allows it, because signaling was interrupted or the
+   * network has changed. Browsers notice a changed network only after 8 to 10 s; a restart while nothing has changed
+   * costs one offer.
    */
   networkChanged() {
     this.#attempts = 0;
@@ -117,16 +125,17 @@ export class MediaSide {
    * @param {ConfabError} error
    */
   endedByServer(error) {
-    // Before the answer to a new connection's first offer, this message can only refer to the previous connection.
+    // Before the answer to a new connection's first offer, the server's message can only refer to the previous
+    // connection.
     if (!this.#connection?.remoteDescription) return;
     this.#options.failed(error);
     this.#shut();
-    // The server has forgotten the connection, so a restart cannot help.
+    // The server has forgotten the connection, so a restart cannot help: a new connection is needed.
     this.#attempts = Math.max(this.#attempts, maxRestarts);
     this.#attemptIn(0);
   }
 
-  /** Closes the connection and returns to the initial state. */
+  /** Closes the connection, rejects waiting `negotiate` calls, and returns to the initial state. */
   reset() {
     const error = new ConfabError({ code: 'connection_restarted', retryable: true, message: 'The connection ended. Try again.' });
     for (const { reject } of this.#waiting.splice(0)) reject(error);
@@ -140,7 +149,8 @@ export class MediaSide {
   // ---- Negotiation
 
   /**
-   * Sends offers for as long as they are needed. A browser never settles the promises of a closed connection, so each connection has its own run.
+   * Sends offers for as long as they are needed, one after the other. Browsers never settle the promises of a closed
+   * connection, so a new connection does not wait for the run of the previous one.
    */
   async #run() {
     const epoch = this.#epoch;
@@ -163,7 +173,7 @@ export class MediaSide {
     else await connection.setLocalDescription();
     if (connection !== this.#connection) return;
     // Over a connection in use, media for new transceivers could arrive before the answer. Browsers then drop its first keyframe, and
-    // Firefox 153 may never show the video.
+    // Firefox 153 may never show the video. So requests may use new mids only after the answer.
     const mayComeEarly = this.#options.receives && connection.remoteDescription !== null;
     const answered = this.#options.offer(connection.localDescription?.sdp ?? '');
     this.#hadOffers = true;
@@ -178,7 +188,7 @@ export class MediaSide {
     this.#attemptIn(this.state === 'connecting' && this.#options.hasMoreFeatures() ? directMs : restartAgainMs);
   }
 
-  /** @param {number} covered how many callers waited for this offer */
+  /** @param {number} covered how many of the waiting callers this offer is for */
   #offered(covered) {
     this.#options.offered(this.#isRenewed);
     this.#isRenewed = false;
@@ -194,7 +204,8 @@ export class MediaSide {
     for (const { reject } of this.#waiting.splice(0)) reject(error);
     this.#options.failed(error);
     if (error?.code === 'media_unavailable') this.#isWanted = false;
-    // The browser rejected this answer, but a new connection may work. Errors from the server are only reported.
+    // If the browser failed, for example because it rejected the answer, try again later. Errors from the server are
+    // only reported.
     if (!(error instanceof ConfabError)) this.#attemptIn(restartAgainMs);
   }
 
@@ -236,7 +247,7 @@ export class MediaSide {
     this.#options.changed();
   }
 
-  /** The time to wait before the next attempt. */
+  /** The minimum time from the last attempt to the next one, in milliseconds. */
   get #pause() {
     return Math.min(longestPauseMs, restartAgainMs * 2 ** Math.max(0, this.#attempts - maxRestarts));
   }
@@ -256,7 +267,7 @@ export class MediaSide {
       return;
     }
     this.#isSuspect = false;
-    // A lost connection may be restored over another network, where only TURN works.
+    // The network may have changed to one in which only TURN works.
     if (this.state !== 'connected') this.#options.unreachable();
     this.#attempts += 1;
     this.#attemptedAt = this.#options.clock.now();

@@ -2,10 +2,10 @@
 // which of two crossing offers is valid. It does not use `RTCPeerConnection`; `Peer` carries out its decisions.
 //
 // Each peer connection has an id, chosen by the end that makes its first offer. Both ends number their offers in one sequence. An
-// answer repeats the number of its offer. This identifies answers and candidates of another peer connection or of a withdrawn offer,
-// and allows an offer to be sent again.
+// answer repeats the number of its offer. From the id, an end recognizes descriptions and candidates of another
+// peer connection; from the number, answers to a withdrawn offer, and an offer that is sent again.
 
-/** Maximum candidates that wait for their description to be set. No browser gathers this many. */
+/** Maximum number of candidates that wait for their description to be set. No browser gathers this many. */
 const maxEarlyCandidates = 100;
 
 const answerMs = 4000;
@@ -19,8 +19,8 @@ const maxAnswerMs = 16_000;
 export const answerDelay = (repeated) => Math.min(answerMs * 2 ** repeated, maxAnswerMs);
 
 /**
- * The negotiation that a message belongs to. Both members are missing in messages of clients that do not number their
- * offers.
+ * The negotiation that a message belongs to. Candidates have no `offerNumber`. Both members are missing in messages of
+ * clients that do not number their offers.
  * @typedef {{negotiationId?: string, offerNumber?: number}} Label
  */
 /**
@@ -134,7 +134,8 @@ export class Negotiation {
   }
 
   /**
-   * Returns the label for the answer to the most recently accepted offer.
+   * Returns the label for the answer to the most recently accepted offer; empty if the other end does not number
+   * offers.
    * @returns {Label}
    */
   get answer() {
@@ -142,7 +143,7 @@ export class Negotiation {
   }
 
   /**
-   * Returns whether this is the answer to the local offer.
+   * Returns whether an answer with this label belongs to the pending local offer. Without an id, it belongs to any.
    * @param {Label} label
    */
   isAnswer(label) {
@@ -156,7 +157,7 @@ export class Negotiation {
   }
 
   /**
-   * Returns whether a candidate's label allows it to belong to this peer connection.
+   * Returns whether a candidate with this label may belong to this peer connection: if the ids match, or it has none.
    * @param {Label} label
    */
   concerns({ negotiationId }) {

@@ -24,7 +24,7 @@ export class Outbox {
   post(payload) {
     this.#send(payload).catch((error) => {
       // Any other error means that one of the two ends left, which is reported elsewhere, or that the other end does not expect us
-      // yet. Offers are sent again until they are answered.
+      // yet. In that case `Peer` sends its offer again until it is answered.
       if (this.#closed || error?.code !== 'rate_limited') return;
       this.#timers.set(`post ${this.#refusals += 1}`, error.retryAfterMs ?? 1000, () => {
         if (this.#isCurrent(payload)) this.post(payload);
@@ -37,8 +37,8 @@ export class Outbox {
   }
 
   /**
-   * Returns whether a rejected message should still be sent. A message that comes too late would restart a negotiation
-   * that has ended.
+   * Returns whether a rejected message should still be sent. A message that arrives too late would restart a
+   * negotiation that has ended.
    * @param {Payload} payload
    */
   #isCurrent(payload) {

@@ -1,10 +1,11 @@
-// The streams that are sent to one other connection, with their tracks and senders.
+// The streams that are sent to one other member of a session, with their tracks and senders.
 
 import { preferCodec } from './codecs.js';
 
 /** @typedef {{audio: boolean, video: boolean}} Wanted */
 /**
- * A stream being sent, with its tracks and senders by kind.
+ * A stream being sent. `wanted` says which kinds of media the subscriber wants; `tracks` and `senders` are keyed by
+ * kind.
  * @typedef {object} Outgoing
  * @property {MediaStream} container
  * @property {Wanted} wanted
@@ -70,8 +71,8 @@ export class OutgoingStreams {
       return;
     }
     const outgoing = {
-      // Only the id of this container is used. Each peer has a separate one, so its id can be replaced by the stream's
-      // id.
+      // Only the id of this container is used: `nameStreams` replaces it by the stream's id in the descriptions. So
+      // each peer needs a separate container.
       container: new this.#rtc.MediaStream(), wanted, codecs,
       tracks: new Map(tracks.map((track) => [track.kind, /** @type {MediaStreamTrack | null} */ (track)])),
       senders: new Map(),
@@ -114,7 +115,7 @@ export class OutgoingStreams {
     }
   }
 
-  /** @param {Outgoing} outgoing @param {string} kind the media kind */
+  /** @param {Outgoing} outgoing @param {string} kind @returns the track to send; null for none */
   #effective({ tracks, wanted }, kind) {
     return wanted[/** @type {'audio' | 'video'} */ (kind)] ? tracks.get(kind) ?? null : null;
   }

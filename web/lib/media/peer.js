@@ -1,6 +1,6 @@
-// Media with one other connection of a session: one `RTCPeerConnection`, perfect negotiation, trickle ICE, and ICE restarts or
-// a new connection until media works again. Streams are identified by their ids. The transport decides which streams are
-// wanted.
+// Media with one other member of a session: one `RTCPeerConnection`, perfect negotiation, trickle ICE, and ICE
+// restarts or a new connection until media works again. Streams are identified by their ids. The transport decides
+// which streams are wanted.
 //
 // Perfect negotiation: https://www.w3.org/TR/webrtc/#perfect-negotiation-example
 
@@ -16,7 +16,7 @@ import { areMixed, isMozilla, keepRole, nameStreams, originOf, roleOf } from './
  */
 export const disconnectedMs = 3000;
 export const failedMs = 250;
-/** Pause between failed restarts. */
+/** How long to wait for a restart to succeed before the next one. */
 export const restartAgainMs = 10_000;
 /**
  * The impolite end makes the first offer. If two first offers cross, the polite end rolls its own offer back, after which
@@ -59,9 +59,12 @@ export class Peer {
   #earlyCandidates = new EarlyCandidates();
   /** @type {Map<string, string>} maps `MediaStream` ids to stream ids, for a peer that cannot rename them in its descriptions */
   #aliases = new Map();
-  /** @type {string | undefined} */
+  /** @type {string | undefined} identifies the peer connection that wrote the other end's description (`originOf`) */
   #origin;
-  /** @type {boolean | undefined} taken from the description as received, because Chromium rewrites `remoteDescription` */
+  /**
+   * @type {boolean | undefined} whether the other end is Firefox; undefined before its first description. Taken from
+   *   the description as received, because Chromium rewrites `remoteDescription`
+   */
   #isTheirsMozilla;
   /** @type {'active' | 'passive' | undefined} our DTLS role since the first answer */
   #role;
@@ -102,8 +105,8 @@ export class Peer {
   }
 
   /**
-   * Makes our first offer request media from the other end. Call this when subscribing, because that offer may be made
-   * before we have anything to send.
+   * If this end makes the first offer, makes that offer request media from the other end. Call this when subscribing,
+   * because the offer may be made before there is anything to send.
    */
   expect() {
     if (this.#expecting) return;
@@ -125,7 +128,10 @@ export class Peer {
     this.#outgoing.replaceTrack(streamId, kind, track);
   }
 
-  /** @param {import('../signaling/messages.js').Message} message a message of the other end, through the server */
+  /**
+   * @param {import('../signaling/messages.js').Message} message a `session.negotiate` message, which the server has
+   *   forwarded from the other end
+   */
   receive({ description, candidate, streams, negotiationId, offerNumber }) {
     for (const [id, name] of Object.entries(streams ?? {})) this.#aliases.set(id, String(name));
     const label = { negotiationId, offerNumber };
@@ -205,7 +211,8 @@ export class Peer {
   }
 
   /**
-   * Starts a new connection, because the other end replaced its connection or ours cannot apply the other end's description.
+   * Replaces the connection by a new one: because the other end did so, because ours cannot apply the other end's
+   * description, or because restarts fail or would fail.
    */
   async #renew() {
     this.#shut();
@@ -259,7 +266,8 @@ export class Peer {
   #negotiationNeeded(connection) {
     if (!this.#options.polite || this.#origin !== undefined) return this.#offer(connection);
     this.#timers.set('first offer', firstOfferMs, () => {
-      // The browser fires `negotiationneeded` again after the other end's offer is answered.
+      // If the other end's offer has arrived first, make none: the browser fires `negotiationneeded` again after that
+      // offer is answered.
       if (connection === this.#connection && this.#origin === undefined) this.#offer(connection);
     });
   }
@@ -270,7 +278,7 @@ export class Peer {
     this.#makingOffer = true;
     try {
       await connection.setLocalDescription();
-      // The other end's offer may have withdrawn this one.
+      // This offer may have been withdrawn in favor of the other end's.
       if (connection !== this.#connection || !this.#negotiation.isPending(label)) return;
       this.#postDescription(connection, label);
       this.#awaitAnswer(label);
@@ -288,7 +296,8 @@ export class Peer {
     this.#timers.set('answer', answerDelay(repeated), () => {
       const connection = this.#connection;
       if (!connection || !this.#negotiation.isPending(label)) return;
-      // The other end may have lost the connection that this offer is about.
+      // The offer continues a connection and was not answered even when repeated: the other end may have lost the
+      // connection.
       const isRefused = (label.offerNumber ?? 1) > 1 && repeated > 0;
       if (isRefused && this.#canOffer) return this.#inTurn(() => this.#renew());
       this.#postDescription(connection, label);
@@ -321,7 +330,8 @@ export class Peer {
     if (!connection) return;
     this.#ignoringOffer = decision === 'ignore';
     if (decision === 'repeat') return this.#postDescription(connection, this.#negotiation.answer);
-    // Make a first offer, which the other end accepts as a new peer connection.
+    // The offer's peer connection no longer exists here. Offer the current one, which the other end accepts as a new
+    // one.
     if (decision === 'refuse' && !isBusy() && this.#canOffer) return this.#offer(connection);
     if (decision !== 'accept') return;
     await this.#accept(description);
@@ -337,7 +347,7 @@ export class Peer {
 
   /** @param {RTCSessionDescriptionInit} description @param {Label} label */
   async #describeAnswer(description, label) {
-    // The offer was withdrawn meanwhile, or its connection is gone: ignore the answer.
+    // Ignore an answer whose offer was withdrawn, or whose connection is gone.
     if (this.#connection?.signalingState !== 'have-local-offer' || !this.#negotiation.isAnswer(label)) return;
     this.#ignoringOffer = false;
     // Do this before applying the answer, because the next offer may start immediately.
@@ -360,7 +370,11 @@ export class Peer {
     for (const { candidate, label } of this.#earlyCandidates.take(this.#negotiation)) await this.#candidate(candidate, label);
   }
 
-  /** @param {RTCSessionDescriptionInit} description */
+  /**
+   * Applies the other end's description. If an offer cannot be applied, applies it to a new connection. If an answer
+   * cannot be applied, plans a restart and throws.
+   * @param {RTCSessionDescriptionInit} description
+   */
   async #accept(description) {
     try {
       await this.#connection?.setRemoteDescription(description);
@@ -380,7 +394,8 @@ export class Peer {
     try {
       await this.#connection.addIceCandidate(/** @type {any} */ (candidate));
     } catch (error) {
-      // Ignore candidates of an offer that we ignored, and late candidates of a connection that was replaced.
+      // Report no errors for candidates of an offer that we ignored, late candidates of a connection that was
+      // replaced, or the end of the candidates (null).
       const fragment = candidate?.usernameFragment;
       const isForeign = fragment && !this.#connection?.remoteDescription?.sdp.includes(fragment);
       if (!this.#ignoringOffer && !isForeign && candidate) this.#failed(error);

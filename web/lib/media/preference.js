@@ -2,7 +2,7 @@
 // `setPreferredFrameRate`, and a priority.
 
 /**
- * Absent members mean the best quality, and the priority 0.
+ * Without a size or frame rate, the best quality is preferred. Without a priority, it is 0.
  * @typedef {{preferredWidth?: number, preferredHeight?: number, preferredFrameRate?: number, priority?: number}} Preference
  */
 /** @typedef {{width: number, height: number}} Size in pixels */
@@ -38,7 +38,7 @@ export function preferredFrameRate(frameRate) {
 }
 
 /**
- * @param {number | null | undefined} priority null for the default
+ * @param {number | null | undefined} priority null for the default, 0
  * @returns {Preference}
  */
 export function priorityOf(priority) {
@@ -47,8 +47,9 @@ export function priorityOf(priority) {
 }
 
 /**
- * Combines the preferences of all subscribers of a stream, because the stream is received only once. A subscriber without a
- * preference wants the best quality. The highest priority wins.
+ * Combines the preferences of all subscribers of a stream, because the stream is received only once. The largest
+ * size, frame rate and priority win. A subscriber without a size or frame rate wants the best quality, so the result
+ * has none either.
  * @param {Preference[]} preferences
  * @returns {Preference}
  */

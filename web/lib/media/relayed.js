@@ -1,12 +1,15 @@
-// Relayed media (protocol §4): one peer connection with each other connection of the session that subscribes to us, or to which
-// we subscribe.
+// Relayed media (protocol §4): one peer connection with each other member of the session that subscribes to our
+// streams, or to whose streams we subscribe.
 
 import { codecOf, withCodecsFirst } from './codecs.js';
 import { isChosen, withChosen } from './ice.js';
 import { Peer } from './peer.js';
 import { opusParameters, tune, withOpusParameters } from './sending.js';
 
-/** Maximum subscribers announced before our own stream's id is known, while the answer with the id is on its way. */
+/**
+ * Maximum number of subscribers to keep for a stream that is not published here. Subscribers of our own stream can be
+ * announced before we know its id, while the answer with the id is on its way.
+ */
 export const maxEarlySubscribers = 64;
 
 /** @typedef {import('./outgoing.js').Wanted} Wanted */
@@ -96,7 +99,7 @@ export class RelayedTransport {
     const { streamId, connectionId, from } = message;
     if (message.type === 'session.subscribed') this.#subscribed(streamId, connectionId, message);
     if (message.type === 'session.unsubscribed') this.#unsubscribed(streamId, connectionId);
-    // Ignore late messages of a connection with which no stream is exchanged anymore.
+    // Ignore late messages from a member with whom no stream is exchanged anymore.
     if (message.type !== 'session.negotiate' || !this.#isRelated(from)) return;
     if (isChosen(message.candidate?.candidate ?? '', this.#options.iceConfig)) this.#peer(from).receive(this.#read(message));
   }
@@ -157,7 +160,8 @@ export class RelayedTransport {
   }
 
   /**
-   * Writes the parameters for the local encoders into the other end's description.
+   * Returns the message with the parameters for the local encoders in the other end's description, and without the
+   * candidates that the settings exclude.
    * @param {Message} message
    */
   #read(message) {
@@ -186,7 +190,7 @@ export class RelayedTransport {
   }
 
   /**
-   * Closes the peer of a connection with which no stream is exchanged anymore.
+   * Closes the peer connection with another member, unless a stream is still exchanged with that member.
    * @param {string} connectionId
    */
   #release(connectionId) {

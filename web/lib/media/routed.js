@@ -14,7 +14,10 @@ import { Arrival } from './arrival.js';
 export class RoutedTransport {
   #options;
   #link;
-  /** @type {Map<Source, {outgoing: Outgoing, told: Mids | null}>} sources that are not published yet */
+  /**
+   * @type {Map<Source, {outgoing: Outgoing, told: Mids | null}>} sources that are not published yet; `told`: the mids
+   *   returned for them
+   */
   #reserved = new Map();
   /** @type {Map<string, Outgoing>} by stream id */
   #published = new Map();
@@ -37,8 +40,8 @@ export class RoutedTransport {
   // ---- Publishing
 
   /**
-   * Starts sending the source's tracks, and returns their mids. The server forwards the media as soon as it belongs to
-   * a stream.
+   * Starts sending the source's tracks, if they are not sent yet, and returns their mids. The server forwards the
+   * media as soon as it belongs to a stream.
    * @param {Source} source
    * @returns {Promise<Mids>}
    */
@@ -51,7 +54,7 @@ export class RoutedTransport {
     return reserved.told;
   }
 
-  /** @param {Source} source the source whose publishing was canceled */
+  /** @param {Source} source a source to stop sending; no effect if it was published */
   cancel(source) {
     const reserved = this.#reserved.get(source);
     this.#reserved.delete(source);
@@ -63,7 +66,8 @@ export class RoutedTransport {
     const { outgoing, told } = this.#reserved.get(source) ?? { outgoing: this.#link.hold(source), told: null };
     this.#reserved.delete(source);
     this.#published.set(streamId, outgoing);
-    // Send the mids again if the connection was replaced since they were sent, or if the session was relayed then.
+    // Send the mids again if the connection was replaced since they were sent, or if none were sent because the
+    // session was relayed.
     if (told === null || told !== outgoing.mids) this.#options.publishAgain(streamId);
   }
 
@@ -124,7 +128,7 @@ export class RoutedTransport {
   expectationChanged(streamId) {
     const { arrival, sinks } = this.#subscriptions.get(streamId) ?? {};
     if (!arrival || !sinks) return;
-    // A video that is only hidden keeps its last frame, so that it does not flash when it is shown again.
+    // A video that is only hidden keeps its last frame, so that it is not blank when it is shown again.
     if (expectation(sinks).keepsVideo) arrival.expectSoon();
     else arrival.withdraw();
   }
@@ -137,7 +141,7 @@ export class RoutedTransport {
   /** Does nothing, because the streams of the connection end one by one. */
   connectionDestroyed() {}
 
-  /** Does nothing, because the media link handles this. */
+  /** Does nothing, because `SFUConnections` handles this. */
   resumed() {}
 
   /**

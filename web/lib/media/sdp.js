@@ -1,11 +1,12 @@
-// The few operations on session descriptions that we need.
+// Reads and changes session descriptions (SDP): stream ids, the DTLS role, and the peer connection and engine that
+// wrote them.
 
 /**
  * Renames the streams in a description to their stream ids. Browsers choose the ids of their `MediaStream`s and never read
  * their own `msid` again, so renaming in the description *sent* is safe. The receiver's `MediaStream.id` is then the stream's
  * id in every engine (RFC 8830; protocol §4).
  * @param {string} sdp
- * @param {Map<string, string>} names from `MediaStream.id` to stream id
+ * @param {Map<string, string>} names maps `MediaStream.id` to the stream id
  */
 export function nameStreams(sdp, names) {
   return sdp.replace(/^a=(?:msid:|msid-semantic:|ssrc:\d+ (?:msid|mslabel):).*$/gm, (line) => {
@@ -25,7 +26,8 @@ export function originOf(sdp) {
 }
 
 /**
- * Returns the DTLS role of an answer's author. The active end starts the handshake (RFC 5763 §5).
+ * Returns the DTLS role of an answer's author; undefined for an offer with `actpass`. The active end starts the
+ * handshake (RFC 5763 §5).
  * @param {string} sdp
  * @returns {'active' | 'passive' | undefined}
  */
@@ -34,11 +36,11 @@ export function roleOf(sdp) {
 }
 
 /**
- * Returns the offer with `active` instead of `actpass` if this is the author's current DTLS role. Firefox 153 answers
- * `active` to every `actpass`, even if Firefox has been passive since the first answer, and Chromium rejects such an
- * answer. If the offer says `active`, Firefox answers `passive`.
+ * Returns the offer with `active` instead of `actpass` if its author's current DTLS role is `active`. Firefox 153
+ * answers `active` to every `actpass`, even if Firefox has been passive since the first answer, and Chromium rejects
+ * such an answer. If the offer says `active`, Firefox answers `passive`.
  * @param {string} sdp
- * @param {'active' | 'passive' | undefined} role
+ * @param {'active' | 'passive' | undefined} role the author's current role
  */
 export function keepRole(sdp, role) {
   return role === 'active' ? sdp.replace(/^a=setup:actpass$/gm, 'a=setup:active') : sdp;
@@ -53,9 +55,9 @@ export function isMozilla(sdp) {
 }
 
 /**
- * Returns true if one end is Firefox and the other Chromium. Between Firefox 153 and Chromium 156, an ICE restart offered by
- * Chromium leaves Firefox without media although both report connected, and a restart offered by Firefox never connects. Between
- * browsers with the same engine, restarts work.
+ * Returns true if one end is Firefox and the other has another engine. Between Firefox 153 and Chromium 156, an ICE
+ * restart offered by Chromium leaves Firefox without media although both ends report connected, and a restart offered
+ * by Firefox never connects. Between browsers with the same engine, restarts work.
  * @param {string | undefined} ours
  * @param {boolean | undefined} isTheirsMozilla undefined if it is not known yet
  */

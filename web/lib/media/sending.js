@@ -10,7 +10,7 @@ import { maxVideoBitrate } from './layers.js';
  * @typedef {object} SendingOptions
  * @property {number} [audioBitrate] maximum bitrate of Opus, 6000 to 510000 bit/s
  * @property {boolean} [enableStereo] send two channels, if the source has two. Also turn off the audio processing, which mixes them into one
- * @property {boolean} [enableDtx] send almost nothing during silence; default: the server's preference
+ * @property {boolean} [enableDtx] send almost nothing during silence; default: as the other side's description says
  * @property {number} [maxVideoBitrate] maximum bitrate of the largest layer, in bit/s; the others are reduced in proportion
  * @property {number} [frameRate] 30, 15, 7 or 1
  * @property {ContentHint} [videoContentHint] what the video shows: 'motion' keeps it smooth, 'detail' and 'text' keep it sharp
@@ -34,7 +34,8 @@ const clamped = (value, least, most) => (value === undefined ? undefined : Math.
  * Returns the parameters of one encoding.
  * @param {'audio' | 'video'} kind
  * @param {SendingOptions} options
- * @param {{maxBitrate?: number}} [layer] the layer of a simulcast video; its share of the bitrate stays the same
+ * @param {{maxBitrate?: number}} [layer] the layer of a simulcast video. If the options limit the bitrate, the
+ *   layer keeps its share of it
  * @returns {Encoding}
  */
 export function encodingOf(kind, options, layer = {}) {

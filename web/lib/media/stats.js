@@ -4,7 +4,8 @@
 /** @typedef {Iterable<{forEach: (visit: (entry: any) => void) => void}>} Reports one `RTCStatsReport` for each track */
 /** @typedef {import('./condition.js').Condition} Condition */
 /**
- * Times are in milliseconds, bitrates in bit/s. A member is undefined while the browser does not report it.
+ * In this type and those below, times are in milliseconds and bitrates in bit/s. A member is undefined while the
+ * browser does not report it.
  * @typedef {{packetsSent: number, packetsLost: number, bytesSent: number, roundTripTime?: number, jitter?: number}} Sent
  */
 /** @typedef {{packetsReceived: number, packetsLost: number, bytesReceived: number, jitter?: number}} Received */
@@ -24,7 +25,7 @@
 function entriesOf(reports) {
   /** @type {Map<string, Entry>} */
   const entries = new Map();
-  // Several reports contain the same transport.
+  // Several reports contain the same transport, so keep one entry for each id.
   for (const report of reports) report.forEach((entry) => entries.set(entry.id ?? `${entries.size}`, entry));
   return [...entries.values()];
 }
@@ -34,7 +35,10 @@ function sum(entries, name) {
   return entries.reduce((total, entry) => total + (entry[name] ?? 0), 0);
 }
 
-/** @param {Entry[]} entries @param {string} name @param {number} [factor] @returns {number | undefined} undefined if no entry has it */
+/**
+ * @param {Entry[]} entries @param {string} name @param {number} [factor]
+ * @returns {number | undefined} the largest value, multiplied by `factor`; undefined if no entry has a value
+ */
 function largest(entries, name, factor = 1) {
   const values = entries.map((entry) => entry[name]).filter((value) => typeof value === 'number');
   return values.length === 0 ? undefined : Math.max(...values) * factor;
@@ -50,11 +54,11 @@ function select(entries, type, kind) {
   return entries.filter((entry) => entry.type === type && (kind === undefined || entry.kind === kind));
 }
 
-/** @param {Entry[]} entries @returns {Entry[]} the candidate pair in use */
+/** @param {Entry[]} entries @returns {Entry[]} the candidate pairs in use, one for each transport */
 function selectedPair(entries) {
   const pairs = select(entries, 'candidate-pair');
   const ids = select(entries, 'transport').map(({ selectedCandidatePairId }) => selectedCandidatePairId);
-  // Firefox marks the pair instead.
+  // Other browsers name the pair in the transport's entry. Firefox marks the pair itself as `selected`.
   return pairs.filter(({ id, selected }) => selected || ids.includes(id));
 }
 
@@ -74,7 +78,7 @@ function transportStats(entries, condition, bandwidth) {
 }
 
 /**
- * Returns the layers being sent. In Firefox and without simulcast, these are all layers.
+ * Returns the entries of the video layers being sent; all layers if the browser does not report which ones are active.
  * @param {Entry[]} entries
  */
 const activeVideo = (entries) => select(entries, 'outbound-rtp', 'video').filter(({ active }) => active !== false);
@@ -131,7 +135,8 @@ export function subscriberStats(reports, condition, limitation, estimate) {
     ...of('video'), frameRate: largest(got, 'framesPerSecond') ?? 0, width: largest(got, 'frameWidth'), height: largest(got, 'frameHeight'),
     freezeCount: sum(got, 'freezeCount'), totalFreezesDuration: 1000 * sum(got, 'totalFreezesDuration'), ...limitation,
   };
-  // Only browsers without transport-wide feedback estimate the incoming bandwidth. The outgoing estimate of the pair does not apply.
+  // Only browsers without transport-wide feedback estimate the incoming bandwidth. Do not use the pair's outgoing
+  // estimate: it is about the other direction.
   const transport = transportStats(entries, condition, estimate ?? largest(selectedPair(entries), 'availableIncomingBitrate'));
   return { audio: of('audio'), video, transport, timestamp: timestampOf(entries) };
 }
@@ -154,7 +159,8 @@ export function receivedCounters(reports) {
 
 /**
  * @param {Reports} reports
- * @param {boolean} [isAudioOnly] whether currently no video is sent: browsers keep the last statistics of a video that was sent
+ * @param {boolean} [isAudioOnly] whether currently no video is sent. If so, ignores the statistics of the video:
+ *   browsers keep the last ones of a video that was sent
  * @returns {import('./condition.js').SentCounters | null} null if nothing was sent
  */
 export function sentCounters(reports, isAudioOnly = false) {

@@ -38,9 +38,10 @@ import { RoutedTransport } from './routed.js';
  * @property {() => void} close
  * @property {() => Promise<number | undefined>} [estimate] the bandwidth from the server, in bit/s, if it is known
  * @property {(source: Source) => Promise<Mids>} [mids] the mids for `session.publish`; called before `publish`
- * @property {(source: Source) => void} [cancel] publishing was canceled
+ * @property {(source: Source) => void} [cancel] stops what `mids` has started, if `publish` was not called
  * @property {(streamId: string) => void} [expectationChanged] the sinks expect different media of this stream than before
- * @property {(streamId: string, wanted: import('./layers.js').Wanted) => void} [layersWanted] the video layers that subscribers want of a local stream
+ * @property {(streamId: string, wanted: import('./layers.js').Wanted) => void} [layersWanted] what to encode of a
+ *   local stream's video
  * @property {(streamId: string) => Promise<Mids | null>} [slot] the mids for `session.subscribe`; called after `subscribe`
  */
 

@@ -1,11 +1,12 @@
-// Observes how a video is shown: whether it is hidden, and how large it is on the screen. A subscriber requests no more than that.
-// Invariant: a video that might be visible is never reported as hidden.
+// Observes how a video is shown: whether it is hidden, and how large it is on the screen. A subscriber requests no
+// larger video. Invariant: a video that might be visible is never reported as hidden.
 
 /** @typedef {import('./preference.js').Size} Size */
 /**
  * @typedef {object} View
  * @property {boolean} isHidden
- * @property {Size | null} size the size at which the whole frame is drawn, in device pixels; null if it is unknown
+ * @property {Size | null} size the size at which the whole frame is drawn, in device pixels; null if it is unknown,
+ *   or the video is hidden
  */
 /** @type {View} The view assumed for a video that cannot be measured. */
 export const unknownView = { isHidden: false, size: null };
@@ -18,8 +19,8 @@ const margin = 100;
 const step = 16;
 
 /**
- * Returns the size at which a frame is drawn in a box: larger than the box if the frame is cropped to cover it, otherwise
- * smaller.
+ * Returns the size at which a whole frame is drawn, rounded up to multiples of `step`: at least as large as the box
+ * if the frame covers it and is cropped, at most as large if the frame is contained in it.
  * @param {Size} box
  * @param {Size} picture 0 × 0 if it is unknown, in which case the result is the box
  * @param {'cover' | 'contain'} fitMode
@@ -45,7 +46,7 @@ export function isSameView(one, other) {
 export class ViewObserver {
   #video;
   #changed;
-  /** @type {boolean | null} null until the browser has reported it */
+  /** @type {boolean | null} whether the video is in or near the window; null until the browser has reported it */
   #isInWindow = null;
   #wasConnected = false;
   /** @type {Size | null} the window of Picture in Picture, while the video is in it */
@@ -119,8 +120,8 @@ export class ViewObserver {
 }
 
 /**
- * Returns true if the page is in the background, and its videos with it. Always returns false in Firefox, which does
- * not report its Picture in Picture to pages: there, a video may be visible although its page is not.
+ * Returns true if the page is in the background, so that its videos are not visible. Always returns false in Firefox,
+ * which does not report its Picture in Picture to pages, so a video may be visible although its page is not.
  * @param {Document} document
  */
 const isPageHidden = (document) => document.visibilityState === 'hidden' && 'pictureInPictureEnabled' in document;

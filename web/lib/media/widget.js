@@ -9,21 +9,24 @@
  * @typedef {object} WidgetOptions
  * @property {InsertMode} [insertMode] `replace` (the default) makes the target itself the widget
  * @property {boolean} [insertDefaultUI] false: creates only a video element, for the program to insert
- * @property {number | string} [width] pixels, or with a unit
+ * @property {number | string} [width] a number of pixels, or a CSS length such as '50%'
  * @property {number | string} [height]
  * @property {'cover' | 'contain'} [fitMode]
  * @property {boolean} [mirror]
- * @property {string} [label] the accessible name of the video: 'You', 'Partner'
+ * @property {string} [label] the accessible name of the video, such as 'You' or 'Partner'
  */
-/** @typedef {Element | string | null | undefined} Target an element or its id; default: the end of the page */
+/**
+ * @typedef {Element | string | null | undefined} Target an element or its id; default: a new element at the end of
+ *   the page
+ */
 /**
  * @typedef {object} WidgetHooks
- * @property {() => void} loaded the first audio or video has arrived
+ * @property {() => void} loaded the first audio or video of the shown media has arrived
  * @property {(dimensions: {width: number, height: number}) => void} resized
  * @property {() => void} [blocked] the browser requires a click before it plays sound
  */
 
-/** OpenTok's default size. */
+/** OpenTok's default size, in pixels. */
 const defaultSize = { width: 264, height: 198 };
 let made = 0;
 
@@ -79,7 +82,7 @@ export class Widget {
   }
 
   /**
-   * Shows the widget as audio-only, or with video again.
+   * Adds the class that marks the widget as audio-only, or removes it.
    * @param {boolean} audioOnly
    */
   set audioOnly(audioOnly) {

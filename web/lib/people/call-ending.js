@@ -4,16 +4,16 @@
 /** @typedef {import('./call.js').Call} Call */
 
 /**
- * How long to wait after the ring timeout for the server to report the end of the call (milliseconds). It does so
- * unless the connection is gone.
+ * How long to wait after the ring timeout for the server to report the end of the call, before the call is ended here
+ * (milliseconds). The server reports it unless the connection is lost.
  */
 export const ringingGrace = 5000;
 /** How long to wait for the server to report the end of a call (milliseconds). */
 export const endingGrace = 5000;
 
 /**
- * If an error means that the server no longer has a call, waits until the end of the call arrives, or for
- * `endingGrace`.
+ * If an error means that the server no longer has a call, waits until the server has reported the end of the call, for
+ * at most `endingGrace`. Otherwise does not wait.
  * @param {Call} call
  * @param {import('../clock.js').Timers} timers the call's timers
  * @param {any} error the server's answer

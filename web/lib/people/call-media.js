@@ -1,5 +1,5 @@
-// Audio and video of one call: the session, the published stream and the subscriber. Invariant: after `end`, nothing is emitted
-// and nothing keeps running. The publisher is not ended, because it belongs to the caller of the SDK.
+// Audio and video of one call: the session, the published stream and the subscriber. Invariant: after `end`, no hook
+// is called and nothing keeps running. The publisher is not destroyed, because it belongs to the application.
 
 import { otError } from '../errors.js';
 import { SessionCore } from '../session/core.js';
@@ -19,7 +19,7 @@ import { SessionCore } from '../session/core.js';
  *   which is reported separately
  */
 
-/** Errors that come with the end of the call or the connection, which is reported separately. */
+/** Codes of errors that only result from the end of the call or of the connection, which is reported separately. */
 const expected = ['token_match_ended', 'connection_restarted', 'not_joined', 'left', 'not_connected'];
 
 export class CallMedia {
@@ -29,6 +29,7 @@ export class CallMedia {
   #over = false;
   /** @type {Stream | null} the other person's stream */
   #stream = null;
+  /** Prevents the default action of `streamDestroyed`, which would destroy the publisher. */
   #keep = (/** @type {any} */ event) => event.preventDefault();
 
   /**
@@ -56,14 +57,14 @@ export class CallMedia {
         if (!this.#over && connection !== session.connection) this.#hooks.there();
       },
       streamCreated: ({ stream }) => this.#seen(stream),
-      // Wait for the default action, which removes the old video.
+      // Before showing another stream, wait for the event's default action, which removes the old video.
       streamDestroyed: () => queueMicrotask(() => this.#seeAnother()),
     });
     session.connect(token, (error) => { if (error) this.#failed(error, this.#hooks.failed, this.#hooks.ending); });
     this.#publish();
   }
 
-  /** @param {boolean} isLost whether the server has already forgotten the session, which then need not be left */
+  /** @param {boolean} isLost whether the server no longer has the session, so that `session.leave` need not be sent */
   end(isLost) {
     if (this.#over) return;
     this.#over = true;
@@ -83,7 +84,7 @@ export class CallMedia {
 
   /** @param {Stream} stream */
   #seen(stream) {
-    // Show one video at a time.
+    // Show one video at a time: ignore this stream while the current one exists.
     if (this.#over || (this.#stream && this.#core.roster.streams.has(this.#stream.streamId))) return;
     this.#stream = stream;
     const ended = (/** @type {ConfabError | undefined} */ error) => {

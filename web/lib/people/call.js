@@ -31,22 +31,24 @@ import { CallMedia } from './call-media.js';
  * @property {import('../clock.js').Clock} clock
  * @property {(call: Call) => void} prepare the call's publisher will be published soon
  * @property {(call: Call) => void} accepted the call was accepted, so all other calls end, or wait if they ring here
- * @property {(call: Call) => void} over
+ * @property {(call: Call) => void} over the call has ended
  */
 
 /**
  * A call as `Calls` uses it: handlers for server messages.
  * @typedef {object} CallControl
  * @property {() => Publisher | null} publisher our publisher
- * @property {(placed: any) => void} placed the server placed the call, or still has it
- * @property {(devices: number) => void} ringing
- * @property {(incoming: any) => void} incoming the call rings here, or still rings
- * @property {(waiting: boolean) => void} waits
+ * @property {(placed: any) => void} placed the server placed the call, or reports after `rejoin` that it is not
+ *   accepted yet
+ * @property {(devices: number) => void} ringing the call rings on this number of devices
+ * @property {(incoming: any) => void} incoming the call rings here, or still rings after a reconnection
+ * @property {(waiting: boolean) => void} waits whether this call rings during another call
  * @property {(accepted: import('../signaling/people-messages.js').Accepted) => void} accepted
  * @property {(withVideo: boolean) => void} changed the other person turned video on or off
- * @property {(state: 'connected' | 'reconnecting') => void} partner
+ * @property {(state: 'connected' | 'reconnecting') => void} partner the other person's connection dropped or was
+ *   resumed
  * @property {(callId: string) => void} becomes two people called each other, and this call continues under the other call's id
- * @property {() => void} lost the connection and the session are lost
+ * @property {() => void} lost the server no longer keeps this connection, so the call's session is lost too
  * @property {() => Promise<void>} rejoin asks the server about this call after the connection was replaced
  * @property {(ending: Ending, isLost?: boolean) => void} end `isLost`: the server has already forgotten the call's session
  */
@@ -60,10 +62,10 @@ export function controlOf(call) {
 }
 
 /**
- * Events: `change {call}` (any property changed), `stream {stream, subscribe}` (the other person's stream; `subscribe(target,
- * options)` makes a `Subscriber` of it; emitted again after a restart, when the old video is gone),
- * `subscriber {subscriber}` (created for the `subscriberTarget` of `Calls`), `error {error}` (an audio or video error; the call
- * continues), `ended {outcome, durationMs?, error?}`.
+ * Events: `change {call}` (a property other than `stream` and `subscriber` changed), `stream {stream, subscribe}` (the
+ * other person's stream; `subscribe(target, options)` creates a `Subscriber` for it; emitted again when another stream
+ * replaces it, for example after a restart), `subscriber {subscriber}` (created for the `subscriberTarget` of
+ * `Calls`), `error {error}` (an audio or video error; the call continues), `ended {outcome, durationMs?, error?}`.
  */
 export class Call extends Emitter {
   #host;
@@ -72,11 +74,11 @@ export class Call extends Emitter {
   #media = null;
   /** @type {Publisher | null} */
   #publisher;
-  /** @type {boolean | null} the video state last sent to the server */
+  /** @type {boolean | null} whether this end sends video, as last sent to the server; null before that */
   #toldVideo = null;
-  /** @type {number | null} when the call was accepted, on the monotonic clock */
+  /** @type {number | null} when the call was accepted, on the monotonic clock; null before that */
   #acceptedAt = null;
-  /** @type {number | null} */
+  /** @type {number | null} when the call ended, on the monotonic clock; null before that */
   #endedAt = null;
   /** @type {CallState} */
   state;
@@ -86,15 +88,27 @@ export class Call extends Emitter {
   person;
   /** Whether this call rings during another call. Accepting this call ends the other one. */
   waiting = false;
-  /** The number of devices on which the call rings; 0 if only a push was sent. */
+  /**
+   * The number of the other person's devices on which an outgoing call rings; 0 before that, or if only a push was
+   * sent.
+   */
   devices = 0;
-  /** @type {number | null} when the call stops ringing, in the local time of `Date.now()` */
+  /**
+   * When the call stops ringing, in the local time of `Date.now()`; null after it was accepted.
+   * @type {number | null}
+   */
   expiresAt = null;
-  /** @type {number | null} when the call was accepted, on the server's clock; show `elapsedMs` instead */
+  /**
+   * When the call was accepted, on the server's clock. To show the duration, use `elapsedMs` instead.
+   * @type {number | null}
+   */
   since = null;
   /** @type {Outcome | null} */
   outcome = null;
-  /** @type {number | undefined} the time from acceptance to the end */
+  /**
+   * The time from acceptance to the end; undefined before the end, or if the call was not accepted.
+   * @type {number | undefined}
+   */
   durationMs = undefined;
   /** @type {ConfabError | null} why the call was rejected or failed */
   error = null;
@@ -121,9 +135,9 @@ export class Call extends Emitter {
     this.state = direction === 'outgoing' ? 'placing' : 'incoming';
     /** Whether the call was placed as a video call. */
     this.video = video;
-    /** Whether the other person sends video, or wants to. */
+    /** Whether the other person sends video, or, while the call rings here, wants to send it. */
     this.withVideo = direction === 'incoming' && video;
-    /** Whether this end sends video. */
+    /** Whether this end sends video, or will send it when an outgoing call is accepted. */
     this.sendsVideo = direction === 'outgoing' && video;
     controls.set(this, this.#control());
     if (direction === 'outgoing') {
@@ -138,7 +152,10 @@ export class Call extends Emitter {
     return this.state === 'ended';
   }
 
-  /** How long the call has been active, in milliseconds on the local clock. */
+  /**
+   * The time since the call was accepted, or from acceptance to the end, in milliseconds on the local clock; 0 before
+   * acceptance.
+   */
   get elapsedMs() {
     return this.#acceptedAt === null ? 0 : Math.round((this.#endedAt ?? this.#host.clock.now()) - this.#acceptedAt);
   }
@@ -146,7 +163,9 @@ export class Call extends Emitter {
   /**
    * Accepts an incoming call. Other calls end, except those that ring here: they wait.
    * @param {OwnSide} side what to publish; without a publisher, this end only receives
-   * @returns {Promise<void>} rejects with the reason if the call could not be accepted
+   * @returns {Promise<void>} rejects with the reason if the call could not be accepted. Resolves if the call ended
+   *   first, which `ended` reports, or if the connection was replaced, after which the SDK tries to accept the call
+   *   again
    */
   async accept({ video = true, publisher = null } = {}) {
     if (this.state !== 'incoming') throw wrongState('This call is no longer ringing.');
@@ -159,14 +178,17 @@ export class Call extends Emitter {
     try {
       await this.#host.questions.ask('call.accept', { callId: this.id, video }, false);
     } catch (error) {
-      // The outcome arrives with the end of the call. After a restart, `rejoin` asks the server about the call.
+      // If the call has ended, `ended` reports the outcome. After a restart, `rejoin` asks the server about the call.
       if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state', 'not_found'])) return;
       this.#fail(/** @type {ConfabError} */ (error));
       throw error;
     }
   }
 
-  /** @returns {Promise<void>} */
+  /**
+   * Declines an incoming call that was not accepted yet. Otherwise does the same as `end`.
+   * @returns {Promise<void>}
+   */
   async decline() {
     return this.state === 'incoming' ? this.#finish('call.decline', 'declined') : this.end();
   }
@@ -192,7 +214,7 @@ export class Call extends Emitter {
   }
 
   /**
-   * Turns our own video on or off. A publisher without a camera opens one.
+   * Turns our own video on or off. If it is turned on and the publisher has no video track, opens a camera.
    * @param {boolean} on
    * @returns {Promise<void>} rejects if the call has ended, or if the camera cannot be opened
    */
@@ -202,7 +224,7 @@ export class Call extends Emitter {
     if (publisher && on) {
       await sourceOf(publisher).ready;
       if (!publisher.getVideoSource().track) await publisher.setVideoSource(true);
-      // The call ended, or got another publisher, while the browser asked for the camera.
+      // The call ended, or got another publisher, while the browser asked for permission to use the camera.
       if (this.isOver || publisher !== this.#publisher) return;
     }
     publisher?.publishVideo(on);
@@ -281,8 +303,8 @@ export class Call extends Emitter {
         await this.#host.questions.ask('call.accept', { callId: this.id, video: this.sendsVideo }, false);
       }
     } catch (error) {
-      // If the call has ended, the server sends the end when this device appears, before this answer. The end can
-      // arrive later only if the call was answered on another device.
+      // If the call has ended, the server reports the end when this device appears, before it answers `call.rejoin`.
+      // Only if another device answered the call (`call_state`) can the end arrive after the error.
       if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state'])) return;
       this.#end({ outcome: lossOf(error), error: /** @type {ConfabError} */ (error) });
     }
@@ -321,13 +343,13 @@ export class Call extends Emitter {
   /** @param {string} verb @param {Outcome} outcome */
   async #finish(verb, outcome) {
     const { id } = this;
-    // The call is still being placed: `Calls` ends it when the id arrives.
+    // Without an id, the call is still being placed. `Calls` ends it on the server when the id arrives.
     const told = id === null ? undefined : this.#host.questions.ask(verb, { callId: id });
     this.#end({ outcome });
     try {
       await told;
     } catch (error) {
-      // The call ended in the meantime, or the connection did, which ends every call.
+      // Ignore these errors: the call has ended in the meantime, or the client was closed, which ends every call.
       const known = ['not_found', 'call_state', 'not_connected', 'left'];
       if (!(error instanceof ConfabError) || !known.includes(String(error.code))) throw error;
     }
@@ -349,7 +371,8 @@ export class Call extends Emitter {
       },
       stream: (stream, subscribe) => this.#seen(stream, subscribe),
       trouble: (error) => this.emit('error', { error }),
-      // The end of the call, or the outcome of reconnecting, is on its way.
+      // The server will report the end of the call, or the client the outcome of reconnecting. If neither happens in
+      // time, the call fails.
       ending: (error) => this.#timers.set('ending', endingGrace, () => this.#fail(error)),
       failed: (error) => this.#fail(error),
     });
@@ -373,7 +396,7 @@ export class Call extends Emitter {
 
   /**
    * Reports to the server, and through it to the other person, whether this end sends video. Does nothing before the
-   * call is accepted, or if this was reported already.
+   * call is accepted, after it has ended, or if the server already has the current value.
    */
   async #tellVideo() {
     if (this.#acceptedAt === null || this.isOver || this.#toldVideo === this.sendsVideo) return;

@@ -12,15 +12,21 @@ import { questionsOf } from './people.js';
 /** @typedef {import('../signaling/people-messages.js').LoggedCall} LoggedCall */
 /** @typedef {import('../roulette/match.js').MatchOptions} CallsOptions */
 
-/** Maximum ended calls to remember, so that no end is reported twice. The server repeats only ends of the last few minutes. */
+/**
+ * How many ended calls to remember, so that no end is reported twice. The server repeats only ends of the last few
+ * minutes.
+ */
 export const maxRemembered = 500;
-/** Maximum calls at a time. A person has few; this limits what a server can make a device remember. */
+/**
+ * Maximum number of calls at a time; further incoming ones are ignored. Bounds the memory that a server can make a
+ * device use.
+ */
 const maxRinging = 50;
 
 /**
  * Events: `incoming`, with the `Call`; `ended {callId, outcome, person, direction, video, at, durationMs?}`, for calls
- * without a `Call` object: those missed while no device was online. The listener must show the missed call, because
- * the SDK then reports it to the server as seen.
+ * without a `Call` object, such as those missed while no device was online. The handler must show the ended call to
+ * the user, because the SDK reports it to the server as seen.
  */
 export class Calls extends Emitter {
   #client;
@@ -98,7 +104,8 @@ export class Calls extends Emitter {
     }
     this.#placing = call;
     this.#prepare(call);
-    // Attach these handlers now. If the server places the call, `#placed` gets its answer before this promise settles.
+    // If the server places the call, `#placed` handles the answer before this promise settles. So only a rejection is
+    // left to handle here.
     this.#questions.ask('call.start', { personId, video }, false).catch((error) => controlOf(call).end({ outcome: 'refused', error }))
       .finally(() => { if (this.#placing === call) this.#placing = null; });
     return call;
@@ -133,7 +140,7 @@ export class Calls extends Emitter {
     if (!call) return;
     if (call === this.#placing) {
       this.#placing = null;
-      // The call was canceled before it had an id.
+      // The call was ended here before it had an id, so end it on the server now.
       if (call.isOver) return this.#endAfterAll(callId);
       this.#calls.set(callId, call);
     }
@@ -148,7 +155,7 @@ export class Calls extends Emitter {
       this.#unrung.delete(known);
       return controlOf(known).incoming(message);
     }
-    // The call ended here, but the server was not notified yet.
+    // The call has ended here, but the server does not know this yet, so end it there too.
     if (this.#over.has(callId)) return this.#endAfterAll(callId);
     if (this.#calls.size >= maxRinging) return;
     const call = new Call(this.#host, { direction: 'incoming', person: message.person, video: message.video, id: callId });
@@ -205,7 +212,7 @@ export class Calls extends Emitter {
   /**
    * Restores calls on a new connection. Asks the server about calls that this device placed or joined, but not about calls that
    * only rang here. Such a call may be active on another device by now, and asking would move it here. If it still rings, the
-   * server announces it again anyway.
+   * server announces it again without being asked. Otherwise `#endUnrung` ends it.
    */
   #beginAnew() {
     for (const call of this.#calls.values()) if (call.state !== 'incoming') controlOf(call).rejoin();
@@ -214,7 +221,10 @@ export class Calls extends Emitter {
     if (ringing.length > 0) this.#endUnrung(this.#unrung);
   }
 
-  /** @param {Set<Call>} unrung */
+  /**
+   * Ends the calls that did not ring again on the new connection, with the outcomes in the server's call log.
+   * @param {Set<Call>} unrung
+   */
   async #endUnrung(unrung) {
     /** @type {LoggedCall[]} */
     let logged = [];
@@ -226,7 +236,8 @@ export class Calls extends Emitter {
     }
     if (unrung !== this.#unrung) return;
     for (const call of unrung) {
-      // The call has ended, or it was accepted in the meantime, and the server reports whether that was in time.
+      // The call has ended, or it was accepted here in the meantime. In the second case, the server reports whether
+      // the acceptance was in time.
       if (call.state !== 'incoming') continue;
       const { outcome, durationMs } = logged.find(({ callId }) => callId === call.id) ?? {};
       // If the log gives a duration, the call was answered and has ended. If the call is missing from the log, it is
@@ -237,9 +248,10 @@ export class Calls extends Emitter {
   }
 
   /**
-   * Merges two calls: ours continues under the other call's id, and the other call, which rang here, ends.
-   * @param {Call} call
-   * @param {string} into
+   * Merges two calls of people who called each other: our call continues under the id of the other person's call. If
+   * that one rang here, its `Call` object ends.
+   * @param {Call} call the call that we placed
+   * @param {string} into the id of the other person's call
    */
   #merge(call, into) {
     const theirs = this.#calls.get(into);
@@ -272,7 +284,8 @@ export class Calls extends Emitter {
     const left = this.all;
     if (left.length === 1) controlOf(left[0]).waits(false);
     if (left.length > 0 || !this.#isPrepared) return;
-    // The media connections were opened for calls, and the last call is over.
+    // The media connections were opened in advance for calls, and the last call is over. Close them if nothing else
+    // uses them.
     this.#isPrepared = false;
     if (this.#client.state === 'connected' && !this.#client.media.isUsed) this.#client.media.close();
   }
@@ -286,7 +299,7 @@ export class Calls extends Emitter {
   }
 
   /**
-   * Ends a call on the server that is already over here.
+   * Ends a call on the server, because it is already over here.
    * @param {string} callId
    */
   #endAfterAll(callId) {

@@ -28,7 +28,7 @@ export class NearbyPage {
     for (const [personId, row] of byId(people)) this.#rows.set(personId, row);
     for (const personId of gone) this.#rows.delete(personId);
     this.#order = order.filter((/** @type {string} */ personId) => this.#rows.has(personId));
-    // Forget people who are no longer on the page: if they return, the server sends them in full.
+    // Forget people who are no longer on the page: if they return, the server sends their complete rows again.
     const listed = new Set(this.#order);
     for (const personId of this.#rows.keys()) if (!listed.has(personId)) this.#rows.delete(personId);
     this.#next = next;

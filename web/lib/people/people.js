@@ -28,29 +28,37 @@ export function questionsOf(people) {
  * Every method that sends a request returns a promise, which rejects with a `ConfabError`.
  *
  * Events: `self` (the new `self`), `positionForgotten {}` (another device deleted the location), `nearby` (a `Page`:
- * after `watch`, on every change, and after a restart), `contactAsked {matchId?, callId?}`, `contactAdded {person,
- * matchId?, callId?}`, `contactChanged {person}`, `contactRemoved {personId}`, `unlinked {}` and `deleted {}` (the
- * client is `closed` next; connecting creates a new person), `error {error}` (a value sent again after a restart was
- * rejected).
+ * after `watch`, on every change, and after a restart), `contactAsked {matchId?, callId?}` (the other person of this
+ * chat or call wants to keep in touch), `contactAdded {person, matchId?, callId?}`, `contactChanged {person}`,
+ * `contactRemoved {personId}`, `unlinked {}` and `deleted {}` (the client is `closed` next; connecting creates a new
+ * person), `error {error}` (the server rejected a value that was sent again after a restart).
  */
 export class People extends Emitter {
   #client;
-  /** @type {Appearance | null} the values that this client has set with `appear` and `set`; null while offline */
+  /**
+   * The values that this client has set with `appear` and `set`; null if this person should be offline on this device.
+   * @type {Appearance | null}
+   */
   #said = null;
   /** @type {Position | null} */
   #position = null;
-  /** Counts deletions of the location, so that a move in progress during a deletion is not sent again. */
+  /**
+   * Counts deletions of the location. If it was deleted while a `move` request was pending, the request's location is
+   * not stored for sending it again after a restart.
+   */
   #forgotten = 0;
   /** @type {Watch | null} */
   #watch = null;
   /** @type {NearbyPage | null} */
   #page = null;
   #questions;
-  /** @type {Promise<unknown>} the most recent resending of `presence.appear` */
+  /** @type {Promise<unknown>} settles when `presence.appear`, sent again on a new connection, was answered */
   #again = Promise.resolve();
+  /** Whether `useLink` waits for the server's answer. */
   #isLinking = false;
   /**
-   * This person's own values, as most recently sent by the server.
+   * This person's own values, as most recently sent by the server; null before that, or after this person was deleted
+   * or this device unlinked.
    * @type {Self | null}
    */
   self = null;
@@ -93,7 +101,11 @@ export class People extends Emitter {
     return this.#say('presence.appear', appearance);
   }
 
-  /** @param {Appearance} appearance @returns {Promise<Self>} */
+  /**
+   * Changes values while online; otherwise rejects with `not_present`. Omitted members keep their values.
+   * @param {Appearance} appearance
+   * @returns {Promise<Self>}
+   */
   set(appearance) {
     return this.#say('presence.set', appearance);
   }
@@ -188,7 +200,11 @@ export class People extends Emitter {
 
   // ---- Nearby
 
-  /** @param {Position} position @returns {Promise<void>} */
+  /**
+   * Sets the location at which this person is listed for people nearby.
+   * @param {Position} position
+   * @returns {Promise<void>}
+   */
   async move({ latitude, longitude, accuracy }) {
     const position = { latitude, longitude, accuracy };
     const turn = this.#forgotten;
@@ -197,7 +213,7 @@ export class People extends Emitter {
   }
 
   /**
-   * Stops sharing the location.
+   * Deletes this person's location on the server. This also stops watching the people nearby.
    * @returns {Promise<void>}
    */
   async forgetPosition() {
@@ -206,7 +222,8 @@ export class People extends Emitter {
   }
 
   /**
-   * Watches one page of the people nearby. Changes of the page arrive as `nearby` events.
+   * Watches one page of the people nearby, instead of the page that was watched before. Changes of the page arrive as
+   * `nearby` events.
    * @param {Watch} watch
    * @returns {Promise<Page>}
    */
@@ -292,7 +309,7 @@ export class People extends Emitter {
     const isForgotten = message.re === undefined && !message.hasPosition
       && (this.#position !== null || this.#watch !== null || this.self?.hasPosition);
     this.self = ownOf(message);
-    // Another device changed these values, so keep the new ones for sending them again later.
+    // Another device changed this person's values. Store the new ones, in case they must be sent again.
     if (message.re === undefined && this.#said) {
       const known = Object.keys(this.#said);
       this.#said = Object.fromEntries(Object.entries(this.self).filter(([name]) => known.includes(name)));
@@ -303,24 +320,24 @@ export class People extends Emitter {
   }
 
   /**
-   * Starts a new connection, because this client asked to be linked and now is: the server closes the current one
-   * next.
+   * Starts a new connection if this client requested the link: it now belongs to another person, so the server closes
+   * the current connection next.
    */
   #linked() {
     if (!this.#isLinking) return;
-    // This device now belongs to a person who already has a name and settings.
+    // This device now belongs to a person who already has a name and settings. Discard the old ones, but stay online.
     if (this.#said) this.#said = {};
     this.#client.startOver();
   }
 
   /**
-   * Sends the presence, the location and the watched page again, because the server does not have them on a new
-   * connection.
+   * Handles a new connection, for which the server has no presence, location and watched page: if this person was
+   * online, sends them again. Then sends the waiting requests.
    */
   #begin() {
     if (this.#said) {
-      // The server keeps a person's settings, and another device may have changed them meanwhile. A new person has
-      // no settings yet.
+      // Send the settings only for a new person, who has none yet. Otherwise the server has stored them, and another
+      // device may have changed them in the meantime.
       const isNew = this.#client.welcome?.identity !== undefined;
       this.#again = this.#sayAgain('presence.appear', isNew ? this.#said : {});
       if (this.#position) this.#sayAgain('nearby.move', this.#position);
@@ -341,7 +358,7 @@ export class People extends Emitter {
 
   /** @param {NearbyPage | null} page */
   #listed(page) {
-    // Ignore the answer to a request that is no longer wanted.
+    // Ignore a page that is no longer watched.
     if (!page || !this.#watch) return;
     this.#page = page;
     this.emit('nearby', page.value);

@@ -7,9 +7,12 @@ import { ConfabError } from '../errors.js';
 /** @typedef {'unsupported' | 'denied' | 'off' | 'on'} PushState */
 
 /**
+ * Returns whether push notifications are enabled in this browser. Call this after the client has connected, because
+ * the server's key is not known before.
  * @param {Client} client
  * @param {PushOptions} options
- * @returns {Promise<PushState>} `unsupported`: by this browser or this server; `denied`: by the user, in the browser's settings
+ * @returns {Promise<PushState>} `unsupported`: this browser or this server does not support push; `denied`: the user
+ *   has blocked notifications in the browser; `on`: this browser is subscribed with the server's key; `off`: otherwise
  */
 export async function pushState(client, { serviceWorker }) {
   const key = client.welcome?.push?.vapidKey;
@@ -21,11 +24,12 @@ export async function pushState(client, { serviceWorker }) {
 
 /**
  * Enables push notifications: requests permission from the user, subscribes, and registers the subscription with the
- * server. Call this in a click handler, because browsers require one for the request. If push is enabled already, only
- * registers with the server again.
+ * server. Call this in a click handler, because browsers may reject a permission request that does not follow a click.
+ * If push is enabled already, only registers with the server again.
  * @param {Client} client
  * @param {PushOptions} options
- * @returns {Promise<void>} rejects with `push_unsupported`, `push_denied`, or the server's `push_not_allowed`, `push_invalid`
+ * @returns {Promise<void>} rejects with `push_unsupported`, `push_denied`, an error of connecting, or an error of the
+ *   server, such as `push_not_allowed` or `push_invalid`
  */
 export async function enablePush(client, { serviceWorker }) {
   await client.connect();
@@ -43,15 +47,16 @@ export async function enablePush(client, { serviceWorker }) {
 }
 
 /**
+ * Ends this browser's push subscription and removes it from the server. Does nothing if there is no subscription.
  * @param {Client} client
  * @param {PushOptions} options
- * @returns {Promise<void>}
+ * @returns {Promise<void>} rejects if the server could not be notified; the browser is unsubscribed even then
  */
 export async function disablePush(client, { serviceWorker }) {
   const subscription = await serviceWorker.pushManager?.getSubscription();
   if (!subscription) return;
   const { endpoint } = subscription;
-  // Unsubscribe in the browser first: then no push arrives, even if the request fails.
+  // Unsubscribe in the browser first, so that no push arrives even if the request to the server fails.
   await subscription.unsubscribe();
   await client.request('push.unregister', { endpoint });
 }
@@ -60,7 +65,8 @@ export async function disablePush(client, { serviceWorker }) {
 async function subscribe(manager, key) {
   const known = await manager.getSubscription();
   if (known && isFor(known, key)) return known;
-  // The existing subscription belongs to another server or an old key. A browser keeps only one, so replace it.
+  // An existing subscription has the key of another server, or an old key. A service worker can have only one
+  // subscription, so replace it.
   await known?.unsubscribe();
   try {
     return await manager.subscribe({ userVisibleOnly: true, applicationServerKey: key });

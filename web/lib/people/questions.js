@@ -1,5 +1,5 @@
-// Sends the requests of `People` and `Calls`. After the connection was replaced, they wait until `People` has sent
-// `presence.appear` again, because the server rejects them before that.
+// Sends the requests of `People` and `Calls`. After the loss of the connection, requests wait until `People` has sent
+// `presence.appear` on a new connection, because the server would reject them before that.
 
 import { deferred } from '../deferred.js';
 import { isRestart } from '../errors.js';
@@ -8,7 +8,10 @@ import { isRestart } from '../errors.js';
 
 export class Questions {
   #client;
-  /** @type {ReturnType<typeof deferred> | null} pending from the loss of the connection until we have appeared again */
+  /**
+   * What requests wait for after the loss of the connection; null if they need not wait.
+   * @type {ReturnType<typeof deferred> | null}
+   */
   #gate = null;
 
   /** @param {import('../signaling/client.js').Client} client */
@@ -16,25 +19,28 @@ export class Questions {
     this.#client = client;
   }
 
-  /** Makes requests wait, because the connection was lost. */
+  /** Makes requests wait until `release`. Call this when the connection was lost. */
   hold() {
     this.#gate ??= deferred();
   }
 
-  /** Lets requests continue, because this person is online again or the client is closed. */
+  /**
+   * Sends the waiting requests. Call this after `presence.appear` was sent again if necessary, or when the client is
+   * closed.
+   */
   release() {
     this.#gate?.resolve();
     this.#gate = null;
   }
 
-  /** Settles when a request would be sent immediately. */
+  /** Resolves when requests need not wait. */
   async released() {
     await this.#gate?.promise;
   }
 
   /**
-   * Sends a request, after waiting until this person is online again if necessary. Sends it again if the connection is
-   * replaced before the answer, unless `again` is false.
+   * Sends a request, or waits for `release` first if requests must wait. If the connection is replaced before the
+   * answer arrives, sends the request again. Exception: if `again` is false, rejects with `connection_restarted`.
    * @param {string} type
    * @param {Record<string, unknown>} [members]
    * @param {boolean} [again] false for requests that must not happen twice

@@ -55,7 +55,7 @@ export class KeptPublishers {
   /** @param {Publisher} publisher @param {any} event */
   #ended(publisher, event) {
     const { reason, stream } = event;
-    // The screen or all devices stopped, so the publisher ends.
+    // The screen share or all devices of the publisher stopped, so let the default action destroy it.
     if (reason === 'mediaStopped') return this.#drop(publisher, reason);
     const isScreen = stream.videoType === 'screen';
     // Prevent the default action, which destroys the publisher. Exception: if a host has ended a screen share, it must

@@ -14,14 +14,14 @@
  * @property {Layout} [layout] default: `auto`
  * @property {Tile[]} tiles the videos of everyone else, in display order
  * @property {string | string[]} [focus] the id of the active speaker's tile, or the ids of the pinned tiles
- * @property {{aspect?: Aspect, corner?: Corner}} [self] the self-view
+ * @property {{aspect?: Aspect, corner?: Corner}} [self] the self-view, if it is shown
  * @property {number} [gap] the space between tiles, in pixels; default: 8
  * @property {number} [page] the page to show, from 0; beyond the last page, the last one is shown
  */
 /**
  * @typedef {object} LayoutOutput
  * @property {PlacedTile[]} tiles
- * @property {(Rectangle & {fit: 'cover' | 'contain'}) | null} self
+ * @property {(Rectangle & {fit: 'cover' | 'contain'}) | null} self the self-view; null if it is not shown
  * @property {number} overflow the number of tiles on other pages
  * @property {number} page
  * @property {number} pages
@@ -42,8 +42,8 @@ const maxPinned = 4;
 const maxStrips = 3;
 const defaultGap = 8;
 /**
- * The share of the viewport for the video with the viewport's orientation, if the other of two videos does not have
- * it.
+ * If only one of two videos has the viewport's orientation (wide or tall): the share of the viewport that this video
+ * gets.
  */
 const matchingShare = 0.55;
 /** The range of aspects at which a tile shows a face well: from portrait to landscape. */
@@ -56,9 +56,14 @@ const usualAspect = 16 / 9;
  * cropped in a 3:4 tile.
  */
 const leastVisible = narrowest / widest;
-/** The self-view may cover at most this share of a grid tile. */
+/**
+ * The self-view may cover at most this share of a grid tile. If it would cover more, it becomes a tile of the grid.
+ */
 const maxCovered = 0.2;
-/** The strip beside the large tile: its share of the viewport, and its maximum thickness. */
+/**
+ * The strip beside the large tiles: its share of the viewport, and its maximum size in pixels: the width if the strip
+ * is on the right, the height if it is below.
+ */
 const stripShare = 0.2;
 const maxStrip = { width: 240, height: 180 };
 /** Distance between the self-view and the edges of the area whose corner it is in, in pixels. */
@@ -80,8 +85,8 @@ export function layOut(input) {
 }
 
 /**
- * Returns the length of a side of the viewport, or 0 if it is negative or not a number. It is negative if the window
- * is lower than the controls below the stage.
+ * Returns the length of a side of the viewport, or 0 if the given length is negative or not a finite number. A page
+ * gives a negative height if its window is lower than the controls below the videos.
  * @param {number} value
  */
 const sideOf = (value) => (Number.isFinite(value) ? Math.max(0, value) : 0);
@@ -220,7 +225,11 @@ function grid(area, gap, tiles, columns = columnsFor(area, gap, tiles)) {
   });
 }
 
-/** @param {Rectangle} area @param {number} gap @param {Tile[]} tiles */
+/**
+ * Returns the number of columns at which people are largest. If every number makes the tiles too low, returns the
+ * largest number that fits.
+ * @param {Rectangle} area @param {number} gap @param {Tile[]} tiles
+ */
 function columnsFor({ width, height }, gap, tiles) {
   const aspects = tiles.map(({ aspect }) => aspectOf(aspect, narrowest));
   const aspect = aspects.reduce((sum, one) => sum + one, 0) / aspects.length;
@@ -236,8 +245,9 @@ function columnsFor({ width, height }, gap, tiles) {
 }
 
 /**
- * Returns the useful area of a cell: the largest part of it whose shape is between 3:4 and 16:9, because any other
- * area shows only more of the background. If the video would not be cropped there, returns the area of the video.
+ * Returns the useful area of a cell: that of the largest part whose shape is between 3:4 and 16:9, because the rest of
+ * the cell shows only more of the background. If the video would not be cropped in the cell, returns the area of the
+ * video.
  * @param {{width: number, height: number}} cell
  * @param {number} aspect the aspect of the video
  */

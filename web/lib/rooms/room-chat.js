@@ -1,10 +1,10 @@
-// The last messages of a room's chat, bounded as on the server (protocol §15).
+// The last lines of a room's chat, with the same limits as on the server (protocol §15).
 
 /** @typedef {import('../signaling/room-messages.js').RoomLine} RoomLine */
 
 /**
- * The server sends people who join later a history with these limits. A page that stays open all day keeps no more
- * than that.
+ * Maximum number of lines, and of bytes of their text. These are the limits of the history that the server sends to
+ * people who join later. A page that stays open all day keeps no more than that.
  */
 export const maxLines = 100;
 export const maxBytes = 16 * 1024;
@@ -42,9 +42,10 @@ export class RoomChat {
   }
 
   /**
-   * Adds the lines of a rejoined room that are not known yet. Keeps the local lines even if the room was created again and lacks them,
-   * except those of files, because a file that the room no longer lists cannot be saved.
-   * @param {RoomLine[]} lines
+   * Adds the lines of a joined room that are not known yet. Keeps local lines that the room does not have, because it
+   * may have been created again. Exception: removes local lines of files that the room no longer lists, because those
+   * files cannot be downloaded.
+   * @param {RoomLine[]} lines the lines that the room has
    * @returns {{fresh: RoomLine[], removed: string[]}} the new lines, and the ids of the removed files
    */
   catchUp(lines) {

@@ -16,7 +16,8 @@ const maxNameBytes = 200;
 const encoder = new TextEncoder();
 
 /**
- * Returns a name that the server accepts. Shortens a long name at the start, because its end contains the file type.
+ * Returns a file name that the server accepts; `file` if no character is left. Shortens a long name at the start,
+ * because its end contains the file type.
  * @param {string} name
  */
 export function safeName(name) {
@@ -26,7 +27,7 @@ export function safeName(name) {
 }
 
 export class RoomFiles {
-  /** @type {FileAccess | null} null if files are disabled */
+  /** @type {FileAccess | null} where and how to download files; null if files are disabled */
   access = null;
 
   /**
@@ -86,7 +87,7 @@ export class RoomFiles {
 
 /** @param {string} url @param {Upload} upload @param {Blob} file @param {Transfer} transfer @returns {Promise<void>} */
 export function sendFile(url, { secret }, file, { onProgress, signal }) {
-  // `fetch` does not report upload progress.
+  // Use `XMLHttpRequest`, because `fetch` does not report upload progress.
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open('PUT', url);
@@ -120,7 +121,8 @@ export async function fetchFile(url, key) {
 }
 
 /**
- * Returns the server's error, or null if a proxy answered instead of the server.
+ * Returns the server's error, or null if the body has none, for example because a proxy answered instead of the
+ * server.
  * @param {string} body
  */
 function errorIn(body) {

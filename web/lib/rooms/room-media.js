@@ -1,5 +1,6 @@
 // Audio and video of one visit to a room's session: subscribes to everyone's streams, and publishes the local ones. Failed attempts
-// are retried, so that all members receive each other in the end. Invariant: after `end`, nothing is emitted and nothing keeps running.
+// are retried, so that all members receive each other in the end. Invariant: after `end`, nothing keeps running, and
+// only `subscriberGone` and `lost` are still reported.
 
 import { systemClock, Timers } from '../clock.js';
 import { otError } from '../errors.js';
@@ -14,10 +15,10 @@ import { SessionCore } from '../session/core.js';
 /**
  * @typedef {object} RoomMediaHooks
  * @property {(subscriber: Subscriber) => void} subscriber created, not playing yet
- * @property {(subscriber: Subscriber) => void} subscriberGone
+ * @property {(subscriber: Subscriber) => void} subscriberGone the subscriber was destroyed
  * @property {(publisher: Publisher) => boolean} isKept whether it should still be published
- * @property {(publisher: Publisher, error: ConfabError) => void} refused it cannot be published in this room, and is not
- *   tried again
+ * @property {(publisher: Publisher, error: ConfabError) => void} refused the publisher was destroyed or cannot be
+ *   published in this room, so it is not tried again
  * @property {(error: ConfabError, of: Failed, isFinal: boolean) => void} trouble an attempt failed; it is retried unless `isFinal`
  * @property {(of: Failed) => void} recovered the failed stream or publisher works now, or is no longer wanted
  * @property {() => void} lost the session ended without a local request
@@ -26,7 +27,7 @@ import { SessionCore } from '../session/core.js';
 /** The longest pause between two attempts, unless the server asks for a longer one (milliseconds). */
 export const longestMs = 30_000;
 
-/** Errors that another attempt with the same stream or publisher cannot fix. */
+/** Codes of errors after which another attempt with the same stream or publisher would fail again. */
 const final = ['not_permitted', 'media_unavailable', 'malformed'];
 
 export class RoomMedia {
@@ -36,7 +37,7 @@ export class RoomMedia {
   #timers;
   /** @type {Map<unknown, {of: Failed, backoff: Backoff}>} failing streams and publishers, by stream id or publisher */
   #failing = new Map();
-  /** @type {WeakMap<Publisher, string>} the names of the timers that publish them again */
+  /** @type {WeakMap<Publisher, string>} the names of the timers that publish the publishers again */
   #names = new WeakMap();
   #named = 0;
   #over = false;
@@ -66,7 +67,7 @@ export class RoomMedia {
   }
 
   /**
-   * Joins the session, and starts to publish without waiting for the answer.
+   * Joins the session, and starts to publish without waiting for the answer. If joining fails, ends and rejects.
    * @param {string} token
    * @param {Iterable<Publisher>} publishers
    */
@@ -108,12 +109,14 @@ export class RoomMedia {
     this.session.unpublish(publisher);
   }
 
-  /** @param {Publisher} publisher a publisher that is no longer sent */
+  /** @param {Publisher} publisher no longer sent, so publishing it is not retried */
   forget(publisher) {
     this.#settled(publisher);
   }
 
-  /** @param {boolean} isLost whether the server has already ended this visit, so no message is needed */
+  /**
+   * @param {boolean} isLost whether the server has already ended this visit, so that `session.leave` need not be sent
+   */
   end(isLost) {
     if (this.#over) return;
     this.#over = true;
@@ -154,7 +157,7 @@ export class RoomMedia {
   /** @param {Publisher} publisher @param {ConfabError} error */
   #notPublished(publisher, error) {
     const known = otError(error, 'publish');
-    // It was unpublished and published again in the meantime, and the new attempt succeeded.
+    // The publisher was unpublished and published again in the meantime, and the new attempt succeeded.
     if (publisher.session === this.session) return;
     if (publisher.isDestroyed || final.includes(known.reason ?? '')) {
       this.#settled(publisher);
@@ -173,9 +176,9 @@ export class RoomMedia {
   /**
    * Retries after a pause, unless the error is final. Reports the first of several failures in a row, and a final
    * error.
-   * @param {unknown} key
+   * @param {unknown} key the id of the stream, or the publisher
    * @param {Failed} of
-   * @param {string} timer
+   * @param {string} timer the name of the timer for the pause
    * @param {ConfabError} error
    * @param {() => void} again
    */

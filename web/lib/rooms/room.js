@@ -28,6 +28,7 @@ import { RoomMedia } from './room-media.js';
  * @property {typeof import('./room-files.js').sendFile} [sendFile]
  */
 /**
+ * The members of `Rooms` that a room uses.
  * @typedef {object} RoomHost
  * @property {import('../signaling/client.js').Client} client
  * @property {RoomsOptions} options
@@ -52,9 +53,10 @@ export const controlOf = (room) => /** @type {RoomControl} */ (controls.get(room
  * {subscriber}` (created, not playing yet), `subscriberGone {subscriber}`, `muted {publisher}` (by a host), `unpublished
  * {publisher, reason, error?}` (by a host, or because its media stopped or may not be published), `reconnecting {}`, `waiting {}`
  * (while rejoining: a host must let this person in), `reconnected {}`, `error {error, isFinal, stream?, publisher?}` (a stream cannot be
- * received, or a publisher cannot be sent; retried unless `isFinal`), `recovered {stream?, publisher?}` (what had
- * failed works now, or has ended; `reconnecting` also clears earlier errors), `ended {reason, error?}` (the reason is
- * one of the server's, the code of the error that prevented joining again, `left` or `connectionLost`).
+ * received, or a publisher cannot be sent; retried unless `isFinal`), `recovered {stream?, publisher?}` (the stream or
+ * publisher of an `error` works now, or has ended; after `reconnecting`, no `recovered` follows earlier errors, so
+ * forget them), `ended {reason, error?}` (the reason is one of the server's, the code of the error that prevented
+ * joining again, `left` or `connectionLost`).
  */
 export class Room extends Emitter {
   #host;
@@ -71,7 +73,10 @@ export class Room extends Emitter {
   /** Sends and fetches the files of the chat. */
   files = new RoomFiles((verb, members) => this.#request(verb, members), () => this.#host);
   name = '';
-  /** @type {string | undefined} the room's id; a later room of the same name has another one */
+  /**
+   * The room's id; a later room of the same name has another one. Undefined before joining.
+   * @type {string | undefined}
+   */
   id;
   /** @type {RoomRole} */
   role = 'guest';
@@ -83,7 +88,7 @@ export class Room extends Emitter {
   knocks = new Map();
   /** @type {Map<string, Subscriber>} by stream id */
   subscribers = new Map();
-  /** The id of the local connection. */
+  /** The id of this person's connection, which is also their key in `people`. */
   connectionId = '';
 
   /** @param {RoomHost} host */
@@ -103,24 +108,25 @@ export class Room extends Emitter {
       lost: () => this.#lost(),
       waiting: () => this.emit('waiting'),
       reconnecting: () => this.#reconnecting(),
-      // The room was rejoined, but the session may still be disconnected.
+      // The connection was resumed or the room was rejoined, but the session may have ended. Then `#sessionLost` joins
+      // it again and reports the end of the reconnection.
       reconnected: () => { if (!this.#media?.isOver) this.#reconnected(); },
       end: (reason, error) => this.#end(reason, error),
       receive: (message) => this.#receive(message),
     });
   }
 
-  /** The last messages, oldest first. */
+  /** The last lines of the chat, messages and files, oldest first. */
   get chat() {
     return this.#chat.lines;
   }
 
-  /** This person, as shown to others. */
+  /** This person, as shown to others; undefined before joining. */
   get me() {
     return this.people.get(this.connectionId);
   }
 
-  /** The session that carries the media. Rejoining creates a new one. */
+  /** The session that carries the media; null while the room is not joined. Rejoining creates a new one. */
   get session() {
     return this.#media?.session ?? null;
   }
@@ -146,7 +152,7 @@ export class Room extends Emitter {
     this.#media?.publish(publisher);
   }
 
-  /** @param {Publisher} publisher stops being sent, but is not destroyed */
+  /** @param {Publisher} publisher is no longer sent, but not destroyed */
   unpublish(publisher) {
     if (!this.#publishers.has(publisher)) return;
     this.#media?.unpublish(publisher);
@@ -281,7 +287,7 @@ export class Room extends Emitter {
 
   /**
    * Joins the session again after a pause. If the session ended because this person is no longer in the room,
-   * `room.ended` arrives during the pause and stops this.
+   * `room.ended` arrives during the pause and cancels the attempt.
    */
   #sessionLost() {
     const sessionId = /** @type {RoomMedia} */ (this.#media).session.sessionId;
@@ -292,7 +298,7 @@ export class Room extends Emitter {
         this.#reconnected();
       } catch {
         // The end of the room and a replaced connection are handled elsewhere. In all other cases the membership does
-        // not work.
+        // not work, so the room must be joined again.
         if (!this.isOver && this.#media?.isOver) this.#host.expelled();
       }
     });
@@ -389,6 +395,7 @@ export class Room extends Emitter {
 }
 
 /**
+ * The operations of a room that are reserved for `Rooms`.
  * @typedef {object} RoomControl
  * @property {(joined: Joined) => Promise<void>} enter resolves when the session can be used
  * @property {() => void} lost

@@ -24,12 +24,13 @@ import { controlOf, Room } from './room.js';
 /**
  * @typedef {object} Attempt
  * @property {RoomRequest} request
- * @property {Room | null} room the room to rejoin; null on the first attempt
- * @property {'idle' | 'asking' | 'answered'} phase `idle`: no request was sent; `asking`: the request is not answered;
- *   `answered`: in the lobby, or joining the session. `idle` → `asking` → `answered`; all → `idle`, to retry
+ * @property {Room | null} room the room to rejoin; null when joining for the first time
+ * @property {'idle' | 'asking' | 'answered'} phase `idle`: the next request was not sent yet; `asking`: the request
+ *   was not answered yet; `answered`: in the lobby, or joining the session. `idle` → `asking` → `answered`; all →
+ *   `idle`, to retry
  * @property {Backoff} backoff
- * @property {number} until when to give up rejoining
- * @property {() => void} waiting a host must let this person in
+ * @property {number} until when to give up rejoining, on the monotonic clock; not used when joining for the first time
+ * @property {() => void} waiting called when a host must let this person in
  * @property {(room: Room) => void} joined
  * @property {(error: ConfabError) => void} failed
  */
@@ -45,9 +46,11 @@ const longestMs = 5000;
  */
 const guestsPauseMs = 1000;
 
-/** Errors that can be temporary even if the server does not mark them as retryable. */
+/** Codes of errors that can be temporary even if the server does not mark them as retryable. */
 const passing = ['room_full', 'room_locked', 'room_not_found', 'already_joined', 'rate_limited', 'media_unavailable'];
-/** Maps the codes of errors that end a room to the reasons that the `ended` event has for them. */
+/**
+ * Maps codes of errors that end a room to reasons of the `ended` event. For any other error, the code is the reason.
+ */
 const reasons = /** @type {Record<string, string>} */ ({ room_banned: 'banned', connect_failed: 'connectionLost' });
 
 export class Rooms extends Emitter {
@@ -93,8 +96,8 @@ export class Rooms extends Emitter {
   /**
    * Joins a room. Resolves when this person is in the room and the session is connected, which may require a host to admit them.
    * @param {RoomRequest} request
-   * @param {{onWaiting?: () => void}} [hooks] `onWaiting`: called when a host must let this person in, and again after a lost
-   *   connection
+   * @param {{onWaiting?: () => void}} [hooks] `onWaiting`: called when a host must let this person in, and again if
+   *   the request had to be repeated on a new connection
    * @returns {Promise<Room>} rejects with a `ConfabError`: `room_full`, `room_password`, `room_refused`, …, or `left`
    */
   join(request, hooks = {}) {
@@ -203,7 +206,11 @@ export class Rooms extends Emitter {
     return new Backoff(this.#options.random, longestMs);
   }
 
-  /** @param {Attempt} attempt @param {ConfabError} error @param {boolean} [passes] whether to retry; default: if the error may be temporary */
+  /**
+   * Retries rejoining after a pause, or ends the attempt and the room.
+   * @param {Attempt} attempt @param {ConfabError} error
+   * @param {boolean} [passes] whether rejoining may be retried; default: if the error may be temporary
+   */
   #refused(attempt, error, passes = isPassing(error)) {
     // The connection was lost before the answer; `#restarted` sends the request again.
     if (isRestart(error)) return;
@@ -232,7 +239,10 @@ export class Rooms extends Emitter {
     else if (this.#room) this.#again();
   }
 
-  /** Leaves and rejoins, because the membership in the room does not work. */
+  /**
+   * Leaves and rejoins, because the membership in the room does not work. Does nothing if this person is already
+   * rejoining.
+   */
   #expelled() {
     if (!this.#room || this.#attempt) return;
     controlOf(this.#room).lost();
@@ -243,14 +253,16 @@ export class Rooms extends Emitter {
   #again() {
     const room = /** @type {Room} */ (this.#room);
     const password = this.#password;
-    // If the room is gone, this creates it again with the same options, but not locked, because everyone else must rejoin too.
+    // If the room is gone, the request creates it again with the same options, but not locked, because everyone else
+    // must rejoin too.
     const { password: hasPassword, locked: _locked, ...options } = room.options;
-    // A host who does not know the password turns on the lobby instead, so that the recreated room is not open to everyone.
+    // A member who does not know the password requests a lobby instead, so that the recreated room is not open to
+    // everyone.
     const secrecy = password ? { password } : { lobby: true };
     /** @type {Attempt} */
     const attempt = {
       request: {
-        // The room may be gone, and a stranger's room may have its name now.
+        // Send the id, because the room may be gone, and a stranger's room may have its name now.
         name: room.name, roomId: room.id, displayName: room.me?.displayName, password, token: this.#token,
         options: { ...options, ...hasPassword ? secrecy : {} },
         // A user of a routed room has not agreed to a mesh room, whose members see each other's addresses.
@@ -304,8 +316,9 @@ export class Rooms extends Emitter {
 const isPassing = (error) => passing.includes(String(error.code)) || (error.retryable && error.code !== 'room_password');
 
 /**
- * Converts an error of a session, which has OpenTok's number, to one with the protocol's code. Returns other errors of
- * the SDK unchanged.
+ * Returns an error with the protocol's code. An error of a session has OpenTok's number instead, so it is converted:
+ * to the protocol's code that caused it, or to `media_unavailable` if there is none. Other errors of the SDK are
+ * returned unchanged.
  * @param {any} error
  * @returns {ConfabError}
  */

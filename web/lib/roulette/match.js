@@ -30,7 +30,7 @@ export class Match {
   #timers;
   /** @type {SessionCore} the session in which we publish */
   #ours;
-  /** @type {SessionCore} the session in which we subscribe, usually the same */
+  /** @type {SessionCore} the session in which we subscribe and chat, usually the same one */
   #theirs;
   #admissions;
   #typing;
@@ -39,7 +39,10 @@ export class Match {
   /** @type {Publisher | null} */
   #publisher;
   #over = false;
-  /** @type {Subscriber | null} the partner's stream */
+  /**
+   * The most recent subscriber of the partner's stream; null before there is a stream, and after `end`.
+   * @type {Subscriber | null}
+   */
   subscriber = null;
 
   /**
@@ -112,7 +115,7 @@ export class Match {
     if (this.textChat && this.#theirs.session.isConnected()) this.#typing.set(typing);
   }
 
-  /** @param {boolean} isLost whether the server has already forgotten the match, which then need not be left */
+  /** @param {boolean} isLost whether the server no longer has the match, so that `session.leave` need not be sent */
   end(isLost) {
     if (this.#over) return;
     this.#over = true;

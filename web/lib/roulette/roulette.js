@@ -10,24 +10,27 @@ import { Match } from './match.js';
 /** @typedef {{mode?: 'video' | 'text', interests?: string[], name?: string}} Search */
 /** @typedef {'idle' | 'waiting' | 'matched'} RouletteState */
 
-/** Reasons after which the server stops searching (protocol §5). */
+/** Reasons for the end of a match after which the server does not search for another partner (protocol §5). */
 const finalReasons = ['stopped', 'banned'];
 
-/** @param {any} event */
+/**
+ * Prevents the default action of `streamDestroyed`, which would destroy the publisher.
+ * @param {any} event
+ */
 const keepPreview = (event) => event.preventDefault();
 
 /**
- * Events: `waiting {retryAfterMs?}`, `matched {matchId, mode, partner, textChat}`, `partner {matchId, state}`,
- * `ended {matchId, reason}` (the server's reasons, and `connectionLost`), `chat {text, mine}`, `typing {typing}`,
- * `subscriber {subscriber}` (created, not playing yet), `noStream {matchId}`, `recovered {}` (the search continues after a
- * restart), `error {error}`.
+ * Events: `waiting {retryAfterMs?}` (with `retryAfterMs`, after frequent quick skips: the search begins after this
+ * time), `matched {matchId, mode, partner, textChat}`, `partner {matchId, state}`, `ended {matchId, reason}` (the
+ * server's reasons, and `connectionLost`), `chat {text, mine}`, `typing {typing}`, `subscriber {subscriber}` (created,
+ * not playing yet), `noStream {matchId}`, `recovered {}` (the search continues after a restart), `error {error}`.
  */
 export class Roulette extends Emitter {
   #client;
   #options;
   /** @type {RouletteState} */
   #state = 'idle';
-  /** @type {Search | null} the search parameters, until stopped */
+  /** @type {Search | null} the parameters of the search; null while there is no search */
   #search = null;
   /** @type {Match | null} */
   #match = null;
@@ -49,7 +52,8 @@ export class Roulette extends Emitter {
         if (matchId === this.#match?.matchId) this.emit('partner', { matchId, state });
       },
       'message:roulette.ended': ({ matchId, reason }) => this.#ended(matchId, reason),
-      // Another tab or a call has replaced this device in the roulette.
+      // This error, if it answers no request, means that another tab or a call has replaced this device in the
+      // roulette.
       'message:error': (message) => {
         if (message.re === undefined && message.code === 'elsewhere' && this.#search) this.#searchEnded(ConfabError.fromWire(message));
       },
@@ -66,7 +70,7 @@ export class Roulette extends Emitter {
     return this.#state;
   }
 
-  /** The current match. */
+  /** The current match; null if there is none. */
   get match() {
     return this.#match;
   }
@@ -81,13 +85,17 @@ export class Roulette extends Emitter {
     this.#publisher = publisher;
     publisher?.on('streamDestroyed', keepPreview);
     this.#prepare();
-    // Without a publisher, only text chats are left, which need no media connection.
+    // Without a publisher, the next chat is probably a text chat, which needs no media connection.
     if (!publisher && old && !this.#match && this.#isRouted) this.#client.media.close();
     this.#match?.usePublisher(publisher);
     old?.off('streamDestroyed', keepPreview);
   }
 
-  /** @param {Search} [search] @returns {Promise<void>} */
+  /**
+   * Starts to search for a partner. After each match the search continues, until `stop`.
+   * @param {Search} [search]
+   * @returns {Promise<void>}
+   */
   async start(search = {}) {
     this.#search = search;
     try {
@@ -244,7 +252,7 @@ export class Roulette extends Emitter {
     }
   }
 
-  /** @param {ConfabError} error why the server no longer searches */
+  /** @param {ConfabError} error why the server no longer searches for a partner */
   #searchEnded(error) {
     this.#search = null;
     this.#endMatch('stopped');

@@ -4,8 +4,8 @@
 /** How often to repeat the notification while the user types (milliseconds). */
 const repeatMs = 2000;
 /**
- * After this time (milliseconds) without a notification, the partner no longer counts as typing. Two repeats fit in it
- * on a slow network.
+ * After this time (milliseconds) without a notification, the partner no longer counts as typing. Long enough for two
+ * repeats, even on a slow network.
  */
 const believeMs = 5000;
 

@@ -46,7 +46,7 @@ export class SessionCore {
    */
   transport = null;
   /**
-   * Settles when the client is connected. Requests sent after that follow the join.
+   * Settles when the client is connected. Requests sent after that reach the server after `session.join`.
    * @type {Promise<unknown>}
    */
   opened = Promise.resolve();
@@ -242,7 +242,10 @@ export class SessionCore {
     if (!this.#options.connectionEventsSuppressed) this.session.dispatch(event);
   }
 
-  /** @param {string} streamId @param {string} reason */
+  /**
+   * Handles the end of a stream of this connection or another one.
+   * @param {string} streamId @param {string} reason
+   */
   streamGone(streamId, reason) {
     if (this.publications.ended(streamId, reason)) return;
     const stream = this.roster.removeStream(streamId);

@@ -24,13 +24,14 @@ class MicrophoneLoss {
     devices?.addEventListener?.('devicechange', () => { if (this.isMissing) this.#try(); }, { signal: this.#done.signal });
   }
 
+  /** Replaces the microphone, which stopped. Reports `missing` if that fails. */
   async lost() {
     if (this.isMissing) return;
     this.isMissing = true;
     if (!await this.#try() && this.isMissing) this.#options.missing();
   }
 
-  /** Forgets the loss, because the program chose a microphone or the publisher ended. */
+  /** Forgets the loss, because the microphone was replaced, here or by the program, or because the publisher ended. */
   end() {
     this.isMissing = false;
   }
@@ -42,7 +43,8 @@ class MicrophoneLoss {
 
   /** @returns {Promise<boolean>} whether the publisher has a microphone again */
   async #try() {
-    // The microphone may be in use. Try again at the next change of devices.
+    // If this fails, for example because the microphone is in use, the next `devicechange` event causes another
+    // attempt.
     const track = await this.#options.replace().catch(() => null);
     if (!track || !this.isMissing) return false;
     this.end();

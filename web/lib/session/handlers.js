@@ -6,7 +6,8 @@ import { OTEvent } from '../events.js';
 /** @typedef {import('../signaling/messages.js').Message} Message */
 
 /**
- * Converts a reason to OpenTok's, which uses the same reason for a normal unpublish and for a publisher that left.
+ * Converts the protocol's reason for the end of a stream to OpenTok's. OpenTok has one reason for both an unpublish
+ * and a publisher that left.
  * @param {string} reason
  */
 const spoken = (reason) => (reason === 'clientUnpublished' ? 'clientDisconnected' : reason);

@@ -9,7 +9,7 @@ import { Backoff } from '../signaling/backoff.js';
  * Maximum attempts. With the server's pauses, these are enough for all members of the largest session to join again.
  */
 const maxAttempts = 30;
-/** The longest pause, unless the server asks for a longer one (milliseconds). */
+/** The longest pause between two attempts, unless the server asks for a longer one (milliseconds). */
 const longestMs = 5000;
 
 export class Joining {
@@ -45,7 +45,10 @@ export class Joining {
     }
   }
 
-  /** Makes no more attempts. If `begin` is waiting for the next one, it rejects with the error of the last one. */
+  /**
+   * Cancels the pause before the next attempt, if there is one: `begin` then rejects with the error of the last
+   * attempt.
+   */
   stop() {
     this.#timers.clearAll();
     this.#stop();

@@ -18,7 +18,7 @@ export class Publications {
   /** Timers that offer refused videos again. Their names are the ids of the streams. */
   #timers;
   /**
-   * Publishers that wait for their camera or the server's answer, each with a value that identifies this attempt.
+   * Publishers that wait for their camera or the server's answer, each with an object that identifies the attempt.
    * @type {Map<Publisher, object>}
    */
   #begun = new Map();
@@ -69,7 +69,8 @@ export class Publications {
       await Promise.all([source.ready, core.opened]);
       stillIn();
       transport = core.transport;
-      // The session is muted. The server mutes the stream with `session.muted` once it exists. Send no audio before that.
+      // In a muted session, the server mutes the stream with `session.muted` after it was created. Send no audio
+      // before that.
       if (core.startsMuted) publisher.publishAudio(false);
       const mids = transport?.mids ? await transport.mids(source) : {};
       stillIn();
@@ -79,7 +80,8 @@ export class Publications {
       this.#run(publisher, stream, announced, attempt);
     } finally {
       if (this.#begun.get(publisher) === attempt) this.#begun.delete(publisher);
-      // If a later attempt has begun, it uses what this one reserved, so do not release it.
+      // If a later attempt for this publisher has begun, it uses the transceivers that this attempt reserved, so keep
+      // them.
       if (!this.#begun.has(publisher)) transport?.cancel?.(source);
     }
   }
@@ -122,7 +124,7 @@ export class Publications {
   }
 
   /**
-   * Unpublishes at our own request.
+   * Unpublishes at our own request. If the publisher is not published yet, cancels the attempt.
    * @param {Publisher} publisher
    * @param {string} reason
    */
@@ -186,8 +188,8 @@ export class Publications {
   }
 
   /**
-   * Handles a video that the server refused because it takes no more video for now. Offers it again until it is
-   * accepted or turned off.
+   * Handles a video that the server refused, because it accepts no more video for now. Offers the video again until it
+   * is accepted or turned off.
    * @param {Publisher} publisher @param {string} streamId @param {ConfabError} error
    */
   #refused(publisher, streamId, error) {
@@ -210,7 +212,7 @@ export class Publications {
   }
 
   /**
-   * Sends the transceivers of a stream again, after they changed.
+   * Sends the mids of a stream's transceivers again, after the transceivers have changed.
    * @param {string} streamId
    */
   async tellAgain(streamId) {

@@ -28,7 +28,10 @@ export class PublisherFallback {
     return this.#state.name === 'stopped';
   }
 
-  /** @param {import('../clock.js').Clock | null} clock null stops judging and resets the state */
+  /**
+   * Starts the fallback, or stops it if `clock` is null. In both cases the state is reset.
+   * @param {import('../clock.js').Clock | null} clock
+   */
   run(clock) {
     this.#clock = null;
     this.#clear();

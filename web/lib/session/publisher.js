@@ -111,7 +111,10 @@ export class Publisher extends Emitter {
     return this.#send('video', on);
   }
 
-  /** @param {MediaSource} source a device id, a track, or null for none @returns {Promise<void>} */
+  /**
+   * @param {MediaSource} source a device id, a track, true for the default microphone, or null for none
+   * @returns {Promise<void>}
+   */
   async setAudioSource(source) {
     this.#loss.end();
     await this.#replace('audio', source);
@@ -342,7 +345,7 @@ export class Publisher extends Emitter {
   #tell(kind) {
     const has = this.#sendsNow(kind);
     this.#publications?.update(this, kind === 'audio' ? { hasAudio: has } : { hasVideo: has });
-    // The network may be too slow for the video that was turned on.
+    // If video was turned on, the network may be too slow for it.
     this.#fallback.check();
   }
 

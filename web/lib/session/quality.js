@@ -33,7 +33,8 @@ class News {
  * @typedef {object} ReceivedOptions
  * @property {import('../clock.js').Clock} clock
  * @property {() => Promise<RTCStatsReport[]>} reports the reports of the receivers
- * @property {() => {stream: Stream, pause: string | null, isLost: boolean}} state
+ * @property {() => {stream: Stream, pause: string | null, isLost: boolean}} state `pause`: why the server paused the
+ *   video; null if it has not; `isLost`: the peer connection is down
  * @property {(condition: Condition) => void} changed
  */
 
@@ -47,9 +48,12 @@ export class ReceivedQuality {
   #options;
   #news;
   meter;
-  /** Whether the server will pause the video if the network gets worse. */
+  /** Whether the server has warned that it will pause the video if the network gets worse. */
   isWarned = false;
-  /** @type {import('../media/stats.js').Limitation} */
+  /**
+   * What limits the quality of the received video, for the statistics.
+   * @type {import('../media/stats.js').Limitation}
+   */
   limitation = { qualityLimitationReason: 'none' };
   /** Whether the network is too slow for the video layer that the subscriber wants. */
   #isLimited = false;
@@ -69,7 +73,7 @@ export class ReceivedQuality {
   /** @param {SubscriptionChange} change */
   limited({ videoPaused, reason, rid, temporalLayer, limited = this.#isLimited }) {
     this.#isLimited = limited;
-    // Compute this again on each change, because a change may also mean that a limit was removed.
+    // Compute the limitation again on each change, because a change may also mean that a limit was removed.
     const lasting = limited ? 'bandwidth' : reason === 'size' || reason === 'publisher' ? reason : 'none';
     this.limitation = { qualityLimitationReason: videoPaused ? reason : lasting, rid, temporalLayer };
   }

@@ -3,7 +3,10 @@
 import { ConfabError } from '../errors.js';
 import { Emitter, OTEvent } from '../events.js';
 
-/** @template T */
+/**
+ * A set of objects with OpenTok's interface for `OT.publishers` and `OT.subscribers`.
+ * @template T
+ */
 export class Registry {
   /** @type {Set<T>} */
   #members = new Set();
@@ -52,8 +55,8 @@ export function reportException(error, target) {
 }
 
 /**
- * Calls the callback when the promise has settled: with nothing, or with the translated error, which the `exception`
- * handlers get too.
+ * Calls the callback when the promise has settled: without arguments if it was fulfilled, otherwise with the
+ * translated error, which is also reported to the `exception` handlers.
  * @param {Promise<unknown>} promise
  * @param {((error?: ConfabError) => void) | undefined} callback
  * @param {unknown} target

@@ -28,7 +28,7 @@ export class Roster {
 
   set isComplete(isComplete) {
     this.#isComplete = isComplete;
-    // The remaining early connections left before their page arrived.
+    // Early connections that were on no page have left, so forget them.
     if (isComplete) this.#early.clear();
   }
 
@@ -52,7 +52,7 @@ export class Roster {
     if (!connectionId) return null;
     const known = this.connections.get(connectionId) ?? this.#early.get(connectionId);
     if (known) return known;
-    // A connection can leave before its page arrives, so the number is limited. The oldest go first.
+    // A connection that leaves before its page arrives would stay here, so limit the number and drop the oldest first.
     if (this.#early.size >= maxEarly) this.#early.delete(this.#early.keys().next().value ?? '');
     const early = new Connection({ connectionId, createdAt: 0, data: '' });
     this.#early.set(connectionId, early);
@@ -97,7 +97,7 @@ export class Connection {
     this.id = connectionId;
     /** Milliseconds since 1970. */
     this.creationTime = createdAt;
-    /** The data that the token contains. */
+    /** The connection data from the token; empty until the connection's page of the roster has arrived. */
     this.data = data;
   }
 
@@ -111,6 +111,7 @@ export class Connection {
 /** @typedef {'hasAudio' | 'hasVideo' | 'videoDimensions'} ChangedProperty */
 /** @typedef {{changedProperty: ChangedProperty, oldValue: any, newValue: any}} Change */
 
+/** A stream in OpenTok's format. */
 export class Stream {
   /**
    * @param {StreamInfo} info
@@ -135,7 +136,7 @@ export class Stream {
   }
 
   /**
-   * Applies the server's current values.
+   * Applies the server's current values, and returns what has changed.
    * @param {StreamInfo} info
    * @returns {Change[]}
    */

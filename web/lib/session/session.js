@@ -35,7 +35,7 @@ export class Session extends Emitter {
 
   /**
    * Connects and calls back when the session can be used. In a large session, most connections and streams are not known at that
-   * time: they come in pages, with the same events `connectionCreated` and `streamCreated`.
+   * time: they arrive in pages, with the same events `connectionCreated` and `streamCreated`.
    * @param {string} token
    * @param {Callback} [callback]
    * @returns {this}

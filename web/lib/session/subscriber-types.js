@@ -20,10 +20,13 @@
  * @property {Promise<void>} connected settles when the first media arrives, or when subscribing has failed
  * @property {{audio: boolean, video: boolean}} wants the media to request: no video while it is hidden
  * @property {import('../media/preference.js').Preference} preference
- * @property {() => {audio: boolean, video: boolean, keepsVideo: boolean}} expected the media to expect now
+ * @property {() => {audio: boolean, video: boolean, keepsVideo: boolean}} expected the media to expect now;
+ *   `keepsVideo`: whether video that has arrived may stay
  * @property {(isPaused: boolean, reason: string) => void} videoPaused the server paused or resumed the video
- * @property {(isWarned: boolean) => void} warned takes whether the server will pause the video if the network gets worse
- * @property {(change: import('./quality.js').SubscriptionChange) => void} limited the server chose another layer
+ * @property {(isWarned: boolean) => void} warned the server warned that it will pause the video if the network gets
+ *   worse, or withdrew the warning
+ * @property {(change: import('./quality.js').SubscriptionChange) => void} limited the server forwards another layer,
+ *   or reports another reason for its choice
  * @property {() => void} uplinkChanged the server judged the publisher's uplink
  * @property {() => void} setUpAgain the server sets up the subscription again, so earlier limits of the video are gone
  * @property {(change: import('./roster.js').Change) => void} streamChanged

@@ -113,9 +113,10 @@ export class Subscriber extends Emitter {
   }
 
   /**
-   * In a routed session with simulcast: requests the smallest layer that fills a box of this size. With 'auto', that is the size
-   * at which the video is shown, and while it is hidden or its page is in the background, it is not requested at all.
-   * @param {import('../media/preference.js').Size | 'auto' | null} size null for the largest
+   * In a routed session with simulcast: requests the smallest layer that fills a box of this size. With 'auto', the
+   * box is the size at which the video is shown. While the video is hidden or the page is in the background, no video
+   * is requested.
+   * @param {import('../media/preference.js').Size | 'auto' | null} size null for the largest layer
    * @returns {this}
    */
   setPreferredResolution(size) {
@@ -145,7 +146,8 @@ export class Subscriber extends Emitter {
   /**
    * Pins this video in a routed session: if the network cannot carry all videos, those of a higher priority become sharp first and
    * pause last. OpenTok does not have this method.
-   * @param {number | null} priority 0 to 100. Above 0 the video comes before the active speaker; 0 or null: after
+   * @param {number | null} priority 0 to 100. Above 0, this video has precedence over that of the active speaker; at 0
+   *   or null, it does not
    * @returns {this}
    */
   setPriority(priority) {
@@ -374,7 +376,7 @@ export class Subscriber extends Emitter {
     this.#blocked = blocked;
     this.#apply();
     this.dispatch(new OTEvent(blocked ? 'audioBlocked' : 'audioUnblocked'));
-    // The muted video may play without a click.
+    // Now that the element is muted, the browser may play it without a click.
     if (blocked) this.#widget.play();
   }
 

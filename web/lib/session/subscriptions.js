@@ -48,8 +48,8 @@ export class Subscriptions {
       if (!core.roster.streams.has(streamId)) {
         throw otFailure('OT_STREAM_NOT_FOUND', 1604, 'This stream has ended or belongs to another session. Subscribe to a current stream.');
       }
-      // In a routed session, the server sends our own stream back to us, which tests both directions. Elsewhere, this is an
-      // error.
+      // In a routed session, the server sends our own stream back to us, which tests both directions. In a relayed
+      // session, subscribing to our own stream is an error.
       if (connection === core.session.connection && !core.transport?.slot) {
         throw otFailure('OT_INVALID_PARAMETER', 1011, 'This is your own stream. Show its publisher instead.');
       }
@@ -95,7 +95,7 @@ export class Subscriptions {
     for (const subscriber of [...this.#subscribers]) this.end(subscriber, reason);
   }
 
-  /** Forgets the sent preferences. The session is over, so the server is no longer notified. */
+  /** Forgets the sent preferences. Call this when the session is over, so that the server is no longer notified. */
   forgetTold() {
     this.#told.clear();
     this.#pace.stop();
@@ -111,8 +111,8 @@ export class Subscriptions {
   }
 
   /**
-   * Sends the new combined preference of a stream that is now shown at another size, or hidden. Moving or scrolling can change many
-   * streams together, so the message rate is limited.
+   * Sends the new combined preference of a stream whose video was resized, hidden or shown again on the page.
+   * Scrolling or a new layout can change many streams together, so the message rate is limited.
    * @param {string} streamId
    */
   viewChanged(streamId) {
@@ -134,7 +134,8 @@ export class Subscriptions {
   }
 
   /**
-   * Requests a stream from the server again.
+   * Requests a stream from the server again, because its transceivers have changed. Does nothing if it was not
+   * requested.
    * @param {string} streamId
    */
   tellAgain(streamId) {
@@ -149,7 +150,8 @@ export class Subscriptions {
     const slot = transport?.slot ? await transport.slot(streamId) : {};
     const sinks = this.sinksOf(streamId);
     const wants = sinks.map((sink) => sink.wants);
-    // The stream is no longer wanted, or it was set up again in the meantime, which sends this request too.
+    // The stream is no longer wanted, or the media mode changed in the meantime, after which `moved` sends this
+    // request.
     if (slot === null || wants.length === 0 || transport !== this.#core.transport) return;
     // Preferences have no effect on relayed media.
     const preferring = transport?.slot ? sinks.filter((sink) => sink.wants.video) : [];

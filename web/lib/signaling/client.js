@@ -25,15 +25,18 @@ export const sdkVersion = '0.1.0';
 
 /** How long the first connection may take, including retries, before `connect()` rejects. */
 const connectMs = 20_000;
-/** How many requests may be unanswered, so that a server that answers nothing does not fill the memory. */
+/** Maximum number of unanswered requests. Bounds the memory that they use if the server answers none. */
 const maxRequests = 256;
 /**
- * After this many messages, or after this time, send an acknowledgement instead of waiting for a message that carries
- * it (protocol §1).
+ * After this many received messages, or after this time in milliseconds, send the acknowledgment by itself instead of
+ * waiting for a message that carries it (protocol §1).
  */
 const acknowledgeMessages = 32;
 const acknowledgeMs = 2000;
-/** The longest pause that a server can request. During a longer one, the page would seem to have stopped working. */
+/**
+ * The longest pause that a server can request (milliseconds). During a longer one, the page would seem to have stopped
+ * working.
+ */
 const longestPauseMs = 300_000;
 
 /**
@@ -55,8 +58,9 @@ const longestPauseMs = 300_000;
 /**
  * Events: `connected {resumed}`, `reconnecting {}`, `online {}` (the browser has a network again, or another one), `expired
  * {}` (the server no longer keeps this connection: sessions and match are gone), `restarted {state}` (reconnected as a new
- * connection), `closed {code, error}` (final), `identity {secret}` (store it), `message:<type>` and `message` (every server
- * message, answers included), `fault {error}` (a message that could not be decoded).
+ * connection), `closed {code, error}` (final, until `connect` is called again), `identity {secret}` (store it),
+ * `message:<type>` and `message` (every server message, answers included), `fault {error}` (a message that could not
+ * be decoded).
  */
 export class Client extends Emitter {
   /** @type {ClientState} */
@@ -72,7 +76,7 @@ export class Client extends Emitter {
   #socket = null;
   /** @type {Welcome | null} */
   #welcome = null;
-  /** @type {string | null} the secret for resuming, while the server keeps the connection */
+  /** @type {string | null} the secret for resuming the connection; null if there is no connection to resume */
   #secret = null;
   /** When this client stops trying to resume a connection that was dropped. */
   #keptUntil = 0;
@@ -82,7 +86,7 @@ export class Client extends Emitter {
   #retryAt = 0;
   /** Whether the server requested the current pause. If so, a new network does not shorten it. */
   #isPaused = false;
-  /** Whether the next welcome replaces a lost connection by a new one, so that `restarted` must be emitted. */
+  /** Whether the next welcome begins a new connection in place of a lost one, so that `restarted` must be emitted. */
   #restarting = false;
   /** @type {string | undefined} */
   #identity;
@@ -116,7 +120,7 @@ export class Client extends Emitter {
     return this.#media ??= new SFUConnections(this, { rtc, clock: this.#clock, iceConfig });
   }
 
-  /** The most recent `welcome`. */
+  /** The most recent `welcome`; null before the first one, and after the client was closed. */
   get welcome() {
     return this.#welcome;
   }
@@ -283,8 +287,8 @@ export class Client extends Emitter {
     // start over.
     const isMiscounted = code === malformed && error?.code === 'out_of_order' && this.#secret !== null;
     if (!isMiscounted && finalCodes.has(code)) return this.#finish(code, error ?? closedBy(code));
-    // A connection that ends at once does not reset the backoff. Otherwise this client would contact a failing server
-    // four times a second.
+    // A connection that dropped soon after its welcome does not reset the backoff. Otherwise this client would contact
+    // a failing server four times a second.
     if (this.#state === 'connected' && this.#clock.now() - this.#connectedAt >= longestMs) this.#backoff.reset();
     this.#reconnecting();
     if (isMiscounted) this.#expire();
@@ -303,8 +307,8 @@ export class Client extends Emitter {
     if (this.#state !== 'connected') return;
     this.#state = 'reconnecting';
     const welcome = /** @type {Welcome} */ (this.#welcome);
-    // Wait until the server must have noticed the drop (three missed pings) and its grace period is over. This limits only how
-    // long callers wait: the connection cannot be resumed afterward, even if the server keeps it longer.
+    // Try to resume until the server must have noticed the drop (three missed pings) and its grace period is over.
+    // Then give up, even if the server keeps the connection longer, so that pending requests do not wait forever.
     const keptMs = welcome.resume.graceMs + 3 * silenceOf(welcome);
     this.#keptUntil = this.#clock.now() + keptMs;
     this.#timers.set('grace', keptMs, () => this.#expire());
@@ -388,7 +392,8 @@ export class Client extends Emitter {
       this.emit('fault', { error });
       fault = error;
     }
-    // A message that cannot be decoded may be a newer server's answer to a request, if it is numbered.
+    // A numbered message that cannot be decoded may be a newer server's answer to a request. If it is, reject the
+    // request.
     if (!message && Number.isSafeInteger(raw?.seq) && this.#pending.has(raw.re)) message = unreadable(raw, fault);
     if (Number.isSafeInteger(raw?.seq)) return this.#receiveNumbered(raw.seq, raw.ack, message);
     if (Number.isSafeInteger(raw?.ack)) this.#link.acknowledged(raw.ack);

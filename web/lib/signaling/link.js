@@ -10,8 +10,8 @@ export const replayMessages = 256;
 export const replayBytes = 64 * 1024;
 /**
  * Additional bytes for messages that are larger than `replayBytes` by themselves: two session descriptions of the
- * maximum size, one for each of the peer connections with the server. Otherwise such an offer could not wait for the
- * connection.
+ * maximum size, one for each of the peer connections with the server. Without these bytes, an offer of that size could
+ * not wait for the connection.
  */
 export const replayLargeBytes = 2 * 256 * 1024;
 
@@ -36,13 +36,13 @@ export class Link {
     return this.#received;
   }
 
-  /** Numbered messages received since the last acknowledgement was sent. */
+  /** The number of numbered messages received since the last acknowledgment was sent. */
   get unacknowledgedReceipts() {
     return this.#unacknowledgedReceipts;
   }
 
   /**
-   * Returns true if another message can wait for a socket without dropping an older message.
+   * Returns true if another message can wait for the connection without dropping an older message.
    * @param {Body} body
    */
   hasRoom(body) {
@@ -77,7 +77,7 @@ export class Link {
   }
 
   /**
-   * Returns the acknowledgement to put into an outgoing message.
+   * Returns the acknowledgment to put into an outgoing message: the highest number received.
    * @returns {number}
    */
   acknowledge() {

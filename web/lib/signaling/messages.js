@@ -190,7 +190,8 @@ function table(unnumbered, numbered) {
 const tables = { client: table(unnumberedClient, numberedClient), server: table(unnumberedServer, numberedServer) };
 
 /**
- * Returns true if the server waits for the acknowledgement of this message before it sends the next page of a session's roster.
+ * Returns true if the server waits for the acknowledgment of this message before it sends the next page of a session's
+ * roster.
  * @param {Message | null} message null for a message that could not be decoded
  */
 export const awaitsAcknowledgement = (message) =>

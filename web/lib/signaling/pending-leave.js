@@ -1,6 +1,6 @@
-// Tells the server that a person has left while the connection was away: resumes the connection on a new socket, only to send
-// `bye`. Otherwise the server would keep the connection for the grace period, and the others would wait for a person who has
-// left.
+// Notifies the server that a person left while the client was disconnected: resumes the connection on a new socket,
+// only to send `bye`. Otherwise the server would keep the connection for the grace period, and the others would wait
+// for a person who has left.
 
 import { Timers } from '../clock.js';
 import { Backoff } from './backoff.js';
@@ -20,9 +20,10 @@ export class PendingLeave {
    * @param {typeof WebSocket} options.WebSocket
    * @param {import('../clock.js').Clock} options.clock
    * @param {() => number} [options.random]
-   * @param {object} options.hello resumes the connection
-   * @param {number} options.waitMs how long to wait before the first attempt, to keep a pause that the server requested
-   * @param {number} options.ms how long the server may still keep the connection
+   * @param {object} options.hello the `hello` message that resumes the connection
+   * @param {number} options.waitMs how long to wait before the first attempt (milliseconds): the rest of the client's
+   *   current pause, which the server may have requested
+   * @param {number} options.ms how long the server may still keep the connection (milliseconds); afterward, gives up
    */
   constructor(options) {
     this.#options = options;
@@ -38,15 +39,15 @@ export class PendingLeave {
       url, WebSocket, clock,
       opened: () => this.#socket?.send(hello),
       message: (message) => {
-        // Leave after any welcome. If it does not resume, the server has created a new connection, which is not wanted
-        // either.
+        // Leave after any welcome. If it does not resume the connection, the server has created a new one, which is
+        // not wanted either.
         if (message?.type !== 'welcome') return;
         this.#socket?.send({ type: 'bye' });
         this.#end();
       },
       closed: (code) => {
         this.#socket = null;
-        // A server that rejects this hello keeps nothing that could be ended.
+        // A server that rejects this hello no longer keeps the connection, so there is nothing to leave.
         if (finalCodes.has(code)) return this.#end();
         this.#timers.set('open', Math.max(pauseAfter(code), this.#backoff.next()), () => this.#open());
       },

@@ -1,5 +1,5 @@
-// Rejects requests that the server would reject, and requests for which the buffer has no room while the client is
-// disconnected.
+// Rejects requests before they are sent: those that the server would reject, those that exceed the limits of this
+// client, and all requests before connecting.
 
 import { bytesOf } from './link.js';
 
@@ -9,7 +9,7 @@ const numberingBytes = 64;
 /**
  * @param {{type: string, description?: unknown, sdp?: unknown}} body
  * @param {{state: import('./client.js').ClientState, limits?: {message: number, description: number}, link: import('./link.js').Link, isFull: boolean}} client
- * @returns {import('../errors.js').ErrorMembers | null}
+ * @returns {import('../errors.js').ErrorMembers | null} the error with which to reject the request; null to send it
  */
 export function refusalOf(body, { state, limits, link, isFull }) {
   if (state === 'idle' || state === 'closed') return { code: 'not_connected', message: 'Call connect() first.' };

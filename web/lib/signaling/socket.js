@@ -6,14 +6,17 @@ import { ConfabError } from '../errors.js';
 import { subprotocol } from './messages.js';
 
 /**
- * Time limit for opening the socket, TLS and the answer to the hello together. The server also gives up on a silent client
- * after 10 s.
+ * Time limit for opening the socket, TLS and the answer to the hello together (milliseconds). The server also gives up
+ * on a silent client after 10 s.
  */
 const openingMs = 10_000;
 /** How long the server may be silent before a ping (milliseconds), until the welcome sets another value. */
 const silenceMs = 10_000;
 
-/** A check that is later than this does not count. Timers of a device that is awake are less late. */
+/**
+ * A check that runs later than this after its deadline does not count (milliseconds), because the device was probably
+ * asleep. On a device that is awake, timers are less late.
+ */
 const lateMs = 1000;
 /** Maximum checks in a row that do not count. Browsers delay the timers of hidden pages by a minute again and again. */
 const maxLateChecks = 3;
@@ -66,7 +69,10 @@ export class Socket {
     this.#watch();
   }
 
-  /** Checks now whether the server is alive, because the network changed or the tab was shown again. */
+  /**
+   * Checks now whether the server is alive, because the network changed or the tab was shown again. Does nothing
+   * before the welcome.
+   */
   probe() {
     if (this.#over || this.#timers.has('opening')) return;
     if (this.#liveness.ask(this.#options.clock.now())) this.send({ type: 'ping' });
@@ -127,14 +133,15 @@ export class Socket {
 
 /**
  * Checks that the server is alive (protocol §1): after a silence it pings, after another silence it gives up. Only received
- * data counts, so a timer that a background tab delayed by a minute does not close a socket that received data meanwhile. A check
- * that comes late shows that this device was asleep, or too busy to read what has arrived: it pings again and does not give up.
+ * data counts: a timer that a background tab delayed by a minute does not close a socket that received data in that
+ * time. A check that runs late shows that this device was asleep, or too busy to read what has arrived: it pings again
+ * and does not give up. After several late checks in a row, it gives up nevertheless.
  */
 export class Liveness {
   #lateChecks = 0;
   #heardAt;
   #silenceMs;
-  /** @type {number | null} */
+  /** @type {number | null} when the server was last asked for a sign of life; null if data has arrived since */
   #askedAt = null;
 
   /** @param {number} now @param {number} silenceMs */

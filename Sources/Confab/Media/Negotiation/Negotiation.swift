@@ -1,10 +1,10 @@
 import Wire
 
-/// The order of negotiation between two peers with relayed media (`protocol/README.md` §4). Decides which peer
+/// Orders the negotiation between two peers with relayed media (`protocol/README.md` §4): decides which peer
 /// connection and which offer a message belongs to, and which of two crossing offers is valid.
 ///
-/// Each peer connection has an id, chosen by the peer that makes its first offer. Its offers are numbered across both
-/// peers. An answer repeats the number of its offer.
+/// Each peer connection has an id, chosen by the peer that makes its first offer. The offers on it are numbered from
+/// 1, with one counter for both peers. An answer has the number of its offer.
 struct Negotiation: Sendable {
     /// Identifies the negotiation of a message. Both values are nil in messages from clients that do not support
     /// labels.
@@ -36,12 +36,12 @@ struct Negotiation: Sendable {
     private var offered: Int?
     /// The number of the remote offer that was answered last; 0 if there is none.
     private var answered = 0
-    /// Whether both descriptions have been set at least once.
+    /// Whether a local and a remote description have been set.
     private var isDescribed = false
 
     init(isPolite: Bool) { self.isPolite = isPolite }
 
-    /// The label for candidates.
+    /// The label for candidates, which has no number.
     var label: Label { Label(id: id) }
     /// The label of the answer to the offer that was accepted last; empty if that offer had no label.
     var answerLabel: Label { answered > 0 ? Label(id: id, number: answered) : Label() }

@@ -171,7 +171,7 @@ private struct PeerWorker {
         await closed?.close()
     }
 
-    /// Closes the connection in a separate task, because this one is cancelled.
+    /// Closes the connection in a separate task, because the runner's task is cancelled.
     func finish() {
         events?.cancel()
         let closed = peer.withLock { peer in

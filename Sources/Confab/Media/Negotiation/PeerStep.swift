@@ -26,7 +26,7 @@ struct RemoteTrack: Equatable, Sendable {
 
 /// An operation that a state machine requests on a peer connection. Steps are carried out one after the other.
 enum PeerStep: Equatable, Sendable {
-    /// Replaces the connection by a new one. Reported as `opened`.
+    /// Opens a connection, and closes the previous one. Reported as `opened`.
     case open([TransceiverPlan])
     case close
     case add(TransceiverPlan)
@@ -65,7 +65,7 @@ enum PeerReport: Sendable {
     case event(PeerEvent)
 }
 
-/// Deadlines, each with a name.
+/// A set of deadlines, keyed by name.
 struct Deadlines<Name: Hashable & Sendable>: Sendable {
     private var times: [Name: Timestamp] = [:]
 

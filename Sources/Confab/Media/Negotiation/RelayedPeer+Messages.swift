@@ -225,7 +225,7 @@ extension RelayedPeer {
 
     mutating func repeatOffer(_ now: Timestamp, _ effects: inout [Effect]) {
         guard let sent, sent.kind == .offer, let label = negotiation.pendingLabel else { return }
-        // If an offer on an existing connection was repeated and is still not answered, replace the connection: the
+        // If an offer on an existing connection was resent and is still not answered, replace the connection: the
         // other peer may have lost it.
         if (label.number ?? 1) > 1, repeats > 0, canOffer {
             needsRenewal = true

@@ -1,10 +1,10 @@
 import Wire
 
-/// The state machine of relayed media with one other connection (`protocol/README.md` §4): perfect negotiation,
-/// resends, ICE restarts, and a new peer connection when restarts fail.
+/// The state machine of relayed media with one other member of the session (`protocol/README.md` §4): perfect
+/// negotiation, resends, ICE restarts, and a new peer connection when restarts fail.
 ///
-/// Invariants: at most one negotiation step is in progress. Messages that arrive meanwhile wait. One of the two peers
-/// is polite: if offers cross, it rolls back its own.
+/// Invariants: at most one negotiation step is in progress. Messages that arrive during a step wait for its end. One
+/// of the two peers is polite: if offers cross, it rolls back its own.
 struct RelayedPeer: Sendable {
     /// An event that the state machine handles.
     enum Input: Sendable {
@@ -44,7 +44,7 @@ struct RelayedPeer: Sendable {
 
     /// The content of a `session.negotiate` message.
     struct Message: Hashable, Sendable {
-        /// A description or a candidate; nil stands for the end of candidates.
+        /// A description or a candidate. A nil candidate means the end of candidates.
         enum Content: Hashable, Sendable {
             case description(PeerDescription)
             case candidate(PeerCandidate?)
@@ -83,7 +83,7 @@ struct RelayedPeer: Sendable {
     var inbox: [Message] = []
     /// Candidates that arrived before their description.
     var early: [Message] = []
-    /// Messages that the server rejected because of a rate limit.
+    /// Messages to resend because the server rejected them for a rate limit, keyed by the number of their timer.
     var refused: [Int: Message] = [:]
     var refusals = 0
     /// The local offer or answer that was sent last; nil before the first.
@@ -106,7 +106,7 @@ struct RelayedPeer: Sendable {
     var found: Set<String> = []
     /// Mids whose first frame arrived before their track was found. The frame is reported with the track.
     var earlyFrames: Set<String> = []
-    /// The number of candidates since the last description.
+    /// The number of remote candidates handled since the last description was applied.
     var candidates = 0
     /// The answer that is being applied; nil if there is none.
     var accepting: Message?
@@ -218,7 +218,8 @@ struct RelayedPeer: Sendable {
         if origin == nil { askForMedia(&effects) }
     }
 
-    /// Makes the first offer of the impolite peer request media, even if that peer has nothing to send.
+    /// If media is expected, adds receiving transceivers on the impolite peer, so that its first offer requests media
+    /// even if it has nothing to send.
     private mutating func askForMedia(_ effects: inout [Effect]) {
         guard isExpecting, !isPolite else { return }
         for kind in TrackKind.allCases

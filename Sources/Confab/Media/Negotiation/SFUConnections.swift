@@ -130,7 +130,7 @@ final class SFUConnections: Sendable {
         return pair
     }
 
-    /// Releases a pair, so that it can be reused. It sends nothing afterwards.
+    /// Releases a pair, so that it can be reused. Until then, the pair sends nothing.
     func release(_ pair: Pair) {
         if pair.side == .send { for kind in TrackKind.allCases { send(nil, kind, on: pair) } }
         state.withLock { state in
@@ -242,7 +242,7 @@ final class SFUConnections: Sendable {
         }
     }
 
-    /// Fails the pending requests for the mids of certain pairs.
+    /// Fails the pending requests for the mids of the pairs that `isMeant` selects.
     private func refuse(_ error: ConfabError, _ isMeant: @Sendable (Pair) -> Bool) {
         let refused = state.withLock { state in
             let waiting = state.waiting

@@ -41,7 +41,7 @@ struct SFUTransport: Sendable {
         case notAdded(Int, ConfabError)
         /// The engine cannot send this source.
         case notSent(MediaSource, ConfabError)
-        /// The requests that wait for an offer fail, because none will follow.
+        /// The pending requests for mids fail, because no offer will follow for now.
         case refused(ConfabError)
     }
 
@@ -49,7 +49,8 @@ struct SFUTransport: Sendable {
     private enum Phase: Equatable, Sendable {
         case closed, opening, idle, offering, asking, accepting
     }
-    /// What a timer is for.
+    /// What a timer is for: `attempt` restarts or replaces the connection, `again` repeats an offer that the server
+    /// rejected.
     private enum Timer: Hashable, Sendable { case attempt, again }
 
     /// How long to wait in the state `disconnected`, which often ends without a restart.

@@ -10,7 +10,7 @@ enum PerchHTTPRequest: Equatable, Sendable {
     static let maxBodyBytes = 8 * 1024
 
     case call(Call)
-    /// A valid WebSocket handshake with its token.
+    /// A valid WebSocket handshake, with its token and the envelope format of its messages.
     case webSocket(String, PerchEnvelope)
     /// A CORS preflight request.
     case preflight
@@ -22,7 +22,7 @@ enum PerchHTTPRequest: Equatable, Sendable {
         "ice": .servers,
     ]
     static let prefix = "/xirsys/"
-    /// The path to which tokens are appended.
+    /// The path to which a token is appended to form the URL of a WebSocket.
     static let socketPath = "/xirsys/ws"
 
     /// Returns nil if the URL does not begin with ``prefix``.

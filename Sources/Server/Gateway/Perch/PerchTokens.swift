@@ -16,7 +16,7 @@ struct PerchTokens {
     }
 
     private var tickets: [String: Ticket] = [:]
-    /// The tokens in the order of creation. Some may already be used.
+    /// The tokens in the order of creation. Some may have been used or removed already.
     private var order: Deque<String> = []
     private var shares: PendingHandshakes
 

@@ -33,7 +33,8 @@ final class RoomFileStore: Sendable {
         try FileManager.default.removeItem(atPath: directory)
     }
 
-    /// Deletes a file. Uploads and downloads of it in progress fail, so that no data outlives its reserved space.
+    /// Deletes a file. Uploads and downloads of it that are in progress fail, so that none of its data takes disk
+    /// space after the space reserved for it is released.
     func delete(_ id: RoomFileID) {
         let path = path(id)
         _ = arrived.withLock { $0.removeValue(forKey: id) }
@@ -68,7 +69,7 @@ final class RoomFileStore: Sendable {
                 unwritten.writeImmutableBuffer(part)
                 guard unwritten.readableBytes >= Self.chunkSize else { continue }
                 try await write(unwritten, to: id, at: received - unwritten.readableBytes)
-                // Count the bytes only if the file was not deleted in the meantime, because it takes no space then.
+                // Count the bytes only if the file was not deleted in the meantime: a deleted file takes no space.
                 arrived.withLock { if $0[id] != nil { $0[id] = received } }
                 unwritten.clear()
             }
@@ -142,8 +143,8 @@ final class RoomFileStore: Sendable {
         let part = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             initialized = max(0, pread(descriptor, buffer.baseAddress, count, off_t(offset)))
         }
-        // The response has announced more bytes. Throw, because the connection then closes and the client detects the
-        // error.
+        // The file has ended early, although the response has announced more bytes. Throw: the connection then closes,
+        // and the client detects the error.
         guard !part.isEmpty else { throw .diskFailed }
         return part
     }

@@ -33,7 +33,7 @@ struct RoomFilesEndpoint {
         (self.store, self.name, self.id, self.key) = (store, name, id, key)
     }
 
-    /// Returns the response and its body.
+    /// Handles a download. Returns the response and its body, which streams the file from the store.
     func get() async throws(WireError) -> (GateResponse, ResponseBody?) {
         let file = try await ask(.download(key))
         let transfer = try beginTransfer(of: file.size)
@@ -48,8 +48,8 @@ struct RoomFilesEndpoint {
             defer { withExtendedLifetime(transfer) {} }
             let endpoint = endpoint.value
             try await endpoint.store.read(endpoint.id, size: file.size) { part in
-                // Ask again before each part: a slow client may have been removed from the room since the download
-                // began.
+                // Ask the room again before each part: a slow client may have been removed from the room since the
+                // download began.
                 _ = try await endpoint.ask(.download(endpoint.key))
                 try await writer.write(part)
             }

@@ -1,9 +1,9 @@
-/// The Socket.IO handshakes whose clients have not connected a transport yet. `PerchTokens` uses it in the same way
-/// for tokens.
+/// The Socket.IO handshakes whose clients have not connected a transport yet. `PerchTokens` uses this type in the same
+/// way for tokens.
 ///
 /// If there are too many, the oldest handshake of the address with the most is removed, so that a few addresses cannot
-/// displace the handshakes of others. Addresses are limiting blocks. The limit per address is the same as that for
-/// sockets.
+/// displace the handshakes of others. Addresses are limiting blocks. There is no separate limit per address: each
+/// Socket.IO handshake also counts as a socket of its address.
 struct PendingHandshakes {
     let maxOfAll: Int
     private var shares = AddressShares<String>()

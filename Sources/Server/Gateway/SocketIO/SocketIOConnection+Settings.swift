@@ -10,7 +10,7 @@ extension SocketIOConnection {
         /// Rate limit for packets above the `packets` limit. A client that exceeds this limit too is disconnected.
         var refusals: Budget.Rate
         var malformed: Budget.Rate
-        /// Limits of the queue of packets waiting for the next poll.
+        /// The maximum number and the maximum total size in bytes of the packets that wait for the next poll.
         var queuedPackets: Int
         var queuedBytes: Int
 

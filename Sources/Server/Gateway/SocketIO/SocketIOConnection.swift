@@ -47,7 +47,7 @@ struct SocketIOConnection: Sendable {
         case goingAway
     }
 
-    /// A step that the shell carries out.
+    /// A step that the shell (`SocketIOSession`) carries out.
     enum Output: Equatable, Sendable {
         /// The client has connected a transport. Register it with the hub.
         case opened
@@ -65,7 +65,7 @@ struct SocketIOConnection: Sendable {
     }
 
     /// Legal next states: `handshaken` → `webSocket`, `polling`, `over`; `webSocket` ↔ `polling` (the client switches
-    /// transports); both → `leaving`, `over`; `leaving` → `over`.
+    /// transports); `webSocket` → `over`; `polling` → `leaving`, `over`; `leaving` → `over`.
     private enum State: Equatable, Sendable {
         case handshaken(until: Timestamp)
         case webSocket(nextHeartbeat: Timestamp)
@@ -86,7 +86,8 @@ struct SocketIOConnection: Sendable {
     var settings: Settings
     private var state: State
     private var queue: [[UInt8]] = []
-    /// Packets in the most recent poll's response. They are sent again if the response is lost.
+    /// The most recent poll that was answered, and the packets in its response. They are sent again if the response is
+    /// lost. Nil once the client has received it.
     private var lastAnswer: (poll: PollID, packets: [[UInt8]])?
     /// All packets sent so far; nil once anything was received from the client. If the client switches transports
     /// before that, it may have received nothing, so all packets are sent again.
@@ -296,7 +297,8 @@ struct SocketIOConnection: Sendable {
         return answer(poll, packets, now: now)
     }
 
-    /// Ends the connection after sending the packets in `last`.
+    /// Ends the connection after sending the packets in `last`. If the client has no poll open at the moment, they
+    /// wait for its next poll.
     private mutating func leave(saying last: [[UInt8]], now: Timestamp) -> [Output] {
         switch state {
         case .over: return []
@@ -351,7 +353,7 @@ struct SocketIOConnection: Sendable {
         }
     }
 
-    /// Sends an error for a packet that exceeds a budget. Disconnects clients that send too many of them.
+    /// Sends an error for a packet that exceeds a budget. Disconnects a client that sends too many such packets.
     private mutating func refuse(now: Timestamp) -> [Output] {
         guard refusals.take(settings.refusals, now: now) == nil else {
             return leave(saying: [SocketIOPacket(.disconnect).encode()], now: now)
@@ -359,7 +361,7 @@ struct SocketIOConnection: Sendable {
         return send(SocketIOPacket.error(.rateLimited).encode())
     }
 
-    /// Sends an error for an invalid packet. Disconnects clients that send too many of them.
+    /// Sends an error for an invalid packet. Disconnects a client that sends too many such packets.
     private mutating func reject(_ error: WireError, now: Timestamp) -> [Output] {
         let refusal = send(SocketIOPacket.error(error.code).encode()) + flush(now: now)
         guard malformed.take(settings.malformed, now: now) == nil else {

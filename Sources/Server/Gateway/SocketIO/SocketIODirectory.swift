@@ -11,8 +11,8 @@ final class SocketIODirectory {
 
     func session(_ id: String) -> SocketIOSession? { sessions[id] }
 
-    /// Admits a request from a connection's client. If the client is now in another address block, its connection moves
-    /// there.
+    /// Admits a request from a connection's client. If the client is now in another address block, its connection
+    /// moves to that block.
     ///
     /// - Parameter moves: false if the request does not show the client's current address.
     /// - Returns: nil if there is no such connection.

@@ -23,7 +23,7 @@ final class SocketIOEndpoint {
     private let directory: SocketIODirectory
     private var gateway: Gateway { directory.gateway }
     private unowned let gate: HTTPGate
-    /// The request being answered.
+    /// The most recent request on this connection, to which `answer` responds.
     private var request: GateRequest?
     /// The poll that waits for packets, if there is one.
     private var pending: Poll?
@@ -43,8 +43,8 @@ final class SocketIOEndpoint {
     }
 
     /// Called when the client closes its side. If TCP has not acknowledged the whole response by then, the client did not
-    /// receive it. If the response reached a closed socket, a reset has already ended the connection, so the state is no longer
-    /// CLOSE_WAIT.
+    /// receive it. If the response reached a closed socket, a reset has already ended the connection, so the state is
+    /// no longer CLOSE_WAIT. Only Linux reports this; on other systems, assumes that the client received the response.
     func inputClosed(_ channel: any Channel) {
         lose(\.pending)
         guard unconfirmed != nil else { return }

@@ -120,7 +120,8 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
 
     private var gateway: Gateway { directory.gateway }
 
-    /// The resource's URL. It is absolute only if `publicURL` is set, because the server does not know its proxies.
+    /// The resource's URL. It is absolute only if `publicURL` is set: otherwise the server does not know under which
+    /// URL a proxy serves it.
     var location: String {
         "\(gateway.configuration.publicURL ?? "")/\(isWHIP ? "whip" : "whep")/\(WHIPRequest.resources)/\(name)"
     }
@@ -188,7 +189,7 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
 }
 
 extension ResourceReply {
-    /// The number of the request. 0 is the request that created the resource.
+    /// The number of the request to which this is the reply. 0 is the request that created the resource.
     fileprivate var re: UInt64 {
         switch self {
         case .created: 0

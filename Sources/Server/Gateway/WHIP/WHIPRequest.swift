@@ -8,7 +8,7 @@ struct WHIPRequest: Equatable, Sendable {
     enum Target: Equatable, Sendable {
         /// The URL for creating resources in a session. For WHEP, it may also name the stream to watch.
         case endpoint(SessionID, ResourcePurpose)
-        /// An existing resource, by the last part of its URL.
+        /// A resource, identified by the last part of its URL. It need not exist.
         case resource(String)
         case nothing
     }

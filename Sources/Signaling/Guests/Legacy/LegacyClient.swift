@@ -25,14 +25,15 @@ public struct LegacyClient: Machine, Equatable, Sendable {
     private let home: SessionID
     private let binding: MatchID
     private(set) var isOver = false
-    /// When to send `empty`; nil if it is not due. The event is delayed, because a partner may be found at the same
-    /// moment.
+    /// When to send `empty`; nil if it is not due. It is sent only after the current input has been handled, because
+    /// handling it may still find a partner.
     private var emptyAt: Timestamp?
-    /// When to retry the search for a client that must wait; nil if it need not wait. The legacy protocol has no
-    /// message that would ask the client to retry.
+    /// When to repeat the client's request for a partner, after an error that asks to wait; nil if there is nothing to
+    /// repeat. The legacy protocol has no message that would ask the client to retry.
     private var retryAt: Timestamp?
 
-    /// Creates the client, and sends it a session of its own, in which it publishes for as long as it is connected.
+    /// Creates the client, and sends it the session in which it publishes for as long as it is connected. No other
+    /// client publishes in that session.
     init(_ arrival: LegacyArrival, id: ConnectionID, _ context: inout Context) {
         self.id = id
         identity = IdentityID.random(using: &context.random)

@@ -16,7 +16,9 @@ extension PerchClient {
 
     // MARK: From the client
 
-    /// Relays a message from the client if it belongs to the current peer connection.
+    /// Relays a message from the client to another member. Drops an offer or answer that the other end should make.
+    /// Also drops every message, except an offer, that is not for the current peer connection: an offer may start a
+    /// new one.
     mutating func pass(_ signal: PerchSignal, to member: ConnectionID, _ context: inout Context) {
         guard var pair = pairs[member] else { return }
         switch signal.content {

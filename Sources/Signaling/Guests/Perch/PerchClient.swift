@@ -24,7 +24,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
 
     /// Legal transitions: `entering` → `joining`, `over`; `joining` → `inside`, `over`; `inside` → `over`.
     enum State: Equatable, Sendable {
-        /// Waiting for the room to decide.
+        /// Waiting for the room to admit or refuse the client.
         case entering
         /// Admitted to the room, and joining its session.
         case joining(SessionID)
@@ -32,8 +32,8 @@ public struct PerchClient: Machine, Equatable, Sendable {
         case over
     }
 
-    /// The request numbers that identify this client's requests, so that it recognizes the answers, which repeat them.
-    /// An error that answers one of the first three disconnects the client. Other errors are ignored.
+    /// The numbers of this client's requests. Each answer repeats the number of its request, which shows what it
+    /// answers. An error that answers `room`, `session` or `publish` disconnects the client. Other errors are ignored.
     private enum Step: UInt64 {
         case room = 1
         case session, publish
@@ -46,7 +46,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
     let place: PerchPlace
     private(set) var state = State.entering
     private var room: RoomSeat?
-    /// The display names of the people in the room.
+    /// The display names of the people in the room, keyed by connection.
     private var names: [ConnectionID: String] = [:]
     /// The stream that this client publishes; nil until the session has accepted it.
     var stream: StreamID?
@@ -99,7 +99,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
         case .deliverBroadcast(let broadcast): deliver(broadcast.message, &context)
         case .room(let seat): room = seat
         case .joinRefused(_, let error, _): refuse(error, .forbidden, &context)
-        // Leave the room too. The room then sends the client the reason.
+        // The client is no longer in the session, so leave the room too. The room then sends the client the reason.
         case .leftSession(_, _, let moderator):
             if let room { context.tell(.room(room.name, .leftSession(id, by: moderator))) }
         case .closed(let socket, let leaving):
@@ -243,8 +243,8 @@ public struct PerchClient: Machine, Equatable, Sendable {
 }
 
 extension PerchClient {
-    /// Returns the request to join the room, or to create it as a mesh room. The request has no room name if that name
-    /// is invalid.
+    /// Returns the request to join the room, or to create it as a mesh room. The request has no room name if `place`
+    /// has an invalid one.
     ///
     /// - Parameter client: the client's id. Omit it to only check whether the client could join.
     package static func application(

@@ -19,14 +19,15 @@ struct PerchPair: Equatable, Sendable {
     let isPerch: Bool
     /// Whether this client makes the offers.
     let offers: Bool
-    /// The streams of a native client that this client can show, oldest first. Only the first is sent.
+    /// The native client's streams that this client can show, oldest first. This client subscribes only to the first.
+    /// `subscribed` is the stream that it subscribes to; nil if there is none.
     var streams: [StreamID] = []
     var subscribed: StreamID?
-    /// The current peer connection, as named by the offering client; nil if there is none.
+    /// The id of the current peer connection, chosen by the offering client; nil if there is no peer connection.
     private(set) var connection: String?
     /// The number of the latest offer on this peer connection.
     private(set) var offerNumber = 0
-    /// When to send or repeat `peer_connected`; nil if there is no need.
+    /// When to send or repeat `peer_connected`; nil if neither is necessary.
     private(set) var dueAt: Timestamp?
     /// When `peer_connected` was last sent; nil if it was not sent yet.
     private var toldAt: Timestamp?
@@ -65,7 +66,8 @@ struct PerchPair: Equatable, Sendable {
         min(Self.longestPause, Self.shortestPause * (1 << min(max(timesTold - 1, 0), 3)))
     }
 
-    /// Records an offer. If it is for a new peer connection, everything about the previous one is outdated.
+    /// Records an offer. An offer with a new id starts a new peer connection, which replaces the previous one. Offers
+    /// are counted separately for each peer connection.
     mutating func offered(_ connection: String, now: Timestamp) {
         if connection != self.connection { offerNumber = 0 }
         self.connection = connection
@@ -73,13 +75,14 @@ struct PerchPair: Equatable, Sendable {
         if offers { dueAt = now + pause }
     }
 
-    /// Records that the offer was answered.
+    /// Records that the offer was answered, so `peer_connected` need not be repeated.
     mutating func answered() {
         dueAt = nil
         timesTold = min(timesTold, 1)
     }
 
-    /// Records that one end closed or refused the peer connection.
+    /// Records that one end closed or refused the peer connection. If this client makes the offers, schedules another
+    /// `peer_connected`.
     mutating func closed(now: Timestamp) {
         connection = nil
         if offers { dueAt = now + pause }
@@ -111,7 +114,8 @@ struct PerchUsers: Equatable, Sendable {
 
     func member(_ user: String) -> ConnectionID? { ids.first { $0.value == user }?.key }
 
-    /// Returns the member's user ID. If the member has none yet, chooses one that no other member currently has.
+    /// Returns the member's user ID. If the member has none yet, chooses one that neither this client nor another
+    /// member currently has.
     mutating func add(_ member: ConnectionID, named name: String) -> String {
         if let id = ids[member] { return id }
         let base = Self.cleaned(name)
