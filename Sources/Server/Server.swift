@@ -289,7 +289,8 @@ public struct ConfabServer: Sendable {
 
     private func application(
         _ gateway: NIOLoopBound<Gateway>, _ clients: NIOLoopBound<ForeignClients>, _ readiness: ReadinessCheck,
-        _ lan: LocalNetwork?, _ live: LiveConfiguration, _ certificates: TLSCertificates?, _ group: MultiThreadedEventLoopGroup
+        _ lan: LocalNetwork?, _ live: LiveConfiguration, _ certificates: TLSCertificates?,
+        _ group: MultiThreadedEventLoopGroup
     ) -> some Service {
         let host = lan?.everyAddress ?? configuration.host
         let (configuration, supervisor, onReady) = (configuration, supervisor, onReady)
