@@ -38,7 +38,7 @@ enum OpenTokEndpoint: Sendable {
     private static let project = "/v2/project/:project"
     private static let session = project + "/session/:session"
 
-    static let routes: [(HTTPRequest.Method, String, OpenTokEndpoint)] =
+    private static let known: [(HTTPRequest.Method, String, OpenTokEndpoint)] =
         [
             (.post, "/session/create", .createSession),
             (.post, session + "/signal", .signal), (.post, session + "/connection/:connection/signal", .signal),
@@ -66,7 +66,20 @@ enum OpenTokEndpoint: Sendable {
             (.post, project + "/render", .unavailable(.rendering)), (.get, project + "/render", .emptyList),
             (.get, project + "/render/:id", .missing(.rendering)),
             (.delete, project + "/render/:id", .missing(.rendering)),
-        ] + [HTTPRequest.Method.get, .post, .put, .patch, .delete].map { ($0, project + "/**", .unknown) }
+        ]
+
+    /// The routes, with one for each method that a path does not have, so that every response has a body that the SDKs can
+    /// parse.
+    static let routes: [(HTTPRequest.Method, String, OpenTokEndpoint)] = {
+        let methods: [HTTPRequest.Method] = [.get, .post, .put, .patch, .delete]
+        let paths = Set(known.map(\.1)).sorted()
+        let others = paths.flatMap { path in
+            methods.filter { method in !known.contains { $0.0 == method && $0.1 == path } }.map {
+                ($0, path, Self.unknown)
+            }
+        }
+        return known + others + methods.map { ($0, project + "/**", .unknown) }
+    }()
 
     var layers: EndpointLayers {
         let isMute =
@@ -89,7 +102,8 @@ enum OpenTokEndpoint: Sendable {
         case .unavailable(let feature): throw .featureUnavailable(feature)
         case .emptyList: return OpenTokResponse.list([])
         case .missing(let feature): throw .featureMissing(feature)
-        case .unknown: throw WireError(.notFound, "Unknown path or method. See docs/opentok.md for those that exist.")
+        case .unknown:
+            throw WireError(.notFound, "Unknown path, or wrong method. See docs/opentok.md for those that exist.")
         default:
             let session = try gateway.session(of: request)
             let operation = try operation(request)

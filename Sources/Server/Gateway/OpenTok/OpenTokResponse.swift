@@ -51,7 +51,8 @@ enum OpenTokResponse {
         case _ where error.code.isToken: response.status = 403
         case .signalInvalid: response.status = 400
         case .signalTooLarge: response.status = 413
-        case .unsupported: response.status = 501
+        // With 400, most methods of the SDK for Python raise an exception that contains the message.
+        case .unsupported: response.status = 400
         default: break
         }
         response.headers.remove(name: "WWW-Authenticate")
