@@ -82,14 +82,13 @@ enum OpenTokEndpoint: Sendable {
     }()
 
     var layers: EndpointLayers {
-        let isMute =
+        let refusals: OpenTokResponse.Refusals =
             switch self {
-            case .muteStream, .muteAll: true
-            default: false
+            case .muteStream, .muteAll: .ofMute
+            case .unavailable(.sip), .unavailable(.broadcasts): .withoutMessage
+            default: .withMessage
             }
-        return EndpointLayers(point: .operation, authorization: .application) {
-            OpenTokResponse.refusal($0, ofMute: isMute)
-        }
+        return EndpointLayers(point: .operation, authorization: .application) { refusals.response(to: $0) }
     }
 
     func respond(_ gateway: Gateway, _ request: GateRequest) async throws(WireError) -> GateResponse {

@@ -40,24 +40,30 @@ enum OpenTokResponse {
         return formatter.string(from: Date(timeIntervalSince1970: TimeInterval(time.milliseconds / 1000)))
     }
 
-    /// Returns the response to a request that is refused.
-    ///
-    /// - Parameter ofMute: whether the request mutes streams. The SDK for Python then raises an exception only for the
-    ///   statuses 400, 403 and 404, and takes any other status for success.
-    static func refusal(_ error: WireError, ofMute: Bool) -> GateResponse {
-        var response = GateResponse(error)
-        switch error.code {
-        // The SDKs report 403, and not 401, as bad credentials.
-        case _ where error.code.isToken: response.status = 403
-        case .signalInvalid: response.status = 400
-        case .signalTooLarge: response.status = 413
-        // With 400, most methods of the SDK for Python raise an exception that contains the message.
-        case .unsupported: response.status = 400
-        default: break
+    /// How the SDK for Python treats refusals of a request.
+    enum Refusals {
+        /// For the status 400 it raises an exception with the message from the body.
+        case withMessage
+        /// For the status 400 it raises an exception with a fixed message, which may be wrong. For other statuses the
+        /// message contains the status.
+        case withoutMessage
+        /// It raises an exception for the statuses 400, 403 and 404, and takes any other status for success.
+        case ofMute
+
+        func response(to error: WireError) -> GateResponse {
+            var response = GateResponse(error)
+            switch error.code {
+            // The SDKs report 403, and not 401, as bad credentials.
+            case _ where error.code.isToken: response.status = 403
+            case .signalInvalid: response.status = 400
+            case .signalTooLarge: response.status = 413
+            case .unsupported: response.status = self == .withoutMessage ? 501 : 400
+            default: break
+            }
+            response.headers.remove(name: "WWW-Authenticate")
+            if self == .ofMute, ![400, 403, 404].contains(response.status) { response.status = 400 }
+            return response
         }
-        response.headers.remove(name: "WWW-Authenticate")
-        if ofMute, ![400, 403, 404].contains(response.status) { response.status = 400 }
-        return response
     }
 }
 
