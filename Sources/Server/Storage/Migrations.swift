@@ -25,6 +25,9 @@ enum Migrations {
         migrator.registerMigration("v6 rooms opened again") { db in
             try db.execute(sql: version6)
         }
+        migrator.registerMigration("v7 projects") { db in
+            try db.execute(sql: version7)
+        }
         return migrator
     }
 
@@ -248,6 +251,23 @@ enum Migrations {
             CHECK ((passwordSalt IS NULL) = (passwordHash IS NULL))
         ) WITHOUT ROWID;
         CREATE INDEX roomByCreator ON room (creator) WHERE creator IS NOT NULL;
+        """
+
+    /// A row without a secret has the additional properties of the main project.
+    private static let version7 = """
+        CREATE TABLE project (
+            apiKey TEXT NOT NULL PRIMARY KEY,
+            secret TEXT,
+            previousSecret TEXT,
+            previousUntil INTEGER,
+            name TEXT NOT NULL,
+            createdAt INTEGER NOT NULL,
+            applicationID TEXT,
+            publicKey TEXT,
+            webhookURL TEXT,
+            webhookSecret TEXT,
+            maxConnections INTEGER
+        ) WITHOUT ROWID;
         """
 
     private static let version6 = "ALTER TABLE room ADD COLUMN formerID BLOB CHECK (length(formerID) = 16)"
