@@ -17,7 +17,7 @@ const unchanged = (state) => [state, []];
  * @param {State} state @param {string} passing @param {Effect[]} [effects] @returns {Step}
  */
 const good = (state, passing, effects = []) => [
-  { ...state, passing, trouble: null }, [...effects, { do: 'later', after: passingTime, event: { type: 'passed' } }],
+  { ...state, passing, trouble: null }, [...effects, { do: 'later', after: passingTime, event: { type: 'passed', passing } }],
 ];
 
 /** @type {import('./types.js').Handlers} */

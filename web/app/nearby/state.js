@@ -102,12 +102,15 @@ const handlers = {
 
   // Results of requests, and time.
   refused: (state, { code, message = '' }) => [{ ...state, trouble: { code, message, person: null } }, []],
-  passed: (state) => [{ ...state, passing: null }, []],
+  passed: (state, { passing }) => [state.passing === passing ? { ...state, passing: null } : state, []],
 };
 
-/** @returns {Effect} */
-export function passes() {
-  return { do: 'later', after: passingTime, event: { type: 'passed' } };
+/**
+ * Removes this message after a moment, unless another one has replaced it.
+ * @param {string} passing @returns {Effect}
+ */
+export function passes(passing) {
+  return { do: 'later', after: passingTime, event: { type: 'passed', passing } };
 }
 
 /** @param {State} state @returns {Step} */
@@ -201,7 +204,7 @@ function backOnline(state, isNew) {
   // The SDK repeats an earlier `presence.appear`. Send one here if there was none, or if this person is new to the
   // server, which then needs the form.
   const [appearing, effects] = state.entered && (!state.me || isNew) ? appear(online, isNew) : unchanged(online);
-  return [appearing, [...effects, passes()]];
+  return [appearing, [...effects, passes('back')]];
 }
 
 /**

@@ -119,7 +119,7 @@ const handlers = {
   refused: (state, event, now) => refused(state, event, now),
 
   // Time.
-  passed: (state) => [{ ...state, passing: null }, []],
+  passed: (state, { passing }) => [state.passing === passing ? { ...state, passing: null } : state, []],
   forget: (state, { matchId }) => [state.last?.matchId === matchId ? { ...state, last: null } : state, []],
 };
 
@@ -253,9 +253,9 @@ function report(state, reason, alsoBlock) {
  */
 function reported(state, { matchId, alsoBlock }, now) {
   const thanked = { ...state, reporting: null, passing: /** @type {const} */ ('reported') };
-  if (state.question?.matchId !== matchId) return [{ ...thanked }, [passes(), ...(alsoBlock ? [{ do: 'block', matchId }] : [])]];
+  if (state.question?.matchId !== matchId) return [{ ...thanked }, [passes('reported'), ...(alsoBlock ? [{ do: 'block', matchId }] : [])]];
   const [done, effects] = alsoBlock ? block(thanked, now) : unchanged({ ...thanked, question: null });
-  return [done, [passes(), ...effects]];
+  return [done, [passes('reported'), ...effects]];
 }
 
 /** @param {State} state @param {boolean} camera @returns {Step} */
@@ -280,7 +280,7 @@ function connected(state, { resumed, hidesAddress }) {
   // Connected again, but as a new client. The `restarted` event follows and handles this.
   if (dropped && !resumed) return unchanged(known);
   const online = { ...known, link: /** @type {Link} */ ({ is: 'online' }) };
-  if (dropped) return [{ ...online, passing: 'back' }, [passes()]];
+  if (dropped) return [{ ...online, passing: 'back' }, [passes('back')]];
   const [begun, effects] = begin(online);
   return [begun, [{ do: 'count' }, ...effects]];
 }
@@ -378,9 +378,12 @@ function pauseOf(milliseconds, now) {
   return milliseconds ? { until: now + milliseconds, seconds: Math.ceil(milliseconds / 1000) } : null;
 }
 
-/** @returns {Effect} */
-function passes() {
-  return { do: 'later', after: passingTime, event: { type: 'passed' } };
+/**
+ * Removes this message after a moment, unless another one has replaced it.
+ * @param {string} passing @returns {Effect}
+ */
+function passes(passing) {
+  return { do: 'later', after: passingTime, event: { type: 'passed', passing } };
 }
 
 /** @param {Line[]} lines @param {number} id @param {Line['who']} who @param {string} text @param {Line['sent']} sent */

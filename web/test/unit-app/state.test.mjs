@@ -167,7 +167,9 @@ test('a short disconnection is shown, and the chat continues afterwards', () => 
   const machine = new Machine().matched().tell('reconnecting').wait(3000).tell('connected', { resumed: true });
   assert.equal(machine.state.chat.is, 'matched');
   assert.equal(machine.state.passing, 'back');
-  machine.tell('passed');
+  machine.tell('passed', { passing: 'reported' });
+  assert.equal(machine.state.passing, 'back', 'the timer of an earlier message removes only that message');
+  machine.tell('passed', { passing: 'back' });
   assert.equal(machine.state.passing, null);
 });
 
@@ -234,7 +236,7 @@ test('ten thousand random events never break the machine', () => {
     ['closed', { code: 'banned' }], ['retryLink'], ['waiting', {}], ['waiting', { retryAfterMs: 4000 }], ['matched', alice],
     ['partner', { state: 'reconnecting' }], ['stream', { is: 'live' }], ['typing', { typing: true }], ['ended', { reason: 'partnerLeft' }],
     ['ended', { reason: 'banned' }], ['heard', { text: 'x', mine: false }], ['heard', { text: 'hi', mine: true }], ['unsent', { text: 'hi' }],
-    ['reported', { matchId: 'm1', alsoBlock: true }], ['refused', { verb: 'start', code: 'internal' }], ['passed'], ['forget', { matchId: 'm1' }],
+    ['reported', { matchId: 'm1', alsoBlock: true }], ['refused', { verb: 'start', code: 'internal' }], ['passed', { passing: 'back' }], ['forget', { matchId: 'm1' }],
     ['form', { change: { mode: 'text' } }], ['form', { change: { mode: 'video' } }], ['people', { online: 2, waiting: 1 }],
   ];
   const machine = new Machine();

@@ -30,7 +30,7 @@ test('the status line follows a chat from the first word to the last', () => {
   assert.match(status(machine), /^Connection lost/);
   machine.tell('connected', { resumed: true });
   assert.match(status(machine), /connected again/);
-  machine.tell('passed').tell('ended', { reason: 'partnerLeft' });
+  machine.tell('passed', { passing: 'back' }).tell('ended', { reason: 'partnerLeft' });
   assert.match(status(machine), /^Alice left\. Looking/);
   machine.tell('waiting', { retryAfterMs: 1000 });
   assert.match(status(machine), /in 1 second\./);
