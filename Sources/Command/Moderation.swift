@@ -253,7 +253,7 @@ struct Backup: AsyncParsableCommand {
 }
 
 /// Replaces control and format characters in untrusted text, so that it is safe to print in a terminal.
-private func inert(_ text: String) -> String {
+func inert(_ text: String) -> String {
     String(
         text.unicodeScalars.map { scalar in
             switch scalar.properties.generalCategory {

@@ -4,84 +4,14 @@ import Server
 import Signaling
 import Wire
 
-/// The `confab project` command. Shows the project, or rotates its API secret, which signs tokens.
-struct ProjectCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "project", abstract: "Show the project, or rotate its API secret.",
-        subcommands: [Show.self, Rotate.self]
-    )
-
-    /// Prints the API key and secret.
-    struct Show: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Print the API key and secret.")
-        @OptionGroup var data: DataOptions
-
-        func run() throws {
-            let (_, file) = try data.project()
-            print("API key:    \(file.apiKey)")
-            print("API secret: \(file.apiSecret.revealed)")
-            if let previous = file.previous, previous.acceptedUntil > .now {
-                print("Tokens of the previous secret are accepted until \(TimeText.write(previous.acceptedUntil)).")
-            }
-        }
-    }
-
-    /// Replaces the API secret.
-    struct Rotate: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(
-            abstract: "Replace the API secret and print the new one.",
-            discussion: """
-                A running server uses the new secret within a second, and nobody is disconnected. Session IDs, identities and \
-                everything stored stay valid. Tokens signed by the previous secret are accepted until the overlap ends; the \
-                secret before the previous one is refused.
-                """
-        )
-        @OptionGroup var data: DataOptions
-
-        @Option(help: "How long tokens of the previous secret are accepted, for example 0s, 10m, 24h or 30d.")
-        var overlap: String = "24h"
-
-        func run() async throws {
-            guard let duration = Duration(overlap), duration <= Project.longestSessionToken else {
-                throw ValidationError(
-                    "--overlap must be a number and a unit, from 0s to 30d (the longest lifetime of a token).")
-            }
-            let rotation: ProjectFile.Rotation
-            do {
-                rotation = try ProjectFile.rotate(data.configuration(), overlap: duration, now: .now)
-            } catch let error as DataDirectoryError {
-                throw CommandError(description: "\(error)")
-            }
-            print(rotation.file.apiSecret.revealed)
-            let end = rotation.file.previous.map { TimeText.write($0.acceptedUntil) } ?? ""
-            say(
-                duration > .zero
-                    ? "Tokens signed by the previous secret are accepted until \(end)."
-                    : "Tokens signed by the previous secret are now refused.")
-            if let cutShort = rotation.cutShort {
-                say(
-                    "The secret before that one is also refused now. It would have been accepted until "
-                        + "\(TimeText.write(cutShort)).")
-            }
-            let storage = try data.storage()
-            try await storage.record(
-                .byOperator("project.rotate", rotation.file.apiKey, detail: "overlap \(overlap)"))
-            try await storage.close()
-        }
-
-        /// Prints to standard error, because standard output contains only the secret.
-        private func say(_ line: String) { FileHandle.standardError.write(Data((line + "\n").utf8)) }
-    }
-}
-
 /// The `confab session` command. Creates session IDs.
-struct SessionCommand: ParsableCommand {
+struct SessionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "session", abstract: "Create sessions.", subcommands: [Create.self]
     )
 
     /// Creates a session ID.
-    struct Create: ParsableCommand {
+    struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Create a session and print its ID.")
         @OptionGroup var data: DataOptions
 
@@ -91,8 +21,11 @@ struct SessionCommand: ParsableCommand {
         @Flag(help: "Use relayed media and never fall back to routed, even if clients cannot connect to each other.")
         var relayedOnly = false
 
-        func run() throws {
-            let (project, _) = try data.project()
+        @Option(help: "API key of the project (default: the main project).")
+        var project: String?
+
+        func run() async throws {
+            let project = try await data.project(self.project)
             var generator = SystemRandomNumberGenerator()
             let id = project.makeSessionID(
                 mediaMode: relayedOnly ? .relayed : media, relayedOnly: relayedOnly, now: .now, using: &generator
@@ -103,13 +36,13 @@ struct SessionCommand: ParsableCommand {
 }
 
 /// The `confab token` command. Creates session tokens and user tokens.
-struct TokenCommand: ParsableCommand {
+struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token", abstract: "Create tokens.", subcommands: [Create.self]
     )
 
     /// Creates a session token or a user token.
-    struct Create: ParsableCommand {
+    struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a token for a session or for one of your users, and print it."
         )
@@ -133,14 +66,18 @@ struct TokenCommand: ParsableCommand {
         @Option(help: "Display name of the user.")
         var name: String?
 
-        func run() throws {
-            let (project, _) = try data.project()
+        @Option(help: "API key of the session's project (default: the main project).")
+        var project: String?
+
+        func run() async throws {
+            let project = try await data.project(self.project)
             guard let lifetime = Duration(expires) else {
                 throw ValidationError("--expires must be a number and a unit, for example 90s, 10m, 24h or 30d.")
             }
             switch (session, user) {
             case (let session?, nil): print(try sessionToken(session, project, lifetime))
-            case (nil, let user?): print(try userToken(user, project, lifetime))
+            case (nil, let user?) where self.project == nil: print(try userToken(user, project, lifetime))
+            case (nil, _?): throw ValidationError("People belong to the main project. Omit --project.")
             default: throw ValidationError("Specify either --session or --user.")
             }
         }

@@ -10,21 +10,40 @@ import UnixSignals
 /// used, nothing changes, and the reason is logged. No connection is closed.
 actor RunningSettings {
     private let gateway: NIOLoopBound<Gateway>
+    private let storage: any Storage
     private let live: LiveConfiguration
     private let certificates: TLSCertificates?
     private let log: LogSettings?
     private let logger: Logger
     private var file: ProjectFile
+    /// The projects in the database, as they were last read.
+    private var stored: [StoredProject]
     /// The latest problem with the project file, so that it is logged only once. Nil if the file could be used when it
     /// was last read.
     private var problem: String?
 
     init(
-        _ gateway: NIOLoopBound<Gateway>, _ live: LiveConfiguration, _ file: ProjectFile,
-        certificates: TLSCertificates?, log: LogSettings?, logger: Logger
+        _ gateway: NIOLoopBound<Gateway>, _ storage: any Storage, _ live: LiveConfiguration, _ file: ProjectFile,
+        _ stored: [StoredProject], certificates: TLSCertificates?, log: LogSettings?, logger: Logger
     ) {
-        (self.gateway, self.live, self.file) = (gateway, live, file)
+        (self.gateway, self.storage, self.live, self.file, self.stored) = (gateway, storage, live, file, stored)
         (self.certificates, self.log, self.logger) = (certificates, log, logger)
+    }
+
+    // MARK: Projects
+
+    /// Reads the projects in the database again and applies changes. `confab project`, a separate process, or a request
+    /// of an operator may have changed them.
+    func checkStoredProjects() async {
+        do {
+            let found = try await storage.projects()
+            guard found != stored else { return }
+            stored = found
+            await apply(try file.project)
+            logger.notice("The projects have changed", metadata: ["count": "\(found.count { $0.secret != nil } + 1)"])
+        } catch {
+            logger.error("Could not read the projects", metadata: ["error": "\(error)"])
+        }
     }
 
     // MARK: The API secret
@@ -68,10 +87,10 @@ actor RunningSettings {
 
     /// Passes the current settings to everything that has a copy of them.
     private func apply(_ project: Project) async {
-        let (gateway, configuration) = (gateway, live.current)
+        let (gateway, configuration, projects) = (gateway, live.current, Projects(main: project, stored: stored))
         log?.apply(configuration, file)
         // Ignore an error: submitting fails only if the event loop has stopped.
-        try? await gateway.eventLoop.submit { gateway.value.apply(configuration, project) }.get()
+        try? await gateway.eventLoop.submit { gateway.value.apply(configuration, projects) }.get()
     }
 
     // MARK: The configuration
@@ -118,7 +137,7 @@ actor RunningSettings {
     }
 }
 
-/// Polls for changes of the project file, which `confab project rotate` makes.
+/// Polls for changes of the project file and of the projects in the database, which `confab project` makes.
 struct ProjectWatch: Service {
     let settings: RunningSettings
     let live: LiveConfiguration
@@ -127,6 +146,7 @@ struct ProjectWatch: Service {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 await settings.checkProject()
+                await settings.checkStoredProjects()
                 try? await Task.sleep(for: live.current.storage.pollInterval)
             }
         }

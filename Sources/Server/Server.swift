@@ -133,7 +133,8 @@ public struct ConfabServer: Sendable {
         let clock = ServerClock()
         let endpoints = StoredPushDirectory(storage: storage, logger: logger)
         let pushes = try makePushes(endpoints, clock: clock)
-        let gateway = try await makeGateway(on: group.next(), clock: clock, media: media?.plane, pushes)
+        let stored = try await storage.projects()
+        let gateway = try await makeGateway(on: group.next(), clock: clock, media: media?.plane, pushes, stored)
         media?.deliver { [logger] event in
             event.log(to: logger)
             gateway.eventLoop.execute { gateway.value.runner.submit(.media(event)) }
@@ -167,7 +168,7 @@ public struct ConfabServer: Sendable {
             },
         ]
         if let certificates { services.append(certificates) }
-        services += settingsServices(gateway, live, certificates)
+        services += try await settingsServices(gateway, live, stored, certificates)
         if let prometheus, configuration.metrics.isEnabled {
             services.append(
                 MetricsEndpoint(
@@ -184,9 +185,13 @@ public struct ConfabServer: Sendable {
 
     /// Returns the services that change settings and keys while the server runs.
     private func settingsServices(
-        _ gateway: NIOLoopBound<Gateway>, _ live: LiveConfiguration, _ certificates: TLSCertificates?
-    ) -> [any Service] {
-        let settings = RunningSettings(gateway, live, project, certificates: certificates, log: log, logger: logger)
+        _ gateway: NIOLoopBound<Gateway>, _ live: LiveConfiguration, _ stored: [StoredProject],
+        _ certificates: TLSCertificates?
+    ) async throws -> [any Service] {
+        let settings = RunningSettings(
+            gateway, storage, live, project, stored, certificates: certificates, log: log, logger: logger)
+        try await gateway.eventLoop.submit { gateway.value.reloadProjects = { await settings.checkStoredProjects() } }
+            .get()
         let reload: [any Service] = reloading.map { [ReloadWatch(reloading: $0, settings: settings)] } ?? []
         return [ProjectWatch(settings: settings, live: live)] + reload
     }
@@ -207,12 +212,12 @@ public struct ConfabServer: Sendable {
     }
 
     private func makeGateway(
-        on eventLoop: any EventLoop, clock: ServerClock, media: MediaPlane?, _ pushes: PushSender
+        on eventLoop: any EventLoop, clock: ServerClock, media: MediaPlane?, _ pushes: PushSender,
+        _ stored: [StoredProject]
     ) async throws -> NIOLoopBound<Gateway> {
-        var main = try project.project
-        main.hasWebhook = try await webhookTargets.webhook(of: main.apiKey) != nil
         let hubSettings = HubSettings(
-            rules: configuration.rules, project: main, ice: ICEProvision(configuration.ice),
+            rules: configuration.rules, projects: Projects(main: try project.project, stored: stored),
+            ice: ICEProvision(configuration.ice),
             version: Self.version,
             vapidKey: pushes.vapidKey
         )

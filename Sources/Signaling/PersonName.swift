@@ -1,12 +1,12 @@
 import Wire
 
 /// Display names in lists and calls.
-enum PersonName {
+package enum PersonName {
     /// Returns the name with whitespace trimmed and collapsed, or `nil` if the name is too long or contains invisible
     /// characters that change how the surrounding text looks.
     ///
     /// Returns an empty name if no character of the name is visible.
-    static func normalized(_ text: String) -> String? {
+    package static func normalized(_ text: String) -> String? {
         // Reject very long input before processing it.
         guard text.utf8.count <= 4 * Limits.personNameBytes, text.unicodeScalars.allSatisfy(\.isAllowedInNames) else {
             return nil

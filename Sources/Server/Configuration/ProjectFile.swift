@@ -136,7 +136,7 @@ public struct ProjectFile: Sendable, Equatable {
                 + "backup, or move the directory away to start a new project.")
     }
 
-    private static func newSecret(using random: inout some RandomNumberGenerator) -> String {
+    static func newSecret(using random: inout some RandomNumberGenerator) -> String {
         (0..<24).map { _ in hex(UInt8.random(in: 0...255, using: &random)) }.joined()
     }
 

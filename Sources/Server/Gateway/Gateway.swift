@@ -58,6 +58,8 @@ final class Gateway {
     var isDiskLow = false
     /// Measures the disk. Set when the server starts; nil if nothing is stored on a disk.
     var diskMeter: DiskMeter?
+    /// Reads the projects in the database again, and returns when changes are in effect. Set when the server starts.
+    var reloadProjects: @Sendable () async -> Void = {}
     /// When a request with contradictory forwarding headers was last logged; nil if never.
     var contradictionLoggedAt: Timestamp?
     /// All connections, divided into groups. One timer pings the groups in turn, which spreads the pings over the ping
@@ -114,13 +116,13 @@ final class Gateway {
     // MARK: Settings
 
     /// Applies changed settings from a reload, or a rotated secret. Closes no connection.
-    func apply(_ configuration: ConfabConfiguration, _ project: Project) {
+    func apply(_ configuration: ConfabConfiguration, _ projects: Projects) {
         self.configuration = configuration
         connectionCounts.perAddress = configuration.limits.connectionsPerAddress
         transfers.perAddress = configuration.limits.transfersPerAddress
         budgets.limits = AddressBudgets.Limits(configuration.limits)
         var settings = runner.hubSettings
-        (settings.rules, settings.project) = (configuration.rules, project)
+        (settings.rules, settings.projects) = (configuration.rules, projects)
         settings.ice = ICEProvision(configuration.ice)
         projectBudgets = projectBudgets.filter { settings.projects[$0.key] != nil }
         if settings != runner.hubSettings { runner.submit(.settingsChanged(settings)) }

@@ -35,6 +35,11 @@ struct Routes: Sendable {
         for (method, path, endpoint) in RoomsEndpoint.routes {
             add(to: router, method, path, RoomsEndpoint.layers, maxBody: RoomsEndpoint.maxBodySize, endpoint.respond)
         }
+        for (method, path, endpoint) in ProjectsEndpoint.routes {
+            add(
+                to: router, method, path, ProjectsEndpoint.layers, maxBody: ProjectsEndpoint.maxBodySize,
+                endpoint.respond)
+        }
         for (method, path, endpoint) in OpenTokEndpoint.routes {
             add(
                 to: router, method, path, endpoint.layers, maxBody: OpenTokEndpoint.maxBodySize, endpoint.respond)

@@ -25,9 +25,11 @@ enum Migrations {
         migrator.registerMigration("v6 rooms opened again") { db in
             try db.execute(sql: version6)
         }
-        // Independent of the migrations around it, so its place among them does not matter before a release.
-        migrator.registerMigration("v7 outbox of webhooks") { db in
-            try db.execute(sql: outboxOfWebhooks)
+        migrator.registerMigration("v7 projects") { db in
+            try db.execute(sql: version7)
+        }
+        migrator.registerMigration("v8 outbox of webhooks") { db in
+            try db.execute(sql: version8)
         }
         return migrator
     }
@@ -254,11 +256,28 @@ enum Migrations {
         CREATE INDEX roomByCreator ON room (creator) WHERE creator IS NOT NULL;
         """
 
+    /// A row without a secret has the additional properties of the main project.
+    private static let version7 = """
+        CREATE TABLE project (
+            apiKey TEXT NOT NULL PRIMARY KEY,
+            secret TEXT,
+            previousSecret TEXT,
+            previousUntil INTEGER,
+            name TEXT NOT NULL,
+            createdAt INTEGER NOT NULL,
+            applicationID TEXT,
+            publicKey TEXT,
+            webhookURL TEXT,
+            webhookSecret TEXT,
+            maxConnections INTEGER
+        ) WITHOUT ROWID;
+        """
+
     private static let version6 = "ALTER TABLE room ADD COLUMN formerID BLOB CHECK (length(formerID) = 16)"
 
     /// `webhookEvent.id` is AUTOINCREMENT, because a number that was used again would be below the position up to which the
     /// server has read. Triggers count the events, because counting them for each new event would read them all.
-    private static let outboxOfWebhooks = """
+    private static let version8 = """
         CREATE TABLE webhookEvent (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             delivery BLOB NOT NULL DEFAULT (randomblob(16)),

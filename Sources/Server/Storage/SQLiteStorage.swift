@@ -181,6 +181,39 @@ public final class SQLiteStorage: Storage {
         try await read { try $0.audit(since: start, limit: limit) }
     }
 
+    public func projects() async throws -> [StoredProject] { try await read { try $0.projects() } }
+
+    public func addProject(_ project: StoredProject, recording entry: AuditEntry) async throws -> Bool {
+        try await write { database in
+            guard try database.project(project.apiKey) == nil else { return false }
+            try database.store(project)
+            try database.audit(entry)
+            return true
+        }
+    }
+
+    public func changeProject(
+        _ apiKey: String, or initial: StoredProject?, recording entry: AuditEntry,
+        _ change: @escaping @Sendable (inout StoredProject) -> Void
+    ) async throws -> StoredProject? {
+        try await write { database in
+            guard var project = try database.project(apiKey) ?? initial else { return nil }
+            change(&project)
+            try database.store(project)
+            try database.audit(entry)
+            return project
+        }
+    }
+
+    public func removeProject(_ apiKey: String, recording entry: AuditEntry) async throws -> Bool {
+        try await write { database in
+            guard try database.project(apiKey) != nil else { return false }
+            try database.run("DELETE FROM project WHERE apiKey = ?", [apiKey])
+            try database.audit(entry)
+            return true
+        }
+    }
+
     public func changeCounter() async throws -> Int64 {
         // Use the writing connection: the counter of a connection ignores its own commits, so the commits of this process do
         // not look like those of another. https://www.sqlite.org/pragma.html#pragma_data_version

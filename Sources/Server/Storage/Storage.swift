@@ -141,6 +141,35 @@ public protocol Storage: WebhookOutbox {
     @discardableResult
     func deleteOld(_ records: OldRecords, olderThan moment: Timestamp) async throws -> Int
 
+    // MARK: Projects
+
+    /// Returns the projects other than the main one, oldest first, and the additional properties of the main project if
+    /// it has any.
+    func projects() async throws -> [StoredProject]
+
+    /// Stores a new project.
+    ///
+    /// - Parameter entry: the entry to add to the audit log, in the same transaction.
+    /// - Returns: false if a project with this API key exists. It is not changed.
+    func addProject(_ project: StoredProject, recording entry: AuditEntry) async throws -> Bool
+
+    /// Changes a project in one transaction.
+    ///
+    /// - Parameters:
+    ///   - initial: what to change if no project with this API key is stored; nil to change nothing then.
+    ///   - entry: the entry to add to the audit log.
+    ///   - change: changes the project's properties.
+    /// - Returns: the changed project; nil if nothing was changed.
+    func changeProject(
+        _ apiKey: String, or initial: StoredProject?, recording entry: AuditEntry,
+        _ change: @escaping @Sendable (inout StoredProject) -> Void
+    ) async throws -> StoredProject?
+
+    /// Deletes a project, with the events that wait for its webhook.
+    ///
+    /// - Returns: whether there was such a project.
+    func removeProject(_ apiKey: String, recording entry: AuditEntry) async throws -> Bool
+
     /// Returns a number that changes whenever *another process* changes the bans, for example `confab ban add` while the server
     /// runs. It may also change for other reasons, such as a closed report, and its direction has no meaning. Compare it for
     /// equality, and read `bans(at:)` again if it differs. It is cheap enough to call every second.

@@ -58,8 +58,6 @@ struct WebhookSchedule: Sendable {
         case remove(WebhookEntry, isGivenUp: Bool)
         /// Read the event of the same session that follows this one.
         case follow(WebhookEntry)
-        /// Remove the events of projects that have no webhook.
-        case sweep
         /// Log that a webhook began to fail, or accepts events again.
         case logFailing(String, reason: String)
         case logRecovered(String)
@@ -120,7 +118,6 @@ struct WebhookSchedule: Sendable {
     private var postponedUntil: Timestamp?
     private var sending = 0
     private var sendingToFailing = 0
-    private var isSwept = false
 
     init(concurrency: Int, giveUpAfter: Duration) {
         (self.concurrency, self.giveUpAfter) = (max(1, concurrency), giveUpAfter)
@@ -166,9 +163,6 @@ struct WebhookSchedule: Sendable {
             alarms = Heap(alarms.unordered.filter { keys.contains($0.entry.project) })
             turns.removeAll { !keys.contains($0) }
         }
-        // Sweep at the start too: a project may have lost its webhook while the server did not run.
-        if !isSwept || !gone.isEmpty { commands.append(.sweep) }
-        isSwept = true
         for key in keys where projects[key] == nil {
             projects[key] = Project()
             read(key, &commands)
@@ -184,7 +178,7 @@ struct WebhookSchedule: Sendable {
             switch command {
             case .read(let other, _): other == key
             case .send(let entry), .remove(let entry, _), .follow(let entry): entry.project == key
-            case .sweep, .logFailing, .logRecovered: false
+            case .logFailing, .logRecovered: false
             }
         }
     }

@@ -85,7 +85,9 @@ final class WebhookSender: Service {
             if ticks % Self.ticksPerLook == 0 {
                 do {
                     inbox.yield(.targets(try await targets.webhookProjects()))
-                    refused = countBacklogs(try await outbox.webhookBacklogs(), refusedBefore: refused)
+                    let backlogs = try await outbox.webhookBacklogs()
+                    refused = countBacklogs(backlogs, refusedBefore: refused)
+                    try await sweep(backlogs.keys)
                 } catch {
                     logger.error("Could not read the webhooks", metadata: ["error": "\(error)"])
                 }
@@ -133,7 +135,6 @@ final class WebhookSender: Service {
                 try await outbox.removeWebhook(entry.id)
                 return .removed(entry, next: try await outbox.webhook(following: entry))
             case .follow(let entry): return .removed(entry, next: try await outbox.webhook(following: entry))
-            case .sweep: try await sweep()
             case .logFailing(let project, let reason):
                 logger.warning("A webhook fails", metadata: ["project": "\(project)", "reason": "\(reason)"])
             case .logRecovered(let project):
@@ -156,10 +157,8 @@ final class WebhookSender: Service {
     }
 
     /// Removes the events of projects that have no webhook.
-    private func sweep() async throws {
-        for project in try await outbox.webhookBacklogs().keys {
-            // Ask again instead of using the schedule's list: a project may have got a webhook in the meantime.
-            guard try await targets.webhook(of: project) == nil else { continue }
+    private func sweep(_ projects: some Sequence<String>) async throws {
+        for project in projects where try await targets.webhook(of: project) == nil {
             try await outbox.removeWebhooks(of: project)
         }
     }

@@ -96,7 +96,12 @@ extension Hub {
         case .restoredRoom(let room): context.tell(.roomRegistry(.restore(room)))
         case .roomsNotStored(let ids, let stored): context.tell(.roomRegistry(.notStored(ids, stored)))
         case .moderated(let moderation): context.tell(.session(moderation.session, .moderated(moderation)))
-        case .settingsChanged(let settings): context.adopt(settings)
+        case .settingsChanged(let settings):
+            let before = context.projects
+            context.adopt(settings)
+            guard before != settings.projects else { return }
+            let ended = sessions.ids { before[$0.apiKey] != nil && settings.projects[$0.apiKey] == nil }
+            for session in ended.sorted(by: { $0.text < $1.text }) { context.tell(.session(session, .projectDeleted)) }
         case .diskMeasured(let spare): context.freeDisk.measured(spare: spare)
         case .restored(let stored, let caller, let callee):
             let call = stored.restored(at: context.moment, rules: context.rules)

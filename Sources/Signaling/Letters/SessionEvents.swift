@@ -30,6 +30,8 @@ public enum SessionEvent: Equatable, Sendable {
     case room(RoomSessionEvent)
     /// An operation for an application's server.
     case operated(SessionOperation, SocketID)
+    /// The session's project was deleted.
+    case projectDeleted
     // From the media plane.
     case subscriptionChanged(SessionNotice.SubscriptionChanged, ConnectionID)
     case streamQuality(SessionNotice.StreamQuality)

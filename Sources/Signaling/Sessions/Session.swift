@@ -145,6 +145,7 @@ public struct Session: Machine, Equatable, Sendable {
             context.ok(Request(client, re))
         case .verb(let client, let re, _):
             context.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
+        case .projectDeleted: return
         case .operated(_, let socket): context.answer(socket, .refused(.sessionNotActive))
         case .join, .matchOpened, .homeOpened, .moderated, .dropped, .returned, .gone, .matchClosed, .homeClosed,
             .room, .rosterAcknowledged, .lagging, .subscriptionChanged, .streamQuality, .layersWanted, .full, .speaking:
@@ -204,6 +205,10 @@ public struct Session: Machine, Equatable, Sendable {
         case .homeClosed(let home): close(home, &context)
         case .room(let event): handle(event, &context)
         case .operated(let operation, let socket): perform(operation, socket, &context)
+        case .projectDeleted:
+            let everyone = order
+            for client in everyone { context.tell(.client(client, .leftSession(id, .forceDisconnected))) }
+            remove(everyone, .forceDisconnected, &context)
         case .moderated(let moderation):
             revoked = moderation.revoked
             forgetExpiredTokens(context)

@@ -1,0 +1,84 @@
+import Foundation
+public import Signaling
+public import Wire
+
+/// A project in the database, or the additional properties of the main project, whose secret is in `project.json`.
+public struct StoredProject: Hashable, Sendable {
+    public let apiKey: String
+    /// The API secret. Nil for the main project.
+    public var secret: SecretText?
+    /// The secret before the last rotation, and when it stops being accepted. Nil if the secret was never rotated.
+    public var previousSecret: SecretText?
+    public var previousUntil: Timestamp?
+    /// A name for the operator; may be empty.
+    public var name: String
+    public var createdAt: Timestamp
+    /// The ID and the public key of the application whose private key also signs the project's tokens.
+    public var applicationID: String?
+    public var publicKey: String?
+    /// Where events of the project's sessions are reported. Nil if they are not.
+    public var webhookURL: String?
+    /// The secret that signs the reports.
+    public var webhookSecret: SecretText?
+    /// The maximum number of connections in the project's sessions. Nil for the server's maximum.
+    public var maxConnections: Int?
+
+    public init(apiKey: String, secret: SecretText?, name: String = "", createdAt: Timestamp) {
+        (self.apiKey, self.secret, self.name, self.createdAt) = (apiKey, secret, name, createdAt)
+    }
+
+    /// Creates a project with a random API key and secret.
+    public init(name: String, createdAt: Timestamp, using random: inout some RandomNumberGenerator) {
+        let key = String(UInt64.random(in: 10_000_000...99_999_999, using: &random))
+        self.init(
+            apiKey: key, secret: SecretText(ProjectFile.newSecret(using: &random)), name: name, createdAt: createdAt)
+    }
+
+    /// Replaces the secret by a random one. Tokens of the replaced secret are accepted until `overlap` ends.
+    public mutating func rotate(overlap: Duration, now: Timestamp, using random: inout some RandomNumberGenerator) {
+        (previousSecret, previousUntil) = (secret, now + max(.zero, overlap))
+        secret = SecretText(ProjectFile.newSecret(using: &random))
+    }
+
+    /// Reports events to this URL, or to none if it is nil. Creates the secret that signs the reports if there is none.
+    public mutating func setWebhook(_ url: String?, using random: inout some RandomNumberGenerator) {
+        webhookURL = url
+        if url == nil { webhookSecret = nil }
+        if url != nil, webhookSecret == nil { webhookSecret = SecretText(ProjectFile.newSecret(using: &random)) }
+    }
+
+    /// The project for signing and verifying. Nil for the main project.
+    func project(serverKey: ServerKey) -> Project? {
+        guard let secret else { return nil }
+        let previous = previousSecret.flatMap { secret in
+            previousUntil.map { Project.PreviousSecret(secret: secret.revealed, acceptedUntil: $0) }
+        }
+        guard
+            var project = Project(
+                apiKey: apiKey, secret: secret.revealed, serverKey: serverKey, previous: previous)
+        else { return nil }
+        add(to: &project)
+        return project
+    }
+
+    /// Adds the additional properties to the project.
+    func add(to project: inout Project) {
+        if let applicationID, let publicKey {
+            project.application = Project.Application(id: applicationID, publicKey: publicKey)
+        }
+        (project.hasWebhook, project.maxConnections) = (webhookURL != nil, maxConnections)
+    }
+}
+
+extension Projects {
+    /// Creates all projects of a server.
+    ///
+    /// - Parameters:
+    ///   - main: the project of `project.json`.
+    ///   - stored: the rows of the database, of which one may belong to the main project.
+    public init(main: Project, stored: [StoredProject]) {
+        var main = main
+        stored.first { $0.apiKey == main.apiKey }?.add(to: &main)
+        self.init(main: main, others: stored.compactMap { $0.project(serverKey: main.serverKey) })
+    }
+}
