@@ -1,3 +1,4 @@
+import CoreMetrics
 import Metrics
 
 /// The metrics of webhooks.
@@ -25,7 +26,8 @@ struct WebhookMetrics: Sendable {
         uniqueKeysWithValues: Outcome.allCases.map {
             ($0, Counter(label: Self.label, dimensions: [("outcome", $0.rawValue)]))
         })
-    let waiting = Gauge(label: Self.waitingLabel)
+    private let waiting = Gauge(label: Self.waitingLabel)
 
     func count(_ outcome: Outcome, by amount: Int = 1) { counters[outcome]?.increment(by: amount) }
+    func record(waiting count: Int) { waiting.record(count) }
 }

@@ -105,7 +105,7 @@ final class WebhookSender: Service {
     private func countBacklogs(
         _ backlogs: [String: WebhookBacklog], refusedBefore: [String: Int]?
     ) -> [String: Int] {
-        metrics.waiting.record(backlogs.values.reduce(0) { $0 + $1.waiting })
+        metrics.record(waiting: backlogs.values.reduce(0) { $0 + $1.waiting })
         let refused = backlogs.mapValues(\.refused)
         guard let refusedBefore else { return refused }
         for (project, count) in refused {
@@ -181,7 +181,8 @@ final class WebhookSender: Service {
         case .failed(let reason):
             metrics.count(.failed)
             logger.debug(
-                "An attempt to deliver an event failed", metadata: ["project": "\(entry.project)", "reason": "\(reason)"])
+                "An attempt to deliver an event failed",
+                metadata: ["project": "\(entry.project)", "reason": "\(reason)"])
         case .missing: break
         }
         return result
