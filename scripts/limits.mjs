@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The groups of settings that are limits. */
-const limiting = ['limits', 'rooms', 'whip', 'perch', 'push', 'storage'];
+const limiting = ['limits', 'rooms', 'whip', 'perch', 'push', 'webhooks', 'storage'];
 
 /** Settings of these groups that need not be on the page, because they do not limit clients. Each has its reason. */
 const others = {
@@ -29,6 +29,8 @@ const others = {
   'push.apnsTeamID': 'a credential',
   'push.apnsBundle': 'a name',
   'push.apnsServer': 'where pushes go',
+  'webhooks.allowPrivateAddresses': 'where events go',
+  'webhooks.authorities': 'certificates',
   'storage.pollInterval': 'how soon bans of another process apply',
 };
 

@@ -22,6 +22,7 @@ public struct ConfabServer: Sendable {
     public let configuration: ConfabConfiguration
     private let project: ProjectFile
     private let storage: any Storage
+    private let webhookTargets: any WebhookTargets
     /// The lock on the data directory, held as long as the server exists. Nil if the caller of `init` supplied the
     /// storage.
     private let lock: DirectoryLock?
@@ -48,7 +49,7 @@ public struct ConfabServer: Sendable {
     ///   - log: The settings of the log handlers, which a reload changes.
     ///   - reloading: When and how to reload the configuration; nil for never.
     public init(
-        configuration: ConfabConfiguration, project: ProjectFile, storage: (any Storage)? = nil, logger: Logger,
+        configuration: ConfabConfiguration, project: ProjectFile, storage: SQLiteStorage? = nil, logger: Logger,
         prometheus: PrometheusMetrics? = nil, supervisor: Supervisor? = nil, log: LogSettings? = nil,
         reloading: Reloading? = nil,
         onReady: @escaping @Sendable (Ready) -> Void = { _ in }
@@ -58,7 +59,7 @@ public struct ConfabServer: Sendable {
         self.logger = logger
         (self.log, self.reloading) = (log, reloading)
         if let storage {
-            (lock, self.storage) = (nil, storage)
+            (lock, self.storage, webhookTargets) = (nil, storage, StoredWebhookTargets(storage: storage))
         } else {
             let directory = configuration.dataDirectory
             lock = try DirectoryLock(directory: directory, timeout: configuration.storage.lockTimeout) {
@@ -68,9 +69,10 @@ public struct ConfabServer: Sendable {
             let opened = try SQLiteStorage(
                 directory: directory,
                 bounds: StorageBounds(
-                    blocks: configuration.rules.maxBlocks, contacts: configuration.rules.maxContacts))
+                    blocks: configuration.rules.maxBlocks, contacts: configuration.rules.maxContacts,
+                    webhooks: configuration.webhooks.queue))
             for note in opened.notes { logger.notice("\(note)") }
-            self.storage = opened
+            (self.storage, webhookTargets) = (opened, StoredWebhookTargets(storage: opened))
         }
         self.prometheus = prometheus
         self.supervisor = supervisor
@@ -143,6 +145,7 @@ public struct ConfabServer: Sendable {
         try await gateway.eventLoop.submit { gateway.value.diskMeter = DiskMeter(disk, mark: lowSpace) }.get()
         // Measure the disk before the first client can send a file.
         await gateway.measureDisk()
+        try await endReportedSessions(at: clock.wallNow)
         try await restoreModeration(to: gateway)
         try await restoreRooms(to: gateway)
         try await restoreCalls(to: gateway)
@@ -160,6 +163,9 @@ public struct ConfabServer: Sendable {
             Retention(storage: storage, clock: clock, live: live, logger: logger),
             DiskSpaceMonitor(gateway: gateway, mark: lowSpace, logger: logger),
             MallocTrimmer(gateway: gateway), pushes,
+            WebhookSender(configuration.webhooks, outbox: storage, targets: webhookTargets, logger: logger) {
+                clock.moment
+            },
         ]
         if let certificates { services.append(certificates) }
         services += try await settingsServices(gateway, live, stored, certificates)
@@ -281,6 +287,12 @@ public struct ConfabServer: Sendable {
         if !rooms.isEmpty { logger.info("Rooms restored", metadata: ["count": "\(rooms.count)"]) }
     }
 
+    /// Reports to webhooks that the connections and streams of the time before the start are gone.
+    private func endReportedSessions(at now: Timestamp) async throws {
+        let count = try await storage.endReportedSessions(at: now)
+        if count > 0 { logger.info("Ends of sessions reported to webhooks", metadata: ["events": "\(count)"]) }
+    }
+
     /// Restores revoked tokens and mutes before anyone can join a session.
     private func restoreModeration(to gateway: NIOLoopBound<Gateway>) async throws {
         // Read expired tokens too. Whether a token has expired is decided later, when the clock is confirmed.
@@ -396,7 +408,7 @@ extension ConfabServer {
 
     /// Help texts of all metrics, keyed by metric name.
     public static var metricsHelp: [String: String] {
-        [GatewayMetrics.help, PushMetrics.help, OperatingMetrics.help].reduce([:]) { all, help in
+        [GatewayMetrics.help, PushMetrics.help, WebhookMetrics.help, OperatingMetrics.help].reduce([:]) { all, help in
             all.merging(help) { first, _ in first }
         }
     }

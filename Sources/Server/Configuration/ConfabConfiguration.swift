@@ -39,6 +39,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var perch = Perch()
     public var retention = Retention()
     public var push = Push()
+    public var webhooks = Webhooks()
     public var storage = Storage()
     public var shutdown = Shutdown()
 

@@ -1,4 +1,3 @@
-import Foundation
 public import Signaling
 public import Wire
 
@@ -10,7 +9,6 @@ public struct ProjectChanges: Sendable {
         case remove
     }
 
-    private static let maxURL = 2048
     private static let maxConnections = 1_000_000
 
     public var name: String?
@@ -57,12 +55,8 @@ public struct ProjectChanges: Sendable {
     }
 
     public mutating func setWebhook(_ text: String) throws(WireError) {
-        guard text.utf8.count <= Self.maxURL, let url = URL(string: text), ["http", "https"].contains(url.scheme),
-            url.host() != nil, url.user() == nil, url.password() == nil, url.fragment() == nil
-        else {
-            throw WireError(
-                .malformed,
-                "The webhook must be an http:// or https:// URL with a host, without a user name or fragment.")
+        do throws(InvalidWebhook) { _ = try WebhookURL(text) } catch {
+            throw WireError(.malformed, error.description)
         }
         webhookURL = .set(text)
     }

@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOSSL
 import Wire
 
-/// A client for push services.
+/// A client for push services and webhooks.
 protocol PushTransport: Sendable {
     /// Sends a request and returns the response.
     ///
@@ -27,6 +27,8 @@ actor PushConnections: PushTransport {
         var allowsPrivateAddresses = false
         /// A PEM file of CA certificates to trust in addition to the system's; nil for none.
         var authorities: String?
+        /// Maximum bytes of a response to read.
+        var maxBodySize = PushResponse.maxBodySize
         /// Sleeps for a duration. Tests replace it.
         var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     }
@@ -110,7 +112,7 @@ actor PushConnections: PushTransport {
         if let known = names[host], ContinuousClock.now - known.resolvedAt < Self.addressLifetime {
             return known.addresses
         }
-        let found = try await resolver.addresses(of: host)
+        let found = if let address = IPAddress(host) { [address] } else { try await resolver.addresses(of: host) }
         guard !found.isEmpty else { throw PushFailure.nameUnknown(host) }
         guard settings.allowsPrivateAddresses || found.allSatisfy(PublicAddresses.contain) else {
             throw PushFailure.addressRefused(host)
@@ -125,7 +127,7 @@ actor PushConnections: PushTransport {
     private func exchange(_ request: PushRequest, at target: Target) async throws -> PushResponse {
         let client = try acquire(target)
         defer { release(target) }
-        return try await Self.exchange(request, by: client, timeout: settings.timeout)
+        return try await Self.exchange(request, by: client, settings)
     }
 
     private func acquire(_ target: Target) throws -> HTTPClient {
@@ -171,18 +173,18 @@ actor PushConnections: PushTransport {
     }
 
     private static func exchange(
-        _ request: PushRequest, by client: HTTPClient, timeout: Duration
+        _ request: PushRequest, by client: HTTPClient, _ settings: Settings
     ) async throws -> PushResponse {
-        let port = request.port == WebPushURL.defaultPort ? nil : request.port
-        var message = HTTPClientRequest(
-            url: "https://\(URLAuthority(host: request.host, port: port))\(request.path)")
+        let isDefault = request.isSecure && request.port == WebPushURL.defaultPort
+        let authority = URLAuthority(host: request.host, port: isDefault ? nil : request.port)
+        var message = HTTPClientRequest(url: "\(request.isSecure ? "https" : "http")://\(authority)\(request.path)")
         message.method = .POST
         for (name, value) in request.headers { message.headers.add(name: name, value: value) }
         message.body = .bytes(ByteBuffer(bytes: request.body))
         let response: HTTPClientResponse
         do {
             // Set a longer timeout here than that of the whole exchange, which ends first and reports a clearer error.
-            response = try await client.execute(message, timeout: .milliseconds(2 * timeout.wholeMilliseconds))
+            response = try await client.execute(message, timeout: .milliseconds(2 * settings.timeout.wholeMilliseconds))
         } catch is CancellationError {
             throw CancellationError()
         } catch {
@@ -192,9 +194,9 @@ actor PushConnections: PushTransport {
         var body: [UInt8] = []
         do {
             for try await piece in response.body {
-                body += piece.readableBytesView.prefix(PushResponse.maxBodySize - body.count)
+                body += piece.readableBytesView.prefix(settings.maxBodySize - body.count)
                 // Read no further: leaving the loop cancels the rest of the body.
-                if body.count >= PushResponse.maxBodySize { break }
+                if body.count >= settings.maxBodySize { break }
             }
         } catch {
             // Ignore that the body could not be read completely: the status is sufficient.

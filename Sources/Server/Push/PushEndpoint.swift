@@ -128,7 +128,7 @@ struct WebPushURL: Hashable, Sendable {
         self.path = path
     }
 
-    private static func number(_ text: Substring) -> Int? {
+    static func number(_ text: Substring) -> Int? {
         let digits = text.dropFirst()
         guard text.first == ":", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(digits),
             port > 0
@@ -152,7 +152,7 @@ struct WebPushURL: Hashable, Sendable {
     }
 
     /// True for a path with an optional query (RFC 3986 §3.3 and §3.4), valid percent-encoding and no fragment.
-    private static func isPath(_ text: String) -> Bool {
+    static func isPath(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard bytes.first == UInt8(ascii: "/") else { return false }
         for (index, byte) in bytes.enumerated() {

@@ -1,7 +1,7 @@
 import Signaling
 import Wire
 
-/// An HTTP request to a push service.
+/// An HTTP request to a push service or a webhook.
 struct PushRequest: Equatable, Sendable {
     var host: String
     var port = WebPushURL.defaultPort
@@ -9,9 +9,12 @@ struct PushRequest: Equatable, Sendable {
     /// The HTTP headers, with names in lower case.
     var headers: [(name: String, value: String)]
     var body: [UInt8]
+    /// Whether to use HTTPS. Only webhooks may use HTTP.
+    var isSecure = true
 
     static func == (left: Self, right: Self) -> Bool {
-        (left.host, left.port, left.path, left.body) == (right.host, right.port, right.path, right.body)
+        (left.host, left.port, left.path, left.body, left.isSecure)
+            == (right.host, right.port, right.path, right.body, right.isSecure)
             && left.headers.elementsEqual(right.headers, by: ==)
     }
 

@@ -28,6 +28,9 @@ enum Migrations {
         migrator.registerMigration("v7 projects") { db in
             try db.execute(sql: version7)
         }
+        migrator.registerMigration("v8 outbox of webhooks") { db in
+            try db.execute(sql: version8)
+        }
         return migrator
     }
 
@@ -271,4 +274,44 @@ enum Migrations {
         """
 
     private static let version6 = "ALTER TABLE room ADD COLUMN formerID BLOB CHECK (length(formerID) = 16)"
+
+    /// `webhookEvent.id` is AUTOINCREMENT, because a number that was used again would be below the position up to which the
+    /// server has read. Triggers count the events, because counting them for each new event would read them all.
+    private static let version8 = """
+        CREATE TABLE webhookEvent (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            delivery BLOB NOT NULL DEFAULT (randomblob(16)),
+            project TEXT NOT NULL,
+            session TEXT NOT NULL,
+            at INTEGER NOT NULL,
+            body BLOB NOT NULL
+        );
+        CREATE INDEX webhookEventByProject ON webhookEvent (project, id);
+        CREATE INDEX webhookEventBySession ON webhookEvent (session, id);
+
+        CREATE TABLE webhookOpen (
+            id INTEGER PRIMARY KEY,
+            project TEXT NOT NULL,
+            session TEXT NOT NULL,
+            kind INTEGER NOT NULL,
+            subject TEXT NOT NULL,
+            detail BLOB NOT NULL,
+            UNIQUE (session, kind, subject)
+        );
+        CREATE INDEX webhookOpenByKind ON webhookOpen (kind, id);
+        CREATE INDEX webhookOpenByProject ON webhookOpen (project);
+
+        CREATE TABLE webhookBacklog (
+            project TEXT NOT NULL PRIMARY KEY,
+            waiting INTEGER NOT NULL,
+            refused INTEGER NOT NULL DEFAULT 0
+        ) WITHOUT ROWID;
+        CREATE TRIGGER webhookEventAdded AFTER INSERT ON webhookEvent BEGIN
+            INSERT INTO webhookBacklog (project, waiting) VALUES (NEW.project, 1)
+                ON CONFLICT (project) DO UPDATE SET waiting = waiting + 1;
+        END;
+        CREATE TRIGGER webhookEventRemoved AFTER DELETE ON webhookEvent BEGIN
+            UPDATE webhookBacklog SET waiting = waiting - 1 WHERE project = OLD.project;
+        END;
+        """
 }

@@ -59,6 +59,12 @@ extension SQLiteStorage {
         case change(Change)
         case keep(PersonData.KeptEndpoint, of: IdentityID)
         case remove(endpoint: String, of: IdentityID)
+        case removeWebhook(Int64)
+
+        /// The project of the event that this write adds to the outbox; nil if it adds none.
+        var webhookProject: String? {
+            if case .change(.webhook(let event)) = self { event.project } else { nil }
+        }
     }
 }
 
@@ -68,6 +74,7 @@ extension Database {
         case .change(let change): try apply(change, bounds)
         case .keep(let endpoint, let id): try keep(endpoint, of: id, limit: bounds.pushEndpoints)
         case .remove(let endpoint, let id): try removeEndpoint(endpoint, of: id)
+        case .removeWebhook(let id): try run("DELETE FROM webhookEvent WHERE id = ?", [id])
         }
     }
 }

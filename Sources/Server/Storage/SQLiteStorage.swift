@@ -23,6 +23,7 @@ public final class SQLiteStorage: Storage {
     /// What the operator should know about how the database was opened, as sentences.
     let notes: [String]
     private let database: any DatabaseWriter
+    public let webhookSignal: WebhookSignal
 
     /// Opens the storage in `directory` and migrates it to the current schema. Creates the directory (mode 0700) and the file
     /// (mode 0600) if they are missing. Blocks on the disk, so call it only at startup.
@@ -63,6 +64,8 @@ public final class SQLiteStorage: Storage {
         beforeTransaction: @escaping @Sendable (Int) async -> Void
     ) {
         (self.database, self.notes) = (database, notes)
+        let signal = WebhookSignal()
+        webhookSignal = signal
         writer = GroupCommitWriter { changes in
             await beforeTransaction(changes.count)
             try await StorageError.translating {
@@ -70,6 +73,7 @@ public final class SQLiteStorage: Storage {
                     for change in changes { try db.apply(change, bounds) }
                 }
             }
+            signal.announce(Set(changes.compactMap(\.webhookProject)))
         }
     }
 

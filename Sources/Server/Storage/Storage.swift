@@ -2,7 +2,7 @@ public import Signaling
 public import Wire
 
 /// Persistent storage for blocks, bans and reports; for people with their devices, contacts and push endpoints; for ongoing
-/// and past calls; and for persistent rooms.
+/// and past calls; for persistent rooms; and for events that wait for webhooks.
 ///
 /// It stores data durably and limits its size. It makes no decisions: `Signaling` decides who may block or ban whom. Its
 /// invariant: when `commit` returns, all of its changes survive a power failure; when it throws, none of them is stored.
@@ -15,7 +15,7 @@ public import Wire
 /// try await storage.commit([.block(owner: alice, blocked: bob, at: now)])
 /// let alicesRecord = try await storage.person(alice, at: now)  // blocked == [bob]
 /// ```
-public protocol Storage: Sendable {
+public protocol Storage: WebhookOutbox {
     /// Returns the record of an identity. The record of an unknown identity is empty.
     ///
     /// - Returns: the person's blocks (oldest first), the ban of this identity that is active at `now`, the person's profile,
@@ -217,15 +217,20 @@ public struct StoredReport: Hashable, Sendable {
     }
 }
 
-/// Maximum rows per person. Beyond these, the oldest are deleted.
+/// Maximum rows per person, beyond which the oldest are deleted; and per project, beyond which no more are added.
 public struct StorageBounds: Hashable, Sendable {
     public var blocks = StorageLimits.blocksPerOwner
     public var contacts = StorageLimits.contactsPerOwner
     public var calls = StorageLimits.callsPerOwner
     public var pushEndpoints = StorageLimits.pushEndpointsPerPerson
+    /// Events per project that may wait for its webhook when another beginning is added.
+    public var webhooks: Int
 
-    public init(blocks: Int = StorageLimits.blocksPerOwner, contacts: Int = StorageLimits.contactsPerOwner) {
-        (self.blocks, self.contacts) = (max(0, blocks), max(0, contacts))
+    public init(
+        blocks: Int = StorageLimits.blocksPerOwner, contacts: Int = StorageLimits.contactsPerOwner,
+        webhooks: Int = ConfabConfiguration.Webhooks().queue
+    ) {
+        (self.blocks, self.contacts, self.webhooks) = (max(0, blocks), max(0, contacts), max(0, webhooks))
     }
 }
 

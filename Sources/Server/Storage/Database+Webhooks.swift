@@ -1,0 +1,152 @@
+import Foundation
+import GRDB
+import Signaling
+import Wire
+
+/// Statements for the outbox of webhooks. Each runs in a transaction of its caller.
+extension Database {
+    /// Adds an event. A beginning is refused and counted if `limit` events of the project are waiting. An end is always
+    /// added if its beginning was, so a project never has more than twice as many events.
+    func add(_ event: WebhookEvent, limit: Int) throws {
+        let body = WebhookBody(event)
+        guard !body.isEnd else {
+            try run(
+                "DELETE FROM webhookOpen WHERE session = ? AND kind = ? AND subject = ?",
+                [event.session.text, body.kind.rawValue, body.subject])
+            if changesCount > 0 { try insert(body.bytes, event.project, event.session, at: event.at) }
+            return
+        }
+        guard try backlog(of: event.project) < limit else {
+            return try run("UPDATE webhookBacklog SET refused = refused + 1 WHERE project = ?", [event.project])
+        }
+        try run(
+            "INSERT OR REPLACE INTO webhookOpen (project, session, kind, subject, detail) VALUES (?, ?, ?, ?, ?)",
+            [event.project, event.session.text, body.kind.rawValue, body.subject, Data(body.detail)])
+        try insert(body.bytes, event.project, event.session, at: event.at)
+    }
+
+    private func backlog(of project: String) throws -> Int {
+        try rows("SELECT waiting FROM webhookBacklog WHERE project = ?", [project]).first?.value("waiting") ?? 0
+    }
+
+    private func insert(_ body: [UInt8], _ project: String, _ session: SessionID, at: Timestamp) throws {
+        try run(
+            "INSERT INTO webhookEvent (project, session, at, body) VALUES (?, ?, ?, ?)",
+            [project, session.text, at.milliseconds, Data(body)])
+    }
+
+    func webhooks(of project: String, after id: Int64, limit: Int) throws -> [WebhookEntry] {
+        try rows(
+            "SELECT id, project, session, at FROM webhookEvent WHERE project = ? AND id > ? ORDER BY id LIMIT ?",
+            [project, id, max(0, limit)]
+        ).map { try WebhookEntry(row: $0) }
+    }
+
+    func webhook(following entry: WebhookEntry) throws -> WebhookEntry? {
+        try rows(
+            "SELECT id, project, session, at FROM webhookEvent WHERE session = ? AND id > ? ORDER BY id LIMIT 1",
+            [entry.session.text, entry.id]
+        ).first.map { try WebhookEntry(row: $0) }
+    }
+
+    func webhookMessage(_ id: Int64) throws -> WebhookMessage? {
+        try rows("SELECT delivery, body FROM webhookEvent WHERE id = ?", [id]).first.map { row in
+            let (delivery, body): (Data, Data) = (try row.value("delivery"), try row.value("body"))
+            return WebhookMessage(delivery: Array(delivery), body: Array(body))
+        }
+    }
+
+    /// Removes up to `limit` rows of each table that belong to a project. Returns whether that were all.
+    func removeWebhooks(of project: String, limit: Int) throws -> Bool {
+        var isComplete = true
+        for table in ["webhookEvent", "webhookOpen"] {
+            try run(
+                "DELETE FROM \(table) WHERE id IN (SELECT id FROM \(table) WHERE project = ? LIMIT ?)",
+                [project, limit])
+            if changesCount >= limit { isComplete = false }
+        }
+        if isComplete { try run("DELETE FROM webhookBacklog WHERE project = ?", [project]) }
+        return isComplete
+    }
+
+    func webhookBacklogs() throws -> [String: WebhookBacklog] {
+        var found: [String: WebhookBacklog] = [:]
+        for row in try rows("SELECT project, waiting, refused FROM webhookBacklog", []) {
+            found[try row.value("project")] = WebhookBacklog(
+                waiting: try row.value("waiting"), refused: try row.value("refused"))
+        }
+        return found
+    }
+
+    /// Adds the ends of up to `limit` beginnings of one kind, in the order in which these happened.
+    ///
+    /// - Returns: the projects of the added events, one for each event.
+    func endReported(_ kind: WebhookBody.Kind, at now: Timestamp, limit: Int) throws -> [String] {
+        try rows(
+            "SELECT id, project, session, detail FROM webhookOpen WHERE kind = ? ORDER BY id LIMIT ?",
+            [kind.rawValue, limit]
+        ).map { row in
+            let (id, project, session): (Int64, String, SessionID) = (
+                try row.value("id"), try row.value("project"), try row.session("session")
+            )
+            let detail: Data = try row.value("detail")
+            let body = WebhookBody(
+                endOf: kind, Array(detail), project: project, session: session, at: now, .networkDisconnected)
+            try run("DELETE FROM webhookOpen WHERE id = ?", [id])
+            try insert(body.bytes, project, session, at: now)
+            return project
+        }
+    }
+}
+
+extension WebhookEntry {
+    fileprivate init(row: Row) throws {
+        self.init(
+            id: try row.value("id"), project: try row.value("project"), session: try row.session("session"),
+            at: try row.time("at"))
+    }
+}
+
+extension SQLiteStorage {
+    /// Maximum rows that one transaction changes when a project is removed or the server starts.
+    private static let webhooksAtOnce = 500
+
+    public func webhooks(of project: String, after id: Int64, limit: Int) async throws -> [WebhookEntry] {
+        try await read { try $0.webhooks(of: project, after: id, limit: limit) }
+    }
+
+    public func webhook(following entry: WebhookEntry) async throws -> WebhookEntry? {
+        try await read { try $0.webhook(following: entry) }
+    }
+
+    public func webhookMessage(_ id: Int64) async throws -> WebhookMessage? {
+        try await read { try $0.webhookMessage(id) }
+    }
+
+    public func removeWebhook(_ id: Int64) async throws { try await writer.commit([.removeWebhook(id)]) }
+
+    public func removeWebhooks(of project: String) async throws {
+        while try await !write({ try $0.removeWebhooks(of: project, limit: Self.webhooksAtOnce) }) {
+            // Let commits of clients run before the next deletion.
+            await Task.yield()
+        }
+    }
+
+    public func webhookBacklogs() async throws -> [String: WebhookBacklog] {
+        try await read { try $0.webhookBacklogs() }
+    }
+
+    @discardableResult
+    public func endReportedSessions(at now: Timestamp) async throws -> Int {
+        var total = 0
+        for kind in [WebhookBody.Kind.stream, .connection, .session] {
+            while true {
+                let ended = try await write { try $0.endReported(kind, at: now, limit: Self.webhooksAtOnce) }
+                webhookSignal.announce(Set(ended))
+                total += ended.count
+                if ended.count < Self.webhooksAtOnce { break }
+            }
+        }
+        return total
+    }
+}

@@ -1,0 +1,34 @@
+import GRDB
+
+/// The webhooks in the table `project`.
+///
+/// A webhook that cannot be used, because an older version accepted it or somebody edited it, counts as none.
+struct StoredWebhookTargets: WebhookTargets {
+    let storage: SQLiteStorage
+
+    func webhookProjects() async throws -> Set<String> {
+        try await storage.read { db in
+            guard try db.tableExists("project") else { return [] }
+            let rows = try db.rows(
+                "SELECT apiKey, webhookURL, webhookSecret FROM project WHERE webhookURL IS NOT NULL", [])
+            return Set(try rows.compactMap { try Self.target($0) == nil ? nil : try $0.value("apiKey") })
+        }
+    }
+
+    func webhook(of project: String) async throws -> WebhookTarget? {
+        try await storage.read { db in
+            guard try db.tableExists("project") else { return nil }
+            return try db.rows(
+                """
+                SELECT webhookURL, webhookSecret FROM project
+                WHERE apiKey = ? AND webhookURL IS NOT NULL AND webhookSecret IS NOT NULL
+                """, [project]
+            ).first.flatMap { try Self.target($0) }
+        }
+    }
+
+    private static func target(_ row: Row) throws -> WebhookTarget? {
+        let secret: String? = try row.optional("webhookSecret")
+        return try? WebhookTarget(url: try row.value("webhookURL"), secret: secret ?? "")
+    }
+}

@@ -1,0 +1,208 @@
+import Logging
+import ServiceLifecycle
+import Signaling
+import Wire
+
+/// The service that delivers events to the projects' webhooks. It carries out what ``WebhookSchedule`` decides.
+///
+/// It does not own the events (``WebhookOutbox``), the URLs and secrets (``WebhookTargets``) or the connections
+/// (``PushTransport``). It removes an event after the webhook has answered with a status from 200 to 299. If the server stops before
+/// that, the event is sent again after the next start.
+final class WebhookSender: Service {
+    /// Maximum bytes of a response to read. Its content is not used, but a connection can be used again only if it was read.
+    static let maxBodySize = 65_536
+    /// How often the schedule looks at the time.
+    private static let tick: Duration = .seconds(1)
+    /// Ticks between two looks at the projects' webhooks and at the number of events that wait.
+    private static let ticksPerLook = 5
+
+    private let outbox: any WebhookOutbox
+    private let targets: any WebhookTargets
+    private let transport: any PushTransport
+    private let settings: ConfabConfiguration.Webhooks
+    private let now: @Sendable () -> Moment
+    private let pause: @Sendable (Duration) async throws -> Void
+    private let metrics = WebhookMetrics()
+    private let logger: Logger
+
+    convenience init(
+        _ settings: ConfabConfiguration.Webhooks, outbox: any WebhookOutbox, targets: any WebhookTargets,
+        logger: Logger, now: @escaping @Sendable () -> Moment
+    ) {
+        let connections = PushConnections(
+            .init(
+                timeout: settings.timeout, allowsPrivateAddresses: settings.allowPrivateAddresses,
+                authorities: settings.authorities, maxBodySize: Self.maxBodySize))
+        self.init(settings, outbox: outbox, targets: targets, transport: connections, logger: logger, now: now)
+    }
+
+    /// - Parameter pause: Sleeps for a duration. Tests replace it.
+    init(
+        _ settings: ConfabConfiguration.Webhooks, outbox: any WebhookOutbox, targets: any WebhookTargets,
+        transport: any PushTransport, logger: Logger,
+        pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
+        now: @escaping @Sendable () -> Moment
+    ) {
+        (self.settings, self.outbox, self.targets, self.transport) = (settings, outbox, targets, transport)
+        (self.logger, self.pause, self.now) = (logger, pause, now)
+    }
+
+    /// Delivers events until the server stops. Requests that are running then are canceled.
+    func run() async throws {
+        await cancelWhenGracefulShutdown { await self.deliver() }
+        await transport.close()
+    }
+
+    private func deliver() async {
+        var schedule = WebhookSchedule(concurrency: settings.concurrency, giveUpAfter: settings.giveUpAfter)
+        var random = SystemRandomNumberGenerator()
+        // Not limited by a size, but by the schedule: each element is the answer to a command, a tick or new events.
+        let (events, inbox) = AsyncStream.makeStream(of: WebhookSchedule.Event.self)
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.keepTime(inbox) }
+            group.addTask {
+                for await _ in self.outbox.webhookSignal.announcements {
+                    inbox.yield(.added(self.outbox.webhookSignal.take()))
+                }
+            }
+            for await event in events {
+                for command in schedule.handle(event, at: now(), using: &random) {
+                    group.addTask {
+                        if let answer = await self.carryOut(command) { inbox.yield(answer) }
+                    }
+                }
+            }
+            // The task was canceled.
+            group.cancelAll()
+        }
+    }
+
+    /// Sends ticks, and looks regularly at the webhooks and at the number of events that wait.
+    private func keepTime(_ inbox: AsyncStream<WebhookSchedule.Event>.Continuation) async {
+        var ticks = 0
+        var refused: [String: Int]?
+        while !Task.isCancelled {
+            if ticks % Self.ticksPerLook == 0 {
+                do {
+                    inbox.yield(.targets(try await targets.webhookProjects()))
+                    let backlogs = try await outbox.webhookBacklogs()
+                    refused = countBacklogs(backlogs, refusedBefore: refused)
+                    try await sweep(backlogs.keys)
+                } catch {
+                    logger.error("Could not read the webhooks", metadata: ["error": "\(error)"])
+                }
+            } else {
+                inbox.yield(.tick)
+            }
+            ticks += 1
+            try? await pause(Self.tick)
+        }
+    }
+
+    /// Records how many events wait, and reports those that were refused.
+    ///
+    /// - Returns: the number of refused events of each project.
+    private func countBacklogs(
+        _ backlogs: [String: WebhookBacklog], refusedBefore: [String: Int]?
+    ) -> [String: Int] {
+        metrics.record(waiting: backlogs.values.reduce(0) { $0 + $1.waiting })
+        let refused = backlogs.mapValues(\.refused)
+        guard let refusedBefore else { return refused }
+        for (project, count) in refused {
+            let more = count - refusedBefore[project, default: 0]
+            guard more > 0 else { continue }
+            metrics.count(.refused, by: more)
+            logger.warning(
+                "Events are not reported to a webhook, because too many are waiting (webhooks.queue)",
+                metadata: ["project": "\(project)", "events": "\(more)"])
+        }
+        return refused
+    }
+
+    // MARK: Commands
+
+    /// Carries out a command. Returns the answer; nil if there is none.
+    private func carryOut(_ command: WebhookSchedule.Command) async -> WebhookSchedule.Event? {
+        do {
+            switch command {
+            case .send(let entry): return .sent(entry, try await send(entry))
+            case .read(let project, let position):
+                let entries = try await outbox.webhooks(
+                    of: project, after: position, limit: WebhookSchedule.pageSize)
+                return .page(project, after: position, entries)
+            case .remove(let entry, let isGivenUp):
+                if isGivenUp { reportGivenUp(entry) }
+                try await outbox.removeWebhook(entry.id)
+                return .removed(entry, next: try await outbox.webhook(following: entry))
+            case .follow(let entry): return .removed(entry, next: try await outbox.webhook(following: entry))
+            case .logFailing(let project, let reason):
+                logger.warning("A webhook fails", metadata: ["project": "\(project)", "reason": "\(reason)"])
+            case .logRecovered(let project):
+                logger.notice("A webhook accepts events again", metadata: ["project": "\(project)"])
+            }
+        } catch {
+            guard !Task.isCancelled else { return nil }
+            logger.error("Could not use the outbox of webhooks", metadata: ["error": "\(error)"])
+            if case .remove(let entry, _) = command { return .storageFailed(.remove(entry, isGivenUp: false)) }
+            return .storageFailed(command)
+        }
+        return nil
+    }
+
+    private func reportGivenUp(_ entry: WebhookEntry) {
+        metrics.count(.givenUp)
+        logger.warning(
+            "An event was not delivered to a webhook, and is too old to try again (webhooks.giveUpAfter)",
+            metadata: ["project": "\(entry.project)", "session": "\(entry.session)"])
+    }
+
+    /// Removes the events of projects that have no webhook.
+    private func sweep(_ projects: some Sequence<String>) async throws {
+        for project in projects where try await targets.webhook(of: project) == nil {
+            try await outbox.removeWebhooks(of: project)
+        }
+    }
+
+    private func send(_ entry: WebhookEntry) async throws -> WebhookSchedule.Result {
+        let result: WebhookSchedule.Result
+        do {
+            guard let message = try await outbox.webhookMessage(entry.id) else { return .missing }
+            guard let target = try await targets.webhook(of: entry.project) else {
+                return .failed("the project has no webhook")
+            }
+            let request = PushRequest.webhook(message, to: target, at: now().wall)
+            result = Self.result(try await transport.exchange(request))
+        } catch {
+            if Task.isCancelled { throw error }
+            result = .failed(Self.reason(error))
+        }
+        switch result {
+        case .delivered: metrics.count(.delivered)
+        case .failed(let reason):
+            metrics.count(.failed)
+            logger.debug(
+                "An attempt to deliver an event failed",
+                metadata: ["project": "\(entry.project)", "reason": "\(reason)"])
+        case .missing: break
+        }
+        return result
+    }
+
+    private static func result(_ response: PushResponse) -> WebhookSchedule.Result {
+        switch response.status {
+        case 200...299: .delivered
+        case 300...399: .failed("status \(response.status); redirects are not followed")
+        default: .failed("status \(response.status)")
+        }
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        switch error as? PushFailure {
+        case .nameUnknown(let host): "\(host) has no address"
+        case .addressRefused(let host): "\(host) has a private address (webhooks.allowPrivateAddresses)"
+        case .timedOut: "it did not answer in time (webhooks.timeout)"
+        case .unreachable(let reason), .cannotMake(let reason): reason
+        case nil: "\(error)"
+        }
+    }
+}

@@ -1,0 +1,200 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+@testable import Server
+
+@Suite("The schedule of webhooks") struct WebhookScheduleTests {
+    private static let start = WebhookSimulation.start
+
+    @Test func `everything arrives in order after a receiver was down for an hour`() {
+        let seed = UInt64.random(in: 0 ... .max)
+        var simulation = WebhookSimulation(["1", "2"], seed: seed)
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<5000 {
+            simulation.happen(
+                Bool.random(using: &random) ? "1" : "2", "session-\(Int.random(in: 0..<50, using: &random))",
+                after: .milliseconds(Int.random(in: 0..<7_200_000, using: &random)))
+        }
+        let outage = (Self.start + .seconds(600))..<(Self.start + .seconds(4200))
+        simulation.behavior = { entry, now in
+            // The first project's receiver is down, and the second's is not.
+            .init(isAccepted: entry.project == "2" || !outage.contains(now))
+        }
+        simulation.run(for: .seconds(4200))
+        let waiting = simulation.waitingCount
+        // Less than the longest delay after the outage, nothing of that time waits any more.
+        simulation.run(for: .seconds(3000) + WebhookSchedule.maxDelay)
+        #expect(simulation.faults() == [], "seed \(seed)")
+        #expect(simulation.accepted.count == simulation.stored.count, "seed \(seed): something was sent twice")
+        #expect(simulation.log.count == 2, "seed \(seed): \(simulation.log)")
+        let attempts = simulation.attempts.values.map(\.count).max() ?? 0
+        print("webhooks: \(waiting) events waited at the end of the outage; at most \(attempts) attempts for an event")
+    }
+
+    @Test(arguments: [0, 5]) func `restarts lose nothing and reorder nothing`(storageFailures: Int) {
+        let seed = UInt64.random(in: 0 ... .max)
+        var simulation = WebhookSimulation(["1", "2", "3"], seed: seed, concurrency: 8)
+        var random = SeededGenerator(seed: seed)
+        simulation.storageFailures = storageFailures
+        for _ in 0..<3000 {
+            let project = "\(Int.random(in: 1...3, using: &random))"
+            simulation.happen(
+                project, "session-\(project)-\(Int.random(in: 0..<10, using: &random))",
+                after: .milliseconds(Int.random(in: 0..<600_000, using: &random)))
+        }
+        for _ in 0..<20 { simulation.restart(after: .milliseconds(Int.random(in: 0..<600_000, using: &random))) }
+        var faults = SeededGenerator(seed: ~seed)
+        simulation.behavior = { _, _ in
+            .init(
+                isAccepted: Int.random(in: 0..<10, using: &faults) > 0,
+                delay: .milliseconds(Int.random(in: 0..<3000, using: &faults)))
+        }
+        simulation.run(for: .seconds(10 * 86400))
+        #expect(simulation.faults() == [], "seed \(seed)")
+        #expect(simulation.waitingCount == 0, "seed \(seed)")
+        print("webhooks: \(simulation.accepted.count - simulation.stored.count) of 3000 events were sent twice")
+    }
+
+    @Test(arguments: [1, 3000, 100_000]) func `a hundred thousand waiting events need bounded memory`(sessions: Int) {
+        let seed = UInt64.random(in: 0 ... .max)
+        var simulation = WebhookSimulation(["1"], seed: seed)
+        for number in 0..<100_000 { simulation.keep("1", "session-\(number % sessions)") }
+        simulation.behavior = { _, _ in .init(delay: .milliseconds(1)) }
+        simulation.run(for: .seconds(1000))
+        #expect(simulation.faults() == [], "seed \(seed)")
+        #expect(simulation.accepted.count == 100_000, "seed \(seed)")
+        #expect(simulation.highestLaneCount <= WebhookSchedule.sessionsPerProject)
+        print("webhooks: at most \(simulation.highestLaneCount) sessions in memory, for \(sessions)")
+    }
+
+    @Test func `receivers that hang do not hold up those that answer`() {
+        let seed = UInt64.random(in: 0 ... .max)
+        let slow = Set((0..<40).map { "slow-\($0)" })
+        var simulation = WebhookSimulation(slow.union(["1"]), seed: seed)
+        for project in slow {
+            for number in 0..<200 { simulation.keep(project, "session-\(project)-\(number)") }
+        }
+        simulation.behavior = { entry, _ in
+            entry.project == "1" ? .init() : .init(isAccepted: false, delay: .seconds(10))
+        }
+        // After their first failures, the slow ones use at most half of the requests.
+        simulation.run(for: .seconds(60))
+        for number in 0..<1000 { simulation.happen("1", "session", after: .milliseconds(100 * number)) }
+        simulation.run(for: .seconds(200))
+        let own = simulation.stored.filter { $0.project == "1" }
+        #expect(own.count == 1000)
+        for entry in own {
+            #expect(simulation.attempts[entry.id]?.count == 1, "seed \(seed)")
+            let delay = (simulation.attempts[entry.id]?.first).map { $0 - entry.at }
+            // The time that the database takes in the simulation.
+            #expect(delay.map { $0 <= .milliseconds(10) } == true, "seed \(seed): \(String(describing: delay))")
+        }
+    }
+
+    @Test func `a project has at most a quarter of the requests, and one that fails has one`() {
+        let seed = UInt64.random(in: 0 ... .max)
+        var simulation = WebhookSimulation(["1", "2"], seed: seed, concurrency: 16)
+        for number in 0..<100 {
+            simulation.keep("1", "good-\(number)")
+            simulation.keep("2", "bad-\(number)")
+        }
+        simulation.behavior = { entry, _ in .init(isAccepted: entry.project == "1", delay: .seconds(1)) }
+        simulation.run(for: .seconds(3600))
+        #expect(simulation.highestSending == ["1": 4, "2": 4], "seed \(seed)")
+        let bad = simulation.stored.filter { $0.project == "2" }.flatMap { simulation.attempts[$0.id] ?? [] }
+        // After the first four answers, the attempts for the failing project never overlap.
+        let later = bad.filter { $0 > Self.start + .seconds(2) }.sorted()
+        for (first, second) in zip(later, later.dropFirst()) { #expect(second - first >= .seconds(1), "seed \(seed)") }
+    }
+
+    @Test func `the delay doubles from five seconds to fifteen minutes, and an event is given up after a day`() {
+        let seed = UInt64.random(in: 0 ... .max)
+        var simulation = WebhookSimulation(["1"], seed: seed)
+        simulation.keep("1", "session")
+        simulation.keep("1", "session")
+        simulation.behavior = { entry, _ in .init(isAccepted: entry.id == 2, delay: .zero) }
+        simulation.run(for: .seconds(2 * 86400))
+        let times = simulation.attempts[1] ?? []
+        let expected: [Duration] =
+            [5, 10, 20, 40, 80, 160, 320, 640].map { .seconds($0) }
+            + Array(repeating: .seconds(900), count: max(0, times.count - 9))
+        for (index, delay) in expected.enumerated() where index + 1 < times.count {
+            let actual = times[index + 1] - times[index]
+            // Ticks are a second apart.
+            #expect(actual >= delay - delay / 5 && actual <= delay + .seconds(1), "seed \(seed): \(index), \(actual)")
+        }
+        #expect(simulation.givenUp.map(\.id) == [1] && simulation.accepted.map(\.id) == [2])
+        let end = times.last.map { $0 - Self.start } ?? .zero
+        #expect(end >= .seconds(86400) && end <= .seconds(86400) + WebhookSchedule.maxDelay + .seconds(1))
+    }
+
+    @Test func `nothing is given up while the clock may be wrong`() {
+        var simulation = WebhookSimulation(["1"], seed: 1)
+        simulation.keep("1", "session")
+        simulation.isClockConfirmed = false
+        simulation.behavior = { _, _ in .init(isAccepted: false) }
+        simulation.run(for: .seconds(3 * 86400))
+        #expect(simulation.givenUp.isEmpty && simulation.waitingCount == 1)
+        simulation.isClockConfirmed = true
+        simulation.run(for: .seconds(1000))
+        #expect(simulation.givenUp.count == 1 && simulation.waitingCount == 0)
+    }
+
+    @Test func `a project without a webhook is forgotten, and read from the start when it has one again`() {
+        let seed = UInt64.random(in: 0 ... .max)
+        var simulation = WebhookSimulation(["1", "2"], seed: seed)
+        for number in 0..<500 {
+            simulation.keep("1", "session-1-\(number % 50)")
+            simulation.keep("2", "session-2-\(number % 50)")
+        }
+        simulation.behavior = { _, _ in .init(delay: .seconds(1)) }
+        simulation.run(for: .seconds(3))
+        simulation.retarget(["2"])
+        simulation.run(for: .seconds(1))
+        let before = simulation.accepted.filter { $0.project == "1" }.count
+        simulation.run(for: .seconds(1000))
+        #expect(simulation.accepted.filter { $0.project == "1" }.count == before, "seed \(seed)")
+        #expect(simulation.accepted.filter { $0.project == "2" }.count == 500, "seed \(seed)")
+        #expect(simulation.schedule.laneCount == 0, "seed \(seed)")
+        simulation.retarget(["1", "2"])
+        simulation.run(for: .seconds(1000))
+        #expect(simulation.faults() == [], "seed \(seed)")
+    }
+
+    @Test func `random projects, failures and restarts never reorder a session or exceed the limits`() {
+        for _ in 0..<20 {
+            let seed = UInt64.random(in: 0 ... .max)
+            var random = SeededGenerator(seed: seed)
+            let all: Set<String> = ["1", "2", "3", "4", "5"]
+            var simulation = WebhookSimulation(all, seed: seed, concurrency: Int.random(in: 1...8, using: &random))
+            simulation.storageFailures = Int.random(in: 0...20, using: &random)
+            var faults = SeededGenerator(seed: ~seed)
+            let percent = Int.random(in: 0...60, using: &random)
+            simulation.behavior = { _, _ in
+                .init(
+                    isAccepted: Int.random(in: 0..<100, using: &faults) >= percent,
+                    delay: .milliseconds(Int.random(in: 0..<10_000, using: &faults)))
+            }
+            for _ in 0..<30 {
+                for _ in 0..<Int.random(in: 0..<60, using: &random) {
+                    let project = "\(Int.random(in: 1...5, using: &random))"
+                    simulation.happen(
+                        project, "s\(project)-\(Int.random(in: 0..<8, using: &random))",
+                        after: .milliseconds(Int.random(in: 0..<60_000, using: &random)))
+                }
+                if Bool.random(using: &random) { simulation.retarget(all.filter { _ in Bool.random(using: &random) }) }
+                if Bool.random(using: &random) {
+                    simulation.restart(after: .milliseconds(Int.random(in: 0..<60_000, using: &random)))
+                }
+                simulation.run(for: .seconds(60))
+            }
+            simulation.retarget(all)
+            simulation.run(for: .seconds(20 * 86400))
+            #expect(simulation.faults() == [], "seed \(seed)")
+            #expect(simulation.waitingCount == 0 && simulation.schedule.laneCount == 0, "seed \(seed)")
+            #expect(simulation.schedule.wakeAt == nil, "seed \(seed)")
+        }
+    }
+}
