@@ -23,6 +23,7 @@ extension Session {
         case .setLayoutClasses(let layouts):
             for layout in layouts { _ = try existing(layout.stream) }
             for layout in layouts { streams[layout.stream]?.layoutClasses = layout.classes }
+            return .streams(layouts.compactMap { streams[$0.stream] }.map(description))
         case .disconnect(let connection):
             guard let member = members[connection] else { throw .noConnection }
             disconnect(member, by: nil, &context)

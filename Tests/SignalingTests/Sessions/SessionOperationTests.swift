@@ -62,8 +62,9 @@ import Wire
                 == .streams([
                     StreamDescription(stream, layoutClasses: []), StreamDescription(other, layoutClasses: []),
                 ]))
-        #expect(ask(.setLayoutClasses([StreamLayout(stream.id, ["full"])])) == .done)
-        #expect(ask(.describe(stream.id)) == .streams([StreamDescription(stream, layoutClasses: ["full"])]))
+        let changed = OperatorReply.streams([StreamDescription(stream, layoutClasses: ["full"])])
+        #expect(ask(.setLayoutClasses([StreamLayout(stream.id, ["full"])])) == changed)
+        #expect(ask(.describe(stream.id)) == changed)
         let unknown = StreamID.random(using: &stage.generator)
         #expect(
             refusal(.setLayoutClasses([StreamLayout(stream.id, ["small"]), StreamLayout(unknown, [])])) == .notFound)

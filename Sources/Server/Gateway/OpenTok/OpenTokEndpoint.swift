@@ -128,7 +128,7 @@ enum OpenTokEndpoint: Sendable {
     private func response(_ reply: OperatorReply) -> GateResponse {
         guard case .streams(let streams) = reply else {
             switch self {
-            case .setLayoutClasses, .muteStream, .muteAll: return OpenTokResponse.object([])
+            case .muteStream, .muteAll: return OpenTokResponse.object([])
             default: return GateResponse(status: 204)
             }
         }
@@ -191,8 +191,7 @@ extension WireError {
     }
 
     fileprivate static func featureMissing(_ feature: OpenTokEndpoint.Feature) -> WireError {
-        WireError(
-            .notFound, "This ID does not exist: \(feature.rawValue.lowercased()) is not available on this server.")
+        WireError(.notFound, "\(feature.rawValue) is not available on this server, so this ID does not exist.")
     }
 }
 
