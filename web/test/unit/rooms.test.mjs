@@ -1,7 +1,6 @@
 // Joining a room, its people, chat and moderation.
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import { RoomChat } from '../../lib/rooms/room-chat.js';
 import { settled } from './fake-clock.mjs';
 import { refusal } from './meeting-server.mjs';
 import { begin, camera, clock, inside, seenBy, server, visitor, watch } from './visitors.mjs';
@@ -180,15 +179,6 @@ describe('In a room', () => {
     assert.deepEqual([ann.room.chat, ann.watched.of('fileRemoved')], [[], [{ fileId: 'f1' }]]);
   });
 
-  test('the chat keeps 100 messages, and 16 KiB', async () => {
-    const ann = await inside('ann');
-    for (let count = 0; count < 120; count += 1) await ann.room.say(`${count}`);
-    assert.deepEqual([ann.room.chat.length, ann.room.chat[0].text], [100, '20']);
-    for (let count = 0; count < 9; count += 1) await ann.room.say('é'.repeat(1020));
-    assert.equal(ann.room.chat.filter(({ text }) => text.length === 1020).length, 8);
-    assert.equal(ann.room.chat.length, 8);
-  });
-
   test('a host mutes everyone else, who may unmute', async () => {
     const ann = await inside('ann');
     const ben = await inside('ben');
@@ -251,19 +241,5 @@ describe('In a room', () => {
     assert.equal((await rejection(ben.rooms.join({ name: 'Tea' }))).code, 'room_banned');
     assert.equal((await rejection(again.say('?'))).code, 'not_joined');
     assert.equal(clock.pending, 0);
-  });
-});
-
-describe('The chat that a page keeps', () => {
-  /** @param {string} text @param {any} [file] */
-  const line = (text, file) => ({ connectionId: 'c', displayName: 'Ann', text, at: 1, ...file ? { file } : {} });
-
-  test('counts messages as they were written, and no files', () => {
-    const chat = new RoomChat();
-    chat.add(line('plan.pdf', { fileId: 'f1', size: 5 }));
-    for (let number = 0; number < 6; number += 1) chat.add(line('\u0001'.repeat(4096)));
-    assert.deepEqual(chat.lines.map(({ text }) => text.length), [8, 4096, 4096, 4096, 4096]);
-    for (let number = 0; number < 100; number += 1) chat.add(line('x'));
-    assert.deepEqual([chat.lines.length, chat.lines[0].text], [100, 'x']);
   });
 });
