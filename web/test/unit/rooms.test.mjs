@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { settled } from './fake-clock.mjs';
 import { refusal } from './meeting-server.mjs';
-import { begin, camera, clock, inside, seenBy, server, visitor, watch } from './visitors.mjs';
+import { allInside, begin, camera, clock, inside, seenBy, server, visitor, watch } from './visitors.mjs';
 
 beforeEach(begin);
 
@@ -108,8 +108,7 @@ describe('The lobby', () => {
 
 describe('In a room', () => {
   test('people come, drop, return and leave', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
+    const [ann, ben] = await allInside('ann', 'ben');
     server.drop(ben.client);
     await settled();
     assert.equal(ann.room.people.get('ben')?.state, 'reconnecting');
@@ -124,8 +123,7 @@ describe('In a room', () => {
   });
 
   test('hands, reactions, messages and options are told', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
+    const [ann, ben] = await allInside('ann', 'ben');
     await ben.room.raiseHand(true);
     await ben.room.react('👏');
     await ben.room.say('Hello');
@@ -180,8 +178,7 @@ describe('In a room', () => {
   });
 
   test('a host mutes everyone else, who may unmute', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
+    const [ann, ben] = await allInside('ann', 'ben');
     await ann.room.mute();
     await settled();
     const hasAudio = () => [...server.session(/** @type {any} */ (server.rooms.get('tea')).sessionId).streams.values()].map(({ info }) => info.hasAudio);
@@ -192,8 +189,7 @@ describe('In a room', () => {
   });
 
   test('a host stops a screen share, which ends for good; the camera goes on', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
+    const [ann, ben] = await allInside('ann', 'ben');
     const screen = camera({ videoSource: 'screen' });
     ben.room.publish(screen);
     await settled();
@@ -206,8 +202,7 @@ describe('In a room', () => {
   });
 
   test('a camera that a moderator unpublishes keeps its preview', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
+    const [ann, ben] = await allInside('ann', 'ben');
     await ann.room.session?.forceUnpublish(ben.publisher.stream?.streamId ?? '');
     await settled();
     assert.deepEqual([ben.publisher.isDestroyed, ben.room.publishers, seenBy(ann)], [false, [], []]);
@@ -217,8 +212,7 @@ describe('In a room', () => {
   });
 
   test('unpublishing keeps the publisher', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
+    const [ann, ben] = await allInside('ann', 'ben');
     ben.room.unpublish(ben.publisher);
     await settled();
     assert.deepEqual([ben.publisher.isDestroyed, seenBy(ann), ann.watched.names().includes('subscriberGone')], [false, [], true]);
@@ -228,8 +222,7 @@ describe('In a room', () => {
   });
 
   test('removing and banning end it for that person', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
+    const [ann, ben] = await allInside('ann', 'ben');
     await ann.room.remove('ben');
     await settled();
     assert.deepEqual([ben.watched.of('ended'), ben.room.isOver, idsOf(ann.room), ben.publisher.isDestroyed], [[{ reason: 'removed' }], true, ['ann'], false]);
