@@ -198,21 +198,6 @@ struct ClientMachineTests {
         }
     }
 
-    @Test("a network change ends the pause, but not a pause that the server asked for")
-    func networkChange() {
-        var script = ClientScript()
-        script.connect()
-        #expect(script.handle(.networkChanged(isAvailable: true)).said == [.ping])
-        script.close()
-        #expect(script.handle(.networkChanged(isAvailable: false)).isEmpty)
-        #expect(script.handle(.networkChanged(isAvailable: true)).opened.count == 1)
-        #expect(isReconnecting(script.state, attempt: 1))
-        script.refuse(WireError(.rateLimited, "Wait.", retryAfter: .seconds(8)), .tooMany)
-        #expect(script.handle(.networkChanged(isAvailable: true)).isEmpty)
-        #expect(script.wait(.milliseconds(7999)).opened.isEmpty)
-        #expect(script.wait(.milliseconds(1)).opened.count == 1)
-    }
-
     @Test("a restarting server is announced")
     func draining() {
         var script = ClientScript()

@@ -187,15 +187,6 @@ struct RelayedPeerTests {
         #expect(posts(peer.handle(.received(offer("theirs", 1)), now: start)) == first)
     }
 
-    @Test("a late answer to an offer that was taken back changes nothing")
-    func lateAnswer() {
-        var (peer, own) = offering(isPolite: true)
-        _ = peer.handle(.received(offer("theirs", 1)), now: start)
-        _ = report(.answered("answer"), to: &peer)
-        _ = report(.offered("again", mids: [:]), to: &peer)
-        #expect(peer.handle(.received(answer(to: own)), now: start).isEmpty)
-    }
-
     @Test("candidates wait for the description that they belong to")
     func earlyCandidates() {
         var (peer, offer) = offering(isPolite: false)

@@ -108,19 +108,6 @@ struct RoomsMachineTests {
         #expect(joins(waitForTimeout()).count == 1)
     }
 
-    @Test("the chat keeps messages by their bytes, and files until there are too many lines")
-    func boundedChat() {
-        var chat = RoomChat()
-        func line(_ text: String, _ file: RoomFile? = nil) -> RoomLine {
-            RoomLine(connection: ConnectionID(high: 0, low: 0), displayName: "Ada", text: text, at: now, file: file)
-        }
-        chat.add(line("plan.pdf", RoomFile(id: RoomFileID(high: 0, low: 1), size: 5)))
-        for _ in 0..<6 { chat.add(line(String(repeating: "\u{1}", count: 4096))) }
-        #expect(chat.lines.map(\.text.count) == [8, 4096, 4096, 4096, 4096])
-        for _ in 0..<100 { chat.add(line("x")) }
-        #expect(chat.lines.count == 100 && chat.lines.first?.text == "x")
-    }
-
     @Test("a lost session is joined again unless the room ends")
     mutating func lostSession() {
         enter()
@@ -167,18 +154,6 @@ struct RoomsMachineTests {
         guard case .send(let id, _) = connect(.restarted).last else { return #expect(Bool(false)) }
         let effects = machine.handle(.answered(id, .success(.room(joined()))), now: now)
         #expect(effects.contains { if case .send(_, .room(.hand)) = $0 { true } else { false } })
-    }
-
-    @Test("the chat keeps the last 100 lines")
-    mutating func chat() {
-        enter()
-        for number in 0..<150 {
-            let line = RoomLine(
-                connection: ConnectionID(high: 0, low: 1), displayName: "Ada", text: "\(number)", at: now)
-            _ = machine.handle(.event(.room(.said(line))), now: now)
-        }
-        #expect(machine.room?.chat.lines.count == 100)
-        #expect(machine.room?.chat.lines.last?.text == "149")
     }
 
     @Test("no more people are kept than rooms have")

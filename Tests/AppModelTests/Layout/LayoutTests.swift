@@ -42,6 +42,8 @@ import Testing
             var page: Int
             var pages: Int
         }
+        /// The rule that the case shows; nil if the case is one of many.
+        var title: String?
         var input: Input
         var output: Output
     }
@@ -63,13 +65,14 @@ import Testing
         #expect(cases.count > 100)
         for (index, one) in cases.enumerated() {
             let output = layOut(one.input)
+            let name: Comment = "case \(index) \(one.title ?? "")"
             let theirs = one.output.tiles.map { PlacedTile(id: $0.id ?? "", rectangle: $0.rectangle, fit: $0.fit) }
-            #expect(output.tiles == theirs, "case \(index)")
-            #expect(output.own?.rectangle == one.output.`self`?.rectangle, "case \(index)")
-            #expect(output.own?.fit == one.output.`self`?.fit, "case \(index)")
-            #expect(output.overflow == one.output.overflow, "case \(index)")
-            #expect(output.page == one.output.page, "case \(index)")
-            #expect(output.pages == one.output.pages, "case \(index)")
+            #expect(output.tiles == theirs, name)
+            #expect(output.own?.rectangle == one.output.`self`?.rectangle, name)
+            #expect(output.own?.fit == one.output.`self`?.fit, name)
+            #expect(output.overflow == one.output.overflow, name)
+            #expect(output.page == one.output.page, name)
+            #expect(output.pages == one.output.pages, name)
         }
     }
 

@@ -9,16 +9,6 @@ import enum Wire.CallOutcome
     private let device = FakeDevice()
     private let url = URL(string: "https://chat.example.org")!
 
-    /// An app that is set up.
-    private func home(hasRoulette: Bool = true) -> ApplicationModel {
-        let app = ApplicationModel(platform: device.platform, server: device.server, hasRoulette: hasRoulette)
-        app.welcome.choose(url)
-        app.handle(.checked(url, nil))
-        app.aboutYou?.isRulesAgreed = true
-        app.aboutYou?.submit()
-        return app
-    }
-
     @Test func theFirstStartLeadsThroughServerAndRules() {
         let app = ApplicationModel(platform: device.platform, server: device.server, hasRoulette: true)
         #expect(app.stage == .welcome)
@@ -35,7 +25,7 @@ import enum Wire.CallOutcome
     }
 
     @Test func theNextStartGoesOnline() {
-        _ = home()
+        _ = device.home()
         _ = device.server.take()
         let app = ApplicationModel(platform: device.platform, server: device.server, hasRoulette: true)
         #expect(app.stage == .home)
@@ -43,7 +33,7 @@ import enum Wire.CallOutcome
     }
 
     @Test func theNextStartUsesTheStoredSettings() {
-        let former = home()
+        let former = device.home()
         former.settings.settings.transport = .tcp
         _ = device.server.take()
         let app = ApplicationModel(platform: device.platform, server: device.server, hasRoulette: true)
@@ -74,16 +64,14 @@ import enum Wire.CallOutcome
         ),
     ])
     func line(state: ConfabClient.State, name: String) {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
+        let app = device.online()
         #expect(app.connectionText.isEmpty)
         app.handle(.line(state))
         Golden.expect(app, "Connection", name)
     }
 
     @Test func aBriefDropTakesNothingAway() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
+        let app = device.online()
         app.handle(.line(.reconnecting(since: Date(), attempt: 1, nextTry: nil)))
         #expect(app.roulette.canStart)
         app.handle(.line(.online, isNew: false))
@@ -91,7 +79,7 @@ import enum Wire.CallOutcome
     }
 
     @Test func aRefusedNameIsAskedAgain() {
-        let app = home()
+        let app = device.home()
         app.handle(.nameRefused)
         #expect(app.stage == .aboutYou)
         #expect(app.aboutYou?.nameTrouble != nil)
@@ -100,8 +88,7 @@ import enum Wire.CallOutcome
     // MARK: What belongs together
 
     @Test func aCallEndsTheRoulette() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
+        let app = device.online()
         app.roulette.start()
         app.handle(.people(.contacts([Person(id: "ada", name: "Ada", isOnline: true)])))
         app.people.open("ada")
@@ -112,8 +99,7 @@ import enum Wire.CallOutcome
     }
 
     @Test func theScreenStaysOnWhileSomebodyIsSeenOrWaitedFor() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
+        let app = device.online()
         app.roulette.start()
         app.handle(.roulette(.happened(.waiting(retryAfter: nil))))
         #expect(device.screen.isScreenKeptAwake)
@@ -122,8 +108,7 @@ import enum Wire.CallOutcome
     }
 
     @Test func theRouletteHasSoundWhileSomebodyIsThereAndACallTakesIt() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
+        let app = device.online()
         app.roulette.start()
         app.handle(.roulette(.happened(.waiting(retryAfter: nil))))
         #expect(device.audio.effects.isEmpty)
@@ -131,7 +116,7 @@ import enum Wire.CallOutcome
         let on: [AudioEffect] = [.configure(speaker: true), .setActive(true), .setEnabled(true)]
         let off: [AudioEffect] = [.setEnabled(false), .setActive(false)]
         #expect(device.audio.effects == on)
-        app.handle(.call(.incoming(CallScript.call(CallScript.first, CallScript.bob))))
+        app.ring()
         #expect(device.audio.effects == on + off)
         app.handle(.call(.ended(CallScript.end(.cancelled))))
         #expect(device.audio.effects == on + off + on)
@@ -140,7 +125,7 @@ import enum Wire.CallOutcome
     }
 
     @Test func withoutTheRouletteItIsNowhere() {
-        let app = home(hasRoulette: false)
+        let app = device.home(hasRoulette: false)
         #expect(app.tab == .nearby)
         #expect(!app.tabs.contains(.roulette))
         app.handle(.roulette(.happened(.matched(name: "Ada", interests: [], hasChat: true))))
@@ -148,12 +133,10 @@ import enum Wire.CallOutcome
     }
 
     @Test func theBackgroundEndsTheRouletteAfterTenSeconds() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
+        let app = device.online()
         app.roulette.start()
         _ = device.server.take()
-        app.becameActive()
-        app.enteredBackground()
+        app.goToBackground()
         device.clock.pass(9)
         #expect(device.server.take().isEmpty)
         device.clock.pass(1)
@@ -163,8 +146,7 @@ import enum Wire.CallOutcome
     }
 
     @Test func theBackgroundDoesNotEndACall() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
+        let app = device.online()
         app.calls.call(CallScript.ada, video: true)
         app.enteredBackground()
         device.clock.pass(60)
@@ -173,10 +155,8 @@ import enum Wire.CallOutcome
     }
 
     @Test func aPushAfterTheBackgroundConnectsAgain() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
-        app.becameActive()
-        app.enteredBackground()
+        let app = device.online()
+        app.goToBackground()
         device.clock.pass(10)
         #expect(app.line == .idle)
         _ = device.server.take()
@@ -185,12 +165,10 @@ import enum Wire.CallOutcome
     }
 
     @Test func aCallThatRingsInTheBackgroundKeepsTheConnection() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
-        app.becameActive()
-        app.enteredBackground()
+        let app = device.online()
+        app.goToBackground()
         device.clock.pass(5)
-        app.handle(.call(.incoming(CallScript.call(CallScript.first, CallScript.bob))))
+        app.ring()
         device.clock.pass(60)
         #expect(app.line == .online)
         app.handle(.call(.ended(CallScript.end(.cancelled))))
@@ -200,15 +178,13 @@ import enum Wire.CallOutcome
     }
 
     @Test func anAppThatAPushLaunchedGoesOfflineAfterTheCall() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
+        let app = device.online()
         device.clock.pass(10)
         #expect(app.line == .idle)
     }
 
     @Test func aCallIsAboveEverythingElse() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
+        let app = device.online()
         app.calls.call(CallScript.ada, video: true)
         app.handle(.nameRefused)
         guard case .call = app.shown else {
@@ -224,8 +200,7 @@ import enum Wire.CallOutcome
     }
 
     @Test func aNewNameIsToldToAServerThatIsConnected() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
+        let app = device.online()
         app.settings.editAboutYou()
         app.aboutYou?.name = "Ada"
         _ = device.server.take()
@@ -239,7 +214,7 @@ import enum Wire.CallOutcome
     }
 
     @Test func missedCallsAreCountedBeforeTheirListIsOpened() {
-        let app = home()
+        let app = device.home()
         _ = device.server.take()
         app.handle(.line(.online, isNew: true))
         #expect(device.server.take().contains(.people(.log(before: nil))))
@@ -250,7 +225,7 @@ import enum Wire.CallOutcome
     }
 
     @Test func theDiagnosticsSayWhatIsGoingOn() {
-        let app = home()
+        let app = device.home()
         app.handle(.line(.offline(.refused(ConfabError("banned", "You are banned.")))))
         #expect(app.settings.diagnostics.contains("Server: \(url.absoluteString)"))
         #expect(app.settings.diagnostics.contains("Connection: refused, banned"))
@@ -262,7 +237,7 @@ import enum Wire.CallOutcome
 
     @Test func textNeedsNoCamera() {
         device.permissions.statuses[.microphone] = .refused
-        let app = home()
+        let app = device.home()
         _ = device.server.take()
         app.permissions.proceed()
         #expect(app.roulette.mode == .text)
@@ -270,19 +245,16 @@ import enum Wire.CallOutcome
     }
 
     @Test(arguments: ApplicationModel.Tab.allCases) func aRingingCallIsShownAnywhere(tab: ApplicationModel.Tab) {
-        let app = home()
+        let app = device.home()
         app.tab = tab
         app.handle(.line(.online, isNew: true))
-        app.handle(.call(.incoming(CallScript.call(CallScript.first, CallScript.bob))))
+        app.ring()
         #expect(app.lines.first == .title(app.calls.incomingText))
     }
 
     @Test func theRoomKeepsTheScreenOnAndHasSound() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
-        app.room.roomName = "book club"
-        app.room.join()
-        app.handle(.room(.joined))
+        let app = device.online()
+        app.enterRoom()
         #expect(device.screen.isScreenKeptAwake)
         let on: [AudioEffect] = [.configure(speaker: true), .setActive(true), .setEnabled(true)]
         #expect(device.audio.effects == on)
@@ -297,7 +269,7 @@ import enum Wire.CallOutcome
     // MARK: Links
 
     @Test func linksOpenTheirScreen() {
-        let app = home()
+        let app = device.home()
         let id = PersonID(text: String(repeating: "a", count: 32))!
         app.open(URL(string: "confab://person/\(id)")!)
         #expect(app.tab == .people)
@@ -308,8 +280,7 @@ import enum Wire.CallOutcome
     }
 
     @Test func aLinkToAServerAsksFirst() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
+        let app = device.online()
         _ = device.server.take()
         app.open(URL(string: "confab://server?url=https://other.example.org")!)
         #expect(app.stage == .welcome)
@@ -321,7 +292,7 @@ import enum Wire.CallOutcome
     }
 
     @Test func aChangedServerEndsWhatWentOnAtTheOldOne() {
-        let app = home()
+        let app = device.home()
         let other = URL(string: "https://other.example.org")!
         app.handle(.line(.online, isNew: true))
         app.handle(.people(.contacts([Person(id: "ada", name: "Ada", isOnline: true)])))

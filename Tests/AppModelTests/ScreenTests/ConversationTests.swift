@@ -7,25 +7,11 @@ import Testing
 /// What calls, rooms and the roulette have to do with each other, with the background and with the device.
 @Suite @MainActor struct ConversationTests {
     private var device = FakeDevice()
-    private let url = URL(string: "https://chat.example.org")!
-
-    /// An app that is set up.
-    private func home() -> ApplicationModel {
-        let app = ApplicationModel(platform: device.platform, server: device.server, hasRoulette: true)
-        app.welcome.choose(url)
-        app.handle(.checked(url, nil))
-        app.aboutYou?.isRulesAgreed = true
-        app.aboutYou?.submit()
-        return app
-    }
 
     @Test func theBackgroundDoesNotEndARoomThatIsHeard() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
+        let app = device.online()
         app.becameActive()
-        app.room.roomName = "book club"
-        app.room.join()
-        for event in [RoomEvent.ownVideo(FakeVideo()), .joined] { app.handle(.room(event)) }
+        app.enterRoom(with: FakeVideo())
         _ = device.server.take()
         app.enteredBackground()
         device.clock.pass(600)
@@ -36,7 +22,7 @@ import Testing
     }
 
     @Test func timeInTheBackgroundIsAskedForOnceAndGivenBackOnce() {
-        let app = home()
+        let app = device.home()
         app.phaseChanged(to: .active)
         app.phaseChanged(to: .background)
         #expect(device.background.begun == 0, "there is nothing to end")
@@ -55,9 +41,7 @@ import Testing
     }
 
     @Test func timeInTheBackgroundIsGivenBackAfterLeaving() {
-        let app = home()
-        app.phaseChanged(to: .active)
-        app.handle(.line(.online, isNew: true))
+        let app = device.online(phase: .active)
         app.roulette.start()
         app.phaseChanged(to: .background)
         _ = device.server.take()
@@ -69,12 +53,8 @@ import Testing
     }
 
     @Test func aChatInTheSmallWindowGoesOnUntilTheWindowIsClosed() {
-        let app = home()
-        app.phaseChanged(to: .active)
-        app.handle(.line(.online, isNew: true))
-        app.roulette.start()
-        app.handle(.roulette(.happened(.waiting(retryAfter: nil))))
-        app.handle(.roulette(.happened(.matched(name: "Ada", interests: [], hasChat: true))))
+        let app = device.online(phase: .active)
+        app.meet()
         app.handle(.roulette(.happened(.video(FakeVideo()))))
         #expect(app.roulette.smallWindow?.size == .usual)
         app.phaseChanged(to: .background)
@@ -90,9 +70,7 @@ import Testing
         itRuns: Bool
     ) {
         device.cameraRunsInSmallWindow = itRuns
-        let app = home()
-        app.phaseChanged(to: .active)
-        app.handle(.line(.online, isNew: true))
+        let app = device.online(phase: .active)
         app.roulette.start()
         app.handle(.roulette(.preview(FakeVideo())))
         app.handle(.roulette(.happened(.matched(name: "Ada", interests: [], hasChat: true))))
@@ -113,12 +91,8 @@ import Testing
 
     @Test mutating func aRoomsCameraRunsWhileTheSmallWindowIsShown() {
         device.cameraRunsInSmallWindow = true
-        let app = home()
-        app.phaseChanged(to: .active)
-        app.handle(.line(.online, isNew: true))
-        app.room.roomName = "book club"
-        app.room.join()
-        for event in [RoomEvent.ownVideo(FakeVideo()), .joined] { app.handle(.room(event)) }
+        let app = device.online(phase: .active)
+        app.enterRoom(with: FakeVideo())
         _ = device.server.take()
         app.room.smallWindow(isShown: true)
         app.phaseChanged(to: .background)
@@ -133,13 +107,9 @@ import Testing
 
     /// An app in a room, whose sound the system refuses.
     private func roomWithoutSound() -> ApplicationModel {
-        let app = home()
-        app.phaseChanged(to: .active)
-        app.handle(.line(.online, isNew: true))
+        let app = device.online(phase: .active)
         device.audio.refuses = true
-        app.room.roomName = "book club"
-        app.room.join()
-        app.handle(.room(.joined))
+        app.enterRoom()
         return app
     }
 
@@ -211,9 +181,8 @@ import Testing
     @Test func aCallWithoutTheSystemsScreenTriesItsSoundAgain() {
         device.calls.isAllowed = false
         device.audio.refuses = true
-        let app = home()
-        app.handle(.line(.online, isNew: true))
-        app.handle(.call(.incoming(CallScript.call(CallScript.first, CallScript.bob))))
+        let app = device.online()
+        app.ring()
         app.calls.accept()
         app.handle(.call(.changed(CallScript.call(CallScript.first, CallScript.bob, state: .joining))))
         #expect(device.audio.effects.suffix(2) == Self.asking)
@@ -224,9 +193,7 @@ import Testing
     }
 
     @Test func onlyAnAppThatIsNotSeenGoesOffline() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
-        app.phaseChanged(to: .active)
+        let app = device.online(phase: .active)
         _ = device.server.take()
         app.phaseChanged(to: .inactive)
         device.clock.pass(600)
@@ -237,13 +204,9 @@ import Testing
     }
 
     @Test func whoComesBackReadsWhyTheChatIsOver() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
-        app.roulette.start()
-        app.handle(.roulette(.happened(.waiting(retryAfter: nil))))
-        app.handle(.roulette(.happened(.matched(name: "Ada", interests: [], hasChat: true))))
-        app.becameActive()
-        app.enteredBackground()
+        let app = device.online()
+        app.meet()
+        app.goToBackground()
         device.clock.pass(10)
         app.becameActive()
         app.handle(.line(.online, isNew: true))
@@ -251,8 +214,7 @@ import Testing
     }
 
     @Test func oneIsInOneConversationAtATime() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
+        let app = device.online()
         app.roulette.start()
         app.room.roomName = "book club"
         app.room.join()
@@ -263,7 +225,7 @@ import Testing
         #expect(device.server.take().contains(.room(.leave)))
         app.room.join()
         app.handle(.room(.joined))
-        app.handle(.call(.incoming(CallScript.call(CallScript.first, CallScript.bob))))
+        app.ring()
         device.calls.carryOut()
         #expect(app.room.isInRoom, "it only rings")
         app.calls.accept()
@@ -273,10 +235,9 @@ import Testing
     }
 
     @Test func acceptingACallEndsTheRoulette() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
+        let app = device.online()
         app.roulette.start()
-        app.handle(.call(.incoming(CallScript.call(CallScript.first, CallScript.bob))))
+        app.ring()
         device.calls.carryOut()
         #expect(!app.roulette.isIdle)
         app.calls.accept()
@@ -285,8 +246,7 @@ import Testing
     }
 
     @Test func aVoiceCallIsHeardAtTheEar() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
+        let app = device.online()
         app.calls.call(CallScript.ada, video: false)
         device.calls.carryOut()
         guard let own = app.calls.coordinator.current?.id else { return }
@@ -302,7 +262,7 @@ import Testing
     }
 
     @Test func whatTheSystemDoesToTheCameraIsToldToAllScreens() {
-        let app = home()
+        let app = device.home()
         app.handle(.capture(.cameraInterrupted(true)))
         app.handle(.capture(.cameraFaces(.back)))
         for camera in [app.calls.camera, app.roulette.camera, app.room.camera] {
@@ -312,13 +272,13 @@ import Testing
     }
 
     @Test func pushesRingOnlyWhereTheSystemsCallScreenMayBeUsed() {
-        #expect(home().receivesPushes)
+        #expect(device.home().receivesPushes)
         device.calls.isAllowed = false
-        #expect(!home().receivesPushes, "PushKit is not registered in China")
+        #expect(!device.home().receivesPushes, "PushKit is not registered in China")
     }
 
     @Test func thePermissionForNotificationsIsAskedForBeforeAPhoneIsLocked() {
-        let app = home()
+        let app = device.home()
         app.handle(.settings(.push(.off)))
         #expect(!device.announcer.isPrepared, "nothing rings while the app is closed")
         app.handle(.settings(.push(.on)))
@@ -326,14 +286,14 @@ import Testing
     }
 
     @Test func theServerSideLearnsThatTheDeviceIsHot() {
-        let app = home()
+        let app = device.home()
         _ = device.server.take()
         app.deviceChanged(.serious, isLowPower: true)
         #expect(device.server.take() == [.deviceChanged(.serious, isLowPower: true)])
     }
 
     @Test(arguments: NetworkState.allCases) func onlyWithoutAnyNetworkNothingIsTried(state: NetworkState) {
-        let app = home()
+        let app = device.home()
         _ = device.server.take()
         app.networkChanged(to: state)
         #expect(device.server.take() == [.networkChanged(isAvailable: state != .unavailable)])
@@ -342,7 +302,7 @@ import Testing
     // MARK: Recent calls
 
     @Test func aRecentCallIsCalledBackWhenTheServerCanPlaceIt() {
-        let app = home()
+        let app = device.home()
         let id = PersonID(text: String(repeating: "e", count: 32))!
         app.callBack([(nil, "Nobody"), ("\(id)", "Eve")], video: nil)
         #expect(!app.calls.hasCall)
@@ -351,7 +311,7 @@ import Testing
         #expect(app.calls.coordinator.current?.video == false, "the kind of call is not known")
     }
     @Test func aRecentCallHasTheNameOfTheContact() {
-        let app = home()
+        let app = device.home()
         let id = PersonID(text: String(repeating: "e", count: 32))!
         app.handle(.line(.online, isNew: true))
         app.handle(.people(.contacts([Person(id: id, name: "Eve", isOnline: true)])))
@@ -359,8 +319,7 @@ import Testing
         #expect(app.calls.coordinator.current?.person?.name == "Eve")
     }
     @Test func aRecentCallOfSomebodyUnknownOpensTheHistory() {
-        let app = home()
-        app.handle(.line(.online, isNew: true))
+        let app = device.online()
         app.callBack([("+1 555 0100", "")], video: true)
         #expect(!app.calls.hasCall && app.tab == .people && app.people.page == .log)
         (app.tab, app.people.page) = (.settings, .contacts)
@@ -368,11 +327,10 @@ import Testing
         #expect(app.tab == .people && app.people.page == .log)
     }
     @Test func aRecentCallIsForgottenWithTheServer() {
-        let app = home()
+        let app = device.home()
         app.callBack([(String(repeating: "e", count: 32), "Eve")], video: false)
         app.handle(.line(.offline(.serverUnreachable)))
-        app.becameActive()
-        app.enteredBackground()
+        app.goToBackground()
         device.clock.pass(10)
         app.becameActive()
         app.handle(.line(.online, isNew: true))
@@ -380,7 +338,7 @@ import Testing
     }
 
     @Test func contactsOfALinkedDeviceAreThoseOfTheOther() {
-        let app = home()
+        let app = device.home()
         app.handle(.people(.contacts([Person(id: "ada", name: "Ada", isOnline: true)])))
         _ = device.server.take()
         app.handle(.settings(.linked))

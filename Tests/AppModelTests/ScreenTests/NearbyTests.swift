@@ -17,11 +17,17 @@ import enum Wire.CallOutcome
         }
     }
 
-    /// A model that shows these people.
-    private func listed(_ people: [Nearby.Neighbor], next: String? = nil) -> NearbyModel {
+    /// A model that may use the location, and shares it.
+    private func sharing() -> NearbyModel {
         permissions.statuses[.location] = .allowed
         let model = model()
         model.share()
+        return model
+    }
+
+    /// A model that shows these people.
+    private func listed(_ people: [Nearby.Neighbor], next: String? = nil) -> NearbyModel {
+        let model = sharing()
         location.report(.position(here))
         model.handle(.success(Nearby.Page(people, next: next)))
         return model
@@ -40,22 +46,16 @@ import enum Wire.CallOutcome
         Golden.expect(model, "Nearby", state)
     }
     @Test func locating() {
-        permissions.statuses[.location] = .allowed
-        let model = model()
-        model.share()
+        let model = sharing()
         Golden.expect(model, "Nearby", "locating")
     }
     @Test func noPosition() {
-        permissions.statuses[.location] = .allowed
-        let model = model()
-        model.share()
+        let model = sharing()
         location.report(.unavailable)
         Golden.expect(model, "Nearby", "no position")
     }
     @Test func loading() {
-        permissions.statuses[.location] = .allowed
-        let model = model()
-        model.share()
+        let model = sharing()
         location.report(.position(here))
         #expect(requests.all == [.move(here), .watch(.miles, radius: 200, after: nil)])
         Golden.expect(model, "Nearby", "loading")
@@ -83,9 +83,7 @@ import enum Wire.CallOutcome
         #expect(!model.isSharing)
     }
     @Test func locatingCanBeStopped() {
-        permissions.statuses[.location] = .allowed
-        let model = model()
-        model.share()
+        let model = sharing()
         #expect(model.isSharing)
         #expect(!model.showsList)
         model.stopSharing()
@@ -136,9 +134,7 @@ import enum Wire.CallOutcome
         #expect(model.status == .loading, "the person allowed it again")
     }
     @Test func aLocationThatIsNotKnownYetMayFollow() {
-        permissions.statuses[.location] = .allowed
-        let model = model()
-        model.share()
+        let model = sharing()
         location.report(.unavailable)
         #expect(model.status == .noPosition)
         location.report(.position(here))

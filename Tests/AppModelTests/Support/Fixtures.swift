@@ -89,3 +89,48 @@ extension Roulette.Event {
 
     static func message(_ text: String) -> Roulette.Event { .message(ChatLine(text: text, isMine: false)) }
 }
+
+extension FakeDevice {
+    /// An app that is set up.
+    @MainActor func home(hasRoulette: Bool = true) -> ApplicationModel {
+        let app = ApplicationModel(platform: platform, server: server, hasRoulette: hasRoulette)
+        let url = URL(string: "https://chat.example.org")!
+        app.welcome.choose(url)
+        app.handle(.checked(url, nil))
+        app.aboutYou?.isRulesAgreed = true
+        app.aboutYou?.submit()
+        return app
+    }
+
+    /// An app that is set up and connected.
+    @MainActor func online(phase: AppPhase? = nil) -> ApplicationModel {
+        let app = home()
+        if let phase { app.phaseChanged(to: phase) }
+        app.handle(.line(.online, isNew: true))
+        return app
+    }
+}
+
+extension ApplicationModel {
+    func enterRoom(with video: FakeVideo? = nil) {
+        room.roomName = "book club"
+        room.join()
+        if let video { handle(.room(.ownVideo(video))) }
+        handle(.room(.joined))
+    }
+
+    /// Meets Ada in the roulette.
+    func meet() {
+        roulette.start()
+        handle(.roulette(.happened(.waiting(retryAfter: nil))))
+        handle(.roulette(.happened(.matched(name: "Ada", interests: [], hasChat: true))))
+    }
+
+    /// Bob calls.
+    func ring() { handle(.call(.incoming(CallScript.call(CallScript.first, CallScript.bob)))) }
+
+    func goToBackground() {
+        becameActive()
+        enteredBackground()
+    }
+}

@@ -21,6 +21,8 @@ protocol FeatureWords {
     /// The effect of an error that a caller gets, if the scripts name it.
     static func failed(_ error: ConfabError) -> JSONValue?
     static func state(_ machine: Machine) -> JSONValue
+    /// What a word that only looks at the machine shows; nil if it is no such word.
+    static func view(_ word: String, _ machine: Machine) -> JSONValue?
 }
 
 extension FeatureWords {
@@ -28,6 +30,12 @@ extension FeatureWords {
         _ machine: inout Machine, _ signal: SessionNotice.Signal, mine: Bool, now: Timestamp
     ) -> [Machine.Effect] { [] }
     static func failed(_ error: ConfabError) -> JSONValue? { nil }
+    static func media(_ action: Machine.Action) -> FeatureMedia { .none }
+    static func joined(
+        _ machine: inout Machine, by join: Machine.Action, _ error: ConfabError?, now: Timestamp
+    ) -> [Machine.Effect] { [] }
+    static func state(_ machine: Machine) -> JSONValue { .null }
+    static func view(_ word: String, _ machine: Machine) -> JSONValue? { nil }
 }
 
 /// What an action does to the session of a feature.
@@ -40,7 +48,7 @@ enum FeatureMedia {
 
 /// A feature's machine, whose requests the script answers. The requests of its session are played like its own.
 struct FeaturePlayer<Words: FeatureWords>: ScriptPlayer {
-    private var machine = Words.machine()
+    fileprivate var machine = Words.machine()
     private var caller: UInt64 = 0
     /// The requests without an answer; those of the session have no id.
     private var open: [(type: String, id: UInt64?)] = []
@@ -64,7 +72,10 @@ struct FeaturePlayer<Words: FeatureWords>: ScriptPlayer {
             return items(machine.handle(.event(message), now: now))
         case "answer": return try answer(input["answer"] ?? .null, now)
         case "connected": return items(machine.handle(.connected(Welcome(), .first), now: now))
-        case "restarted": return items(machine.handle(.connected(Welcome(), .restarted), now: now))
+        case "restarted":
+            var welcome = Welcome()
+            welcome.identity = input["identity"]?.string
+            return items(machine.handle(.connected(welcome, .restarted), now: now))
         case "resumed": return items(machine.handle(.connected(Welcome(), .resumed), now: now))
         case "reconnecting": return items(machine.handle(.reconnecting, now: now))
         case "expired":
@@ -75,6 +86,7 @@ struct FeaturePlayer<Words: FeatureWords>: ScriptPlayer {
             let code = ConfabError.Code(rawValue: input["refused"]?.string ?? "")
             return items(machine.handle(.ended(ConfabError(code, "No.")), now: now))
         default:
+            if let view = Words.view(word, machine) { return [view] }
             caller += 1
             let command = try Words.command(word, input)
             return items(machine.handle(command, from: FeatureCaller(number: caller), now: now))
@@ -286,6 +298,12 @@ private enum RoomWords: FeatureWords {
     }
 
     static func state(_ machine: RoomsMachine) -> JSONValue { machine.room == nil ? "none" : "room" }
+
+    static func view(_ word: String, _ machine: RoomsMachine) -> JSONValue? {
+        guard word == "chat", let lines = machine.room?.chat.lines else { return nil }
+        let characters = lines.map(\.text.count).reduce(0, +)
+        return ["lines": .integer(Int64(lines.count)), "characters": .integer(Int64(characters))]
+    }
 }
 
 @Test("the scripts of the roulette", arguments: ScriptFile.scripts("roulette"))
@@ -293,3 +311,104 @@ func rouletteScripts(_ script: Script) throws { try script.play(on: FeaturePlaye
 
 @Test("the scripts of rooms", arguments: ScriptFile.scripts("rooms"))
 func roomScripts(_ script: Script) throws { try script.play(on: FeaturePlayer<RoomWords>.self) }
+
+private enum PresenceWords: FeatureWords {
+    static func machine() -> PresenceMachine { PresenceMachine() }
+
+    static func command(_ word: String, _ input: JSONValue) throws -> PresenceMachine.Command {
+        switch try input.request("presence.\(word)", value: word == "find" ? "personId" : nil) {
+        case .presence(.appear(let appearance)): return .appear(appearance)
+        case .presence(.set(let appearance)): return .set(appearance)
+        case .presence(.leave): return .leave
+        case .presence(.delete): return .delete
+        case .presence(let verb): return .plain(verb)
+        default: throw UnknownInput(word: word)
+        }
+    }
+
+    static func item(_ event: PresenceMachine.Event) -> JSONValue? {
+        switch event {
+        case .changed(let own):
+            ["self": .string(own.name), "visible": .bool(own.visible), "doNotDisturb": .bool(own.doNotDisturb)]
+        case .unlinked: ["unlinked": .bool(true)]
+        case .deleted: ["deleted": .bool(true)]
+        case .failed(let error): ["error": .string(error.code.rawValue)]
+        }
+    }
+
+    static func failed(_ error: ConfabError) -> JSONValue? { ["failed": .string(error.code.rawValue)] }
+    static func state(_ machine: PresenceMachine) -> JSONValue { .string(machine.own?.name ?? "nobody") }
+}
+
+private enum NearbyWords: FeatureWords {
+    static func machine() -> NearbyMachine { NearbyMachine() }
+
+    static func command(_ word: String, _ input: JSONValue) throws -> NearbyMachine.Command {
+        switch try input.request("nearby.\(word)") {
+        case .nearby(.move(let move)): return .move(move)
+        case .nearby(.forget): return .forget
+        case .nearby(.watch(let watch)): return .watch(watch)
+        case .nearby(.unwatch): return .unwatch
+        default: throw UnknownInput(word: word)
+        }
+    }
+
+    static func item(_ event: NearbyMachine.Event) -> JSONValue? {
+        switch event {
+        case .page(let rows):
+            ["nearby": .array(rows.people.map { .string($0.name) }), "next": rows.next.map { .string($0) } ?? .null]
+        case .positionForgotten: ["positionForgotten": .bool(true)]
+        case .failed(let error): ["error": .string(error.code.rawValue)]
+        }
+    }
+
+    static func failed(_ error: ConfabError) -> JSONValue? { PresenceWords.failed(error) }
+}
+
+private enum ContactWords: FeatureWords {
+    static func machine() -> ContactsMachine { ContactsMachine() }
+    static func command(_ word: String, _ input: JSONValue) throws -> ContactVerb { throw UnknownInput(word: word) }
+
+    static func item(_ event: ContactsMachine.Event) -> JSONValue? {
+        func meeting(_ match: MatchID?, _ call: CallID?) -> JSONValue { .string(match?.description ?? "\(call!)") }
+        return switch event {
+        case .asked(let reference): ["asked": meeting(reference.match, reference.call)]
+        case .added(let added): ["added": .string(added.person.name), "meeting": meeting(added.match, added.call)]
+        case .changed(let person): ["changed": .string(person.name), "online": .bool(person.online)]
+        case .removed(let person): ["removed": .id(person)]
+        }
+    }
+}
+
+/// The machines of presence, people nearby and contacts, which the scripts of people are played on together.
+private struct PeoplePlayer: ScriptPlayer {
+    private var presence: FeaturePlayer<PresenceWords>
+    private var nearby: FeaturePlayer<NearbyWords>
+    private var contacts: FeaturePlayer<ContactWords>
+    let nextTimeout: Timestamp? = nil
+    var state: JSONValue { presence.state }
+
+    init(settings: JSONValue) {
+        (presence, nearby, contacts) = (.init(settings: settings), .init(settings: settings), .init(settings: settings))
+    }
+
+    func handleTimeout(now: Timestamp) -> [JSONValue] { [] }
+
+    mutating func play(_ word: String, _ input: JSONValue, now: Timestamp) throws -> [JSONValue] {
+        let isNearby = input["answer"]?["to"]?.string?.hasPrefix("nearby.") ?? false
+        switch word {
+        case "move", "forget", "watch", "unwatch": return try nearby.play(word, input, now: now)
+        case "answer" where isNearby: return try nearby.play(word, input, now: now)
+        case "leave":
+            nearby.machine.presenceLeft()
+            return try presence.play(word, input, now: now)
+        case "appear", "set", "find", "devices", "delete", "answer": return try presence.play(word, input, now: now)
+        default:
+            return try presence.play(word, input, now: now) + nearby.play(word, input, now: now)
+                + contacts.play(word, input, now: now)
+        }
+    }
+}
+
+@Test("the scripts of people", arguments: ScriptFile.scripts("people"))
+func peopleScripts(_ script: Script) throws { try script.play(on: PeoplePlayer.self) }

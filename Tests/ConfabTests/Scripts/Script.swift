@@ -124,7 +124,7 @@ struct Script: Sendable, CustomTestStringConvertible {
             now = now + .milliseconds(try #require(input["sleep"]?.integer))
             effects = player.handleTimeout(now: now)
         case "server", "answer":
-            let message = try file.message(input)
+            let message = try file.message(input).lengthened
             effects = try player.play(input.word, [input.word: message], now: now)
         case let word: effects = try player.play(word, input.lengthened, now: now)
         }
@@ -212,8 +212,8 @@ extension JSONValue {
     /// A copy with the strings for which `{"length": 70000}` stands.
     fileprivate var lengthened: JSONValue {
         guard case .object(let object) = self else { return self }
-        if object.members.count == 1, word == "length", let length = self["length"]?.integer {
-            return .string(String(repeating: "x", count: Int(length)))
+        if object.members.count <= 2, word == "length", let length = self["length"]?.integer {
+            return .string(String(repeating: self["of"]?.string ?? "x", count: Int(length)))
         }
         return mapMembers(\.lengthened)
     }

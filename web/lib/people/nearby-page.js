@@ -24,7 +24,7 @@ export class NearbyPage {
   }
 
   /** @param {any} changed a `nearby.changed` */
-  apply({ people, gone = [], order = this.#order, next }) {
+  apply({ people, gone = [], order = [], next }) {
     for (const [personId, row] of byId(people)) this.#rows.set(personId, row);
     for (const personId of gone) this.#rows.delete(personId);
     this.#order = order.filter((/** @type {string} */ personId) => this.#rows.has(personId));

@@ -1,35 +1,12 @@
-// A page's state machine that records its effects, so that a test reads as a sequence of events.
+// The state machine of the roulette's page, with its recorded effects.
 import { initialState, step } from '../../app/strangers/state.js';
+import { PageMachine } from './page-machine.mjs';
 
 export const alice = { matchId: 'm1', mode: 'video', partner: { name: 'Alice', interests: ['chess'] }, textChat: true };
 
-export class Machine {
-  now = 1_000_000;
-  /** The effects of the most recent event. */
-  effects = [];
-  /** All effects so far. */
-  done = [];
-
+export class Machine extends PageMachine {
   constructor({ guest = false, ...form } = {}) {
-    this.state = initialState({ form: { name: 'Robin', interests: ['chess'], mode: 'video', agreed: true, ...form }, guest });
-  }
-
-  tell(type, members = {}) {
-    const before = JSON.stringify(this.state);
-    const from = this.state;
-    [this.state, this.effects] = step(from, { type, ...members }, this.now);
-    if (JSON.stringify(from) !== before) throw new Error(`${type} changed the state it was given`);
-    this.done.push(...this.effects);
-    return this;
-  }
-
-  wants(what) {
-    return this.effects.filter((effect) => effect.do === what);
-  }
-
-  wait(milliseconds) {
-    this.now += milliseconds;
-    return this;
+    super(step, initialState({ form: { name: 'Robin', interests: ['chess'], mode: 'video', agreed: true, ...form }, guest }));
   }
 
   /** Brings the state machine to a search with a connection and the camera on. */

@@ -1,5 +1,6 @@
-// The state machine of the page `/nearby`, with its recorded effects, like `machine.mjs` for the front page.
+// The state machine of the page `/nearby`, with its recorded effects.
 import { initialState, step } from '../../app/nearby/state.js';
+import { PageMachine } from './page-machine.mjs';
 
 export const ann = { personId: 'a'.repeat(32), name: 'Ann', online: true };
 export const bob = { personId: 'b'.repeat(32), name: 'Bob', online: true };
@@ -8,38 +9,9 @@ export const kept = {
   entered: false, position: true, unit: 'mi', radius: 200, visible: true, doNotDisturb: false, ringable: 'everyone', push: false, blockedNames: [],
 };
 
-export class NearbyMachine {
-  now = 1_000_000;
-  /** The effects of the most recent event. */
-  effects = [];
-  /** All effects so far. */
-  done = [];
-
+export class NearbyMachine extends PageMachine {
   constructor({ form = {}, guest = false, arrival, ...settings } = {}) {
-    this.state = initialState({ form: { name: 'Robin', agreed: true, ...form }, kept: { ...kept, ...settings }, guest, arrival });
-  }
-
-  tell(type, members = {}) {
-    const from = this.state;
-    const before = JSON.stringify(from);
-    [this.state, this.effects] = step(from, { type, ...members }, this.now);
-    if (JSON.stringify(from) !== before) throw new Error(`${type} changed the state it was given`);
-    this.done.push(...this.effects);
-    return this;
-  }
-
-  /** The names of the most recent event's effects. */
-  get wanted() {
-    return this.effects.map((effect) => effect.do);
-  }
-
-  effect(what) {
-    return this.effects.find((effect) => effect.do === what);
-  }
-
-  wait(milliseconds) {
-    this.now += milliseconds;
-    return this;
+    super(step, initialState({ form: { name: 'Robin', agreed: true, ...form }, kept: { ...kept, ...settings }, guest, arrival }));
   }
 
   /** Brings the state machine online, with a connection and a location. */

@@ -1,6 +1,7 @@
-// The state machine of the page `/room/<name>`, with its recorded effects, like `machine.mjs` for the roulette.
+// The state machine of the page `/room/<name>`, with its recorded effects.
 import { initialState, step } from '../../app/room/state.js';
 import { usual } from '../../app/room/settings.js';
+import { PageMachine } from './page-machine.mjs';
 
 export const options = { media: 'routed', capacity: 25, locked: false, lobby: false, password: false, chat: true, share: 'all', persistent: false };
 export const person = (connectionId, displayName, members = {}) => ({ connectionId, displayName, role: 'guest', state: 'connected', since: 1, ...members });
@@ -13,40 +14,16 @@ export const stream = (connectionId, members = {}) => ({
   streamId: `stream-${connectionId}`, connectionId, isScreen: false, hasAudio: true, hasVideo: true, aspect: 4 / 3, isLive: true, isSilent: false, ...members,
 });
 
-export class RoomMachine {
-  now = 1_000_000;
-  /** The effects of the most recent event. */
-  effects = [];
-  /** All effects so far. */
-  done = [];
-
+export class RoomMachine extends PageMachine {
   constructor({ kept = {}, ...arrival } = {}) {
-    this.state = initialState({
+    super(step, initialState({
       address: 'garden', kept: { name: 'Robin', layout: 'auto', corner: 'bottomRight', keys: true, settings: usual, ...kept }, ...arrival,
-    });
+    }));
   }
 
   tell(type, members = {}) {
-    const from = this.state;
-    const before = JSON.stringify(from);
-    [this.state, this.effects] = step(from, { type, ...members }, this.now);
-    if (JSON.stringify(from) !== before) throw new Error(`${type} changed the state it was given`);
+    super.tell(type, members);
     if ((this.state.room !== null) !== (this.state.place.is === 'in')) throw new Error(`after ${type} there is a room outside of the room, or none in it`);
-    this.done.push(...this.effects);
-    return this;
-  }
-
-  /** The names of the most recent event's effects. */
-  get wanted() {
-    return this.effects.map((effect) => effect.do);
-  }
-
-  effect(what) {
-    return this.effects.find((effect) => effect.do === what);
-  }
-
-  wait(milliseconds) {
-    this.now += milliseconds;
     return this;
   }
 

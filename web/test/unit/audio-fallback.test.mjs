@@ -55,18 +55,6 @@ describe('A publisher with audio fallback', () => {
     assert.equal(publisher.networkCondition.networkCondition, 'good');
   });
 
-  test('waits while even the audio suffers', async () => {
-    const { events, judge } = await published();
-    await judge('poor', 'loss');
-    await clock.advance(6000);
-    await judge('poor', 'loss');
-    await clock.advance(600_000);
-    assert.deepEqual(events.splice(0), ['videoDisableWarning', 'videoDisabled quality']);
-    await judge('fair', 'loss');
-    await clock.advance(5000);
-    assert.deepEqual(events, ['videoEnabled quality']);
-  });
-
   test('is not stopped by a long delay, by a fair network, or without the option', async () => {
     const { events, judge } = await published();
     for (const [level, reason] of [['poor', 'delay'], ['fair', 'loss'], ['fair', 'bandwidth']]) {

@@ -20,11 +20,6 @@ describe('A client that connects', () => {
     assert.deepEqual(events[0][1], { secret: 'a_new' });
   });
 
-  test('never sends both a token and an identity', async () => {
-    await make({ identity: 'a_me', token: 'jwt' }).connect();
-    assert.deepEqual([server.heard[0].identity, server.heard[0].token], [undefined, 'jwt']);
-  });
-
   test('rejects after 20 s, and can connect later', async () => {
     server.isUp = false;
     const failed = rejection(client.connect());

@@ -1,4 +1,4 @@
-// The scripts of sessions, calls, roulette and rooms in `protocol/scripts`.
+// The scripts of sessions, people, calls, roulette and rooms in `protocol/scripts`.
 import { Calls } from '../../lib/people/calls.js';
 import { People } from '../../lib/people/people.js';
 import { Rooms } from '../../lib/rooms/rooms.js';
@@ -7,6 +7,36 @@ import { SessionCore } from '../../lib/session/core.js';
 import { fakeRtc } from './fake-rtc.mjs';
 import { ScriptClient } from './script-client.mjs';
 import { runScripts } from './script.mjs';
+
+runScripts('people', () => {
+  const client = new ScriptClient();
+  const people = new People(/** @type {any} */ (client));
+  const tell = (/** @type {any} */ item) => client.done.push(item);
+  people.on({
+    self: ({ name, ...self }) => tell({ self: name, ...self }),
+    unlinked: () => tell({ unlinked: true }),
+    deleted: () => tell({ deleted: true }),
+    nearby: ({ people: rows, next }) => tell({ nearby: rows.map((/** @type {any} */ { name }) => name), next }),
+    positionForgotten: () => tell({ positionForgotten: true }),
+    contactAsked: ({ matchId, callId }) => tell({ asked: matchId ?? callId }),
+    contactAdded: ({ person, matchId, callId }) => tell({ added: person.name, meeting: matchId ?? callId }),
+    contactChanged: ({ person }) => tell({ changed: person.name, online: person.online }),
+    contactRemoved: ({ personId }) => tell({ removed: personId }),
+    error: ({ error }) => tell({ error: error.code }),
+  });
+  const methods = /** @type {Record<string, string>} */ ({ delete: 'deleteEverything', forget: 'forgetPosition' });
+  return {
+    done: client.done,
+    state: () => people.self?.name ?? 'nobody',
+    play(input, word) {
+      client.welcome = { identity: input.identity };
+      const ask = /** @type {any} */ (people)[methods[word] ?? word];
+      if (!ask) return client.play(input, word);
+      const { [word]: value, ...members } = input;
+      return void ask.call(people, value === true ? members : value).catch((/** @type {any} */ { code }) => tell({ failed: code }));
+    },
+  };
+});
 
 runScripts('calls', (_, clock) => {
   const client = new ScriptClient();
@@ -83,7 +113,9 @@ runScripts('rooms', (_, clock) => {
     done: client.done,
     state: () => (rooms.room ? 'room' : 'none'),
     play({ ...input }, word) {
+      const { room } = rooms;
       if (word === 'leave') return void rooms.leave().catch(() => {});
+      if (word === 'chat') return void tell({ lines: room?.chat.length, characters: room?.chat.map(({ text }) => text).join('').length });
       if (word !== 'join') return client.play(input, word);
       const { join: name, ...members } = input;
       return void rooms.join({ name, ...members }, { onWaiting: () => tell({ waiting: true }) })

@@ -1,5 +1,6 @@
 // Rooms with their rectangles, as a file that the layout of every client is compared with: `layout-cases.json`. The tests of
-// the Swift package read it too. CONFAB_WRITE_CASES=1 writes it again, after a change of the rules.
+// the Swift package read it too. Each rule of `docs/layout.md` has cases with a title, which are written by hand.
+// CONFAB_WRITE_CASES=1 writes the others again, after a change of the rules.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -8,7 +9,7 @@ import { seeded } from './random.mjs';
 
 /** @typedef {import('../../lib/rooms/layout.js').LayoutInput} LayoutInput */
 /** @typedef {import('../../lib/rooms/layout.js').LayoutOutput} LayoutOutput */
-/** @typedef {{input: LayoutInput, output: LayoutOutput}} Case */
+/** @typedef {{title?: string, input: LayoutInput, output: LayoutOutput}} Case */
 
 const file = new URL('layout-cases.json', import.meta.url);
 const layouts = /** @type {const} */ (['auto', 'grid', 'speaker', 'pinned']);
@@ -56,15 +57,24 @@ function randomRooms() {
   });
 }
 
+/** @type {Case[]} */
+const cases = JSON.parse(readFileSync(file, 'utf8'));
+const ruled = cases.filter(({ title }) => title);
+
+for (const title of new Set(ruled.map((one) => one.title))) {
+  test(`Layout: ${title}`, () => {
+    for (const one of ruled) if (one.title === title) assert.deepEqual(layOut(one.input), one.output, JSON.stringify(one.input));
+  });
+}
+
 test('Each room of the shared file has the rectangles written there', () => {
   const rooms = [...ordinaryRooms(), ...roomsWithoutCameras(), ...phonesWithSpeaker(), ...randomRooms()];
   const now = rooms.map((input) => ({ input, output: layOut(input) }));
-  if (process.env.CONFAB_WRITE_CASES) writeFileSync(file, `[\n${now.map((one) => JSON.stringify(one)).join(',\n')}\n]\n`);
-  /** @type {Case[]} */
-  const cases = JSON.parse(readFileSync(file, 'utf8'));
-  assert.equal(cases.length, now.length);
-  for (const [index, { input, output }] of cases.entries()) {
+  if (process.env.CONFAB_WRITE_CASES) writeFileSync(file, `[\n${[...now, ...ruled].map((one) => JSON.stringify(one)).join(',\n')}\n]\n`);
+  const others = cases.filter(({ title }) => !title);
+  assert.equal(others.length, now.length);
+  for (const [index, { input, output }] of others.entries()) {
     assert.deepEqual(now[index].input, input, `the room of case ${index} changed: write the file again`);
-    assert.deepEqual(layOut(input), output, `case ${index}`);
+    assert.deepEqual(now[index].output, output, `case ${index}`);
   }
 });

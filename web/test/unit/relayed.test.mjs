@@ -16,22 +16,25 @@ function assertShows(sink, streamId, hint = '') {
 /** Returns the connections that are not closed. */
 const connections = () => FakePeerConnection.all.filter(({ connectionState }) => connectionState !== 'closed');
 
+/** `a` watches what `b` publishes. */
+async function watching() {
+  const wire = new MediaWire();
+  wire.ends.b.publish('stream-1', camera());
+  const sink = wire.subscribe('a', 'stream-1');
+  await wire.run();
+  return { wire, sink };
+}
+
 describe('Relayed media', () => {
   test('reach a subscriber under the stream’s id, on one connection', async () => {
-    const wire = new MediaWire();
-    wire.ends.b.publish('stream-1', camera());
-    const sink = wire.subscribe('a', 'stream-1');
-    await wire.run();
+    const { wire, sink } = await watching();
     assertShows(sink, 'stream-1');
     assert.equal(connections().length, 2);
     assert.deepEqual(wire.faults, []);
   });
 
   test('are reported to the server once they work, by either end, once', async () => {
-    const wire = new MediaWire();
-    wire.ends.b.publish('stream-1', camera());
-    wire.subscribe('a', 'stream-1');
-    await wire.run();
+    const { wire } = await watching();
     FakePeerConnection.all[0].become('disconnected');
     FakePeerConnection.all[0].become('connected');
     const reports = wire.said.map(({ from, type, connectionId, connected }) => [from, type, connectionId, connected]);
@@ -161,10 +164,7 @@ describe('Relayed media', () => {
   });
 
   test('are passed to each of several subscribers here, but arrive once', async () => {
-    const wire = new MediaWire();
-    wire.ends.b.publish('stream-1', camera());
-    const first = wire.subscribe('a', 'stream-1');
-    await wire.run();
+    const { wire, sink: first } = await watching();
     const second = wire.subscribe('a', 'stream-1');
     assertShows(second, 'stream-1');
     wire.ends.a.unsubscribe('stream-1', first);
@@ -175,10 +175,7 @@ describe('Relayed media', () => {
 describe('A peer connection in trouble', () => {
   /** @returns {Promise<{wire: MediaWire, sink: import('./media-wire.mjs').Sink, impolite: FakePeerConnection}>} */
   async function connected() {
-    const wire = new MediaWire();
-    wire.ends.b.publish('stream-1', camera());
-    const sink = wire.subscribe('a', 'stream-1');
-    await wire.run();
+    const { wire, sink } = await watching();
     // `b` publishes and has the higher ID, so it is the impolite peer.
     const [impolite] = connections().filter(({ senders }) => senders.length > 0);
     return { wire, sink, impolite };

@@ -1,10 +1,9 @@
 // Joining a room, its people, chat and moderation.
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import { RoomChat } from '../../lib/rooms/room-chat.js';
 import { settled } from './fake-clock.mjs';
 import { refusal } from './meeting-server.mjs';
-import { begin, camera, clock, inside, seenBy, server, visitor, watch } from './visitors.mjs';
+import { allInside, begin, camera, clock, inside, seenBy, server, visitor, watch } from './visitors.mjs';
 
 beforeEach(begin);
 
@@ -109,8 +108,7 @@ describe('The lobby', () => {
 
 describe('In a room', () => {
   test('people come, drop, return and leave', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
+    const [ann, ben] = await allInside('ann', 'ben');
     server.drop(ben.client);
     await settled();
     assert.equal(ann.room.people.get('ben')?.state, 'reconnecting');
@@ -125,8 +123,7 @@ describe('In a room', () => {
   });
 
   test('hands, reactions, messages and options are told', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
+    const [ann, ben] = await allInside('ann', 'ben');
     await ben.room.raiseHand(true);
     await ben.room.react('👏');
     await ben.room.say('Hello');
@@ -180,18 +177,8 @@ describe('In a room', () => {
     assert.deepEqual([ann.room.chat, ann.watched.of('fileRemoved')], [[], [{ fileId: 'f1' }]]);
   });
 
-  test('the chat keeps 100 messages, and 16 KiB', async () => {
-    const ann = await inside('ann');
-    for (let count = 0; count < 120; count += 1) await ann.room.say(`${count}`);
-    assert.deepEqual([ann.room.chat.length, ann.room.chat[0].text], [100, '20']);
-    for (let count = 0; count < 9; count += 1) await ann.room.say('é'.repeat(1020));
-    assert.equal(ann.room.chat.filter(({ text }) => text.length === 1020).length, 8);
-    assert.equal(ann.room.chat.length, 8);
-  });
-
   test('a host mutes everyone else, who may unmute', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
+    const [ann, ben] = await allInside('ann', 'ben');
     await ann.room.mute();
     await settled();
     const hasAudio = () => [...server.session(/** @type {any} */ (server.rooms.get('tea')).sessionId).streams.values()].map(({ info }) => info.hasAudio);
@@ -202,8 +189,7 @@ describe('In a room', () => {
   });
 
   test('a host stops a screen share, which ends for good; the camera goes on', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
+    const [ann, ben] = await allInside('ann', 'ben');
     const screen = camera({ videoSource: 'screen' });
     ben.room.publish(screen);
     await settled();
@@ -216,8 +202,7 @@ describe('In a room', () => {
   });
 
   test('a camera that a moderator unpublishes keeps its preview', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
+    const [ann, ben] = await allInside('ann', 'ben');
     await ann.room.session?.forceUnpublish(ben.publisher.stream?.streamId ?? '');
     await settled();
     assert.deepEqual([ben.publisher.isDestroyed, ben.room.publishers, seenBy(ann)], [false, [], []]);
@@ -227,8 +212,7 @@ describe('In a room', () => {
   });
 
   test('unpublishing keeps the publisher', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
+    const [ann, ben] = await allInside('ann', 'ben');
     ben.room.unpublish(ben.publisher);
     await settled();
     assert.deepEqual([ben.publisher.isDestroyed, seenBy(ann), ann.watched.names().includes('subscriberGone')], [false, [], true]);
@@ -238,8 +222,7 @@ describe('In a room', () => {
   });
 
   test('removing and banning end it for that person', async () => {
-    const ann = await inside('ann');
-    const ben = await inside('ben');
+    const [ann, ben] = await allInside('ann', 'ben');
     await ann.room.remove('ben');
     await settled();
     assert.deepEqual([ben.watched.of('ended'), ben.room.isOver, idsOf(ann.room), ben.publisher.isDestroyed], [[{ reason: 'removed' }], true, ['ann'], false]);
@@ -251,19 +234,5 @@ describe('In a room', () => {
     assert.equal((await rejection(ben.rooms.join({ name: 'Tea' }))).code, 'room_banned');
     assert.equal((await rejection(again.say('?'))).code, 'not_joined');
     assert.equal(clock.pending, 0);
-  });
-});
-
-describe('The chat that a page keeps', () => {
-  /** @param {string} text @param {any} [file] */
-  const line = (text, file) => ({ connectionId: 'c', displayName: 'Ann', text, at: 1, ...file ? { file } : {} });
-
-  test('counts messages as they were written, and no files', () => {
-    const chat = new RoomChat();
-    chat.add(line('plan.pdf', { fileId: 'f1', size: 5 }));
-    for (let number = 0; number < 6; number += 1) chat.add(line('\u0001'.repeat(4096)));
-    assert.deepEqual(chat.lines.map(({ text }) => text.length), [8, 4096, 4096, 4096, 4096]);
-    for (let number = 0; number < 100; number += 1) chat.add(line('x'));
-    assert.deepEqual([chat.lines.length, chat.lines[0].text], [100, 'x']);
   });
 });

@@ -87,6 +87,7 @@ const rejection = (promise) => promise.then(() => assert.fail('it was not reject
 describe('Two strangers who meet', () => {
   test('see each other in one session', async () => {
     const { ann, ben } = await pair();
+    await clock.advance(10_000);
     for (const { names, target, roulette, client } of [ann, ben]) {
       assert.deepEqual(names(), ['waiting', 'matched', 'subscriber']);
       assert.equal(roulette.state, 'matched');
@@ -96,14 +97,6 @@ describe('Two strangers who meet', () => {
       assert.equal(video.attributes['aria-label'], 'Partner');
     }
     assert.deepEqual(ann.events[1][1], { matchId: 'm1', mode: 'video', partner: { name: 'Ben', interests: ['chess'] }, textChat: true });
-  });
-
-  test('exchange messages, and each knows the author', async () => {
-    const { ann, ben } = await pair();
-    await ann.roulette.sendChat('hello');
-    await settled();
-    assert.deepEqual(ann.events.pop(), ['chat', { text: 'hello', mine: true }]);
-    assert.deepEqual(ben.events.pop(), ['chat', { text: 'hello', mine: false }]);
   });
 
   test('move on with the camera still on', async () => {
@@ -145,17 +138,6 @@ describe('A match', () => {
     await settled();
     assert.equal(ann.names().pop(), 'subscriber');
     assert.equal((await rejection(ann.roulette.sendChat('hello'))).code, 'not_permitted');
-  });
-
-  test('reports missing video after 10 s, but not if there is some', async () => {
-    const { ann } = await pair();
-    const lonely = visitor('c');
-    await lonely.roulette.start();
-    arena.match(lonely.client, 'm3');
-    await settled();
-    await clock.advance(10_000);
-    assert.deepEqual(lonely.events.pop(), ['noStream', { matchId: 'm3' }]);
-    assert.equal(ann.names().includes('noStream'), false);
   });
 
   test('with text only neither publishes nor expects video', async () => {
@@ -208,20 +190,6 @@ describe('A match', () => {
     assert.equal(ann.events.pop()[1].subscriber.stream.name, 'again');
     assert.equal(ann.target.children.length, 1);
   });
-});
-
-test('Next while disconnected ends audio and video at once', async () => {
-  const { ann } = await pair();
-  ann.client.state = 'reconnecting';
-  ann.client.emit('reconnecting');
-  ann.roulette.next();
-  assert.deepEqual(ann.events[ann.events.length - 1], ['ended', { matchId: 'm1', reason: 'next' }]);
-  assert.deepEqual(ann.target.children, []);
-  assert.equal(FakePeerConnection.all.filter(({ connectionState }) => connectionState === 'closed').length, 1);
-  arena.end(ann.client, 'm1', 'next');
-  await settled();
-  assert.equal(ann.names().filter((name) => name === 'ended').length, 1);
-  assert.equal(ann.roulette.state, 'waiting');
 });
 
 test('A search that the server rejects gives the page the reason', async () => {

@@ -69,7 +69,7 @@ export function runScripts(name, make) {
     return merged(merged(like === 'error' ? { type: 'error', code: '', message: 'No.', retryable: false } : example(like), changes), but);
   };
   /** @param {any} value @returns {any} with the strings that `{length}` stands for */
-  const lengthened = (value) => JSON.parse(JSON.stringify(value), (_, one) => (one && Object.keys(one).join() === 'length' ? 'x'.repeat(one.length) : one));
+  const lengthened = (value) => JSON.parse(JSON.stringify(value), (_, one) => (one && /^length(,of)?$/.test(Object.keys(one).join()) ? (one.of ?? 'x').repeat(one.length) : one));
 
   /** @param {Player} player @param {FakeClock} clock @param {any[]} steps @param {string} path */
   async function play(player, clock, steps, path) {
@@ -84,7 +84,7 @@ export function runScripts(name, make) {
   /** @param {Player} player @param {FakeClock} clock @param {any[]} step @param {string} place */
   async function playStep(player, clock, [first, ...outputs], place) {
     const word = wordOf(itemOf(first));
-    const input = word === 'server' || word === 'answer' ? { [word]: message(itemOf(first)) } : lengthened(itemOf(first));
+    const input = lengthened(word === 'server' || word === 'answer' ? { [word]: message(itemOf(first)) } : itemOf(first));
     player.done.length = 0;
     if (word === 'sleep') clock.sleep(input.sleep);
     if (word === 'wait' || word === 'sleep') await clock.advance(input.wait ?? 0);

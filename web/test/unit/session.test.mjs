@@ -53,8 +53,7 @@ const element = () => {
 
 /** Two clients in a session, one of which publishes to the other. */
 async function watching() {
-  const ann = await joined('a');
-  const ben = await joined('b');
+  const [ann, ben] = [await joined('a'), await joined('b')];
   const publisher = ann.session.publish(element(), { insertMode: 'append' });
   await settled();
   const { stream } = ben.events.find(({ type }) => type === 'streamCreated');
@@ -240,8 +239,7 @@ describe('Publishing and subscribing', () => {
 
 describe('Signals', () => {
   test('reach everyone, including the sender, as a typed and as a general event', async () => {
-    const ann = await joined('a');
-    const ben = await joined('b');
+    const [ann, ben] = [await joined('a'), await joined('b')];
     /** @type {any} */
     let typed;
     ann.session.on('signal:chat', (event) => { typed = event; });
@@ -253,8 +251,7 @@ describe('Signals', () => {
   });
 
   test('may be for one connection, and may be empty', async () => {
-    const ann = await joined('a');
-    const ben = await joined('b');
+    const [ann, ben] = [await joined('a'), await joined('b')];
     ann.session.signal({ to: /** @type {any} */ (ben.session.connection) });
     await settled();
     assert.deepEqual(ann.types().includes('signal'), false);
@@ -285,8 +282,7 @@ describe('Signals', () => {
 
 describe('Moderating', () => {
   test('removes a connection', async () => {
-    const ann = await joined('a');
-    const ben = await joined('b');
+    const [ann, ben] = [await joined('a'), await joined('b')];
     await ann.session.forceDisconnect('b');
     await settled();
     assert.deepEqual([ben.types().pop(), ben.events.pop().reason], ['sessionDisconnected', 'forceDisconnected']);

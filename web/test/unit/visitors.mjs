@@ -63,6 +63,13 @@ export async function inside(id, request = {}, options = {}) {
   return { ...made, room, publisher, watched };
 }
 
+/** @param {...string} ids of people who come into the room one after the other */
+export async function allInside(...ids) {
+  const people = [];
+  for (const id of ids) people.push(await inside(id));
+  return people;
+}
+
 /**
  * Returns the people whose video somebody sees.
  * @param {{room: import('../../lib/rooms/room.js').Room}} someone
