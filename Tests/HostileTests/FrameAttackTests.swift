@@ -68,12 +68,6 @@ extension Hostile {
             }
         }
 
-        @Test("text messages that are not UTF-8 are refused")
-        func invalidText() async throws {
-            let message = RawFrame.text(WebSocketCase.hello(name: [0xED, 0xA0, 0x80])).bytes
-            try await attack("not UTF-8", sent: "a surrogate in a name", code: 1007) { message }
-        }
-
         @Test("permessage-deflate is not negotiated, and a compression bomb is not decompressed")
         func bomb() async throws {
             let offer = [("Sec-WebSocket-Extensions", "permessage-deflate; client_max_window_bits")]
