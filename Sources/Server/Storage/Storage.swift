@@ -229,7 +229,7 @@ public struct StorageBounds: Hashable, Sendable {
 
     public init(
         blocks: Int = StorageLimits.blocksPerOwner, contacts: Int = StorageLimits.contactsPerOwner,
-        webhooks: Int = ConfabConfiguration.Webhooks().queue
+        webhooks: Int = StorageLimits.webhooksPerProject
     ) {
         (self.blocks, self.contacts, self.webhooks) = (max(0, blocks), max(0, contacts), max(0, webhooks))
     }
@@ -247,6 +247,8 @@ public enum StorageLimits {
     /// Maximum calls to send to a person who has not seen their outcomes. They are sent all at once, and a client that resumes
     /// gets at most 256 messages again. Older calls are in the call log.
     public static let unseenCalls = 100
+    /// Events per project that may wait for its webhook.
+    public static let webhooksPerProject = 250_000
     /// Push endpoints per person. Each call rings on all of them.
     public static let pushEndpointsPerPerson = 20
 }

@@ -5,7 +5,7 @@ extension ConfabConfiguration {
         public var authorities: String?
         public var timeout: Duration = .seconds(10)
         public var concurrency = 32
-        public var queue = 250_000
+        public var queue = StorageLimits.webhooksPerProject
         public var giveUpAfter: Duration = .seconds(86400)
         public init() {}
     }
