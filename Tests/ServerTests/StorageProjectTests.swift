@@ -99,14 +99,16 @@ import Wire
         try await withStorage { storage in
             for number in 0..<StoredProject.maxCount {
                 let project = StoredProject(apiKey: "\(number)", secret: SecretText("secret"), createdAt: now)
-                #expect(try await storage.addProject(project, recording: entry("create", project.apiKey)))
+                let isAdded = try await storage.addProject(project, recording: entry("create", project.apiKey))
+                #expect(isAdded)
             }
             let another = project("another")
             await expect(.tooMany) {
                 _ = try await storage.addProject(another, recording: entry("create", another.apiKey))
             }
-            #expect(try await storage.removeProject("0", recording: entry("delete", "0")))
-            #expect(try await storage.addProject(another, recording: entry("create", another.apiKey)))
+            let isRemoved = try await storage.removeProject("0", recording: entry("delete", "0"))
+            let isAdded = try await storage.addProject(another, recording: entry("create", another.apiKey))
+            #expect(isRemoved && isAdded)
         }
     }
 }
