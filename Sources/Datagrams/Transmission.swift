@@ -20,7 +20,8 @@ package protocol MessageSending {
 /// The time that sending may still wait for sockets with full buffers. Without waiting, the end of a burst larger than
 /// the buffer would be lost, always for the same subscribers.
 package struct SendWait {
-    /// The maximum time for one batch. It is short because no packets are received while sending waits.
+    /// The maximum total time for which sending one batch may wait. It is short because no packets are
+    /// received during that time.
     package static let most = MediaInterval.milliseconds(5)
 
     private var left = Self.most

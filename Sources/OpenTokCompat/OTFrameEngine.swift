@@ -18,7 +18,8 @@ public protocol OTFrameEngine: MediaEngine {
     func makeFrameMedia(isScreen: Bool, withMicrophone: Bool) async throws(ConfabError) -> any OTFrameMedia
 }
 
-/// Media whose video consists of the frames passed to it, on any thread. The media copies the data that it keeps.
+/// Media whose video consists of the frames that are passed to it. Its methods may be called on any thread. An
+/// implementation must copy the data that it keeps after a method returns.
 public protocol OTFrameMedia: LocalMedia {
     /// Sends a frame.
     func send(_ frame: OTVideoFrame)

@@ -22,9 +22,9 @@ public enum OTPixelFormat: Int32, Sendable {
 
 /// The orientation of a frame.
 public enum OTVideoOrientation: Int32, Sendable {
-    /// The first row is at the top.
+    /// The frame is upright.
     case up = 1
-    /// The first row is at the bottom.
+    /// The frame is upside down: it is rotated by 180°.
     case down = 2
     /// The frame is turned to the left.
     case left = 3

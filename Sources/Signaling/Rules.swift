@@ -168,8 +168,8 @@ public struct Rules: Equatable, Sendable {
     /// Maximum number of persistent rooms created by people, in total and per address.
     public var maxPersistentRooms = 5000
     public var persistentRoomsPerAddress = 50
-    /// Maximum percentage of a room's places for people from one address. Does not apply at the address of an owner
-    /// or, in a room that cannot have owners, of a host.
+    /// Maximum percentage of a room's places that people from one address may take. Does not apply to people at an
+    /// owner's address. In a room that cannot have owners, it does not apply to people at a host's address.
     public var roomAddressShare = 80
     /// The budgets for joins that follow departures, per person and room, and per address and room. A room of 100
     /// people behind one address may return from a break at once.

@@ -50,7 +50,7 @@ public struct KeyframeReport: Codable, Sendable {
 }
 
 extension KeyframeReport {
-    /// The values of all counters at one moment. The server's counters are in `pair`.
+    /// The values of all counters at one moment. The counters of the server are read together with those of `pair`.
     struct Sample: Sendable {
         var publisher = LoadSample()
         var crowd = LoadSample()

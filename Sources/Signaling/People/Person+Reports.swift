@@ -40,7 +40,8 @@ extension Person {
 
     // MARK: Others
 
-    /// What other people may see of this person, and the values on which this person's own pages of people nearby depend.
+    /// What other people may see of this person. It also contains the values that determine which people this person sees
+    /// nearby.
     struct PublicState: Equatable {
         var listing: Listing?
         var name: String

@@ -83,7 +83,8 @@ struct GlobePoint: Hashable, Sendable {
         return x &* x &+ y &* y &+ z &* z
     }
 
-    /// Returns the squared chord of two points that are this many meters apart along the ground.
+    /// Returns the squared length of the straight line between two points that are this many meters apart along the
+    /// ground, in squared steps.
     static func squaredChord(meters: Double) -> Int64 {
         guard meters > 0 else { return 0 }
         let chord = 2 * Trigonometry.sin(min(meters, halfway) / (2 * earthRadius)) * steps

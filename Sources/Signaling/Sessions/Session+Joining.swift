@@ -1,6 +1,7 @@
 import Wire
 
-/// Admits new members: checks everything about a join that the token alone does not show.
+/// Admits new members. Their tokens were verified earlier. This part checks what depends on the state of the session, such
+/// as revoked tokens, the maximum number of members, and whether the match or call still exists.
 extension Session {
     /// Returns true if the client may join with this token now. Otherwise sends an error.
     private func admits(

@@ -10,8 +10,9 @@ export const maxVideoBitrate = 1_500_000;
 /** Minimum length of a video's shorter side for simulcast, in pixels. */
 const leastSide = 480;
 /**
- * Minimum area for three layers, in pixels. For a smaller frame, Chromium encodes only the first two layers, whichever
- * are active: it allows three from the area of 960 × 540, less a tenth of the difference to the area of 640 × 360.
+ * Minimum area for three layers, in pixels. For a smaller frame, Chromium encodes only the first two layers, even if
+ * others are active. Its threshold lies a tenth of the way down from the area of 960 × 540 (518,400) to that of
+ * 640 × 360 (230,400), which is 489,600. It is rounded up here.
  */
 const leastAreaOfThree = 490_000;
 
