@@ -1,6 +1,7 @@
 import Logging
 import ServiceLifecycle
 import Signaling
+import Synchronization
 import Wire
 
 /// The service that delivers events to the projects' webhooks. It carries out what ``WebhookSchedule`` decides.
@@ -23,17 +24,25 @@ final class WebhookSender: Service {
     private let now: @Sendable () -> Moment
     private let pause: @Sendable (Duration) async throws -> Void
     private let metrics = WebhookMetrics()
+    /// Whether the schedule has yet to handle a tick.
+    private let hasTick = Atomic<Bool>(false)
     private let logger: Logger
 
     convenience init(
         _ settings: ConfabConfiguration.Webhooks, outbox: any WebhookOutbox, targets: any WebhookTargets,
         logger: Logger, now: @escaping @Sendable () -> Moment
     ) {
-        let connections = PushConnections(
-            .init(
-                timeout: settings.timeout, allowsPrivateAddresses: settings.allowPrivateAddresses,
-                authorities: settings.authorities, maxBodySize: Self.maxBodySize))
-        self.init(settings, outbox: outbox, targets: targets, transport: connections, logger: logger, now: now)
+        self.init(
+            settings, outbox: outbox, targets: targets, transport: PushConnections(Self.connections(settings)),
+            logger: logger, now: now)
+    }
+
+    /// HTTP/2 is off, because a receiver gets only a few requests at the same time, and each has its own connection then: a
+    /// request cannot be held up by others of the same connection.
+    static func connections(_ settings: ConfabConfiguration.Webhooks) -> PushConnections.Settings {
+        .init(
+            timeout: settings.timeout, allowsPrivateAddresses: settings.allowPrivateAddresses,
+            authorities: settings.authorities, maxBodySize: maxBodySize, allowsHTTP2: false)
     }
 
     /// - Parameter pause: Sleeps for a duration. Tests replace it.
@@ -56,7 +65,8 @@ final class WebhookSender: Service {
     private func deliver() async {
         var schedule = WebhookSchedule(concurrency: settings.concurrency, giveUpAfter: settings.giveUpAfter)
         var random = SystemRandomNumberGenerator()
-        // Not limited by a size, but by the schedule: each element is the answer to a command, a tick or new events.
+        // The size is limited by the schedule and not by the stream: each element is the answer to a command, a single tick, or
+        // new events, which the signal merges.
         let (events, inbox) = AsyncStream.makeStream(of: WebhookSchedule.Event.self)
         await withDiscardingTaskGroup { group in
             group.addTask { await self.keepTime(inbox) }
@@ -66,6 +76,10 @@ final class WebhookSender: Service {
                 }
             }
             for await event in events {
+                switch event {
+                case .tick, .targets: hasTick.store(false, ordering: .relaxed)
+                default: break
+                }
                 for command in schedule.handle(event, at: now(), using: &random) {
                     group.addTask {
                         if let answer = await self.carryOut(command) { inbox.yield(answer) }
@@ -84,7 +98,7 @@ final class WebhookSender: Service {
         while !Task.isCancelled {
             if ticks % Self.ticksPerLook == 0 {
                 do {
-                    inbox.yield(.targets(try await targets.webhookProjects()))
+                    announce(.targets(try await targets.webhookProjects()), inbox)
                     let backlogs = try await outbox.webhookBacklogs()
                     refused = countBacklogs(backlogs, refusedBefore: refused)
                     try await sweep(backlogs.keys)
@@ -92,11 +106,18 @@ final class WebhookSender: Service {
                     logger.error("Could not read the webhooks", metadata: ["error": "\(error)"])
                 }
             } else {
-                inbox.yield(.tick)
+                announce(.tick, inbox)
             }
             ticks += 1
             try? await pause(Self.tick)
         }
+    }
+
+    /// Notifies the schedule of the time, unless it has not yet handled the previous notice.
+    private func announce(
+        _ event: WebhookSchedule.Event, _ inbox: AsyncStream<WebhookSchedule.Event>.Continuation
+    ) {
+        if !hasTick.exchange(true, ordering: .relaxed) { inbox.yield(event) }
     }
 
     /// Records how many events wait, and reports those that were refused.

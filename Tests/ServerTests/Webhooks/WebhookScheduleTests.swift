@@ -13,8 +13,9 @@ import Wire
         var simulation = WebhookSimulation(["1", "2"], seed: seed)
         var random = SeededGenerator(seed: seed)
         for _ in 0..<5000 {
+            let project = Bool.random(using: &random) ? "1" : "2"
             simulation.happen(
-                Bool.random(using: &random) ? "1" : "2", "session-\(Int.random(in: 0..<50, using: &random))",
+                project, "session-\(project)-\(Int.random(in: 0..<50, using: &random))",
                 after: .milliseconds(Int.random(in: 0..<7_200_000, using: &random)))
         }
         let outage = (Self.start + .seconds(600))..<(Self.start + .seconds(4200))
