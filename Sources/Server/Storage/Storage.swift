@@ -223,12 +223,12 @@ public struct StorageBounds: Hashable, Sendable {
     public var contacts = StorageLimits.contactsPerOwner
     public var calls = StorageLimits.callsPerOwner
     public var pushEndpoints = StorageLimits.pushEndpointsPerPerson
-    /// Events per project that may wait for its webhook when another beginning is added.
+    /// Events per project that may wait for its webhook when another beginning is added. Unlimited in commands, which add none.
     public var webhooks: Int
 
     public init(
         blocks: Int = StorageLimits.blocksPerOwner, contacts: Int = StorageLimits.contactsPerOwner,
-        webhooks: Int = ConfabConfiguration.Webhooks().queue
+        webhooks: Int = .max
     ) {
         (self.blocks, self.contacts, self.webhooks) = (max(0, blocks), max(0, contacts), max(0, webhooks))
     }
