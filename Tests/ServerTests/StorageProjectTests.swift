@@ -96,17 +96,21 @@ import Wire
 
     @Test("there are at most as many projects as a server can read every second")
     func bound() async throws {
-        try await withStorage { storage in
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory)
             for number in 0..<StoredProject.maxCount {
                 let project = StoredProject(apiKey: "\(number)", secret: SecretText("secret"), createdAt: now)
-                #expect(try await storage.addProject(project, recording: entry("create", project.apiKey)))
+                let isAdded = try await storage.addProject(project, recording: entry("create", project.apiKey))
+                #expect(isAdded)
             }
             let another = project("another")
             await expect(.tooMany) {
                 _ = try await storage.addProject(another, recording: entry("create", another.apiKey))
             }
-            #expect(try await storage.removeProject("0", recording: entry("delete", "0")))
-            #expect(try await storage.addProject(another, recording: entry("create", another.apiKey)))
+            let isRemoved = try await storage.removeProject("0", recording: entry("delete", "0"))
+            let isAdded = try await storage.addProject(another, recording: entry("create", another.apiKey))
+            #expect(isRemoved && isAdded)
+            try await storage.close()
         }
     }
 }
