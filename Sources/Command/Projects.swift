@@ -25,7 +25,7 @@ struct ProjectCommand: AsyncParsableCommand {
         func run() async throws {
             let (_, file) = try data.project()
             if let key, key != file.apiKey {
-                ProjectCommand.print(try await data.storedProject(key), isRevealed: true)
+                ProjectCommand.print(try await data.storedProject(key))
             } else {
                 Swift.print("API key:    \(file.apiKey)")
                 Swift.print("API secret: \(file.apiSecret.revealed)")
@@ -53,6 +53,10 @@ struct ProjectCommand: AsyncParsableCommand {
 
     /// The options that set properties of a project.
     struct Properties: ParsableArguments {
+        var isEmpty: Bool {
+            name == nil && connections == nil && webhook == nil && application == nil && publicKey == nil
+        }
+
         @Option(help: "Name of the project.") var name: String?
         @Option(help: "Maximum number of connections in the project's sessions; 0 for the server's maximum.")
         var connections: Int?
@@ -63,14 +67,20 @@ struct ProjectCommand: AsyncParsableCommand {
 
         func changes() throws -> ProjectChanges {
             var changes = ProjectChanges()
+            guard (application ?? "").isEmpty == (publicKey == nil) else {
+                throw ValidationError("Specify --application and --public-key together.")
+            }
+            let key = try publicKey.map { path in
+                guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+                    throw ValidationError("Cannot read \(inert(path)). Specify a PEM file with a public key.")
+                }
+                return text
+            }
             do throws(WireError) {
                 if let name { try changes.setName(name) }
                 if let connections, connections != 0 { try changes.setConnections(connections) }
                 if let webhook, !webhook.isEmpty { try changes.setWebhook(webhook) }
-                if let application, !application.isEmpty {
-                    let key = publicKey.flatMap { try? String(contentsOfFile: $0, encoding: .utf8) }
-                    try changes.setApplication(application, publicKey: key ?? "")
-                }
+                if let application, let key { try changes.setApplication(application, publicKey: key) }
             } catch {
                 throw ValidationError(error.message)
             }
@@ -99,7 +109,7 @@ struct ProjectCommand: AsyncParsableCommand {
                 guard project.apiKey != main.apiKey,
                     try await storage.addProject(project, recording: .byOperator("project.create", project.apiKey))
                 else { continue }
-                ProjectCommand.print(project, isRevealed: true)
+                ProjectCommand.print(project)
                 return try await storage.close()
             }
         }
@@ -113,6 +123,7 @@ struct ProjectCommand: AsyncParsableCommand {
         @OptionGroup var properties: Properties
 
         func run() async throws {
+            guard !properties.isEmpty else { throw ValidationError("Specify at least one property to change.") }
             let changes = try properties.changes()
             let (main, _) = try data.project()
             let storage = try data.storage()
@@ -121,7 +132,8 @@ struct ProjectCommand: AsyncParsableCommand {
                 key, or: initial, recording: .byOperator("project.set", key)
             ) { changes.apply(to: &$0) }
             guard let changed else { throw CommandError.noProject(key) }
-            ProjectCommand.print(changed, isRevealed: changes.webhookURL != nil)
+            Swift.print("API key:    \(changed.apiKey)")
+            ProjectCommand.printProperties(changed, isRevealed: changes.webhookURL != nil)
             try await storage.close()
         }
     }
@@ -149,25 +161,24 @@ struct ProjectCommand: AsyncParsableCommand {
                     "--overlap must be a number and a unit, from 0s to 30d (the longest lifetime of a token).")
             }
             let configuration = try data.configuration()
-            let storage = try data.storage()
-            if let key, try openProject(configuration).apiKey != key {
-                let rotated = try await storage.changeProject(
-                    key, or: nil, recording: .byOperator("project.rotate", key, detail: "overlap \(overlap)")
-                ) {
-                    var random = SystemRandomNumberGenerator()
-                    $0.rotate(overlap: duration, now: .now, using: &random)
-                }
-                guard let secret = rotated?.secret else { throw CommandError.noProject(key) }
-                say(secret, acceptedUntil: rotated?.previousUntil, duration)
-            } else {
-                try await rotateMain(configuration, duration, storage)
+            guard let key, try openProject(configuration).apiKey != key else {
+                return try await rotateMain(configuration, duration)
             }
+            let storage = try data.storage()
+            let rotated = try await storage.changeProject(
+                key, or: nil, recording: .byOperator("project.rotate", key, detail: "overlap \(overlap)")
+            ) {
+                var random = SystemRandomNumberGenerator()
+                $0.rotate(overlap: duration, now: .now, using: &random)
+            }
+            guard let secret = rotated?.secret else { throw CommandError.noProject(key) }
+            say(secret, acceptedUntil: rotated?.previousUntil, duration)
             try await storage.close()
         }
 
-        private func rotateMain(
-            _ configuration: ConfabConfiguration, _ duration: Duration, _ storage: any Storage
-        ) async throws {
+        /// Opens the database only after the rotation, because a database without a project file would prevent the
+        /// creation of a project.
+        private func rotateMain(_ configuration: ConfabConfiguration, _ duration: Duration) async throws {
             let rotation: ProjectFile.Rotation
             do {
                 rotation = try ProjectFile.rotate(configuration, overlap: duration, now: .now)
@@ -180,8 +191,10 @@ struct ProjectCommand: AsyncParsableCommand {
                     "The secret before that one is also refused now. It would have been accepted until "
                         + "\(TimeText.write(cutShort)).")
             }
+            let storage = try data.storage()
             try await storage.record(
                 .byOperator("project.rotate", rotation.file.apiKey, detail: "overlap \(overlap)"))
+            try await storage.close()
         }
 
         private func say(_ secret: SecretText, acceptedUntil end: Timestamp?, _ overlap: Duration) {
@@ -217,11 +230,11 @@ struct ProjectCommand: AsyncParsableCommand {
 
     // MARK: Printing
 
-    private static func print(_ project: StoredProject, isRevealed: Bool) {
+    private static func print(_ project: StoredProject) {
         Swift.print("API key:    \(project.apiKey)")
-        if isRevealed, let secret = project.secret { Swift.print("API secret: \(secret.revealed)") }
+        if let secret = project.secret { Swift.print("API secret: \(secret.revealed)") }
         if let until = project.previousUntil { printOverlap(until) }
-        printProperties(project, isRevealed: isRevealed)
+        printProperties(project, isRevealed: true)
     }
 
     private static func printOverlap(_ end: Timestamp) {

@@ -18,6 +18,9 @@ actor RunningSettings {
     private var file: ProjectFile
     /// The projects in the database, as they were last read.
     private var stored: [StoredProject]
+    /// Numbers the reads of the projects, and the last one whose result was adopted. A read that began earlier than that
+    /// one may be outdated, because reads can overlap.
+    private var (lastRead, adoptedRead) = (0, 0)
     /// The latest problem with the project file, so that it is logged only once. Nil if the file could be used when it
     /// was last read.
     private var problem: String?
@@ -35,8 +38,12 @@ actor RunningSettings {
     /// Reads the projects in the database again and applies changes. `confab project`, a separate process, or a request
     /// of an operator may have changed them.
     func checkStoredProjects() async {
+        lastRead += 1
+        let read = lastRead
         do {
             let found = try await storage.projects()
+            guard read > adoptedRead else { return }
+            adoptedRead = read
             guard found != stored else { return }
             stored = found
             await apply(try file.project)

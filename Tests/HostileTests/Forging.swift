@@ -33,6 +33,22 @@ struct Forging: Sendable {
         return signed + "." + Self.base64URL(Data(HMAC<SHA256>.authenticationCode(for: Data(signed.utf8), using: key)))
     }
 
+    /// Returns a T1 token: signed, base64-encoded form fields.
+    func t1(_ fields: String, apiKey: String? = nil, secret: String? = nil) -> String {
+        let key = SymmetricKey(data: Data((secret ?? self.secret).utf8))
+        let code = HMAC<Insecure.SHA1>.authenticationCode(for: Data(fields.utf8), using: key)
+        let digits = code.map { String(format: "%02x", $0) }.joined()
+        return "T1==" + Data("partner_id=\(apiKey ?? self.apiKey)&sig=\(digits):\(fields)".utf8).base64EncodedString()
+    }
+
+    /// Returns the fields of a T1 token. `changes` replaces fields; nil removes one.
+    func t1Fields(_ session: String, _ changes: [String: String?] = [:]) -> String {
+        [
+            ("session_id", session), ("create_time", "\(now)"), ("expire_time", "\(now + 3600)"), ("role", "publisher"),
+            ("nonce", "0.5"), ("initial_layout_class_list", ""),
+        ].compactMap { name, value in (changes[name] ?? value).map { "\(name)=\($0)" } }.joined(separator: "&")
+    }
+
     static func base64URL(_ data: Data) -> String {
         data.base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
     }

@@ -104,6 +104,72 @@ extension Hostile {
             }
         }
 
+        @Test("projects are created, used, rotated and deleted by command, and their secrets are not logged")
+        func projects() async throws {
+            try await ServerProcess.run(Self.settings) { server in
+                let main = try await Forging(server)
+                let printed = try await Self.command(
+                    server, "project", "create", "--name", "Second", "--connections", "50")
+                let second = try Forging(printed: printed)
+                let key = second.apiKey
+                #expect(key != main.apiKey && second.secret.count == 48 && second.secret != main.secret)
+                let session = try await Self.command(server, "session", "create", "--project", key)
+                let old = try await Self.command(server, "token", "create", "--session", session, "--project", key)
+                try Self.until("joined", server, session, old)
+                #expect(try Self.join(server, session, second.t1(second.t1Fields(session))) == "joined")
+                #expect(try await Self.command(server, "project", "list").contains("Second"))
+                #expect(try await !Self.command(server, "project", "list").contains(second.secret))
+
+                let rotated = try await Self.command(server, "project", "rotate", key, "--overlap", "0s")
+                try Self.until("token_signature", server, session, old)
+                let shown = try Forging(printed: try await Self.command(server, "project", "show", key))
+                #expect(shown.secret == rotated && rotated != second.secret)
+                let new = try await Self.command(server, "token", "create", "--session", session, "--project", key)
+                let hook = try await Self.command(
+                    server, "project", "set", key, "--webhook", "https://hooks.example/x", "--connections", "4")
+                #expect(!hook.contains(rotated))
+                let webhookSecret = try #require(hook.split(separator: "Webhook secret: ").last).prefix(48)
+                let member = try Person.arrive(port: server.port)
+                let id = try #require(SessionID(session))
+                #expect(try member.verdict(.session(.join(.init(session: id, token: new)))) == "session.joined")
+                try Self.until("too_many_connections", server, session, new)
+
+                _ = try await Self.command(server, "project", "delete", key)
+                _ = try member.hear("the end of the session") { message -> Bool? in
+                    if case .session(.left) = message { true } else { nil }
+                }
+                try Self.until("token_signature", server, session, new)
+                #expect(try Self.isAnswered(member), "the connection stays open")
+                #expect(try await Forging(server).secret == main.secret)
+                let audit = try await Self.command(server, "audit")
+                for action in ["create", "rotate", "set", "delete"] { #expect(audit.contains("project.\(action)")) }
+                for secret in [second.secret, rotated, String(webhookSecret)] {
+                    #expect(!server.log.contains(secret) && !audit.contains(secret))
+                }
+            }
+        }
+
+        @Test("a command for a project that cannot work is refused with a sentence and changes nothing")
+        func refusedProjects() async throws {
+            try await ServerProcess.run(Self.settings) { server in
+                let key = try await Forging(server).apiKey
+                let before = try await Self.command(server, "project", "list")
+                let cases: [([String], String)] = [
+                    (["set", key], "at least one"), (["delete", key], "cannot be deleted"),
+                    (["delete", "1"], "No project"), (["rotate", "1"], "No project"), (["show", "1"], "No project"),
+                    (["set", "1", "--name", "x"], "No project"), (["create", "--application", "x"], "together"),
+                    (["create", "--public-key", "/x"], "together"),
+                    (["create", "--application", "x", "--public-key", "/x"], "Cannot read"),
+                    (["create", "--webhook", "ftp://x"], "http"), (["create", "--connections=-1"], "from 1"),
+                ]
+                for (arguments, reason) in cases {
+                    let result = try await server.command(["project"] + arguments)
+                    #expect(result.status != 0 && result.errors.contains(reason), "\(arguments): \(result.errors)")
+                }
+                #expect(try await Self.command(server, "project", "list") == before)
+            }
+        }
+
         @Test("a rotation that cannot work is refused with a sentence and changes nothing")
         func refusedRotations() async throws {
             try await ServerProcess.run(Self.settings) { server in

@@ -92,6 +92,48 @@ extension Hostile {
             }
         }
 
+        @Test("a forged T1 token, or one for elsewhere, is refused with its code and 4401")
+        func forgedT1() async throws {
+            try await Attack(number: 9, name: "forged T1 tokens", settings: Self.settings).run { server in
+                let forging = try await Forging(server)
+                let (first, second) = (try await server.makeSession(), try await server.makeSession())
+                let fields = forging.t1Fields(first.text)
+                func signed(_ changes: [String: String?]) -> String {
+                    forging.t1(forging.t1Fields(first.text, changes))
+                }
+                let good = forging.t1(fields)
+                // The same bytes with a field that was not signed.
+                let decoded = String(
+                    decoding: try #require(Data(base64Encoded: String(good.dropFirst(4)))), as: UTF8.self)
+                let longer = "T1==" + Data((decoded + "&role=moderator").utf8).base64EncodedString()
+                let forged = [
+                    (forging.t1(fields, secret: ""), "token_signature 4401"), (longer, "token_signature 4401"),
+                    (forging.t1(fields, apiKey: "45000002"), "token_project 4401"),
+                    (signed(["expire_time": "\(forging.now - 1)"]), "token_expired 4401"),
+                    (signed(["expire_time": "\(forging.now + 31 * 86_400)"]), "token_lifetime 4401"),
+                    (signed(["create_time": "\(forging.now + 86_400)"]), "token_not_yet 4401"),
+                    (signed(["create_time": "../../key"]), "token_malformed 4401"),
+                    (signed(["role": "god"]), "token_role 4401"), ("T1==", "token_malformed 4401"),
+                    ("T1==" + String(repeating: "A", count: 9000), "token_malformed 4401"),
+                    (good.replacing("T1==", with: "t1=="), "token_malformed 4401"),
+                ]
+                var tally = Tally()
+                for (token, expected) in forged {
+                    for verdict in [
+                        try server.verdict(helloToken: token), try server.verdict(join: first, token),
+                    ] {
+                        tally.count(verdict)
+                        #expect(verdict == expected, "\(token.prefix(60))")
+                    }
+                }
+                let elsewhere = try server.verdict(join: second, good)
+                tally.count(elsewhere)
+                #expect(elsewhere == "token_session 4401")
+                #expect(try server.verdict(join: first, good) == "joined")
+                return AttackOutcome(sent: "\(tally.total) tokens", cameBack: tally.text)
+            }
+        }
+
         @Test("a token of one mebibyte closes the connection and does not fill the server's memory")
         func enormous() async throws {
             try await Attack(number: 9, name: "tokens of up to 1 MiB", settings: Self.settings).run { server in

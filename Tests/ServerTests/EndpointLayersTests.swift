@@ -23,6 +23,9 @@ struct EndpointLayersTests {
         Endpoint(method: "PUT", path: file, status: 404, headers: "Authorization, Content-Type"),
         Endpoint(method: "POST", path: "/v1/qr", status: 400),
         Endpoint(method: "GET", path: "/v1/rooms", status: 401),
+        Endpoint(method: "GET", path: "/v1/projects", status: 401),
+        Endpoint(method: "POST", path: "/session/create", status: 403),
+        Endpoint(method: "GET", path: "/v2/project/1/archive", status: 403),
         Endpoint(
             method: "DELETE", path: "/whip/resources/x", status: 401, headers: "Authorization, Content-Type, If-Match"),
     ]
@@ -59,7 +62,7 @@ struct EndpointLayersTests {
         }
     }
 
-    @Test("requests are rate limited per address", arguments: endpoints.prefix(5))
+    @Test("requests are rate limited per address", arguments: endpoints.prefix(8))
     func rate(_ endpoint: Endpoint) async throws {
         try await TestServer.run {
             $0.limits.hellos = Budget.Rate(perSecond: 0.001, burst: 2)

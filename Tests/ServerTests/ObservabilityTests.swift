@@ -100,6 +100,10 @@ private final class Lines: Sendable {
         ("key correct-horse-battery end", "key [redacted] end"),
         ("correct-horse-batterycorrect-horse-battery", "[redacted][redacted]"),
         ("naïve — 日本 🙂", "naïve — 日本 🙂"),
+        (String(repeating: "0123abcd", count: 6), "[redacted]"),
+        ("x-\(String(repeating: "0123abcd", count: 6))!", "[redacted]!"),
+        (String(repeating: "0123abcd", count: 5), String(repeating: "0123abcd", count: 5)),
+        (String(repeating: "0123abcd", count: 8), String(repeating: "0123abcd", count: 8)),
     ])
     func tokensAndKnownSecretsAreRemovedFromText(text: String, scrubbed: String) {
         #expect(Scrubber(secrets: [SecretText("correct-horse-battery"), SecretText("a")]).scrubbed(text) == scrubbed)

@@ -36,5 +36,12 @@ extension FuzzTarget {
         let form = FormFields(input)
         let size = ["ident", "secret", "username", "room"].reduce(0) { $0 + (form[$1]?.utf8.count ?? 0) }
         try require(size <= input.count, "the fields are longer than the form")
+        // The fields that an application sends to create a session. A field after others counts the same.
+        for name in ["p2p.preference", "archiveMode", "e2ee", "location"] where form[name] == nil {
+            let fields = input.split(separator: UInt8(ascii: "&"))
+            guard fields.count < 32 else { continue }
+            let longer = FormFields(input + Array("&\(name)=a%20b+c".utf8))
+            try require(longer[name] == "a b c", "\(name) is \(longer[name] ?? "missing")")
+        }
     }
 }

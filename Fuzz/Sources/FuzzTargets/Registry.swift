@@ -6,6 +6,7 @@ extension FuzzTarget {
         .serverMessages,
         .tokens,
         .signedTokens,
+        .t1Tokens,
         .sessionIDs,
         .configuration,
         .addresses,

@@ -43,6 +43,29 @@ extension FuzzTarget {
         try checkToken(signed + "." + Base64URL.encode(code))
     }
 
+    /// Fuzzes T1 tokens that are signed with the project's secret but may be invalid. The input is the signed fields.
+    static let t1Tokens = FuzzTarget("t1-tokens", dictionary: "tokens") { input throws(BrokenProperty) in
+        let project = FuzzProject.project
+        let digits = "0123456789abcdef".map(String.init)
+        func token(_ fields: [UInt8], _ signature: [UInt8]) -> String {
+            let hex = signature.map { digits[Int($0 >> 4)] + digits[Int($0 & 15)] }.joined()
+            return "T1==" + base64(Array("partner_id=\(FuzzProject.apiKey)&sig=\(hex):".utf8) + fields)
+        }
+        let signature = project.signatureOfT1(input)
+        try checkToken(token(input, signature))
+        try require(
+            (try? project.verifySessionToken(token(input + [0x26], signature), for: nil, now: FuzzProject.now)) == nil,
+            "a changed token is valid")
+        if let parsed = T1Token(token(input, signature)) {
+            try require(parsed.signed == input, "other bytes are verified than are signed")
+        }
+    }
+
+    /// Returns the text in base64 with the standard alphabet, without padding.
+    private static func base64(_ bytes: [UInt8]) -> String {
+        Base64URL.encode(bytes).replacing("-", with: "+").replacing("_", with: "/")
+    }
+
     private static func checkToken(_ token: String) throws(BrokenProperty) {
         let (project, now) = (FuzzProject.project, FuzzProject.now)
         let skew: Duration = .seconds(60)

@@ -116,7 +116,7 @@ public struct ProjectFile: Sendable, Equatable {
             directory, ServerKeyFile.text(of: (0..<32).map { _ in .random(in: 0...255, using: &random) }))
         let made = Contents(
             apiKey: String(UInt64.random(in: 10_000_000...99_999_999, using: &random)),
-            apiSecret: newSecret(using: &random), serverKeyFile: ServerKeyFile.fileName)
+            apiSecret: SecretText.generated(using: &random).revealed, serverKeyFile: ServerKeyFile.fileName)
         try PrivateFiles.create(
             directory + "/" + fileName, contents: made.json,
             suffix: String(UInt64.random(in: 0 ... .max, using: &random)))
@@ -134,10 +134,6 @@ public struct ProjectFile: Sendable, Equatable {
             "\(directory) has a database but no \(fileName). If the server gets its API key and secret from CONFAB_API_KEY and "
                 + "CONFAB_API_SECRET, set both here too. Otherwise restore \(fileName) and \(ServerKeyFile.fileName) from a "
                 + "backup, or move the directory away to start a new project.")
-    }
-
-    static func newSecret(using random: inout some RandomNumberGenerator) -> String {
-        (0..<24).map { _ in hex(UInt8.random(in: 0...255, using: &random)) }.joined()
     }
 
     /// Reads the project file. Returns nil if it does not exist.
@@ -195,8 +191,6 @@ public struct ProjectFile: Sendable, Equatable {
         default: byte == UInt8(ascii: "_")
         }
     }
-
-    private static func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
 }
 
 // MARK: Rotating the secret
@@ -244,7 +238,7 @@ extension ProjectFile {
             contents.serverKeyFile = ServerKeyFile.fileName
             contents.previousSecret = contents.apiSecret
             contents.previousSecretUntil = TimeText.write(overlap > .zero ? now + overlap : now)
-            contents.apiSecret = newSecret(using: &random)
+            contents.apiSecret = SecretText.generated(using: &random).revealed
             try PrivateFiles.replace(
                 path, contents: contents.json, suffix: String(UInt64.random(in: 0 ... .max, using: &random)))
             guard let after = try read(directory) else {

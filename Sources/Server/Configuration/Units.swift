@@ -108,4 +108,13 @@ public struct SecretText: Hashable, Sendable, CustomStringConvertible, CustomDeb
     public var description: String { "[redacted]" }
     public var debugDescription: String { description }
     public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .struct) }
+
+    /// The number of hexadecimal digits of a generated secret.
+    static let generatedLength = 48
+
+    /// Returns a random secret for an API key or a webhook.
+    static func generated(using random: inout some RandomNumberGenerator) -> SecretText {
+        let digits = Array("0123456789abcdef")
+        return SecretText(String((0..<generatedLength).map { _ in digits[Int.random(in: 0..<16, using: &random)] }))
+    }
 }

@@ -65,6 +65,7 @@ struct GatewayMetrics {
     private static let own = [
         "confab_address_over_budget_total":
             "Times a client was delayed, refused or dropped because its address exceeded a budget.",
+        "confab_project_over_budget_total": "HTTP requests refused because their project exceeded its budget.",
         "confab_connections_refused_total":
             "TCP connections closed because there were too many, or because they were opened too fast.",
         "confab_storage_commit_seconds": "Time from the first attempt to store a batch of changes until it was stored.",

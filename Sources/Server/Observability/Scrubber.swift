@@ -36,8 +36,10 @@ public struct Scrubber: Sendable {
         for secret in secrets where text.utf8.count >= secret.utf8.count {
             text = text.split(separator: secret, omittingEmptySubsequences: false).joined(separator: Self.redacted)
         }
-        // Every token contains one of these characters or follows one. Most values contain none of them and are done here.
-        let isSuspicious = text.utf8.contains { "=.\" _".utf8.contains($0) }
+        // Every token contains one of these characters or follows one, except for generated secrets, which are long. Most
+        // values are short, contain none of them, and are done here.
+        let isSuspicious =
+            text.utf8.count >= SecretText.generatedLength || text.utf8.contains { "=.\" _".utf8.contains($0) }
         return isSuspicious ? Self.redactingTokens(in: text) : text
     }
 
@@ -58,7 +60,9 @@ public struct Scrubber: Sendable {
             }
             let end = bytes[index...].firstIndex { !isTokenByte($0) } ?? bytes.count
             let run = bytes[index..<end]
-            if isExpected || isJSONWebToken(run) || isOwnSecret(run) || isLegacyToken(run, then: bytes[end...]) {
+            if isExpected || isJSONWebToken(run) || isOwnSecret(run) || isGeneratedSecret(run)
+                || isLegacyToken(run, then: bytes[end...])
+            {
                 result += Array(redacted.utf8)
                 isExpected = false
                 // Skip the rest of the secret, including `=` and `/`, which base64 may contain.
@@ -98,6 +102,13 @@ public struct Scrubber: Sendable {
             "ar".utf8.contains(run[start]) && run[start + 1] == UInt8(ascii: "_")
                 && (start == run.startIndex || !isLetter(run[start - 1]))
         }
+    }
+
+    /// True if the run contains a generated secret: of an API key, or of a webhook. The projects may be many, so their
+    /// secrets are recognized by their form. They consist of 48 hexadecimal digits; the usual hashes have 40 or 64.
+    private static func isGeneratedSecret(_ run: ArraySlice<UInt8>) -> Bool {
+        let separator: (UInt8) -> Bool = { !Character(UnicodeScalar($0)).isHexDigit }
+        return run.split(whereSeparator: separator).contains { $0.count == SecretText.generatedLength }
     }
 
     private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }

@@ -185,7 +185,12 @@ public final class SQLiteStorage: Storage {
 
     public func addProject(_ project: StoredProject, recording entry: AuditEntry) async throws -> Bool {
         try await write { database in
-            guard try database.project(project.apiKey) == nil else { return false }
+            let projects = try database.projects()
+            guard !projects.contains(where: { $0.apiKey == project.apiKey }) else { return false }
+            guard projects.count < StoredProject.maxCount else {
+                throw StorageError(
+                    .tooMany, "There are already \(StoredProject.maxCount) projects. Delete one that is not used.")
+            }
             try database.store(project)
             try database.audit(entry)
             return true

@@ -151,6 +151,7 @@ public protocol Storage: WebhookOutbox {
     ///
     /// - Parameter entry: the entry to add to the audit log, in the same transaction.
     /// - Returns: false if a project with this API key exists. It is not changed.
+    /// - Throws: `StorageError.Code.tooMany` if there are as many projects as are allowed.
     func addProject(_ project: StoredProject, recording entry: AuditEntry) async throws -> Bool
 
     /// Changes a project in one transaction.

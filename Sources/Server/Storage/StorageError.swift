@@ -33,6 +33,8 @@ public struct StorageError: Error, CustomStringConvertible {
         public static let rejected = Code("rejected")
         /// The target of a backup already exists.
         public static let targetExists = Code("targetExists")
+        /// As many of these exist as are allowed.
+        public static let tooMany = Code("tooMany")
         /// Any other error. The cause has details.
         public static let other = Code("other")
     }

@@ -4,6 +4,9 @@ public import Wire
 
 /// A project in the database, or the additional properties of the main project, whose secret is in `project.json`.
 public struct StoredProject: Hashable, Sendable {
+    /// Maximum number of stored projects. A running server reads all of them every second.
+    static let maxCount = 1000
+
     public let apiKey: String
     /// The API secret. Nil for the main project.
     public var secret: SecretText?
@@ -31,20 +34,20 @@ public struct StoredProject: Hashable, Sendable {
     public init(name: String, createdAt: Timestamp, using random: inout some RandomNumberGenerator) {
         let key = String(UInt64.random(in: 10_000_000...99_999_999, using: &random))
         self.init(
-            apiKey: key, secret: SecretText(ProjectFile.newSecret(using: &random)), name: name, createdAt: createdAt)
+            apiKey: key, secret: SecretText.generated(using: &random), name: name, createdAt: createdAt)
     }
 
     /// Replaces the secret by a random one. Tokens of the replaced secret are accepted until `overlap` ends.
     public mutating func rotate(overlap: Duration, now: Timestamp, using random: inout some RandomNumberGenerator) {
         (previousSecret, previousUntil) = (secret, now + max(.zero, overlap))
-        secret = SecretText(ProjectFile.newSecret(using: &random))
+        secret = SecretText.generated(using: &random)
     }
 
     /// Reports events to this URL, or to none if it is nil. Creates the secret that signs the reports if there is none.
     public mutating func setWebhook(_ url: String?, using random: inout some RandomNumberGenerator) {
         webhookURL = url
         if url == nil { webhookSecret = nil }
-        if url != nil, webhookSecret == nil { webhookSecret = SecretText(ProjectFile.newSecret(using: &random)) }
+        if url != nil, webhookSecret == nil { webhookSecret = SecretText.generated(using: &random) }
     }
 
     /// The project for signing and verifying. Nil for the main project.

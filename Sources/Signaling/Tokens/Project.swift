@@ -111,9 +111,14 @@ public struct Project: Sendable, Equatable {
 
     /// Throws if the signature of a T1 token is invalid. Accepts the previous secret as `check` does.
     func checkT1(_ signature: [UInt8], of bytes: [UInt8], now: Timestamp) throws(WireError) {
-        try check(signature, of: bytes, now: now) {
-            Array(HMAC<Insecure.SHA1>.authenticationCode(for: $0, using: $1))
-        }
+        try check(signature, of: bytes, now: now, Self.codeOfT1)
+    }
+
+    /// Returns the signature of a T1 token. Only tests and fuzz targets create such tokens.
+    func signatureOfT1(_ bytes: [UInt8]) -> [UInt8] { Self.codeOfT1(of: bytes, signingKey) }
+
+    private static func codeOfT1(of bytes: [UInt8], _ key: SymmetricKey) -> [UInt8] {
+        Array(HMAC<Insecure.SHA1>.authenticationCode(for: bytes, using: key))
     }
 
     private func check(

@@ -78,7 +78,8 @@ enum OpenTokEndpoint: Sendable {
                 ($0, path, Self.unknown)
             }
         }
-        return known + others + methods.map { ($0, project + "/**", .unknown) }
+        return known + others
+            + methods.flatMap { [($0, project, Self.unknown), ($0, project + "/**", .unknown)] }
     }()
 
     var layers: EndpointLayers {

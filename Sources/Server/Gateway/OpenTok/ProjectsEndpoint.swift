@@ -25,6 +25,8 @@ enum ProjectsEndpoint: Sendable {
             return try await perform(gateway, request)
         } catch let error as WireError {
             throw error
+        } catch let error as StorageError where error.code == .tooMany {
+            throw WireError(.rateLimited, error.message)
         } catch {
             gateway.logger.error("Could not store or read projects", metadata: ["error": "\(error)"])
             throw .storageFailed
@@ -56,7 +58,7 @@ enum ProjectsEndpoint: Sendable {
                     try await storage.addProject(project, recording: entry("create", project.apiKey, now))
                 else { continue }
                 await gateway.reloadProjects()
-                var response = OpenTokResponse.json(project.json(main: main, revealing: true))
+                var response = OpenTokResponse.json(project.json(main: main, revealing: [.api, .webhook]))
                 response.status = 201
                 return response
             }
@@ -68,7 +70,8 @@ enum ProjectsEndpoint: Sendable {
             }
             guard let changed else { throw WireError.projectNotFound }
             await gateway.reloadProjects()
-            return OpenTokResponse.json(changed.json(main: main, revealing: changes.webhookURL != nil))
+            return OpenTokResponse.json(
+                changed.json(main: main, revealing: changes.webhookURL == nil ? [] : [.webhook]))
         case .rotate:
             guard key != main else { throw WireError.projectIsMain }
             let overlap = try overlap(request)
@@ -78,7 +81,7 @@ enum ProjectsEndpoint: Sendable {
             }
             guard let rotated else { throw WireError.projectNotFound }
             await gateway.reloadProjects()
-            return OpenTokResponse.json(rotated.json(main: main, revealing: true))
+            return OpenTokResponse.json(rotated.json(main: main, revealing: [.api]))
         case .delete:
             guard key != main else { throw WireError.projectIsMain }
             guard try await storage.removeProject(key, recording: entry("delete", key, now)) else {
@@ -128,14 +131,16 @@ extension StoredProject {
         StoredProject(apiKey: apiKey, secret: nil, createdAt: Timestamp(milliseconds: 0))
     }
 
-    /// - Parameter revealing: whether to include the secrets.
-    fileprivate func json(main: String, revealing: Bool = false) -> JSONValue {
+    fileprivate enum Secret { case api, webhook }
+
+    /// - Parameter secrets: the secrets to include.
+    fileprivate func json(main: String, revealing secrets: Set<Secret> = []) -> JSONValue {
         var members: [JSONObject.Member] = []
         func add(_ name: String, _ value: JSONValue?) {
             if let value { members.append(.init(name: name, value: value)) }
         }
         add("apiKey", .string(apiKey))
-        if revealing { add("apiSecret", secret.map { .string($0.revealed) }) }
+        if secrets.contains(.api) { add("apiSecret", secret.map { .string($0.revealed) }) }
         add("isMain", .bool(apiKey == main))
         add("name", .string(name))
         if secret != nil { add("createdAt", .integer(createdAt.milliseconds)) }
@@ -144,7 +149,7 @@ extension StoredProject {
         add("applicationId", applicationID.map { .string($0) })
         add("publicKey", publicKey.map { .string($0) })
         add("webhookUrl", webhookURL.map { .string($0) })
-        if revealing { add("webhookSecret", webhookSecret.map { .string($0.revealed) }) }
+        if secrets.contains(.webhook) { add("webhookSecret", webhookSecret.map { .string($0.revealed) }) }
         return .object(JSONObject(members))
     }
 }

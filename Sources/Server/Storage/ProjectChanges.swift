@@ -42,7 +42,10 @@ public struct ProjectChanges: Sendable {
 
     public mutating func setName(_ text: String) throws(WireError) {
         guard let normalized = PersonName.normalized(text) else {
-            throw WireError(.invalidName, "The name must be one line of at most \(Limits.name) bytes.")
+            throw WireError(
+                .invalidName,
+                "The name must not exceed \(Limits.personName) characters or contain line breaks or invisible characters."
+            )
         }
         name = normalized
     }

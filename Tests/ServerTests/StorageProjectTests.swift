@@ -1,0 +1,116 @@
+import Signaling
+import Testing
+import Wire
+
+@testable import Server
+
+@Suite("Storage of projects") struct StorageProjectTests: StorageFixtures {
+    private func project(_ name: String, at time: Timestamp? = nil) -> StoredProject {
+        var random = SystemRandomNumberGenerator()
+        return StoredProject(name: name, createdAt: time ?? now, using: &random)
+    }
+
+    private func entry(_ action: String, _ key: String) -> AuditEntry {
+        AuditEntry(at: now, actor: AuditEntry.operatorActor, action: "project.\(action)", subject: key)
+    }
+
+    @Test("all properties of a project are stored, also those of the main project, which has no secret here")
+    func properties() async throws {
+        try await withDirectory { directory in
+            var full = project("Ünï", at: now + .seconds(1))
+            var random = SystemRandomNumberGenerator()
+            full.rotate(overlap: .seconds(60), now: now, using: &random)
+            full.setWebhook("https://hooks.example/x", using: &random)
+            (full.applicationID, full.publicKey, full.maxConnections) = ("app", "PEM", 7)
+            let main = StoredProject(apiKey: "45000001", secret: nil, createdAt: now)
+            let first = try SQLiteStorage(directory: directory)
+            #expect(try await first.addProject(full, recording: entry("create", full.apiKey)))
+            let set = entry("set", main.apiKey)
+            let missing = try await first.changeProject(main.apiKey, or: nil, recording: set) { $0.name = "x" }
+            #expect(missing == nil)
+            let changed = try await first.changeProject(main.apiKey, or: main, recording: set) { $0.maxConnections = 3 }
+            #expect(changed?.maxConnections == 3)
+            try await first.close()
+            let second = try SQLiteStorage(directory: directory)
+            let found = try await second.projects()
+            #expect(found.map(\.apiKey) == [main.apiKey, full.apiKey], "oldest first")
+            #expect(found.last == full)
+            #expect(found.first?.secret == nil && found.first?.maxConnections == 3)
+            #expect(
+                try await second.audit(since: .distantPast, limit: 10).map(\.action) == [
+                    "project.set", "project.create",
+                ])
+            try await second.close()
+        }
+    }
+
+    @Test("nothing happens to a project without its audit entry")
+    func audit() async throws {
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory)
+            let (kept, new) = (project("kept"), project("new"))
+            #expect(try await storage.addProject(kept, recording: entry("create", kept.apiKey)))
+            try await storage.execute(
+                "CREATE TRIGGER refuse BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'refused'); END")
+            await expect(.rejected) { _ = try await storage.addProject(new, recording: entry("create", new.apiKey)) }
+            await expect(.rejected) {
+                _ = try await storage.changeProject(kept.apiKey, or: nil, recording: entry("set", kept.apiKey)) {
+                    $0.name = "changed"
+                }
+            }
+            await expect(.rejected) {
+                _ = try await storage.removeProject(kept.apiKey, recording: entry("delete", kept.apiKey))
+            }
+            #expect(try await storage.projects() == [kept])
+            try await storage.close()
+        }
+    }
+
+    @Test("rotations at the same time follow one another, and keep only the secret before the last one")
+    func concurrent() async throws {
+        try await withDirectory { directory in
+            let (one, two) = (try SQLiteStorage(directory: directory), try SQLiteStorage(directory: directory))
+            let (made, count, now) = (project("busy"), 16, now)
+            #expect(try await one.addProject(made, recording: entry("create", made.apiKey)))
+            let rotated = try await withThrowingTaskGroup(of: StoredProject?.self) { group in
+                for number in 0..<count {
+                    group.addTask {
+                        try await (number.isMultiple(of: 2) ? one : two).changeProject(
+                            made.apiKey, or: nil, recording: entry("rotate", made.apiKey)
+                        ) {
+                            var random = SystemRandomNumberGenerator()
+                            $0.rotate(overlap: .seconds(60), now: now, using: &random)
+                        }
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(Set(rotated.compactMap { $0?.secret }).count == count)
+            #expect(Set(rotated.compactMap { $0?.previousSecret }).count == count)
+            let last = try #require(try await two.projects().first)
+            #expect(rotated.contains(last))
+            try await one.close()
+            try await two.close()
+        }
+    }
+
+    @Test("there are at most as many projects as a server can read every second")
+    func bound() async throws {
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory)
+            for number in 0..<StoredProject.maxCount {
+                let project = StoredProject(apiKey: "\(number)", secret: SecretText("secret"), createdAt: now)
+                let isAdded = try await storage.addProject(project, recording: entry("create", project.apiKey))
+                #expect(isAdded)
+            }
+            let another = project("another")
+            await expect(.tooMany) {
+                _ = try await storage.addProject(another, recording: entry("create", another.apiKey))
+            }
+            let isRemoved = try await storage.removeProject("0", recording: entry("delete", "0"))
+            let isAdded = try await storage.addProject(another, recording: entry("create", another.apiKey))
+            #expect(isRemoved && isAdded)
+            try await storage.close()
+        }
+    }
+}
