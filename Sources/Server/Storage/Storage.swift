@@ -166,7 +166,7 @@ public protocol Storage: WebhookOutbox {
         _ change: @escaping @Sendable (inout StoredProject) -> Void
     ) async throws -> StoredProject?
 
-    /// Deletes a project, with the events that wait for its webhook.
+    /// Deletes a project. The server drops the events that wait for its webhook.
     ///
     /// - Returns: whether there was such a project.
     func removeProject(_ apiKey: String, recording entry: AuditEntry) async throws -> Bool
