@@ -96,7 +96,8 @@ import Wire
 
     @Test("there are at most as many projects as a server can read every second")
     func bound() async throws {
-        try await withStorage { storage in
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory)
             for number in 0..<StoredProject.maxCount {
                 let project = StoredProject(apiKey: "\(number)", secret: SecretText("secret"), createdAt: now)
                 let isAdded = try await storage.addProject(project, recording: entry("create", project.apiKey))
@@ -109,6 +110,7 @@ import Wire
             let isRemoved = try await storage.removeProject("0", recording: entry("delete", "0"))
             let isAdded = try await storage.addProject(another, recording: entry("create", another.apiKey))
             #expect(isRemoved && isAdded)
+            try await storage.close()
         }
     }
 }

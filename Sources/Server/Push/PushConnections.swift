@@ -29,6 +29,8 @@ actor PushConnections: PushTransport {
         var authorities: String?
         /// Maximum bytes of a response to read.
         var maxBodySize = PushResponse.maxBodySize
+        /// Whether to use HTTP/2 if the service offers it.
+        var allowsHTTP2 = true
         /// Sleeps for a duration. Tests replace it.
         var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     }
@@ -164,6 +166,7 @@ actor PushConnections: PushTransport {
         configuration.tlsConfiguration = tls
         configuration.dnsOverride = [target.host: target.address.description]
         configuration.redirectConfiguration = .disallow
+        if !settings.allowsHTTP2 { configuration.httpVersion = .http1Only }
         configuration.connectionPool.idleTimeout = Self.idleTimeout
         // Do not retry here: the caller tries the next address, and then repeats the whole push.
         configuration.connectionPool.retryConnectionEstablishment = false

@@ -166,7 +166,7 @@ public protocol Storage: WebhookOutbox {
         _ change: @escaping @Sendable (inout StoredProject) -> Void
     ) async throws -> StoredProject?
 
-    /// Deletes a project, with the events that wait for its webhook.
+    /// Deletes a project. The server drops the events that wait for its webhook.
     ///
     /// - Returns: whether there was such a project.
     func removeProject(_ apiKey: String, recording entry: AuditEntry) async throws -> Bool
@@ -224,7 +224,7 @@ public struct StorageBounds: Hashable, Sendable {
     public var contacts = StorageLimits.contactsPerOwner
     public var calls = StorageLimits.callsPerOwner
     public var pushEndpoints = StorageLimits.pushEndpointsPerPerson
-    /// Events per project that may wait for its webhook when another beginning is added.
+    /// Events per project that may wait for its webhook when another beginning is added. Unlimited in commands, which add none.
     public var webhooks: Int
 
     public init(

@@ -65,6 +65,7 @@ struct WebhookSchedule: Sendable {
 
     /// A session with events, of which only the oldest is known.
     private struct Lane: Sendable {
+        /// What the session waits for.
         enum State: Hashable, Sendable {
             case ready
             case sending

@@ -32,11 +32,17 @@ final class WebhookSender: Service {
         _ settings: ConfabConfiguration.Webhooks, outbox: any WebhookOutbox, targets: any WebhookTargets,
         logger: Logger, now: @escaping @Sendable () -> Moment
     ) {
-        let connections = PushConnections(
-            .init(
-                timeout: settings.timeout, allowsPrivateAddresses: settings.allowPrivateAddresses,
-                authorities: settings.authorities, maxBodySize: Self.maxBodySize))
-        self.init(settings, outbox: outbox, targets: targets, transport: connections, logger: logger, now: now)
+        self.init(
+            settings, outbox: outbox, targets: targets, transport: PushConnections(Self.connections(settings)),
+            logger: logger, now: now)
+    }
+
+    /// HTTP/2 is off, because a receiver gets only a few requests at the same time, and each has its own connection then: a
+    /// request cannot be held up by others of the same connection.
+    static func connections(_ settings: ConfabConfiguration.Webhooks) -> PushConnections.Settings {
+        .init(
+            timeout: settings.timeout, allowsPrivateAddresses: settings.allowPrivateAddresses,
+            authorities: settings.authorities, maxBodySize: maxBodySize, allowsHTTP2: false)
     }
 
     /// - Parameter pause: Sleeps for a duration. Tests replace it.

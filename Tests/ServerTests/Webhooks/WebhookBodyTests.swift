@@ -76,6 +76,38 @@ import Wire
         #expect(!printed.contains(WebhookSamples.secret) && !printed.contains("hooks"))
     }
 
+    @Test(
+        "the Python of the documentation accepts a request that was just signed, and no other",
+        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/python3"), "Needs python3."))
+    func documentation() throws {
+        let root = URL(filePath: #filePath).resolvingSymlinksInPath().appending(path: "../../../..").standardized
+        let page = try String(contentsOf: root.appending(path: "docs/webhooks.md"), encoding: .utf8)
+        let code = try #require(
+            page.components(separatedBy: "```python\n").dropFirst().first?.components(separatedBy: "```")[0])
+        let now = Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
+        func header(at time: Timestamp) -> String {
+            WebhookSignature.value(Array("body".utf8), secret: WebhookSamples.secret, at: time)
+        }
+        let fresh = header(at: now)
+        for (text, body, isGenuine) in [
+            (fresh, "body", true), (fresh, "Body", false), (header(at: now - .seconds(400)), "body", false),
+            (header(at: now + .seconds(400)), "body", false), (String(fresh.dropLast()), "body", false),
+            ("", "body", false),
+            ("t=x,v1=", "body", false), (fresh.replacingOccurrences(of: "v1", with: "v2"), "body", false),
+        ] {
+            let process = Process()
+            process.executableURL = URL(filePath: "/usr/bin/python3")
+            process.arguments = [
+                "-c",
+                code + "\nimport sys\nsys.exit(0 if is_genuine(sys.argv[1], sys.argv[2].encode(), sys.argv[3]) else 9)",
+                text, body, WebhookSamples.secret,
+            ]
+            try process.run()
+            process.waitUntilExit()
+            #expect(process.terminationStatus == (isGenuine ? 0 : 9), "\(text) \(body)")
+        }
+    }
+
     @Test(arguments: [
         ("https://example.org", "https://example.org", "/"),
         ("HTTP://Example.ORG:8080/x?y", "http://example.org:8080", "/x?y"),

@@ -59,6 +59,16 @@ import Wire
         }
     }
 
+    /// Connections with the settings of the server, which resolve names as the test says.
+    private func connections(_ resolver: ResolverDouble, trusting authorities: String? = nil) -> PushConnections {
+        var settings = ConfabConfiguration.Webhooks()
+        settings.authorities = authorities
+        settings.allowPrivateAddresses = authorities != nil
+        // The default is too short for a busy machine.
+        settings.timeout = .seconds(60)
+        return PushConnections(WebhookSender.connections(settings), resolver: resolver)
+    }
+
     private func target(_ url: String = "https://example.org/hook") throws -> WebhookTarget {
         try WebhookTarget(url: url, secret: Samples.secret)
     }
@@ -143,9 +153,7 @@ import Wire
         defer { certificate.remove() }
         let service = try await PushServiceDouble.start(certificate) { number, _ in .answer(number % 3 == 0 ? 503 : 200)
         }
-        let connections = PushConnections(
-            .init(timeout: .seconds(30), allowsPrivateAddresses: true, authorities: certificate.authorities),
-            resolver: ResolverDouble([["127.0.0.1"]]))
+        let connections = self.connections(ResolverDouble([["127.0.0.1"]]), trusting: certificate.authorities)
         let other = try #require(SessionID("2_other"))
         let target = try target("https://hooks.example.org:\(service.port)/hook?key=1")
         try await withSender(TargetsDouble([Samples.project: target]), connections) { place in
@@ -181,9 +189,7 @@ import Wire
         }
         // A name server that answers with another address the second time.
         let resolver = ResolverDouble([["127.0.0.1"], ["127.0.0.2"]])
-        let connections = PushConnections(
-            .init(timeout: .seconds(30), allowsPrivateAddresses: true, authorities: certificate.authorities),
-            resolver: resolver)
+        let connections = self.connections(resolver, trusting: certificate.authorities)
         let target = try target("https://hooks.example.org:\(service.port)/")
         try await withSender(TargetsDouble([Samples.project: target]), connections) { place in
             try await place.storage.commit(Samples.visit(1).map { .webhook($0) })
@@ -205,7 +211,7 @@ import Wire
         let resolver = ResolverDouble([isName ? place.dropFirst(8).split(separator: ",").map(String.init) : ["8.8.8.8"]]
         )
         for scheme in ["http", "https"] {
-            let connections = PushConnections(.init(timeout: .seconds(30)), resolver: resolver)
+            let connections = self.connections(resolver)
             let target = try target("\(scheme)://\(isName ? "inside.example.org" : place):9/")
             let message = WebhookMessage(delivery: [1], body: [2])
             await #expect(throws: PushFailure.addressRefused(target.url.host)) {
