@@ -9,7 +9,7 @@ package final class ClipPlayer: RobotSource {
         package init(audio: String? = nil, video: String? = nil) { (self.audio, self.video) = (audio, video) }
     }
 
-    /// The first RTP timestamps, for media that continues other media on the same tracks.
+    /// The first RTP timestamps, for media that continues other media on the same tracks; nil for a random one.
     package struct Timestamps {
         package var audio: UInt32?
         package var video: UInt32?
@@ -51,7 +51,8 @@ package final class ClipPlayer: RobotSource {
     private let largest: String?
     private var audio: Clock
 
-    /// Converts times to RTP timestamps, which start at a random value (RFC 3550 §5.1) and always increase.
+    /// Converts times to RTP timestamps, which start at `base` (random unless given, RFC 3550 §5.1) and always
+    /// increase.
     private struct Clock {
         let rate: Int64
         var base: UInt32

@@ -26,7 +26,8 @@ public final class RobotConnection: @unchecked Sendable {
     public var source: (any RobotSource)? { didSet { reschedule() } }
     /// Receives packets and state changes.
     public weak var handler: (any RobotHandler)?
-    /// Whether the connection sends NACKs and keyframe requests. Load tests turn this off to save CPU time.
+    /// Whether the connection sends NACKs, keyframe requests and reports of arrivals by itself. Load tests turn this
+    /// off to save CPU time.
     public var sendsFeedback = true
     /// A number that the owner may use for any purpose. The connection does not use it.
     public var tag = 0
@@ -55,7 +56,7 @@ public final class RobotConnection: @unchecked Sendable {
     var onTimeoutChange: ((MediaTime?) -> Void)?
     /// The arrival time of the datagram being processed.
     private var arrivedAt = MediaTime(nanoseconds: 0)
-    /// The number of packets with an SSRC that was not announced.
+    /// The number of packets whose SSRC could not be assigned to a section.
     public private(set) var strayPackets = 0
     /// The number of malformed RTP and RTCP packets.
     public internal(set) var malformed = 0
@@ -192,7 +193,7 @@ public final class RobotConnection: @unchecked Sendable {
         return reception
     }
 
-    /// Sets the SSRCs that the remote side has most recently announced.
+    /// Replaces the known SSRCs, and the sections that they belong to, after a negotiation.
     func announce(_ sources: [UInt32: RobotReception]) { bySSRC = sources }
     func reception(of ssrc: UInt32) -> RobotReception? { bySSRC[ssrc] }
 
@@ -203,7 +204,8 @@ public final class RobotConnection: @unchecked Sendable {
     /// - Parameters:
     ///   - payload: the payload, at most `RobotTrack.maxPayload` bytes.
     ///   - level: the audio level to send with the packet.
-    /// - Returns: false if the connection is not connected or the payload is too long.
+    /// - Returns: false if the packet was not sent: there is no path, the payload is too long, or it could not be
+    ///   encrypted.
     @discardableResult
     public func send(
         _ payload: UnsafeRawBufferPointer, of track: RobotTrack, timestamp: UInt32, marker: Bool, now: MediaTime,
@@ -226,7 +228,7 @@ public final class RobotConnection: @unchecked Sendable {
         return true
     }
 
-    /// Retransmits a packet that the receiver requested (RFC 4588 §4).
+    /// Retransmits a packet that the receiver requested (RFC 4588 §4), if it is still stored and RTX was negotiated.
     func retransmit(_ sequence: UInt16, of track: RobotTrack) {
         guard let transport, let path = transport.selectedPath, let packet = track.packet(sequence),
             let payloadType = track.codec.rtxPayloadType, let ssrc = track.repairSSRC
@@ -278,7 +280,7 @@ public final class RobotConnection: @unchecked Sendable {
         reschedule()
     }
 
-    /// Closes the connection. The owner is responsible for signaling.
+    /// Closes the connection, after sending BYE if it is connected. The owner is responsible for signaling.
     public func close(now: MediaTime) {
         if isConnected { sendBye() }
         transport?.close(sink: sink)
@@ -286,7 +288,7 @@ public final class RobotConnection: @unchecked Sendable {
         settle(now)
     }
 
-    /// Updates `state` from the transport.
+    /// Updates `state` from the transport, and reports a change to the handler. Then reschedules the timeout.
     func settle(_ now: MediaTime) {
         guard let transport else { return }
         if transport.state != state {

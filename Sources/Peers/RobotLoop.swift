@@ -81,13 +81,14 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
 
     // MARK: Any thread
 
-    /// Runs `body` on the thread. Calls run in order.
+    /// Runs `body` on the thread, after all work that was scheduled before.
     ///
     /// - Returns: false if the thread has ended and `body` will never run.
     @discardableResult
     public func perform(_ body: @escaping @Sendable () -> Void) -> Bool { inbox.add(body) }
 
-    /// Runs `body` on the thread and returns its result.
+    /// Runs `body` on the thread and returns its result. Throws the error of `body`, or `RobotError` if the thread has
+    /// ended.
     public func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             let isTaken = inbox.add { continuation.resume(with: Result(catching: body)) }

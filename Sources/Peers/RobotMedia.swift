@@ -65,7 +65,8 @@ public final class RobotTrack {
     package var keyframesSent = 0
     /// The most recent report block from the remote side; nil before the first.
     public internal(set) var lastReport: RTCP.ReportBlock?
-    /// The round-trip time according to the most recent report; nil before the first report.
+    /// The round-trip time from the most recent report that refers to a sender report; nil before the first such
+    /// report.
     package internal(set) var roundTripTime: MediaInterval?
     /// A number that the track's creator may use for any purpose. The track does not use it.
     public var tag = 0
@@ -156,7 +157,7 @@ public final class RobotTrack {
 
     func packet(_ sequence: UInt16) -> RobotHistory.Packet? { history?.packet(sequence) }
 
-    /// Converts a time to an RTP timestamp of this track.
+    /// Converts a time to an RTP timestamp of this track, counted from the last packet sent; 0 before the first.
     package func timestamp(at now: MediaTime) -> UInt32 {
         guard let lastAt else { return lastTimestamp }
         let passed = (now - lastAt).nanoseconds / 1000 * Int64(codec.clockRate) / 1_000_000

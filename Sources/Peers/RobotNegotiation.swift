@@ -21,7 +21,7 @@ extension RobotConnection {
     /// Creates an offer, which can be the initial one or a later one. Sections are identified by their mids and must keep their
     /// order. A section that sends gets a source if it has none.
     ///
-    /// - Returns: the offer. The remote side must pass it to `answer`.
+    /// - Returns: the offer. Pass the remote side's answer to `accept`.
     public func offer(_ media: [OfferedMedia]) -> String {
         prepare(media)
         if transport == nil, !liteCandidates.isEmpty { transport = makeServer() }
@@ -41,7 +41,8 @@ extension RobotConnection {
         return offer(credentials: credentials)
     }
 
-    /// Withdraws an offer that has no answer yet, because the remote side's own offer is the valid one (RFC 8829 §4.1.10.2).
+    /// Withdraws the local offer that has no answer yet, if there is one. Called when the remote side's offer takes
+    /// precedence (RFC 8829 §4.1.10.2).
     package func rollback() {
         (negotiation.pending, negotiation.credentials) = (nil, nil)
         // Discard a transport that no description has set up yet, because the remote side's offer determines its
@@ -208,7 +209,8 @@ extension RobotConnection {
         return credentials
     }
 
-    /// Answers an offer in both roles, and merges the two answers section by section.
+    /// Answers an offer once as the receiver and once as the sender of media, and merges the two answers section by
+    /// section. Without tracks, answers only as the receiver.
     private func combinedAnswer(
         to offer: SessionDescription, _ local: LocalParameters
     ) throws(SDPError) -> Negotiated {

@@ -47,7 +47,7 @@ public final class RobotReception {
     public func codec(_ payloadType: UInt8) -> Codec? { codecs.first { $0.payloadType == payloadType } }
 
     /// Sets the section's SSRCs. Starts new statistics if the SSRC of the media changed.
-    /// - Returns: true if it changed.
+    /// - Returns: true if the SSRC of the media changed.
     func bind(_ source: RemoteSource) -> Bool {
         repairSSRC = source.rtxSSRC ?? (ssrc == source.ssrc ? repairSSRC : nil)
         guard ssrc != source.ssrc else { return false }

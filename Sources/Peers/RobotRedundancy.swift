@@ -7,8 +7,8 @@ package struct RobotRedundancy {
 
     private var former: (payload: [UInt8], timestamp: UInt32)?
 
-    /// Returns the bytes before the payload in its packet: the headers and the previous payload. Stores the payload for
-    /// the next packet.
+    /// Returns the bytes before the payload in its packet: the headers and the previous payload, or only the last
+    /// header if there is no previous payload that fits. Stores the payload for the next packet.
     /// - Parameter codec: the negotiated codec for redundant audio.
     mutating func prefix(of payload: UnsafeRawBufferPointer, timestamp: UInt32, in codec: Codec) -> [UInt8] {
         guard let type = codec.redundantPayloadTypes.first else { return [] }
@@ -26,8 +26,8 @@ package struct RobotRedundancy {
     /// The maximum number of redundant blocks. No known sender uses more.
     private static let maxBlocks = 8
 
-    /// Returns the newest payload in a packet of redundant audio, which comes last. Returns nil if the headers do not match the
-    /// packet.
+    /// Returns the newest payload in a packet of redundant audio, which is the last one. Returns nil if the headers do
+    /// not match the packet.
     package static func primary(_ payload: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         var reader = ByteReader(payload)
         var redundant = 0

@@ -31,8 +31,8 @@ extension RobotConnection {
             guard let track = tracks.first(where: { $0.ssrc == block.ssrc }) else { continue }
             track.lastReport = block
             guard block.lastSenderReport != 0 else { continue }
-            // Compute the round-trip time (RFC 3550 §6.4.1). A negative result comes from a rounded delay and counts
-            // as zero.
+            // Compute the round-trip time (RFC 3550 §6.4.1). A rounded delay can make the result negative, which
+            // counts as zero.
             let passed = Int32(bitPattern: arrived &- block.lastSenderReport &- block.delaySinceLastSenderReport)
             track.roundTripTime = MediaInterval(ntpShort: UInt32(max(passed, 0)))
         }
@@ -84,7 +84,7 @@ extension RobotConnection {
         scheduleFeedback(at: next)
     }
 
-    /// Reports the arrivals of packets. A second needs only a few reports; the limit bounds the work if sequence
+    /// Reports the arrivals of packets. A few reports cover a second; the limit of eight bounds the work if sequence
     /// numbers jump.
     func sendArrivals() {
         for _ in 0..<8 where arrivals?.hasNews ?? false {
@@ -95,7 +95,7 @@ extension RobotConnection {
         }
     }
 
-    /// Sends sender and receiver reports, once per second.
+    /// Sends sender and receiver reports. Called once per second.
     func report(_ now: MediaTime) {
         let blocks = receptions.compactMap { $0.reportBlock(at: now) }
         let clock = NTPTime(now, origin: clockOrigin)

@@ -36,7 +36,8 @@ struct ActiveSpeaker: Sendable {
 
     mutating func remove(_ stream: Key) { voices[stream] = nil }
 
-    /// Chooses the stream of the active speaker. Returns true if it changed.
+    /// Updates `current`, the stream of the active speaker. It becomes nil if that stream was removed and no other
+    /// stream is loud enough. Returns whether `current` changed.
     mutating func update(now: MediaTime) -> Bool {
         let before = current
         for (stream, voice) in voices where now - voice.lastPacketAt > Self.interval {

@@ -1,7 +1,7 @@
 import RTC
 
-/// Tracks whether a measured bitrate has reached its limit. The session or server then counts as full until the
-/// bitrate is clearly lower, so that new publishers and subscribers are not alternately accepted and refused.
+/// Tracks whether a measured bitrate has reached its limit. Once it has, the session or server counts as full until
+/// the bitrate is clearly lower, so that new publishers and subscribers are not alternately accepted and refused.
 struct Capacity: Equatable, Sendable {
     /// The time between measurements.
     static let interval = MediaInterval.seconds(1)
@@ -10,6 +10,7 @@ struct Capacity: Equatable, Sendable {
 
     private(set) var isFull = false
 
+    /// Updates `isFull` from a new measurement.
     /// - Parameters:
     ///   - rate: the measured bitrate in bits per second.
     ///   - limit: the limit in bits per second; nil for none.
@@ -38,10 +39,10 @@ extension Router {
     /// New connections should then be refused.
     public var isFull: Bool { capacity.total.isFull }
 
-    /// Returns whether the client has this one of its two peer connections.
+    /// Returns whether the client has a peer connection for this side.
     public func hasConnection(_ client: Key, _ side: Side) -> Bool { peer(client, side) != nil }
 
-    /// Measures the bitrates of the latest interval, and reports which sessions have become full or accept traffic
+    /// Measures the bitrates of the latest interval. Reports all sessions that are full, and those that accept traffic
     /// again. While the server is full, every session is reported as full.
     func updateCapacity(now: MediaTime) {
         guard settings.sessionBitrate != nil || settings.totalBitrate != nil else { return }

@@ -1,7 +1,7 @@
 import RTC
 
-/// One media section that a client publishes, such as a microphone or a camera. The track consists of one encoding, or of
-/// several encodings of the same video (simulcast, RFC 8853), and a list of its subscribers.
+/// One media section that a client publishes, such as a microphone or a camera. The track has one encoding, or several
+/// encodings of the same video (simulcast, RFC 8853), and a list of its subscribers.
 final class IncomingTrack {
     unowned let peer: Peer
     let mid: String
@@ -39,7 +39,7 @@ final class IncomingTrack {
     var advice = CodecAdvice()
     var uplink = UplinkQuality()
     var judgedAt: MediaTime?
-    /// The number of seconds in which too few packets arrived to judge the uplink.
+    /// The number of consecutive seconds in which too few packets arrived to judge the uplink.
     var quietSeconds = 0
     /// The published stream that this track belongs to; nil while the track is not part of one.
     weak var publication: Publication?
@@ -137,7 +137,7 @@ final class IncomingEncoding {
     var missing = NACKGenerator()
     private(set) var history: PacketHistory?
     var keyframes = KeyframeRequests()
-    /// The packets of redundant audio that arrived or were recovered.
+    /// Which of the latest packets of redundant audio arrived or were recovered.
     var arrivedAudio = ArrivedAudio()
     /// The packets that arrived since the previous flush, in order of arrival.
     var pending: [PendingPacket] = []
@@ -167,8 +167,8 @@ final class IncomingEncoding {
     }
 
     /// The maximum number of pending packets. Normally only the packets of one read from the socket are pending, at
-    /// most 64. If flushes cannot keep up, packets beyond this maximum are dropped. The history has room for this
-    /// number.
+    /// most 64. If flushes cannot keep up, packets beyond this maximum are dropped. It is half of the history's
+    /// capacity, so all pending packets fit in the history.
     static let maxPending = PacketHistory.capacity / 2
 
     /// How long an encoding may be silent before no more keyframes are requested from it.
@@ -224,11 +224,12 @@ struct PendingPacket {
     var layerZero: UInt8?
     /// VP8's temporal layer (`TID` in RFC 7741 §4.2), 0 to 3.
     var temporalLayer = noLayer
-    /// Whether a receiver may switch up to this temporal layer at this packet (`Y`).
+    /// Whether a receiver may switch up to this temporal layer at this packet (`Y` in RFC 7741 §4.2).
     var isLayerSync = false
     /// Whether this is the first packet of a frame.
     var startsPicture = false
-    /// The VP8 descriptor, if it contains the picture ids that are rewritten for each subscriber.
+    /// The VP8 descriptor, if it contains a picture id or a TL0PICIDX, which are rewritten for each subscriber;
+    /// otherwise nil.
     var descriptor: VP8Descriptor?
     /// The packet's header extensions that are forwarded.
     var extensions = ForwardedExtensions.none

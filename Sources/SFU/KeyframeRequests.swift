@@ -19,7 +19,7 @@ struct KeyframeRequests: Sendable {
     private var requestedAt: MediaTime?
     private var answeredAt: MediaTime?
 
-    /// Requests a keyframe for a subscriber that cannot start without one.
+    /// Requests a keyframe for a subscriber that cannot start without one, unless a keyframe is about to be forwarded.
     mutating func want() { if !isArriving { isWanted = true } }
 
     /// Handles a subscriber's report that it cannot decode (PLI or FIR, RFC 4585 §6.3.1, RFC 5104 §4.3.1). Ignores a

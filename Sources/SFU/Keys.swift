@@ -24,7 +24,8 @@ public struct Mids: Equatable, Sendable {
 public enum RouterEvent: Equatable, Sendable {
     /// A peer connection has failed. The client must make a new one.
     case failed(client: Key, Side, PeerFailure)
-    /// A peer connection can now carry media, or can no longer because no connectivity check has arrived for too long.
+    /// A peer connection can now carry media (true), or no longer can (false) because no connectivity check has
+    /// arrived for too long.
     case connected(client: Key, Side, Bool)
     /// The video that a subscriber receives was paused, resumed or switched to another layer, or a warning or limit
     /// changed.
@@ -33,7 +34,8 @@ public enum RouterEvent: Equatable, Sendable {
     case streamQuality(stream: Key, session: String, UplinkLevel, UplinkTrouble?)
     /// The layers or the codec that subscribers need from a stream's video have changed.
     case layersWanted(LayersWanted)
-    /// A session has reached its bandwidth limit or the server's, or is below both again.
+    /// A session or the whole server has reached its bandwidth limit (true), or both are clearly below their limits
+    /// again (false).
     case full(session: String, Bool)
     /// The active speaker of a session changed. The stream is nil if the previous speaker's stream ended.
     case speaking(session: String, stream: Key?)
@@ -54,7 +56,8 @@ public struct LayersWanted: Equatable, Sendable {
     public var session: String
     /// The publisher.
     public var client: Key
-    /// The needed encodings as RIDs in the publisher's order. Empty if the stream has no subscribers, or no RIDs.
+    /// The needed encodings as RIDs in the publisher's order. Empty if no subscriber needs the video, or if it has no
+    /// RIDs.
     public var rids: [String]
     /// Whether subscribers need a video that has no RIDs; nil if it has RIDs.
     public var isVideoWanted: Bool?

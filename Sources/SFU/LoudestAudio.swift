@@ -43,7 +43,7 @@ struct Voice: Equatable, Sendable {
 /// Chooses the audio to forward in a session with many publishers: the loudest. Listeners cannot follow more voices at
 /// once, and each voice adds to the bitrate of every subscriber.
 enum LoudestAudio {
-    /// The time between choices. A new speaker is heard after this time at the latest.
+    /// The time between choices. A new speaker who is loud enough is heard after this time at the latest.
     static let interval = MediaInterval.milliseconds(100)
     /// The number of decibels by which a voice must be louder than a forwarded one to take its place.
     static let margin = ActiveSpeaker.margin
@@ -63,7 +63,8 @@ enum LoudestAudio {
 }
 
 extension Router {
-    /// Records a packet's audio level (RFC 6464) for the active speaker and the choice of the loudest audio.
+    /// Records a packet's audio level (RFC 6464) for the active speaker and the choice of the loudest audio. A packet
+    /// without a level counts as `Voice.unknownLevel`, but only for the loudest audio.
     func hear(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, _ track: IncomingTrack, now: MediaTime) {
         guard let publication = track.publication, publication.forwardsAudio else { return }
         guard track.audioLevelID != 0, let range = packet.headerExtension(track.audioLevelID, in: bytes),

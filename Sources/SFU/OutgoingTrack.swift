@@ -121,11 +121,12 @@ final class OutgoingTrack {
         isPaced = transportNumberID != 0 || downlink.control.followsReceiver
     }
 
-    /// Returns the subscriber's id of an extension that the server writes; 0 if it does not fit in the one-byte form.
+    /// Returns the subscriber's id of an extension that the server writes; 0 if the extension was not negotiated, or
+    /// if the id does not fit in the one-byte form.
     private func ownID(of name: HeaderExtension) -> UInt8 { extensions[name].map { $0 < 15 ? $0 : 0 } ?? 0 }
 
-    /// Returns whether packets of this encoding can be sent to the client now. A video that cannot be sent needs no
-    /// keyframe and no layer.
+    /// Returns whether packets of this encoding can be sent to the client now; always true for audio. A video that
+    /// cannot be sent needs no keyframe and no layer.
     func canTake(_ encoding: IncomingEncoding) -> Bool {
         guard kind == .video else { return true }
         return !isPaused && transport.isWritable && decodes(encoding)
@@ -140,7 +141,8 @@ final class OutgoingTrack {
     /// Whether the subscriber can decode any codec that the source offers.
     var decodesAny: Bool { codecMap.contains { $0.isDecodable } }
 
-    /// Switches to another source. Video starts at the next keyframe of the new source.
+    /// Switches to another source, or to none. Video starts at the next keyframe of the new source. If the source is
+    /// the same as before, updates only the maps of its codecs and extensions.
     func attach(_ source: IncomingTrack?) {
         guard self.source !== source else {
             if let source { remap(source) }
@@ -258,8 +260,8 @@ extension Codec.Kind {
     func decodes(_ other: Codec.Kind) -> Bool {
         switch (self, other) {
         case (.h264(let profile, let mode), .h264(let theirs, let theirMode)):
-            // Do not compare the level (RFC 6184 §8.1), because browsers use asymmetric levels. Mode 1 includes the packets of
-            // mode 0.
+            // Do not compare the level (RFC 6184 §8.1), because browsers use asymmetric levels. Packetization mode 1
+            // includes the packets of mode 0.
             H264Profile(profileLevelID: profile).decodes(H264Profile(profileLevelID: theirs)) && mode >= theirMode
         default: self == other
         }

@@ -37,8 +37,9 @@ final class PacketHistory {
 
     deinit { memory.deallocate() }
 
-    /// Stores a copy of a packet.
-    /// - Parameter isRecovered: whether it came as a retransmission.
+    /// Stores a copy of a packet. Ignores packets that are longer than `slotSize`, or older than the packet in their
+    /// slot.
+    /// - Parameter isRecovered: whether the packet arrived as a retransmission.
     func store(
         _ bytes: UnsafeRawBufferPointer, _ packet: RTPPacket, sequence: Int64, isRecovered: Bool, now: MediaTime
     ) {
@@ -57,13 +58,14 @@ final class PacketHistory {
         slots[Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)].sequence >= sequence
     }
 
-    /// Returns when the packet that occupies this sequence number's slot was stored. It may be another packet.
+    /// Returns when the packet that occupies this sequence number's slot was stored. That packet may have another
+    /// sequence number.
     func storedAt(_ sequence: Int64) -> MediaTime {
         slots[Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)].storedAt
     }
 
-    /// Returns whether the packet that occupies this sequence number's slot came as a retransmission. It may be
-    /// another packet.
+    /// Returns whether the packet that occupies this sequence number's slot arrived as a retransmission. That packet
+    /// may have another sequence number.
     func isRecovered(_ sequence: Int64) -> Bool {
         slots[Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)].isRecovered
     }

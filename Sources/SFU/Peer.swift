@@ -69,11 +69,11 @@ final class Peer {
         var isRepair: Bool
     }
 
-    /// The maximum number of SSRCs, more than a camera, a screen and a microphone need in three encodings each. Further SSRCs
-    /// are ignored.
+    /// The maximum number of SSRCs. A camera and a screen, each in three encodings with retransmissions, and a
+    /// microphone need fewer. Further SSRCs are ignored.
     static let maxSources = 64
-    /// The maximum number of encodings in all sections. This is four times as many as a camera and a screen need in three
-    /// encodings each with their audio. The history of a video encoding takes 750 kB.
+    /// The maximum number of encodings in all sections. A camera and a screen, each in three encodings and with audio,
+    /// need a quarter of this number. The history of a video encoding takes 750 kB.
     static let maxEncodings = 32
     var encodingCount: Int { incoming.reduce(0) { $0 + $1.encodings.count } }
 

@@ -12,8 +12,8 @@ final class Publication {
     /// The track that was last used to judge the quality of the stream, and the level that was last reported.
     weak var judgedTrack: IncomingTrack?
     var reportedUplink = UplinkLevel.good
-    /// Whether the publisher has received an announcement of the layers needed from this video. It continues to
-    /// follow the announcement on later connections.
+    /// Whether the publisher has received an announcement of the layers needed from this video. The publisher
+    /// continues to follow the announcement on later connections.
     var wasToldAboutVideo = false
 
     init(stream: Key, session: String, client: Key, mids: Mids, audio: Bool, video: Bool) {

@@ -8,7 +8,7 @@ struct RTPRewriter: Sendable {
     private(set) var timestampOffset: UInt32 = 0
     private(set) var pictureOffset: UInt16 = 0
     private(set) var layerZeroOffset: UInt8 = 0
-    /// The first packet of the current segment; earlier packets of the source are not forwarded.
+    /// The sequence number of the current segment's first packet. Earlier packets of the source are not forwarded.
     private(set) var firstSequence: Int64 = .max
 
     private(set) var lastSequence: Int64
@@ -28,7 +28,7 @@ struct RTPRewriter: Sendable {
 
     /// Creates a stream that continues from these numbers, which should be random (RFC 3550 §5.1).
     init(sequence: UInt16, timestamp: UInt32) {
-        // Start above zero, because packets from before the beginning must get extended sequence numbers too.
+        // Start above 65,535, so that 16-bit numbers from before the beginning also map to positive extended numbers.
         lastSequence = 0x1_0000 + Int64(sequence)
         lastTimestamp = timestamp
     }
@@ -62,8 +62,8 @@ struct RTPRewriter: Sendable {
         if let layerZero { layerZeroOffset = lastLayerZero &+ 1 &- layerZero }
     }
 
-    /// Returns the numbers under which to send a packet of the current source; nil if the packet is from before the segment or
-    /// was dropped.
+    /// Returns the numbers under which to send a packet of the current source; nil if the packet is from before the
+    /// segment, was dropped, or is so old that it may have been dropped.
     mutating func numbers(
         sequence: Int64, timestamp: UInt32, picture: UInt16?, layerZero: UInt8?, arrivedAt: MediaTime
     ) -> Numbers? {
@@ -115,8 +115,9 @@ struct RTPRewriter: Sendable {
     /// Returns whether this packet of the current source is later than all that were sent.
     func isNewest(_ sequence: Int64) -> Bool { sequence + sequenceOffset > lastSequence }
 
-    /// Returns the source's extended sequence number for a 16-bit number of this stream, whether that packet was sent or is
-    /// still missing. Returns nil if the packet is from before the segment.
+    /// Returns the source's extended sequence number for a 16-bit number of this stream, whether that packet was sent
+    /// or is still missing. Returns nil if the packet is from before the segment, or older than the record of dropped
+    /// packets.
     func source(of number: UInt16) -> Int64? {
         let sequence = lastSequence - Int64(UInt16(truncatingIfNeeded: lastSequence) &- number)
         var source = sequence - sequenceOffset
@@ -129,7 +130,7 @@ struct RTPRewriter: Sendable {
 
     /// Converts a timestamp of the current source to one of this stream.
     func timestamp(_ source: UInt32) -> UInt32 { source &+ timestampOffset }
-    /// Converts a picture id in this packet of the current source to one of this stream.
+    /// Converts a picture id, which this packet of the current source contains, to one of this stream.
     func picture(_ source: UInt16, in sequence: Int64) -> UInt16 {
         source &+ pictureOffset &+ UInt16(truncatingIfNeeded: dropped.counts(after: sequence).pictures)
     }

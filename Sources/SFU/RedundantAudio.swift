@@ -14,7 +14,7 @@ enum RedundantAudio {
         var range: Range<Int>
     }
 
-    /// Returns the primary (newest) block, which comes last. Returns nil if the headers do not match the payload.
+    /// Returns the primary (newest) block, which is the last one. Returns nil if the headers do not match the payload.
     static func primary(_ payload: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         var reader = ByteReader(payload)
         var redundant = 0
@@ -31,8 +31,8 @@ enum RedundantAudio {
         return nil
     }
 
-    /// Returns the copy of the packet that was sent `distance` packets before this one. The copies come in the order of
-    /// sending. Returns nil if there is none, or if the headers do not match the payload.
+    /// Returns the copy of an earlier packet: the one sent `distance` packets before the packet with this payload. The
+    /// copies are in sending order. Returns nil if there is none, or if the headers do not match the payload.
     static func block(_ distance: Int, in payload: UnsafeRawBufferPointer) -> Block? {
         var reader = ByteReader(payload)
         var count = 0

@@ -23,7 +23,7 @@ extension Router {
     private static let maxStatuses = 2 * SentPackets.capacity
 
     /// Updates the estimate of the subscriber's connection, and divides it among the subscriber's videos if it is
-    /// limited.
+    /// limited. Sends waiting packets, and padding to probe the path.
     func updateDownlink(of peer: Peer, now: MediaTime) {
         updateQueue(of: peer)
         let downlink = peer.downlink
@@ -51,8 +51,8 @@ extension Router {
 
     /// Measures the bitrates that count in the estimate, including the overhead of the link.
     private func measure(_ peer: Peer, _ downlink: Downlink, _ status: CongestionControl.Status, now: MediaTime) {
-        // Do not wait until the bitrates are measured: redundant copies sent for a third of a second would fill a
-        // queue of that length.
+        // Decide about redundancy at every tick, not only when the bitrates are measured: redundant copies sent for a
+        // third of a second would fill a queue of that length.
         downlink.updateRedundancy(status)
         guard let at = downlink.measuredAt else { return downlink.measuredAt = now }
         guard now - at >= Downlink.measurement else { return }
@@ -107,6 +107,7 @@ extension Router {
     /// The maximum number of padding packets in a tick. Each has at most 255 bytes (RFC 3550 §5.1).
     private static let maxPadding = 64
 
+    /// Retransmits recent packets of a video as padding, until `room` bytes are sent or no further packet is stored.
     /// - Returns: the number of bytes sent.
     private func pad(_ track: OutgoingTrack, upTo room: Int, on path: Path, now: MediaTime) -> Int {
         guard track.repairSSRC != nil, let encoding = track.encoding else { return 0 }

@@ -205,6 +205,9 @@ extension Router {
         forward(packet, from: encoding, to: subscriber, over: sender, on: path, arrivedAt: arrivedAt, now: now)
     }
 
+    /// Forwards one packet to a subscriber, unless the subscriber must wait for a keyframe or does not get the
+    /// packet's temporal layer.
+    ///
     /// - Parameters:
     ///   - packet: a pointer, to avoid copying the 200 bytes for each subscriber.
     ///   - arrivedAt: when the packet arrived. Timestamps of later segments continue from it.

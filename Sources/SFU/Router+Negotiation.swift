@@ -4,6 +4,7 @@ import RTC
 extension Router {
     /// Handles a client's offer for one of its two peer connections. The offer creates a new connection, changes the
     /// transceivers, or restarts ICE (RFC 8829 §5.1 to §5.3).
+    /// - Returns: the answer as SDP. Throws if the offer is malformed or cannot be answered.
     public func offer(_ client: Key, _ side: Side, sdp: String, now: MediaTime) throws(SDPError) -> String {
         let offer = try SessionDescription(parsing: sdp)
         let present = peer(client, side)

@@ -94,8 +94,8 @@ extension Router {
 }
 
 extension OutgoingTrack {
-    /// Advances past sequence numbers that have not arrived from the publisher yet. Those packets are forwarded when
-    /// they arrive.
+    /// Advances past sequence numbers whose packets are too old, or have not arrived from the publisher yet. The
+    /// latter are forwarded when they arrive.
     /// - Returns: when the next waiting packet arrived; nil if none is left.
     fileprivate func skipMissing(now: MediaTime) -> MediaTime? {
         guard let history = encoding?.history, var waiting else { return nil }
@@ -129,7 +129,7 @@ struct WaitingPackets: Equatable, Sendable {
         waited > longest ? .overdue : waited > late ? .late : .usual
     }
 
-    /// Extends the range. A publisher's numbers may jump, so packets that the history no longer holds are removed.
+    /// Extends the range. A publisher's numbers may jump, so packets that the history no longer contains are removed.
     mutating func extend(to sequence: Int64) {
         last = max(last, sequence)
         next = max(next, last - Int64(PacketHistory.capacity) + 1)

@@ -5,7 +5,7 @@ import RTC
 extension Router {
     /// The minimum time between two datagrams from unknown addresses that are examined, because each causes a search.
     private static let unvalidatedPathsInterval = MediaInterval.milliseconds(20)
-    /// The maximum number of addresses being checked.
+    /// The maximum number of unknown addresses being checked. When it is reached, all of them are forgotten.
     private static let maxUnvalidatedPaths = 64
     /// How long a subscriber must have been silent before a report from an unknown address is tried with its key, and
     /// the maximum number of keys to try for one report.

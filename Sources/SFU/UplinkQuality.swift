@@ -31,6 +31,7 @@ struct UplinkQuality: Sendable {
         return second.lacksLayer ? (.fair, .bandwidth) : (.good, nil)
     }
 
+    /// Adds the measurements of one second.
     /// - Returns: true if the level changed.
     mutating func add(_ second: Second) -> Bool {
         let (judged, trouble) = Self.judge(second)
@@ -38,8 +39,8 @@ struct UplinkQuality: Sendable {
             trend = 0
             return false
         }
-        // Every second that is worse than the current level continues a falling trend, and every better one a rising
-        // trend, whether or not its level is that of the previous second.
+        // A second that is worse than the current level continues a falling trend, and a better one a rising trend,
+        // even if its level differs from that of the previous second.
         let isSameSide = trend > 0 && (candidate < level) == (judged < level)
         trend = isSameSide ? trend + 1 : 1
         candidate = judged
@@ -82,8 +83,9 @@ extension Publication {
 }
 
 extension IncomingTrack {
-    /// Returns the measurements of the last second, at most once a second; nil before the second has ended, or if few
-    /// packets were expected. A publisher that sends little for some seconds, because it is muted, counts as good.
+    /// Returns the measurements of the last second, at most once a second; nil before the second has ended, or if
+    /// fewer than ten packets were expected in it. From the fifth such second in a row, returns a good measurement,
+    /// because the publisher is probably muted.
     func takeSecond(now: MediaTime) -> UplinkQuality.Second? {
         if let judgedAt, now - judgedAt < .seconds(1) { return nil }
         judgedAt = now

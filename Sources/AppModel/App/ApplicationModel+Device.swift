@@ -104,7 +104,7 @@ extension ApplicationModel {
         }
     }
 
-    /// Schedules retries of an audio session that the system refused, until it is active or no longer needed.
+    /// Schedules a retry if the system has refused to activate an audio session. Cancels it if no session is refused.
     func trySoundLater() {
         guard sound.isRefused || calls.coordinator.audio.isRefused else {
             cancelSound?()

@@ -3,8 +3,8 @@ import Foundation
 
 /// The texts that concern the whole app.
 extension ApplicationModel {
-    /// The text of the connection bar: a thin bar while reconnecting, or a full row with Retry. Empty while
-    /// connected, or before the app connects.
+    /// The text of the connection bar; empty while connected, or before the app connects. The bar also has a Retry
+    /// button if `offersRetry` is true.
     public var connectionText: String {
         switch line {
         case .idle, .online: ""

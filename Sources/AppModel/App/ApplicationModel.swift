@@ -216,7 +216,7 @@ import Observation
     }
 
     private func call(_ person: Person, video: Bool) {
-        // The server refuses calls during a chat.
+        // Stop the chat first, because the server refuses calls during a chat.
         roulette.stop()
         calls.call(person, video: video)
     }

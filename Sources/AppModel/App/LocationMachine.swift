@@ -109,10 +109,11 @@ public struct LocationMachine: Equatable, Sendable {
         switch failure {
         // The error may arrive before the new status, so `permission` may still be `allowed`.
         case .forbidden: forbid(permission == .allowed ? .refused : permission)
-        // The first `notYet` only means that the search takes time, so report nothing yet. Indoors, the search may
-        // never end.
+        // The first `notYet` only means that the search takes time, so report nothing yet. Report the second one,
+        // because indoors the search may never end.
         case .notYet where state == .searching: wait()
-        // The last position is still good enough: the server rounds positions to about 2 km.
+        // After a position was reported, report nothing. That position is still good enough, because the server rounds
+        // positions to about 2 km.
         case .notYet, .other: state == .searching || state == .waiting ? [.report(.unavailable)] : []
         }
     }

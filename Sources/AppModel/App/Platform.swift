@@ -50,7 +50,7 @@ extension Permissions {
     }
 }
 
-/// A position: degrees for the coordinates, meters for the accuracy.
+/// A position: degrees for the coordinates, meters for the accuracy, which is nil if unknown.
 public struct DevicePosition: Equatable, Sendable {
     public var latitude: Double
     public var longitude: Double

@@ -1,6 +1,6 @@
 /// An action on the audio session or on WebRTC's audio unit.
 public enum AudioEffect: Equatable, Sendable {
-    /// Sets category and mode without activating the session. Without `speaker`, the sound comes from the earpiece,
+    /// Sets category and mode without activating the session. If `speaker` is false, the earpiece plays the sound,
     /// unless the user chooses another device.
     case configure(speaker: Bool)
     /// Notifies WebRTC that the system activated the session.
@@ -24,7 +24,7 @@ public enum AudioMode: Equatable, Sendable {
 }
 
 /// Decides when audio runs. During calls the system activates the audio session and the app never does: WebRTC counts
-/// activations, and one by the app itself would make the next call silent. Where CallKit is not used, the app
+/// activations, and an additional one by the app would make the next call silent. Where CallKit is not used, the app
 /// activates the session.
 ///
 /// Invariant: audio is enabled only while the session is active.
@@ -38,16 +38,15 @@ public struct AudioMachine: Equatable, Sendable {
         case inactive
         /// The app requested activation. Next: `active` or `refused`.
         case asked
-        /// The system refused. WebRTC has not counted this activation, so it must not be undone. Next: `asked` or
-        /// `inactive`.
+        /// The system refused. WebRTC has not counted this activation, so the app must not deactivate the session.
+        /// Next: `asked` or `inactive`.
         case refused
         case active
     }
 
     public let usesSystem: Bool
     public private(set) var isEnabled = Self.isEnabledAtLaunch
-    /// Whether the sound comes from the loudspeaker. If not, it comes from the earpiece: without video, the phone is
-    /// at the ear.
+    /// Whether the loudspeaker plays the sound. If not, the earpiece does: without video, the phone is at the ear.
     public private(set) var usesSpeaker = Self.usesSpeakerAtLaunch
     private var activation = Activation.inactive
     private var isWanted = false
@@ -88,7 +87,8 @@ public struct AudioMachine: Equatable, Sendable {
         }
     }
 
-    /// Configures the session again. After a hold, the system does not always report that the session is active.
+    /// Configures the session again at the end of a hold. The system does not always report that the session has
+    /// become active, so this does not wait for its report.
     public func resume() -> [AudioEffect] { configure() }
 
     func configure() -> [AudioEffect] { [.configure(speaker: usesSpeaker)] }

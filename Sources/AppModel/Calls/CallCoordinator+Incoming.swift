@@ -62,8 +62,8 @@ extension CallCoordinator {
 
     mutating func incoming(_ news: Call) {
         if let slot = slot(callID: news.id) { return changed(slot, news) }
-        // End the new call if its id is in use, for example by a merged call, which keeps the system id it started
-        // with.
+        // End the new call if no slot is free, or if its id is in use, for example by a merged call, which keeps the
+        // system id it started with.
         let id = SystemCallID(news.id)
         var call = CoordinatedCall(id: id, direction: .incoming, person: news.person, video: news.isVideo)
         (call.callID, call.call) = (news.id, news)
@@ -72,7 +72,8 @@ extension CallCoordinator {
         report(call)
     }
 
-    /// Sends a pending answer once the server can accept it.
+    /// Sends the user's answer to the server, once. Does nothing until the app is online and the server has reported
+    /// the call.
     mutating func sendAccept(_ slot: Slot) {
         guard let call = self[slot], call.phase == .answering, call.call != nil, !call.isSent, isOnline,
             let callID = call.callID

@@ -17,7 +17,8 @@ extension CallCoordinator {
             if let known { changed(known, call) }
         case .ended(let ending):
             if let slot = slot(callID: ending.id) { remove(slot, SystemEndReason(ending.outcome)) }
-            // Merged calls continue. A call without a slot ended before this device showed it, or after the user ended it.
+            // Show the end of every call except a merged one, which continues. A call without a slot ended before this
+            // device showed it, or after the user ended it.
             if ending.outcome != .merged { out.append(.show(ending)) }
         }
     }
@@ -35,7 +36,7 @@ extension CallCoordinator {
         if let action = known.pending { out.append(.fulfil(action)) }
         guard known.phase == .placing else { return sendEnd(slot) }
         if usesSystem {
-            // The start action gave the system only the person's id, which it would display.
+            // The start action gave the system only the person's id, which it would display. Send the name.
             out += [.update(id, call.person, video: known.video), .reportConnecting(id)]
         }
         changed(slot, call)
@@ -63,7 +64,8 @@ extension CallCoordinator {
         }
     }
 
-    /// Handles details of a ringing call that are new to the system, which may know it only from a push.
+    /// Handles the server's details of a ringing call: updates the system if they are new, because it may know the
+    /// call only from a push, and sends a pending answer.
     private mutating func rings(_ slot: Slot, isNews: Bool) {
         guard let call = self[slot], let news = call.call else { return }
         let isRinging = call.phase == .reported || call.phase == .ringing

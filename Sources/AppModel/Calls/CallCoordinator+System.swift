@@ -60,7 +60,7 @@ extension CallCoordinator {
     }
 
     /// Ends the current call before the waiting one is answered. The server also does this when it accepts the answer,
-    /// but if it refused, the first call would continue.
+    /// but if the server refused the answer, the first call would continue.
     private mutating func endFirst() {
         sendEnd(.current)
         remove(.current, .remoteEnded)
@@ -133,8 +133,9 @@ extension CallCoordinator {
         out.append(.tell(.systemRefused))
     }
 
-    /// Handles a reset, in which the system drops all calls: nothing is reported, fulfilled or failed. Open reports get
-    /// no answer, and the system does not report the end of the audio session.
+    /// Handles a reset, in which the system drops all calls: no end is reported, and no action is fulfilled or failed.
+    /// Completes the pushes of open reports, which get no answer. Ends the audio, because the system does not report
+    /// the end of the audio session.
     private mutating func reset() {
         for slot in [Slot.waiting, .current] where self[slot] != nil {
             change(slot) { $0.pending = nil }

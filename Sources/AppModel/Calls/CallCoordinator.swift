@@ -21,7 +21,7 @@ public struct CallCoordinator: Equatable, Sendable {
         var count = 0
         /// The pushes to complete when the system answers.
         var pushes: [PushID] = []
-        /// How the call ended before the answer; nil while it is in a slot.
+        /// How the call ended before the answer; nil while the call is in a slot.
         var ended: SystemEndReason?
     }
 
@@ -103,14 +103,15 @@ public struct CallCoordinator: Equatable, Sendable {
         return true
     }
 
-    /// Removes a call: stops its timer, fails its open action, stops its ringtone. A waiting call
-    /// becomes the current one.
-    /// - Parameter reason: the reason to report to the system; nil if the system already knows that the call ended.
+    /// Removes a call: stops its timer, fails its open action, stops its ringtone. If it is the current call, the
+    /// waiting call becomes the current one.
+    /// - Parameter reason: the reason to report to the system; nil if the system already knows that the call ended, or
+    ///   does not show it.
     mutating func remove(_ slot: Slot, _ reason: SystemEndReason? = nil) {
         guard let call = self[slot] else { return }
         stopTimer(slot)
         if let action = call.pending { out.append(.fail(action)) }
-        // Failing the start action ends an outgoing call on the system's screen.
+        // Failing the start action ends an outgoing call on the system's screen, so do not report its end as well.
         let isStarting = call.direction == .outgoing && call.pending != nil
         if let reason, !isStarting { reportEnded(call, reason) }
         stopRinging(call)

@@ -33,9 +33,9 @@ public enum SystemReportResult: Equatable, Sendable {
 
 /// What the SDK reports about a call.
 public enum CallServerEvent: Equatable, Sendable {
-    /// A call rings here.
+    /// A call rings on this device.
     case incoming(Call)
-    /// The answer to a start.
+    /// The server has created the call that `CallRequest.start` requested.
     case placed(SystemCallID, Call)
     case startRefused(SystemCallID, ConfabError)
     case acceptRefused(CallID, ConfabError)
@@ -131,7 +131,8 @@ public struct CallEnvironment: Equatable, Sendable {
         (self.microphone, self.isLocked, self.canShow) = (microphone, isLocked, canShow)
     }
 
-    /// Whether audio can be recorded. A locked phone cannot show the permission prompt.
+    /// Whether audio can be recorded, or permission can be requested. A locked phone cannot show the permission
+    /// prompt.
     var canRecord: Bool {
         switch microphone {
         case .allowed: true
@@ -193,7 +194,7 @@ public enum CallAdvice: Equatable, Sendable {
     case microphoneNeeded
     /// The camera was not turned on, because its permission is missing.
     case cameraNeeded
-    /// The other call has to end first.
+    /// No call was placed, because another call has to end first.
     case alreadyInCall
     /// The system's call screen refused a request.
     case systemRefused

@@ -32,7 +32,7 @@ extension CallEvent {
         .push(callID: payload["callId"] as? String ?? "", push: push)
     }
 
-    /// Converts PushKit's token.
+    /// Converts PushKit's token to hexadecimal.
     public static func pushToken(bytes: Data) -> CallEvent {
         .pushToken(bytes.map { $0 < 16 ? "0\(String($0, radix: 16))" : String($0, radix: 16) }.joined())
     }
@@ -53,7 +53,8 @@ public enum CallScreenFeatures {
 /// A call as the system's call screen shows it.
 public struct ShownCall: Equatable, Sendable {
     public var name: String
-    /// The id to call back from the system's list of recent calls; nil if the call cannot be called back.
+    /// The id of the person to call back from the system's list of recent calls; nil if the call cannot be called
+    /// back.
     public var personID: String?
     public var hasVideo: Bool
     /// The actions offered on the call screen. Calls have no DTMF tones and cannot be merged.

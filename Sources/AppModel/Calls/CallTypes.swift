@@ -1,8 +1,8 @@
 import Confab
 import Foundation
 
-/// The id of a call in CallKit. For an incoming call it is the server's call id, so that a push and the server's
-/// message refer to the same call.
+/// The id of a call in CallKit. For an outgoing call it is random. For an incoming call it is the server's call id, so
+/// that a push and the server's message refer to the same call.
 public typealias SystemCallID = UUID
 
 extension SystemCallID {
@@ -16,14 +16,14 @@ extension SystemCallID {
     }
 }
 
-/// The id of an action from the system. Each is fulfilled or failed exactly once.
+/// The id of an action from the system. Each action is fulfilled or failed exactly once.
 public typealias ActionID = UInt64
 
 /// The id of a push. Its completion must be called exactly once, after the call was reported to the system.
 public typealias PushID = UInt64
 
 extension Person {
-    /// Shown instead of a caller's name while the call is known only from a push.
+    /// The name shown for a caller while the call is known only from a push.
     public static let unknownName = "Confab"
 }
 
@@ -111,7 +111,7 @@ public struct CoordinatedCall: Equatable, Sendable {
         (sendsVideo, runsCamera, toldVideo) = (video, video, video)
     }
 
-    /// Whether the session of the call is joined again after the connection was replaced.
+    /// Whether the session of the call is being joined again after the connection was replaced.
     var isRejoining: Bool { call?.isRejoining ?? false }
     var isAccepted: Bool { call?.state == .joining || call?.state == .active }
     /// Whether to use the loudspeaker: with video, the phone is not at the ear.

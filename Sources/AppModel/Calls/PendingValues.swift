@@ -1,8 +1,8 @@
 /// System values that wait for an answer, such as actions and push completions, keyed by a number. Each can be taken
 /// once.
 public struct PendingValues<Value> {
-    /// The maximum number of stored values. The system keeps fewer open at a time, so it has already timed out the
-    /// oldest.
+    /// The maximum number of stored values. The system keeps fewer open at a time. If there are more, it has already
+    /// timed out the oldest.
     static var maxKept: Int { 64 }
 
     private var kept: [(id: UInt64, value: Value)] = []

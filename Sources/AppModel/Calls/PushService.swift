@@ -13,6 +13,9 @@ enum PushService {
         return isSandbox(profile: url.flatMap { try? Data(contentsOf: $0) }, isSimulator: isSimulator)
     }
 
+    /// Returns whether the app was signed for the sandbox, according to its provisioning profile. Without a profile,
+    /// only an app in a simulator was.
+    ///
     /// - Parameter profile: the provisioning profile of the app: a property list inside a signature. App Store apps and
     /// apps in a simulator have none.
     static func isSandbox(profile: Data?, isSimulator: Bool) -> Bool {

@@ -2,7 +2,7 @@ import Confab
 
 /// The cameras of a device, as the operating system provides them.
 public protocol CameraDevice: Sendable {
-    /// Starts capturing.
+    /// Starts capturing, or changes the size, the frame rate or the camera of a running capture.
     ///
     /// - Returns: the size being captured, and the camera in use.
     func run(
@@ -14,7 +14,7 @@ public protocol CameraDevice: Sendable {
 
 /// Performs the operations chosen by ``CameraMachine``. Requests may arrive while an operation is running.
 public actor CameraDriver {
-    /// Interruptions of the camera by the system. Only one task may read them.
+    /// Interruptions of the camera by the system, and their ends. Only one task may read them.
     public nonisolated let changes: AsyncStream<CaptureChange>
     private let change: AsyncStream<CaptureChange>.Continuation
     private let device: any CameraDevice
@@ -23,7 +23,7 @@ public actor CameraDriver {
     private let captured: @Sendable (VideoSize) -> Void
     private var isDriving = false
     private var failure: ConfabError?
-    /// Callers waiting until the camera has reached the requested state. They are resumed with nil, or with the reason
+    /// Callers waiting until the camera has reached the requested state. They are resumed with nil, or with the error
     /// if the camera failed.
     private var waiting: [CheckedContinuation<ConfabError?, Never>] = []
     var waitingCount: Int { waiting.count }
@@ -74,8 +74,8 @@ public actor CameraDriver {
     private func follow(_ isInterrupted: Bool) async {
         machine.interrupted(isInterrupted)
         try? await drive()
-        // Report the interruption only after the machine has handled it, because the machine turns the camera off
-        // differently during an interruption.
+        // Report the interruption only after the machine has handled it. A reader of `changes` may turn the camera
+        // off, and the machine does this differently during an interruption.
         change.yield(.interrupted(isInterrupted))
     }
 
@@ -93,8 +93,8 @@ public actor CameraDriver {
     /// - Throws: the error of the last operation, if it failed.
     private func drive() async throws(ConfabError) {
         guard !isDriving else {
-            // Take the reason from the continuation: by the time this resumes, another operation may have started and
-            // ended.
+            // Take the error from the continuation, not from `failure`: by the time this resumes, another operation
+            // may have changed it.
             if let reason = await withCheckedContinuation({ waiting.append($0) }) { throw reason }
             return
         }

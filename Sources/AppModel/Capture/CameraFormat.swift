@@ -94,7 +94,7 @@ extension CameraRequest {
 
     /// Chooses the camera and its format.
     ///
-    /// - Throws: `media_failed` if there is no camera, or if it has no format.
+    /// - Throws: `media_failed` if there is no camera, or if the chosen camera has no usable format.
     public func select(_ facing: CameraFacing, from cameras: [CameraDescription]) throws(ConfabError) -> CameraSelection
     {
         guard let camera = facing.choose(from: cameras.map(\.facing)) else { throw .noCamera }

@@ -1,7 +1,8 @@
 /// Decides what the camera of this device does, from the requests of the user and the interruptions of the system.
 ///
-/// Cameras start and stop slowly, and requests change meanwhile. So operations run one at a time, and each is chosen
-/// from the newest requests: a camera that is turned off while it starts is stopped afterwards.
+/// A camera takes long to start or stop, and new requests may arrive during that time. So operations run one at a
+/// time, and each is chosen from the newest requests: a camera that is turned off while it starts is stopped
+/// afterwards.
 public struct CameraMachine: Equatable, Sendable {
     /// An operation on the camera. Also describes the state of the camera after the operation.
     public enum Operation: Equatable, Sendable {
@@ -18,7 +19,8 @@ public struct CameraMachine: Equatable, Sendable {
     private var isUnderway = false
     /// The state of the camera; nil if it is unknown after a failure.
     private var state: Operation? = .pause
-    /// The operation that failed. It is retried only after another request.
+    /// The operation that failed, which is not retried. Nil once another request, or a change of the interruption, has
+    /// arrived.
     private var failed: Operation?
     /// The last camera that worked.
     private var working: CameraFacing?

@@ -37,7 +37,7 @@ import Foundation
         case .seen(let id): server.queue { client throws(ConfabError) in try await client.calls.seen(id) }
         case .setMuted(let id, let isMuted):
             server.media.setEnabled(.call, audio: !isMuted)
-            // Notifies the other person too.
+            // Once the server has created the call, notify the other person too.
             if let id { server.queue { client throws(ConfabError) in await client.calls.setAudio(!isMuted, in: id) } }
         case .setVideo(let isOn): setVideo(isOn)
         }
@@ -67,7 +67,7 @@ import Foundation
             try await self?.prepare(client, video)
             let call = try await client.calls.start(person, video: video)
             guard self?.answered(id) == true else { return }
-            // The call may have changed while the request ran.
+            // The call may have changed while the request ran, so report its newest state.
             self?.tell(.placed(id, client.calls.all.first { $0.id == call.id } ?? call))
         } failed: { [weak self] error in
             guard let self, answered(id) else { return }

@@ -120,13 +120,15 @@ extension ClientServer {
         }
     }
 
-    /// Releases the devices, so that nothing is captured after the search.
+    /// Releases the devices at the end of a preview, a search or a chat. They stay open while a call or a room uses
+    /// them.
     private func releaseRoulette() {
         media.release(.roulette)
         send(.roulette(.released))
     }
 
-    /// Handles an error: stops the roulette unless a search or a chat continues.
+    /// Handles an error: ends the roulette and reports the error. Ignores the error while a search or a chat
+    /// continues.
     private func failed(_ error: ConfabError) {
         guard client?.roulette.state != .matched, client?.roulette.state != .waiting else { return }
         releaseRoulette()

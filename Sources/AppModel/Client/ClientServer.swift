@@ -39,8 +39,8 @@ import Foundation
 
     func send(_ event: AppEvent) { onEvent?(event) }
 
-    /// Queues a request behind the earlier ones. Calls `failed` with its error, or immediately if no server is in
-    /// use.
+    /// Queues a request behind the earlier ones. Calls `failed` with the error if the request fails, or immediately if
+    /// no server is in use.
     func queue(
         _ work: @escaping @MainActor (ConfabClient) async throws(ConfabError) -> Void,
         failed: @escaping @MainActor (ConfabError) -> Void = { _ in }
@@ -101,7 +101,7 @@ import Foundation
 
     private func retry() {
         guard let client else { return }
-        // The client's states report the result.
+        // Ignore the error: the client's `states` report the result.
         Task { try? await client.connect() }
     }
 

@@ -31,7 +31,7 @@ public protocol RenderingEngine: MediaEngine {
     }
 }
 
-/// A peer connection that applies the choices to descriptions and candidates, and sends ``SharedScreen``.
+/// A peer connection that applies the choices to descriptions and candidates, and can send a ``SharedScreen``.
 private actor ChoosingPeer: MediaPeer {
     nonisolated let events: AsyncStream<PeerEvent>
     private let peer: any MediaPeer

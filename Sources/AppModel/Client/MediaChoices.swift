@@ -42,8 +42,8 @@ struct MediaChoices: Equatable, Sendable {
 
     /// Returns whether a local or remote candidate may be used. Allows a candidate that cannot be parsed.
     ///
-    /// - Parameter isRelayed: whether this end uses only TURN. Then the transport choice applies to the connection to
-    /// the TURN server.
+    /// - Parameter isRelayed: whether this end uses only TURN. If so, the transport choice applies to the connection
+    ///   to the TURN server, not to the candidates.
     func allows(candidate: String, isRelayed: Bool) -> Bool {
         let parts = candidate.split(separator: " ")
         // RFC 8839 §5.1: foundation, component, transport, priority, address, port, "typ", type.
@@ -70,7 +70,7 @@ struct MediaChoices: Equatable, Sendable {
     // MARK: Codecs
 
     /// Returns the codec names to put first, in lowercase; none without a choice. Redundant audio (RFC 2198) wraps
-    /// Opus.
+    /// Opus, so Opus follows it.
     private func preferred(_ kind: Substring) -> [String] {
         switch kind {
         case "video": videoCodec == .any ? [] : [videoCodec.rawValue]

@@ -12,7 +12,8 @@ import Confab
         static let all: Uses = [.roulette, .call, .room]
     }
 
-    /// Whether the microphone and the camera are on in a use. Both can be turned off before they are open.
+    /// The user's choice for one part of the app: whether the microphone and the camera are on. It can be made before
+    /// the devices are open.
     struct Target {
         var audio = true
         var video = true
@@ -36,8 +37,8 @@ import Confab
     /// The number of the current share. It changes when a share starts, ends, or takes too long, so that media
     /// captured for an outdated share is stopped.
     private var shareTurn = 0
-    /// The last operation on the screen. The system has one recorder: a stop that overtakes the next start would end
-    /// that share.
+    /// The last operation on the screen recorder. The operations run one at a time, because the system has only one
+    /// recorder: a stop that overtakes the next start would end the new share.
     private var sharing: Task<Void, Never>?
     /// The tasks that read the changes of the media in use, keyed by the media's identity.
     private var watching: [ObjectIdentifier: Task<Void, Never>] = [:]
@@ -58,7 +59,8 @@ import Confab
 
     private var request: CameraRequest { CameraRequest(size: size, conditions: conditions) }
 
-    /// Opens the devices for a use, or returns the open ones, with the user's mute states applied.
+    /// Opens the microphone, and the camera if `video` is true, or returns the open devices. Applies the user's mute
+    /// states.
     func open(for use: Uses, video: Bool) async throws(ConfabError) -> any LocalMedia {
         uses.insert(use)
         await beginOpening()
@@ -125,7 +127,8 @@ import Confab
         await media.stop()
     }
 
-    /// Turns the microphone and the camera on or off in a use, even if they are not open yet.
+    /// Sets whether the microphone and the camera are on for one part of the app. Applies at once if it uses open
+    /// devices, otherwise when it opens them.
     func setEnabled(_ use: Uses, audio: Bool? = nil, video: Bool? = nil) {
         var wish = wish(use)
         (wish.audio, wish.video) = (audio ?? wish.audio, video ?? wish.video)
@@ -145,7 +148,7 @@ import Confab
     func switchCamera() {
         guard let camera = local as? any SwitchableCamera else { return }
         Task { [weak self] in
-            // A device with one camera keeps it.
+            // If the other camera cannot be used, the current one stays in use.
             guard let facing = try? await camera.switchCamera(), self?.local === camera else { return }
             self?.onEvent?(.cameraFaces(facing))
         }
@@ -214,7 +217,7 @@ import Confab
         }
     }
 
-    /// Ends a share, and reports the reason to the user.
+    /// Ends the running share, and reports the reason to the user. Does nothing if there is none.
     func endShare(_ trouble: ConfabError) {
         guard screen != nil else { return }
         onEvent?(.shareEnded(trouble))
@@ -267,6 +270,8 @@ import Confab
     private(set) var isOver = false
     private var waiting: CheckedContinuation<Void, Never>?
 
+    /// Ends the wait, unless it has already ended.
+    ///
     /// - Returns: whether this call ended the wait.
     func end() -> Bool {
         guard !isOver else { return false }

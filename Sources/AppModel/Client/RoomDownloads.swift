@@ -26,6 +26,8 @@ import Foundation
             })
     }
 
+    /// Downloads a file into a new folder, and reports the progress.
+    ///
     /// - Returns: the URL of the saved file; nil if the user has left.
     private func save(_ file: SharedFile, from room: Room) async throws(ConfabError) -> URL? {
         guard !Task.isCancelled else { return nil }

@@ -144,7 +144,7 @@ import Foundation
     private func entered(_ room: Room, _ events: Events<Room.Event>.Iterator) {
         self.room = room
         let chat = room.chat
-        // These messages may arrive again as events.
+        // Remember these messages, because they may arrive again as events and must not be shown twice.
         earlier = Set(chat)
         server.media.onShare = { [weak self] in self?.share($0) }
         tell(.joined)

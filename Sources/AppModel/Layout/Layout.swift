@@ -1,4 +1,5 @@
-/// The numbers of `docs/layout.md`, shared with the web's `layout.js`. `layout-cases.json` tests that both agree.
+/// The numbers of `docs/layout.md`, shared with the web's `layout.js`. The cases in `layout-cases.json` test that both
+/// agree.
 private enum Measure {
     /// The smallest tile, in which a face is still recognizable.
     static let least = (width: 96, height: 72)
@@ -85,7 +86,7 @@ private struct Placed {
     var tiles: [PlacedTile]
     var page = 0
     var pages = 1
-    /// Set only if the self-view is not in its corner of the viewport.
+    /// The rectangle of the self-view if it is not in its corner of the viewport; otherwise nil.
     var own: PlacedOwnPicture?
 }
 
@@ -110,6 +111,7 @@ private struct Space {
     }
 
     /// Returns whether the self-view in its corner would cover too much of a grid tile, or extend beyond one tile.
+    /// False if the grid has room for only one tile.
     func hidesPeople(of tiles: [Tile], _ own: PlacedOwnPicture) -> Bool {
         let cells = grid(viewport, gap, Array(tiles.prefix(gridCapacity)))
         guard gridCapacity > 1, let cell = cells.first?.rectangle else { return false }
@@ -143,7 +145,7 @@ private struct Space {
         return corner.isLeft ? others / columns * columns : others
     }
 
-    /// Arranges the tiles of the current page, which holds at most `capacity` tiles.
+    /// Arranges the tiles of the current page, which has at most `capacity` tiles.
     func pages(of tiles: [Tile], capacity: Int, arrange: ([Tile]) -> [PlacedTile]) -> Placed {
         let pages = max(1, (tiles.count + capacity - 1) / capacity)
         let page = min(max(0, page), pages - 1)
@@ -242,7 +244,7 @@ private struct Space {
 
 // MARK: Grid
 
-/// Lays tiles out in `known` columns, or in as many as show people largest. The last row is centered.
+/// Lays tiles out in `known` columns, or in the number of columns that shows people largest. The last row is centered.
 private func grid(_ area: Rectangle, _ gap: Int, _ tiles: [Tile], columns known: Int? = nil) -> [PlacedTile] {
     let columns = known ?? columnsFor(area, gap, tiles)
     let rows = (tiles.count + columns - 1) / columns
@@ -275,7 +277,7 @@ private func columnsFor(_ area: Rectangle, _ gap: Int, _ tiles: [Tile]) -> Int {
 }
 
 /// Returns the useful area of a cell: the largest part of it with a shape between 3:4 and 16:9, because the rest only
-/// shows more background. If the video would not be cropped there, returns the area of the video.
+/// shows more background. If the video would not be cropped in the cell, returns the area of the video.
 private func usefulArea(_ width: Double, _ height: Double, aspect: Double) -> Double {
     let isWhole = visibleShare(of: aspect, in: width / height) < Measure.leastVisible
     let (low, high) = isWhole ? (aspect, aspect) : (Measure.narrowest, Measure.widest)

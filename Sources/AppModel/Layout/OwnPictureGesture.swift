@@ -1,6 +1,6 @@
 /// A touch on the self-view: a tap mutes, a drag moves it to another corner.
 ///
-/// Distances are in points, from where the finger touched the screen.
+/// All distances are in points. Those of the finger are measured from where it touched the screen.
 public struct OwnPictureGesture: Equatable, Sendable {
     /// The result of a touch.
     public enum Outcome: Equatable, Sendable {
@@ -14,7 +14,7 @@ public struct OwnPictureGesture: Equatable, Sendable {
         public var y: Double
     }
 
-    /// A touch that moves less than this is a tap. The web's `self-view.js` has the same number.
+    /// A touch that moves no farther than this is a tap. The web's `self-view.js` has the same number.
     public static let tapDistance = 8.0
 
     /// The position of the self-view when it is not being dragged.

@@ -19,10 +19,11 @@ public enum EngineRules {
     /// - Returns: its index in `names`; nil if the engine has no VP8. Then the engine's order is kept.
     public static func preferredCodec(among names: [String]) -> Int? { names.firstIndex(of: "VP8") }
 
-    /// Limits a volume to 0 to 1. WebRTC's scale ends at 10, and 1 leaves the volume unchanged.
+    /// Limits a volume to 0 to 1; NaN becomes 1. WebRTC's scale ends at 10, and 1 leaves the volume unchanged.
     public static func volume(_ wanted: Double) -> Double { wanted.isNaN ? 1 : min(1, max(0, wanted)) }
 
-    /// Returns the valid factor by which a layer's width and height are divided. WebRTC refuses to enlarge video.
+    /// Returns the factor by which a layer's width and height are divided. It is at least 1, because WebRTC refuses to
+    /// enlarge video.
     public static func scale(_ wanted: Double) -> Double { wanted.isFinite ? max(1, wanted) : 1 }
 
     /// Returns whether to send an encoding.

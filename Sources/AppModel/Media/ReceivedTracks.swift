@@ -1,9 +1,9 @@
 /// The tracks that a peer connection receives: maps each `mid` to its transceiver, and reports a track when its arrival
 /// is complete.
 ///
-/// An engine reports that a transceiver receives and that a receiver has a stream, in any order, and perhaps before the
-/// `mid` is known. An arrival is reported once both are known. ``described(_:)`` reports those that had to wait for
-/// their `mid`.
+/// An engine reports that a transceiver receives and that a receiver has a stream, in any order, and perhaps before
+/// the `mid` is known. A track is reported once both reports have arrived and its `mid` is known. ``described(_:)``
+/// reports the tracks that had to wait for their `mid`.
 ///
 /// Each event of WebRTC creates new wrapper objects. When the wrapper of a receiver is released, first packets are no
 /// longer reported for any wrapper of that receiver. So a track keeps its wrappers until a first packet was reported.
@@ -49,18 +49,18 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
     /// A track that is being received, or whose arrival is not complete yet.
     private struct Track {
         var transceivers: [Transceiver] = []
-        /// Contains at least one wrapper.
+        /// The wrappers of the track's receiver, the newest last. There is at least one.
         var receivers: [Receiver]
         var mid: String?
         var arrival = Arrival.none
         var isAnnounced = false
         /// Whether a first packet has arrived that is not reported yet.
         var hasPacket = false
-        /// Whether this end created it. Such a track is found by its `mid` before anything arrives.
+        /// Whether this end created the track. Such a track is found by its `mid` before anything arrives.
         var isOwn = false
         var watcher: Watcher?
 
-        /// Whether the track waits for an event that may never come.
+        /// Whether the track waits for an event that may never arrive.
         var isPending: Bool { !isAnnounced && !isOwn }
     }
 
@@ -133,7 +133,7 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
     // MARK: Rules
 
     /// Returns the index of the receiver's track, which keeps this wrapper, or of a new track. If there are too many
-    /// tracks, drops a pending one for the new one; nil if none is pending.
+    /// tracks, drops a pending one to make room; returns nil if none is pending.
     private mutating func track(of receiver: Receiver) -> Int? {
         if let index = tracks.firstIndex(where: { $0.receivers.contains(receiver) }) {
             tracks[index].receivers.append(receiver)

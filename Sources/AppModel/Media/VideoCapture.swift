@@ -75,9 +75,9 @@ extension CameraFacing {
 }
 
 extension SwitchableCamera {
-    /// Switches to this camera. If the device does not have it, the camera in use does not change.
+    /// Switches to this camera, or keeps it if it is already in use.
     ///
-    /// - Throws: `media_failed` if the device has no such camera. The other one stays in use.
+    /// - Throws: `media_failed` if the device has no such camera. The camera in use does not change then.
     public func use(_ wanted: CameraFacing) async throws(ConfabError) {
         // `switchCamera` selects the camera on the other side, or keeps the only one. If the wanted camera was already
         // in use, it selects another one, so switch back.

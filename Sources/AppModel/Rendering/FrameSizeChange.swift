@@ -14,7 +14,7 @@ public struct FrameSizeChange: Equatable, Sendable {
 
     public init() {}
 
-    /// Records a frame that is shown.
+    /// Records a frame that is shown, and returns what changed with it.
     public mutating func shown(_ size: PixelSize) -> Change {
         defer { (self.size, hasPicture) = (size, true) }
         return Change(size: size == self.size ? nil : size, isFirst: !hasPicture)

@@ -3,7 +3,7 @@
 public struct PictureWindow: Equatable, Sendable {
     /// A command to the window, or a report to the app.
     public enum Effect: Equatable, Sendable {
-        /// Resizes the open window, in pixels.
+        /// Resizes the open window to this size.
         case resize(PixelSize)
         /// Shows another source in the open window, at this size. A new window would not be shown while the app is in
         /// the background.
@@ -38,7 +38,7 @@ public struct PictureWindow: Equatable, Sendable {
         return [.open(size)]
     }
 
-    /// Closes the window, because the view is gone.
+    /// Closes the window, because its view is gone or has no source.
     public mutating func close() -> [Effect] {
         let telling = shown(false)
         defer { (source, isOpen) = (nil, false) }

@@ -1,6 +1,6 @@
 import Confab
 
-/// The texts of calls, equal to those of the web page.
+/// The texts of calls. Keep them identical to those of the web page.
 extension CallsModel {
     private var name: String { isolated(coordinator.current?.person?.name ?? Person.unknownName) }
 
@@ -134,7 +134,7 @@ extension CallsModel {
         if showsControls {
             lines += [
                 .toggle("Mute", isOn: isMuted), .toggle("Camera off", isOn: isCameraOff),
-                // Opens the system's list of audio outputs, which shows the connected devices.
+                // The Sound button opens the system's list of audio outputs, which shows the connected devices.
                 .button("Sound"), .button("Switch camera", isEnabled: canSwitchCamera),
                 .toggle("Share screen", isOn: isSharingScreen), .toggle("Hold", isOn: isHeld),
             ]

@@ -35,7 +35,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     public private(set) var partner: (any VideoSource)?
     public private(set) var own: (any VideoSource)?
     public private(set) var hasPicture = false
-    /// Whether the other person sends video. Until the call is accepted, it is expected.
+    /// Whether the other person sends video; true until the call is accepted.
     public var partnerSendsVideo: Bool {
         coordinator.current.flatMap { $0.isAccepted ? $0.call?.receivesVideo : nil } ?? true
     }
@@ -179,7 +179,7 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     private var canShow: Bool { platform.permissions.mayShow }
 
-    /// Updates the properties that are derived from the coordinator's changes.
+    /// Updates the properties that depend on the coordinator's state, and announces changes of that state.
     private func follow(_ before: CoordinatedCall?) {
         let current = coordinator.current
         if current?.id != before?.id {
@@ -254,7 +254,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     }
 
     private var lastActive: Date?
-    /// The call before the current one.
+    /// The call before the current one; nil if there was none.
     private var former: CoordinatedCall?
 
     private func lastDuration(_ call: CoordinatedCall?) -> Duration? {
@@ -379,7 +379,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     public var canSwitchCamera: Bool { !isCameraOff && !isHeld && !camera.isInterrupted }
     /// The video for the self-view; nil while the camera is off or interrupted.
     public var ownPicture: (any VideoSource)? { isCameraOff || camera.isInterrupted ? nil : own }
-    /// The other person's video; nil while it is off, because the last frame would stay.
+    /// The other person's video; nil while it is off, because otherwise the last frame would stay.
     public var partnerVideo: (any VideoSource)? { partnerSendsVideo ? partner : nil }
     /// Whether the end of a call or advice is shown above the other screens.
     public var showsEnd: Bool { !isInCall && (over != nil || advice != nil) }

@@ -52,7 +52,7 @@ public struct ChatFile: Equatable, Identifiable, Sendable {
 
     public var id: RoomFileID { file.id }
 
-    /// The size as text, equal to that of the web page.
+    /// The size as text. Keep it identical to that of the web page.
     var sizeText: String {
         let size = max(0, file.size)
         guard size >= 1_000_000 else { return "\(size / 1000 + (size % 1000 == 0 ? 0 : 1)) kB" }
@@ -75,7 +75,7 @@ public struct ChatFile: Equatable, Identifiable, Sendable {
         case .downloading, .saved: false
         }
     }
-    /// The downloaded file, which can be shared or saved.
+    /// The URL of the downloaded file, which can be shared or saved; nil if the file is not on this device.
     public var savedFile: URL? { if case .saved(let url) = state { url } else { nil } }
 
     fileprivate var screenLines: [ScreenLine] {

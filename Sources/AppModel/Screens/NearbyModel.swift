@@ -36,7 +36,7 @@ public enum NearbyRequest: Equatable, Sendable {
         case noPosition
         case loading
         case list
-        /// The list was loaded before the connection was lost.
+        /// The connection was lost after the list was loaded, so the list may be out of date.
         case stale
         case failed(ConfabError)
     }

@@ -38,7 +38,7 @@ public enum PeopleEvent: Sendable {
     public var page = Page.contacts { didSet { if page == .log { seeMissed() } } }
     public private(set) var contacts: [Person]?
     public private(set) var log: [Calls.Logged]?
-    /// The missed calls that this screen has shown since the log was loaded.
+    /// The calls that this screen has marked as seen since the log was loaded.
     private var seen: Set<CallID> = []
     public private(set) var hasMoreLog = false
     public private(set) var person: Person?
@@ -57,7 +57,7 @@ public enum PeopleEvent: Sendable {
         (self.clock, self.request) = (clock, request)
     }
 
-    /// The number of missed calls, shown on the tab.
+    /// The number of missed calls that the user has not seen yet, shown on the tab.
     public var missedCount: Int { log?.count { $0.isMissed && !$0.isSeen && !seen.contains($0.id) } ?? 0 }
 
     // MARK: User actions
@@ -192,7 +192,7 @@ public enum PeopleEvent: Sendable {
         guard let log else { return trouble == nil ? "Loading…" : "" }
         return log.isEmpty ? "No calls yet." : ""
     }
-    /// Whether a list is missing because the server did not answer.
+    /// Whether the list of the current page is missing because of an error.
     public var offersRetry: Bool {
         guard trouble != nil else { return false }
         return page == .contacts && contacts == nil || page == .log && log == nil
@@ -207,7 +207,7 @@ public enum PeopleEvent: Sendable {
 
     public var isContact: Bool { contacts?.contains { $0.id == person?.id } ?? false }
     public var isBlocked: Bool { person.map { blocked.contains($0.id) } ?? false }
-    /// Whether the page of a person is available.
+    /// Whether a person was opened, so that the page of a person can be shown.
     public var hasPerson: Bool { person != nil }
     public var canCall: Bool { person.map { !busyPeople.contains($0.id) } ?? false && !isBlocked }
 

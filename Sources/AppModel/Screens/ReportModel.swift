@@ -39,7 +39,7 @@ public enum ReportReason: String, CaseIterable, Identifiable, Sendable {
 
     public var isSent: Bool { status == .sent }
     public var title: String { "Report \(isolated(partnerName))" }
-    /// A report that is being sent cannot be canceled.
+    /// The label of the button that closes the sheet. A report that is being sent cannot be canceled.
     public var closeText: String { isSent || status == .sending ? "Close" : "Cancel" }
     public var canSend: Bool { reason != nil && status != .sending && status != .sent }
     public let attachedText =

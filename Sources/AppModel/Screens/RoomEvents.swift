@@ -4,7 +4,7 @@ import Confab
 public struct RoomPerson: Sendable {
     public var id: String
     public var member: RoomMember
-    /// Nil without a camera, or while it is off.
+    /// The video of the camera or the screen; nil if it is off or has not arrived.
     public var video: (any VideoSource)?
     public var aspect: Double?
     public var isScreen = false
@@ -79,7 +79,7 @@ public enum RoomEvent: Sendable {
 /// A reaction that is shown for a few seconds.
 struct RoomReaction: Equatable, Sendable {
     var number: Int
-    /// Nil for this user's own reaction.
+    /// The tile id of the person who reacted; nil for this user's own reaction.
     var member: String?
     var text: String
 }

@@ -11,7 +11,7 @@ extension RoomModel {
         }
     }
 
-    /// Closes the preview, and with it the camera, unless the room is being joined.
+    /// Closes the preview. Also closes the devices, unless the user is in a room or joining one.
     public func closePreview() {
         guard isPreviewing else { return }
         isPreviewing = false

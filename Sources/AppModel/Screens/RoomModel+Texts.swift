@@ -4,7 +4,7 @@ import enum Wire.Limits
 
 /// The texts and the display state of the room screen.
 extension RoomModel {
-    /// The reactions to choose from, equal to those of the web page.
+    /// The reactions to choose from. Keep them identical to those of the web page.
     public static let reactions = ["👍", "👏", "❤️", "😂", "😮", "🎉"]
     public func react(_ text: String) { if isInRoom { request(.react(text)) } }
     static let reactionTime = Duration.seconds(4)
@@ -33,7 +33,7 @@ extension RoomModel {
     public var isScreenAwake: Bool { showsRoom || status == .lobby }
     /// Whether the user is in a room or joining one.
     var isBusy: Bool { showsRoom || isJoining }
-    /// Whether the room needs audio. It does even while only the connection to the server is lost.
+    /// Whether the room needs audio. It also does while the connection to the server is lost.
     var wantsSound: Bool { showsRoom }
     public var canSend: Bool { isInRoom && !draft.allSatisfy(\.isWhitespace) }
     public var canSwitchCamera: Bool { !isCameraOff && own != nil && camera.works }
@@ -54,7 +54,7 @@ extension RoomModel {
         rows.first { $0.id == id } ?? ListRow(id: id, title: "", detail: "")
     }
     public func isSpeaking(_ id: String) -> Bool { speaker == id }
-    /// Returns the reactions shown on a tile, or this user's own for nil.
+    /// Returns the reactions shown on the tile with this id, or on the self-view if `id` is nil.
     public func reactionText(of id: String?) -> String { reactions.filter { $0.member == id }.map(\.text).joined() }
 
     /// Computes the layout of the tiles in a viewport.

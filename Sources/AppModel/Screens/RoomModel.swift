@@ -72,9 +72,10 @@ import enum Wire.Limits
     private(set) var isConnected = true
     /// The server of the room, used in its link.
     var server: URL?
-    /// The room being joined. The text field can be edited in the meantime.
+    /// The room name in the last join request. The text field can change before the answer arrives.
     private var joinedRoom = ""
-    /// The room for which the user accepted that members can see each other's addresses.
+    /// The name of the room for which the user accepted that members can see each other's addresses; nil if there is
+    /// none.
     private var acceptedRoom: String?
     private var nextLine = 1
     private var nextReaction = 1
@@ -121,7 +122,7 @@ import enum Wire.Limits
     }
 
     public func leave() {
-        // The room may have other members next time, so ask again.
+        // The room may have other members next time, so warn about visible addresses again.
         acceptedRoom = nil
         closePreview()
         guard isBusy else { return reset(to: .ready) }
@@ -244,7 +245,7 @@ import enum Wire.Limits
             tell(trouble)
         case .trouble(let trouble): if showsRoom { tell(trouble) }
         case .ended(let ending, let error):
-            // The user accepted visible addresses, and gave a password, only for the earlier room.
+            // The user accepted visible addresses, and gave a password, only for the earlier room, so forget both.
             if ending == .otherRoom { (acceptedRoom, password) = (nil, "") }
             // Errors no longer matter once the user has left.
             if status != .ready { ended(ending, error) }

@@ -33,6 +33,6 @@ public enum RouletteEvent: Sendable {
     case keepFailed(ConfabError)
     case reported(ConfabError?)
     case online(Int)
-    /// The search ended with an error.
+    /// A request failed, and no search or chat continues.
     case stopped(ConfabError)
 }

@@ -1,7 +1,7 @@
 import Confab
 import Foundation
 
-/// The texts of the roulette, equal to those of the web page.
+/// The texts of the roulette. Keep them identical to those of the web page.
 extension RouletteModel {
     var name: String { partnerName.isEmpty ? "your partner" : partnerName }
     /// The partner's name for the beginning of a sentence, or "Your partner" if there is no name.
@@ -65,7 +65,7 @@ extension RouletteModel {
     }
 
     /// A hint about the chat: that the partner has no text chat, or, until there are messages, that they are not
-    /// stored.
+    /// stored. Empty once there are messages.
     public var chatHint: String {
         guard hasChat else { return "\(who) uses an app without text chat. You can still talk." }
         return chat.isEmpty ? "Say hello. Messages are not stored unless one of you reports the chat." : ""

@@ -346,7 +346,7 @@ import enum Wire.Limits
         case .ended(let ending):
             guard isInChat else { return }
             leavePartner(ending)
-            // The server continues the search automatically, unless it ended too.
+            // The server continues the search automatically, unless the search ended too.
             change(to: ending.isFinal ? .idle : .waiting(until: nil))
         case .entered, .receiving, .recovered, .failed: break
         }
@@ -368,7 +368,7 @@ import enum Wire.Limits
         tick()
     }
 
-    /// Counts down a pause.
+    /// Updates `now` every second until the pause before the next search is over.
     private func tick() {
         cancelTick?()
         now = clock.now

@@ -68,7 +68,7 @@ extension Duration {
         return hours > 0 ? "\(hours):\(two(minutes)):\(rest)" : "\(minutes):\(rest)"
     }
 
-    /// The number of seconds, rounded up, for a countdown.
+    /// The number of seconds for a countdown, rounded up, at most one day.
     var wholeSeconds: Int {
         let seconds = max(0, components.seconds)
         return Int(min(seconds, 86_400)) + (components.attoseconds > 0 ? 1 : 0)

@@ -14,7 +14,7 @@ public struct SmallWindow: Sendable {
 }
 
 extension PixelSize {
-    /// The aspect ratios supported by the window. Others are clamped.
+    /// The aspect ratios supported by the Picture in Picture window. Others are clamped.
     private static let aspects = 0.25...4.0
 
     /// Creates a size with the given ratio of width to height; nil if the ratio is unknown.

@@ -10,7 +10,7 @@ import Observation
         case checking(URL)
         case wrong(String)
         /// A server on the local network did not answer. Without permission to use the local network, connections to
-        /// it time out without an error.
+        /// that server time out without an error.
         case localNetwork
         /// The permission to use the camera for QR codes is missing.
         case noCamera
@@ -173,7 +173,8 @@ import Observation
 
 /// Parses server addresses that people type or scan.
 public enum ServerAddress {
-    /// Returns the URL of a typed address. Assumes `https`, or `http` for addresses on the local network.
+    /// Returns the URL of a typed address. Assumes `https`, or `http` for addresses on the local network. Returns nil
+    /// if the address is invalid, or if it has `http` and is not on the local network.
     public static func url(from text: String) -> URL? {
         let text = text.trimmingCharacters(in: .whitespacesAndNewlines)
         guard !text.isEmpty, text.utf8.count <= 512, !text.contains(where: \.isWhitespace) else { return nil }

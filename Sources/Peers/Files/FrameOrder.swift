@@ -17,8 +17,8 @@ public struct FrameOrder {
     /// How long to wait for a missing packet of audio. Audio is not retransmitted, so only reordered packets can
     /// still arrive.
     private static let audioDelay = MediaInterval.milliseconds(300)
-    /// The longest time between two frames, in seconds. A longer one comes from an invalid timestamp or another stream
-    /// in the same section, and is replaced by the duration of one frame.
+    /// The longest time between two frames, in seconds. A longer one is caused by an invalid timestamp or by another
+    /// stream in the same section, and is replaced by the duration of one frame.
     private static let maxPause: Int64 = 3_600
     /// The frame rate that determines the duration of a frame without a usable timestamp: a thirtieth of a second.
     private static let framesPerSecond: Int64 = 30
@@ -29,7 +29,7 @@ public struct FrameOrder {
     private var assembler = VP8Assembler()
     private var timestamps = TimestampUnwrapper()
     private var lastTimestamp: Int64?
-    /// The time of the newest frame since the first, in units of the clock.
+    /// The time from the first frame to the newest, in units of the clock rate.
     private var time: Int64 = 0
 
     /// - Parameter kind: audio or video.

@@ -65,7 +65,8 @@ public struct MediaClip: Sendable {
     /// The widths of the layers in pixels.
     package var widths: [Int] { layers.map(\.width) }
 
-    /// Returns a clip with one of the layers. The largest one also has the audio.
+    /// Returns a clip with only the layer at this index, if there is one. The clip for index 0, the largest layer,
+    /// also has the audio.
     package func layer(_ index: Int) -> MediaClip {
         var clip = MediaClip()
         clip.layers = Array(layers.dropFirst(index).prefix(1))
@@ -82,8 +83,8 @@ public struct MediaClip: Sendable {
 
     /// Adds a file and detects its format.
     ///
-    /// - Throws: `MediaFileError` if the format is not supported, or if the clip already has three videos (for a
-    ///   video file) or an audio track (for an audio file).
+    /// - Throws: `MediaFileError` if the format is not supported, if the file is damaged or exceeds a limit, or if the
+    ///   clip already has three videos (for a video file) or an audio track (for an audio file).
     public mutating func add(_ file: [UInt8]) throws(MediaFileError) {
         if file.starts(with: IVFHeader.signature) {
             try add(video: file)
@@ -138,7 +139,8 @@ public struct MediaClip: Sendable {
     }
 
     private static func interval(from: UInt64, to: UInt64, _ header: IVFHeader) -> MediaInterval {
-        // A tick is at most a minute. A count above this limit is longer than the longest pause and would be shortened anyway.
+        // Limit the ticks, which last at most a minute each, so that the product stays small. With ticks of 10 ns or
+        // more, a count above this limit is longer than the longest pause and would be shortened anyway.
         let ticks = to > from ? min(to - from, 1_000_000_000) : 0
         let nanoseconds = (Double(ticks) * 1e9 * Double(header.unitNumerator) / Double(header.unitDenominator))
             .rounded()

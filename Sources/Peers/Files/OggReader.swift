@@ -1,7 +1,8 @@
 import RTC
 
-/// The packets of one stream in an Ogg file (RFC 3533). Of several streams, the first whose initial packet starts with the
-/// given magic bytes is read. Of a chain of streams, only the first is read.
+/// The packets of one stream in an Ogg file (RFC 3533). If the file has several streams, reads the first one whose
+/// initial packet starts with the given magic bytes. If it has a chain of such streams, one after the other, reads
+/// only the first.
 public struct OggFile: Equatable, Sendable {
     /// The maximum number of packets, eleven hours of 20 ms packets.
     public static let maxPackets = 2_000_000

@@ -66,8 +66,8 @@ public struct PacketOrder {
         if missingSince == nil, packet.number != self.expected { missingSince = now }
     }
 
-    /// Returns the next step in order, or nil while the next packet may still arrive. Callers repeat the call until it returns
-    /// nil.
+    /// Returns the next step in order. Returns nil if no packet is stored, or while the next packet may still arrive.
+    /// Callers repeat the call until it returns nil.
     public mutating func next(now: MediaTime) -> Step? {
         guard let expected, held > 0 || isGapDue else { return nil }
         if isGapDue {

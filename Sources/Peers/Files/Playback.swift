@@ -63,7 +63,8 @@ struct Playback {
     private let maxHold: MediaInterval
 
     /// - Parameter maxHold: the maximum time for which the video freezes after a requested keyframe. It must be zero
-    ///   for a simulcast layer: a server treats a layer that pauses as ended, and requests a keyframe of another.
+    ///   for a simulcast layer: a server treats a layer that pauses as ended, and requests a keyframe of another
+    ///   layer.
     init(_ clip: MediaClip, beginning now: MediaTime, maxHold: MediaInterval = Self.maxHold) {
         self.maxHold = maxHold
         let lengths = [clip.video?.length, clip.audio?.length].compactMap(\.self)

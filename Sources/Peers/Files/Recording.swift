@@ -5,14 +5,16 @@ import RTC
 public struct VideoRecording {
     private static let clockRate: Int64 = 90_000
 
-    /// The time of the first frame.
+    /// The time of the first frame; nil before it.
     private var began: Duration?
     public private(set) var frames = 0
 
     public init() {}
 
+    /// Appends a frame to the file's data. The first frame is preceded by the file's header.
+    ///
     /// - Parameters:
-    ///   - frame: a VP8 frame. The first one is a keyframe.
+    ///   - frame: a VP8 frame. The first one must be a keyframe, because the file's header contains its size.
     ///   - time: the frame's time, later than that of the previous frame.
     ///   - bytes: the array to which the data to write is appended.
     public mutating func take(_ frame: [UInt8], at time: Duration, into bytes: inout [UInt8]) {
@@ -46,7 +48,7 @@ public struct AudioRecording {
     private var writer: OggWriter
     /// The time of the next packet in samples if no packet is missing; nil before the first packet.
     private var expected: Int64?
-    /// The number of samples in the file, and the number before the current page.
+    /// The number of samples in the file, and how many of them precede the current page.
     private var samples: Int64 = 0
     private var pageBegan: Int64 = 0
     public private(set) var packets = 0

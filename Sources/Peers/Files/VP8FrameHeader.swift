@@ -8,7 +8,8 @@ public struct VP8FrameHeader: Equatable, Sendable {
     public let width: UInt16
     public let height: UInt16
 
-    /// Returns nil if the frame is invalid, because it is too short or is a keyframe without its start code.
+    /// Parses the header. Returns nil if the frame is invalid, because it is too short or is a keyframe without its
+    /// start code.
     public init?(_ frame: UnsafeRawBufferPointer) {
         var reader = ByteReader(frame)
         guard let tag = reader.u24() else { return nil }

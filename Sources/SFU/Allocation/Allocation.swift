@@ -42,7 +42,8 @@ struct VideoRequest: Equatable, Sendable {
                 > (other.priority, other.magnitude, other.isSpeaking ? 1 : 0, other.area)
         }
 
-        /// Grows by one when the area doubles, so that boxes of a gallery that differ by a pixel count as equal.
+        /// The number of binary digits of the area. It grows by one when the area doubles, so that gallery boxes that
+        /// differ by a pixel usually count as equal.
         private var magnitude: Int { Int.bitWidth - area.leadingZeroBitCount }
 
         /// Whether the quality of this video is raised after that of another one: the pinned video comes first, then
@@ -83,8 +84,8 @@ struct VideoGrowth: Equatable, Sendable {
 
 /// Divides a subscriber's bitrate among the videos it requests. It is a pure function of its arguments.
 enum Allocation {
-    /// The factor by which the free bitrate must exceed the additional bitrate of an option before that option is
-    /// chosen, so that choices do not flap.
+    /// The factor by which the free bitrate must exceed the additional bitrate of a raise, so that choices do not
+    /// flap.
     private static let headroom = 1.1
     /// The tolerance for a video with only one option. Such a video can only be paused, not lowered, and one drop of
     /// the estimate is not reason enough to pause it.
@@ -109,7 +110,8 @@ enum Allocation {
         demands.sort { $0.rank.isKept(before: $1.rank) }
         let budget = Double(budget.bitsPerSecond)
         var (spent, grown) = (0.0, 0.0)
-        /// Chooses this option for a video if the additional bitrate fits. Returns whether it fits.
+        /// Chooses this option for a video if the additional bitrate fits in the budget and a raise is within the
+        /// limits of `growth`. Returns whether the option was chosen.
         func take(_ step: Int, _ demand: inout VideoRequest) -> Bool {
             let isRaise = demand.current.map { step > $0 } ?? true
             let former = demand.choice.map { Double(steps[$0].bitrate.bitsPerSecond) } ?? 0
@@ -125,6 +127,7 @@ enum Allocation {
             return true
         }
         /// Chooses this option, the video's smallest, if it fits in the floor and no bitrate has been allocated yet.
+        /// Resumes a paused video only if `growth.resumesOne` is true.
         func keep(_ step: Int, _ demand: inout VideoRequest) {
             let more = Double(steps[step].bitrate.bitsPerSecond)
             let isPaused = demand.current == nil

@@ -20,7 +20,8 @@ final class Downlink {
     /// Whether audio is sent with its redundancy, if the publisher adds any. On a path that is full but loses nothing,
     /// redundancy would only take bitrate from the videos.
     var takesRedundantAudio = true
-    /// The loss ratios above which redundancy is worth its bitrate, and below which it is not.
+    /// The loss ratios above which redundancy is worth its bitrate, and below which it is not. Between the two, the
+    /// choice does not change.
     private static let losses = (many: 0.01, few: 0.005)
     private static let longQueue = MediaInterval.milliseconds(60)
     /// The bitrate that the subscriber would receive without a bandwidth limit, and the average bitrate of the chosen
@@ -42,20 +43,21 @@ final class Downlink {
     static let measurement = MediaInterval.milliseconds(300)
     static let shortestRaiseDelay = MediaInterval.seconds(1)
     static let longestRaiseDelay = MediaInterval.seconds(4)
-    /// The share of the budget by which videos may grow at once, and the time until feedback shows whether the path
-    /// carries the additional bitrate.
+    /// How much all videos together may grow in one raise, as a share of the budget, and the minimum time between
+    /// raises. Feedback takes that long to show whether the path carries the additional bitrate.
     static let growth = 0.2
     static let raiseInterval = MediaInterval.milliseconds(300)
-    /// How long paused videos wait after a reduction before they are resumed. The first one, whose smallest option
-    /// fits in the floor, waits for the shortest time. The others wait twice as long, up to the longest time, each
-    /// time they are paused again soon after a resume, because each resume needs a keyframe.
+    /// How long paused videos wait after a reduction before they are resumed. One video whose smallest option fits in
+    /// the floor waits only the shortest time. For the others, the wait doubles, up to the longest time, whenever a
+    /// resume is soon followed by another reduction, because each resume needs a keyframe.
     static let shortestResumeDelay = MediaInterval.milliseconds(500)
     static let longestResumeDelay = MediaInterval.seconds(16)
-    /// The other paused videos do not wait if the budget is at least this many times the budget at the last
-    /// reduction. Shortly after a resume, it must also be this many times the current bitrate of the videos.
+    /// Videos may grow before `resumeDelay` has passed if the budget is at least this many times the budget at the
+    /// last reduction. Within `resumeInterval` after a resume, the budget must also be at least this many times the
+    /// current bitrate of the videos.
     static let recovery = 2.0
-    /// The minimum time between two allocations that resume videos. Each resume sends a keyframe, and only afterwards
-    /// does feedback show how much the path carries.
+    /// The minimum time between two allocations that resume videos, unless the budget is large enough (see
+    /// `recovery`). Each resume sends a keyframe, and only afterwards does feedback show how much the path carries.
     static let resumeInterval = MediaInterval.seconds(1)
     /// How long no probe starts after a raise: until the raised bitrate has been measured.
     static let trial = MediaInterval.milliseconds(400)
@@ -123,7 +125,8 @@ final class Downlink {
     /// Returns how much videos may grow within a budget.
     /// - Parameters:
     ///   - budget: the bitrate for all videos, without the audio.
-    ///   - hasVideo: whether any video is sent now. If not, paused videos do not wait before they are resumed.
+    ///   - hasVideo: whether any video is sent now. If not, paused videos wait only `shortestResumeDelay` after a
+    ///     reduction.
     func growth(of budget: Bitrate, hasVideo: Bool = true, now: MediaTime) -> VideoGrowth {
         let tolerance = control.isCalm ? VideoGrowth.calmTolerance : VideoGrowth.usualTolerance
         let sinceRaise = raisedAt.map { now - $0 } ?? Self.longestRaiseDelay

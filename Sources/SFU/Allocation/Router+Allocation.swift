@@ -62,7 +62,7 @@ extension Router {
             }
         }
         if lowers, let downlink = peer.downlink {
-            // Record the estimate. The current budget is far smaller while a queue drains.
+            // Record the estimate rather than the budget, which is far smaller while a queue drains.
             let carried = downlink.control.estimate.map { max(.zero, $0 - downlink.audio) } ?? budget
             downlink.lowered(to: carried, now: now)
         }
@@ -90,8 +90,9 @@ extension Router {
         }
     }
 
-    /// Returns the index of the option that the previous allocation chose; nil if the video is paused. The subscriber
-    /// may still be waiting for the option's layer, but its bitrate is already reserved.
+    /// Returns the index of the largest option that the previous allocation allows, or of the smallest option if it
+    /// allows none of them; nil if the video is paused. The subscriber may still be waiting for the option's layer,
+    /// but its bitrate is already reserved.
     private func current(of track: OutgoingTrack, in range: Range<Int>) -> Int? {
         guard !track.isPaused else { return nil }
         return range.last {
@@ -132,8 +133,8 @@ extension Router {
 }
 
 extension VideoPreference {
-    /// The area of the box in which the video is shown, in pixels; 1920 × 1080 if the subscriber has not stated a
-    /// size.
+    /// The area of the box in which the video is shown, in pixels. If the subscriber has stated only a width or a
+    /// height, the box is assumed to be 16:9; if neither, 1920 × 1080.
     var area: Int {
         switch (width, height) {
         case (let width?, let height?): clamped(width) * clamped(height)

@@ -4,7 +4,8 @@ import RTC
 ///
 /// The advice is the offered codec that the most subscribers can decode, usually all. It stays in effect after the
 /// publisher has followed it, because otherwise the publisher would return to its own codec and be refused again. It
-/// ends once at least as many subscribers could decode the publisher's own codec for `releaseDelay`.
+/// ends once the publisher's own codec has suited at least as many subscribers for `releaseDelay`, or without that
+/// delay if the publisher's own codec suits more.
 struct CodecAdvice: Sendable {
     /// How long the publisher's own codec must suit the subscribers before the advice ends. People hide and show videos, and
     /// each change costs a keyframe.
@@ -69,6 +70,8 @@ struct CodecAdvice: Sendable {
         return !isHeld
     }
 
+    /// Ends the advice once the publisher's own codec has suited the subscribers long enough, or at once if
+    /// `isUrgent`.
     /// - Parameter isUrgent: whether fewer subscribers can decode the advised codec than the publisher's own.
     private mutating func end(now: MediaTime, isUrgent: Bool) {
         guard payloadType != nil else { return }
@@ -81,7 +84,7 @@ struct CodecAdvice: Sendable {
 }
 
 extension Codec {
-    /// Returns whether both are the same codec, possibly with different parameters.
+    /// Returns whether `other` is the same codec, possibly with different parameters.
     fileprivate func isRelated(to other: Codec) -> Bool {
         switch (kind, other.kind) {
         case (.h264, .h264), (.vp9, .vp9), (.av1, .av1): true
@@ -95,7 +98,7 @@ extension MediaTime {
 }
 
 extension IncomingTrack {
-    /// Advises another codec if subscribers cannot decode the current one.
+    /// Updates the advice for the codec that the publisher sends now. Does nothing if that codec is not known yet.
     func updateAdvice(now: MediaTime) {
         needsAdvice = false
         let newest = encodings.filter { $0.codec != nil }.max { one, other in

@@ -38,7 +38,8 @@ struct DroppedPackets: Sendable {
             && packets[Self.word(sequence)] >> UInt64(sequence & 63) & 1 == 1
     }
 
-    /// Returns how many dropped packets came after this packet, and how many of those started a frame.
+    /// Returns how many packets after this packet were dropped, and how many of those started a frame; zeros if this
+    /// packet is older than the record.
     func counts(after sequence: Int64) -> (packets: Int64, pictures: Int64) {
         var (packets, pictures): (Int64, Int64) = (0, 0)
         guard sequence < last, last - sequence < Self.window else { return (0, 0) }

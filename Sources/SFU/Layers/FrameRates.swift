@@ -1,6 +1,7 @@
 import RTC
 
-/// Measures the frame rate of an encoding, in total and up to each of VP8's temporal layers (`TID` in RFC 7741 §4.2).
+/// Measures the frame rate and the bitrate of an encoding, in total and up to each of VP8's temporal layers (`TID` in
+/// RFC 7741 §4.2).
 struct FrameRates: Equatable, Sendable {
     /// How long frames are counted before the rates are updated.
     static let interval = MediaInterval.seconds(1)
@@ -33,7 +34,8 @@ struct FrameRates: Equatable, Sendable {
         bytes[layer] &+= UInt32(truncatingIfNeeded: count)
     }
 
-    /// Updates the smoothed bitrates, so that one keyframe does not count as a high bitrate.
+    /// Updates the bitrates from the bytes counted in the elapsed milliseconds, or keeps them if there were none. They
+    /// are smoothed, so that one keyframe does not look like a high bitrate.
     private mutating func measureBytes(_ elapsed: Int64) {
         var sums = SIMD4<UInt32>()
         for layer in 0..<4 {
@@ -48,7 +50,7 @@ struct FrameRates: Equatable, Sendable {
     }
 
     /// Updates the rates once per `interval`.
-    /// - Returns: true if the rates changed.
+    /// - Returns: true if the frame rates changed.
     mutating func measure(now: MediaTime) -> Bool {
         guard let since else {
             (self.since, counts, bytes) = (now, .zero, .zero)
@@ -73,7 +75,8 @@ struct FrameRates: Equatable, Sendable {
         framesPer10s.map { Int($0[0]) <= Self.limit(rate, isCurrent) } ?? true
     }
 
-    /// Returns the highest temporal layer within this frame rate, or `PendingPacket.noLayer` if all layers may be sent.
+    /// Returns the highest temporal layer within this frame rate; 0 if no layer is, or `PendingPacket.noLayer` if all
+    /// layers may be sent.
     ///
     /// - Parameters:
     ///   - rate: the maximum frame rate in frames per second; nil for no limit.

@@ -6,7 +6,8 @@ public struct VideoPreference: Equatable, Sendable {
     /// enlarged. A width or a height alone is enough; if both are nil, no size is preferred.
     public var width: Int?
     public var height: Int?
-    /// The maximum frame rate. It has an effect only if the publisher's encodings differ in frame rate.
+    /// The maximum frame rate. It has an effect only if the publisher's encodings differ in frame rate or have
+    /// temporal layers.
     public var frameRate: Int?
     /// The priority when the subscriber's connection cannot carry all videos: the quality of videos with a higher
     /// priority is raised first. 0 by default; above 0 the video is pinned.
@@ -16,7 +17,8 @@ public struct VideoPreference: Equatable, Sendable {
         (self.width, self.height, self.frameRate, self.priority) = (width, height, frameRate, priority)
     }
 
-    /// Returns whether a video of this size fills the box. If the preference contains no box, no video is large enough.
+    /// Returns whether a video of this size is at least as wide or as high as the box. If the preference contains no
+    /// box, no video is large enough.
     func isMet(by size: PictureSize) -> Bool {
         (width.map { Int(size.width) >= $0 } ?? false) || (height.map { Int(size.height) >= $0 } ?? false)
     }

@@ -27,6 +27,7 @@ struct LayerAnnouncement: Sendable {
     private var begunAt: MediaTime?
     private var wantedAt = [MediaTime?](repeating: nil, count: IncomingTrack.maxEncodings)
 
+    /// Decides whether to announce the needed encodings and the codec now.
     /// - Parameters:
     ///   - codec: the payload type of the codec that the publisher should send; nil for the publisher's own choice.
     ///   - isLayered: whether the publisher sends layers. Without layers, it sends its video until an announcement
