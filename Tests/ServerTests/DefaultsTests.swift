@@ -12,7 +12,7 @@ import Testing
     /// The files that declare the settings.
     private static let homes = [
         "Signaling/Rules.swift", "Server/Configuration/ConfabConfiguration.swift",
-        "Server/Push/PushConfiguration.swift",
+        "Server/Push/PushConfiguration.swift", "Server/Webhooks/WebhookConfiguration.swift",
     ]
 
     private static func files(below folder: String, _ ending: String) throws -> [(path: String, text: String)] {
