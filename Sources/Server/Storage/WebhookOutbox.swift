@@ -1,4 +1,4 @@
-public import Signaling
+import Signaling
 import Synchronization
 public import Wire
 
