@@ -131,6 +131,7 @@ extension StoredProject {
         StoredProject(apiKey: apiKey, secret: nil, createdAt: Timestamp(milliseconds: 0))
     }
 
+    /// A secret that a response can include.
     fileprivate enum Secret { case api, webhook }
 
     /// - Parameter secrets: the secrets to include.
