@@ -37,7 +37,8 @@ import Wire
         let flushes = try await loop.submit { () -> [Int] in
             let gateway = try Gateway.forTests(project, on: loop)
             let (counter, session) = (
-                FlushCounter(), SocketIOSession(id: "1", address: Self.home, directory: SocketIODirectory(gateway: gateway))
+                FlushCounter(),
+                SocketIOSession(id: "1", address: Self.home, directory: SocketIODirectory(gateway: gateway))
             )
             gateway.register(session)
             let webSocket = WebSocketHandler(gateway: gateway, user: session, messageSize: 64 << 10)
