@@ -136,6 +136,6 @@ public enum OTSubscriberErrorCode: Int, Sendable {
     case subscriberInternalError = 2000
     /// The application requested end-to-end encryption, which is not supported.
     case subscriberDecryptionInternalError = 6002
-    /// The publisher has another secret. Never reported.
+    /// The publisher uses a different encryption secret. Never reported.
     case encryptionSecretMismatch = 6003
 }

@@ -10,7 +10,8 @@ struct RobotNegotiation {
     /// The ICE credentials and the certificate of the remote side; nil before its first description.
     var remote: ICECredentials?
     var fingerprint: Fingerprint?
-    /// The session id in SDP, which must be below 2^63 (RFC 8829 §5.2.1).
+    /// The session id in SDP. The two highest bits are zero, so it is well below the maximum, 2^63 - 1 (RFC 8829
+    /// §5.2.1).
     let sessionID: UInt64
     var version: UInt64 = 0
 

@@ -115,9 +115,9 @@ struct RTPRewriter: Sendable {
     /// Returns whether this packet of the current source is later than all that were sent.
     func isNewest(_ sequence: Int64) -> Bool { sequence + sequenceOffset > lastSequence }
 
-    /// Returns the source's extended sequence number for a 16-bit number of this stream, whether that packet was sent
-    /// or is still missing. Returns nil if the packet is from before the segment, or older than the record of dropped
-    /// packets.
+    /// Maps a 16-bit sequence number of this stream to the source's extended sequence number. Works for packets that were
+    /// sent and for those that are still missing. Returns nil if the packet is from before the segment, or older than
+    /// the record of dropped packets.
     func source(of number: UInt16) -> Int64? {
         let sequence = lastSequence - Int64(UInt16(truncatingIfNeeded: lastSequence) &- number)
         var source = sequence - sequenceOffset

@@ -178,7 +178,7 @@ extension Format<Duration> {
 }
 
 extension Format<Double> {
-    /// A format for whole numbers: no rate limit needs fractions.
+    /// A format for a `Double` that accepts only whole numbers. Used for rate limits, which never need fractions.
     static func whole(_ range: ClosedRange<Int>) -> Format {
         let format = Format<Int>.integer(range)
         return Format(

@@ -1,4 +1,5 @@
-/// Documents that are written from the settings and checked in. `scripts/settings` writes them, and a test compares them.
+/// Checked-in documents that are generated from the settings. `scripts/settings` generates them, and a test checks that
+/// they are up to date.
 public enum SettingDocuments {
     /// The text of `deploy/confab.sample.yaml`: all keys, commented out, each with its default and a comment.
     public static var sample: String {

@@ -2,7 +2,7 @@ import Wire
 
 /// Computes one page of people nearby.
 extension Directory {
-    /// The parameters of a page.
+    /// A request for one page: who is looking, from which cell, how far, and where the previous page ended.
     struct Search {
         var viewer: IdentityID
         var blocked: Set<IdentityID>

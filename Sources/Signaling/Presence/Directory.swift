@@ -3,8 +3,8 @@ import Wire
 /// The directory of people nearby: which people are in which cell, and which clients watch which page.
 ///
 /// Owns the list of people and its order. It knows people only through their listings.
-/// Invariant: of a person's location, only the cell influences the output. The order of people within a bucket depends only on
-/// the order of the day.
+/// Invariant: of a person's location, only the cell influences the output. Within a bucket, people are
+/// in the daily order, which changes every day and does not depend on their locations.
 ///
 /// Adding, moving and removing a person takes time independent of the number of people. A sweep over the watched pages notifies
 /// their viewers. It refreshes a limited number of pages at a time, so neither many listed people nor many viewers can stall
@@ -27,7 +27,7 @@ public struct Directory: Machine {
     var watches = Watches()
     /// The day for which `key` was computed, in days since 1970.
     private var day: Int64 = .min
-    /// Today's key. A person's place in the order of the day is the place in the table XOR this key.
+    /// Today's key. A person's place in the daily order is the place in the table XOR this key.
     private(set) var key: UInt64 = 0
 
     public init(rules: Rules, project: Project) { (self.rules, serverKey) = (rules, project.serverKey) }
@@ -59,7 +59,7 @@ public struct Directory: Machine {
         sweep(&context)
     }
 
-    // MARK: Order of the day
+    // MARK: The daily order
 
     private static let dayLength: Int64 = 86_400_000
 

@@ -4,7 +4,7 @@
 /// hash select the leaf. A full leaf is split in two, and two nearly empty leaves are merged, so the table never has to be
 /// sorted again.
 ///
-/// The order of the day is the hash XOR a key that changes every day. The XOR swaps the two branches at some forks of the tree.
+/// The daily order is the hash XOR a key that changes every day. The XOR swaps the two branches at some forks of the tree.
 /// The people are thus in another order each day, while the leaves stay the same.
 struct OrderTable: Sendable {
     /// A person in the table.

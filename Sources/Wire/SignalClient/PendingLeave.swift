@@ -1,4 +1,4 @@
-/// Notifies the server that the client has left while its connection had dropped: resumes the connection on a new
+/// Notifies the server that the client has left while its connection was down: resumes the connection on a new
 /// socket, only to send `bye`. Otherwise the server would keep the connection for the grace period, and other clients
 /// would wait for one that has left.
 ///

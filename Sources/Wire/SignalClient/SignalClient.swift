@@ -68,8 +68,7 @@ public struct SignalClient: Sendable {
     /// The time at which the server gives up the dropped connection, so that it can no longer be resumed; nil while
     /// connected, and if there is no connection to resume.
     private(set) var placeDeadline: Timestamp?
-    /// Notifies the server of a `leave` that happened while the connection had dropped; nil if there is nothing to
-    /// send.
+    /// The delivery of a `leave` that was requested while the connection was down; nil if there is none to deliver.
     var pendingLeave: PendingLeave?
 
     /// Creates a signaling client that does nothing until ``Event/connect``.

@@ -135,7 +135,7 @@ private struct RouletteChat: View {
     }
 }
 
-/// The actions on the last partner, during the chat and afterwards.
+/// Buttons to keep in touch with, report or block the current partner or, after the chat, the previous one.
 private struct RouletteAfterwards: View {
     let model: RouletteModel
 

@@ -54,7 +54,7 @@ function matchStatus({ name, away, stream }, words) {
 }
 
 /**
- * Returns the problem to show above everything else, or null.
+ * Returns the most important notice to show above everything else, or null if there is none.
  * @param {State} state @param {Strings} strings @param {number} now @returns {Notice | null}
  */
 export function noticeOf(state, strings, now) {

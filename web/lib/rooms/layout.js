@@ -281,8 +281,8 @@ function strips({ viewport, gap }, tiles) {
 /**
  * Places large tiles with a strip of the others: on the right in a wide viewport, below in a tall one. Without others,
  * places a grid. If the strip has room for all others and the self-view, the self-view is at the end of the strip that
- * is nearest to its corner. Otherwise the self-view is in a corner of the large area, because it would hide people in
- * the strip.
+ * is nearest to its corner. Otherwise the self-view covers a corner of the large area; over the strip it would hide
+ * people.
  * @param {Space} space
  * @param {Tile[]} large
  * @param {Tile[]} others

@@ -455,7 +455,10 @@ export class Client extends Emitter {
 /** @param {Welcome} welcome @returns {number} the silence before a ping: a welcome cannot make this client ping more than once a second */
 const silenceOf = ({ pingMs }) => Math.max(pingMs, 1000);
 
-/** @param {any} raw an answer that this client cannot read @param {unknown} error why @returns {Message} what its request gets */
+/**
+ * @param {any} raw an answer that this client cannot read @param {unknown} error why it cannot be decoded, if known
+ * @returns {Message} the error message that rejects the request
+ */
 const unreadable = ({ type, re }, error) => ({
   type: 'error', re, retryable: false, code: error ? 'malformed' : 'unknown_type', message: `The answer "${type}" cannot be read: reload the page. ${error ?? ''}`.trim(),
 });
