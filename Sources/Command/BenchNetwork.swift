@@ -6,9 +6,8 @@ import Server
 import Signaling
 import Wire
 
-/// The `confab bench network` command: one simulated client that publishes or watches over the network of this
-/// process.
-/// `Benchmarks/networks` starts several such processes, each in a separate network namespace.
+/// The `confab bench network` command: one simulated client that publishes or watches in the network namespace of this
+/// process. `Benchmarks/networks` starts several such processes, each in a separate network namespace.
 struct BenchNetwork: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "network",

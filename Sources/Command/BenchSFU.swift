@@ -34,7 +34,8 @@ struct BenchSFU: AsyncParsableCommand {
             """
     )
 
-    /// Maximum simulated clients per process. Each client needs one or two file descriptors here and in the server.
+    /// The maximum number of simulated clients per process. Each client needs one or two file descriptors here and in
+    /// the server.
     static let maxRobots = 5000
     /// The number of packets in a keyframe of a 720p camera.
     private static let defaultKeyframePackets = 60
@@ -193,7 +194,7 @@ struct BenchSFU: AsyncParsableCommand {
         var metrics: String?
     }
 
-    /// Runs `body` with the server in `--server`, or with a temporary one if that is nil.
+    /// Runs `body` with the server in `--server`, or with a temporary one if the option is not set.
     private func withServer<Report>(_ body: (Target) async throws -> Report) async throws -> Report {
         if let server {
             let (project, _) = try data.project()
@@ -297,7 +298,8 @@ struct MeasuredServer {
         return environment
     }
 
-    /// Waits until the server is ready.
+    /// Waits until the server is ready. Throws an error with the server's log if the server ends first, or takes too
+    /// long.
     ///
     /// - Returns: the server's URL, and the URL of the server's metrics if it serves any.
     private static func ready(_ process: Process, _ log: URL) throws -> (String, metrics: String?) {

@@ -19,7 +19,8 @@ struct BotCommand: AsyncParsableCommand {
             """
     )
 
-    /// Maximum bots per process. Each bot has a WebSocket and two media connections. All bots share one thread for media.
+    /// The maximum number of bots per process. Each bot has a WebSocket and two media connections. All bots share one
+    /// thread for media.
     static let maxBots = 100
 
     @Option(help: "URL of the server.")
@@ -98,7 +99,8 @@ struct BotCommand: AsyncParsableCommand {
         }
     }
 
-    /// Calls `stop` on Ctrl-C, on SIGTERM and when `--seconds` have passed.
+    /// Calls `stop` on Ctrl-C, on SIGTERM and when `--seconds` have passed, as long as the returned sources are
+    /// retained.
     private func stopSources(_ stop: @escaping @Sendable () -> Void) -> [any DispatchSourceProtocol] {
         var sources: [any DispatchSourceProtocol] = []
         for number in [SIGINT, SIGTERM] {

@@ -110,8 +110,8 @@ struct BanCommand: AsyncParsableCommand {
             throw ValidationError(
                 "\"\(text)\" is neither an identity (32 hexadecimal digits, as in reports) nor an IP address or block.")
         }
-        // Limits and bans treat a /64 as one client. A ban of a single IPv6 address would be ineffective, so ban its
-        // /64.
+        // Limits and bans treat a /64 as one client. A ban of a single IPv6 address or a smaller block would be
+        // ineffective, so ban the whole /64.
         let isLone = !block.network.isIPv4 && block.prefixLength > 64
         return .address("\(isLone ? block.network.limitingBlock : block)")
     }
@@ -165,9 +165,9 @@ struct BanCommand: AsyncParsableCommand {
             }
             let (reported, address) = (stored.report.against, stored.report.againstAddress)
             var subjects: [(subject: BanSubject, note: String)] = [(.identity(reported), "")]
-            // The reported person may have become a device of another account since then. A ban of the device would
-            // miss the account's other devices, and a ban of the account alone would no longer apply after the device
-            // is unlinked.
+            // The reported identity may have been linked to an account since the report, as one of its devices. A ban
+            // of the device would miss the account's other devices, and a ban of the account alone would no longer
+            // apply after the device is unlinked.
             if case .person(let owner) = try await storage.resolve(reported) {
                 subjects.append((.identity(owner), " (the account that \(reported) is linked to)"))
             }

@@ -54,7 +54,7 @@ struct DataOptions: ParsableArguments {
     }
 }
 
-/// Opens the project of the data directory.
+/// Opens the project of the data directory, or creates it if the directory has none.
 ///
 /// - Throws: `CommandError` if the project file cannot be created or is invalid.
 func openProject(_ configuration: ConfabConfiguration) throws -> ProjectFile {

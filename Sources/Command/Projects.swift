@@ -15,7 +15,7 @@ struct ProjectCommand: AsyncParsableCommand {
         subcommands: [Show.self, List.self, Create.self, Set.self, Rotate.self, Delete.self]
     )
 
-    /// Prints the API key and secret.
+    /// Prints a project's API key, its secret and its other properties.
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print the API key, the secret and the other properties of a project.")
@@ -176,8 +176,8 @@ struct ProjectCommand: AsyncParsableCommand {
             try await storage.close()
         }
 
-        /// Opens the database only after the rotation, because a database without a project file would prevent the
-        /// creation of a project.
+        /// Rotates the secret of the main project. Opens the database only afterwards, because a database without a
+        /// project file would prevent the creation of a project.
         private func rotateMain(_ configuration: ConfabConfiguration, _ duration: Duration) async throws {
             let rotation: ProjectFile.Rotation
             do {

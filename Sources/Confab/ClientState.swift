@@ -19,7 +19,7 @@ extension ConfabClient {
         /// far, and `nextTry` is when the next one begins; nil while one is in progress.
         case reconnecting(since: Date, attempt: Int, nextTry: Date?)
         /// There is no connection, and none to resume. After an outage the client keeps trying: each attempt enters
-        /// `connecting`, and ``ConfabClient/connect()`` starts the next one immediately.
+        /// `connecting`, and ``ConfabClient/connect()`` starts the next attempt immediately.
         case offline(OfflineReason)
         /// Closed permanently: by ``ConfabClient/leave()`` (nil) or by the server.
         case closed(ConfabError?)
@@ -64,10 +64,10 @@ extension ConfabClient {
     public struct Options: Sendable {
         /// How long ``ConfabClient/connect()`` may take, including all attempts.
         public var connectTimeout: Duration = .seconds(20)
-        /// The name and version of the application for the server's log, at most 256 bytes; nil for the name of the
-        /// SDK.
+        /// The name and version of the application for the server's log, at most 256 bytes. If it is nil, the log
+        /// shows the SDK's name, `confab-swift`.
         public var clientName: String?
-        /// Called with each log entry, on any thread. It must return quickly. Nil for no log.
+        /// Called with each log entry, on any thread. It must return quickly. If it is nil, nothing is logged.
         public var log: (@Sendable (LogEntry) -> Void)?
         /// Creates the default settings.
         public init() {}

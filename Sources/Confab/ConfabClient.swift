@@ -15,9 +15,9 @@ import Wire
 ///
 /// The connection closes when the application calls ``leave()``, or releases the client and all its features.
 public actor ConfabClient {
-    /// Shared by all features of the client.
+    /// The connection to the server, which all features of the client share.
     nonisolated let core: ClientCore
-    /// The roulette, people, calls and rooms.
+    /// The client's features besides sessions: the roulette, presence, people nearby, calls, contacts, rooms and push.
     nonisolated let features: ConfabFeatures
 
     /// Creates a client. It does not connect yet.
@@ -26,9 +26,9 @@ public actor ConfabClient {
     ///   - server: the server's address, such as `https://chat.example.org`. If it has a path, the server must be
     ///     reachable under that path.
     ///   - credential: how the client identifies itself.
-    ///   - name: the name shown to others if the person has not chosen one, at most 256 bytes.
-    ///   - media: captures media and makes peer connections; nil for a client without media.
-    ///   - options: timeouts, and a log.
+    ///   - name: the name shown to others if the person has not chosen one, at most 256 bytes; nil for none.
+    ///   - media: the engine that captures media and creates peer connections; nil for a client without media.
+    ///   - options: the connect timeout, the application's name for the server's log, and a log callback.
     public init(
         server: URL, credential: Credential = .anonymous, name: String? = nil, media: (any MediaEngine)? = nil,
         options: Options = Options()
@@ -50,7 +50,7 @@ public actor ConfabClient {
         features = ConfabFeatures(core)
     }
 
-    /// Returns the URL of the WebSocket; nil if the server's address is unusable.
+    /// Returns the URL of the server's WebSocket; nil if `server` has no host or a scheme other than HTTP or WebSocket.
     package static func socketURL(_ server: URL) -> URL? {
         let schemes = ["http": "ws", "ws": "ws", "https": "wss", "wss": "wss"]
         guard var parts = URLComponents(url: server, resolvingAgainstBaseURL: true), parts.host?.isEmpty == false,
@@ -74,7 +74,8 @@ public actor ConfabClient {
     nonisolated public var state: State { core.connectionState }
 
     /// Connects, and returns when the server has accepted the client. Afterwards the client reconnects automatically.
-    /// If the client is offline, this starts the next attempt immediately.
+    /// If the client is offline, this starts the next attempt immediately. If it is already online or reconnecting,
+    /// this returns immediately.
     ///
     /// - Throws: the reason why the server cannot be reached or rejects the client; `server_url_invalid` for an
     ///   unusable address.
@@ -84,7 +85,7 @@ public actor ConfabClient {
     public func leave() async { core.leave() }
 
     /// Notifies the client that the network has changed, or that the application is in the foreground again. The client
-    /// then checks the connection, or reconnects, without a pause.
+    /// then checks its connection immediately or, if it has no connection, tries to reconnect immediately.
     ///
     /// - Parameter isAvailable: false if the device has no network at all. The client then checks nothing, and the
     ///   state `offline` has the reason `noNetwork`.

@@ -13,9 +13,9 @@ import Wire
 public struct ConfabError: Error, Hashable, Sendable {
     /// A stable error code. This is not an enum, because a newer server may send codes that this version does not know.
     public struct Code: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral {
-        /// The code as the protocol spells it, such as `not_permitted`.
+        /// The code as it appears in the protocol, such as `not_permitted`.
         public let rawValue: String
-        /// Creates a code from its spelling.
+        /// Creates a code from a string such as `not_permitted`.
         public init(rawValue: String) { self.rawValue = rawValue }
         /// Creates a code from a literal.
         public init(stringLiteral value: String) { rawValue = value }
@@ -53,12 +53,12 @@ public struct ConfabError: Error, Hashable, Sendable {
 }
 
 extension ConfabError: CustomStringConvertible {
-    /// The message and the code.
+    /// The message, followed by the code in parentheses.
     public var description: String { "\(message) (\(code.rawValue))" }
 }
 
 extension ConfabError.Code {
-    /// A request was made before `connect`, or after the client was closed.
+    /// A request was made before ``ConfabClient/connect()``, or after the client was closed.
     public static let notConnected = Self(.notConnected)
     /// The client has left the server, so its pending requests will not be answered. Joining a room also fails with
     /// this error if the person leaves, or the room ends, before joining is complete.
@@ -69,9 +69,9 @@ extension ConfabError.Code {
     public static let connectionLost = Self(.connectionLost)
     /// The connection could not be resumed, and a new one replaced it. The server may have received the request.
     public static let connectionRestarted = Self(.connectionRestarted)
-    /// Too many requests are unanswered.
+    /// Too many requests are waiting for an answer. Wait for some of them, then try again.
     public static let tooManyRequests = Self(.tooManyRequests)
-    /// Too many messages are waiting for the connection.
+    /// Too many messages are waiting to be sent when the connection is restored. Try again when the client is online.
     public static let offlineQueueFull = Self(.offlineQueueFull)
     /// This client is too old or too new for the server.
     public static let versionUnsupported = Self(.versionUnsupported)
@@ -79,21 +79,23 @@ extension ConfabError.Code {
     public static let tokenExpired = Self(.tokenExpired)
     /// This identity or address is banned.
     public static let banned = Self(.banned)
-    /// Another client resumed this connection, or the device now belongs to another person.
+    /// The server closed this connection: another client resumed it, the person has too many connections, or the
+    /// device now belongs to another person or to none.
     public static let replaced = Self(.replaced)
     /// Too many requests in a short time. Wait for ``ConfabError/retryAfter``.
     public static let rateLimited = Self(.rateLimited)
-    /// The client is not in this session.
+    /// The client is not in this session, or for a request about a room, not in the room.
     public static let notJoined = Self(.notJoined)
-    /// The client is already in this session.
+    /// The client is already in this session, or already in a room or waiting to be admitted to one.
     public static let alreadyJoined = Self(.alreadyJoined)
     /// The token's role or a rule does not allow the request.
     public static let notPermitted = Self(.notPermitted)
-    /// There is no such stream, connection, person, call or room.
+    /// There is no such stream, connection, person, device, chat, call, contact or file.
     public static let notFound = Self(.notFound)
-    /// The session has reached its maximum number of members.
+    /// The session has reached its maximum number of members, or this client its maximum number of sessions or
+    /// streams.
     public static let sessionFull = Self(.sessionFull)
-    /// The server did not create this session.
+    /// The session id is invalid: the server did not create it.
     public static let sessionInvalid = Self(.sessionInvalid)
     /// A signal's type is too long or contains characters that are not allowed.
     public static let signalInvalid = Self(.signalInvalid)
@@ -101,7 +103,7 @@ extension ConfabError.Code {
     public static let signalTooLarge = Self(.signalTooLarge)
     /// This IP address has reached its maximum number of connections.
     public static let tooManyConnections = Self(.tooManyConnections)
-    /// This server does not forward media.
+    /// This server does not route media, or cannot do so now.
     public static let mediaUnavailable = Self(.mediaUnavailable)
     /// The bandwidth limit of the session or the server is reached. Wait for ``ConfabError/retryAfter``.
     public static let bandwidthExceeded = Self(.bandwidthExceeded)
@@ -119,7 +121,7 @@ extension ConfabError.Code {
     public static let identityStoreFailed: Self = "identity_store_failed"
     /// An iteration of events ended because its consumer was too slow.
     public static let slowConsumer: Self = "slow_consumer"
-    /// The task that made the request was cancelled. The server may have received the request.
+    /// The task that made the request was canceled. The server may have received the request.
     public static let cancelled: Self = "cancelled"
     /// The server's URL is not an `http`, `https`, `ws` or `wss` URL with a host.
     public static let serverURLInvalid: Self = "server_url_invalid"

@@ -1,5 +1,6 @@
-/// A sequence of events. Each iteration is its own subscription. It ends when its task is cancelled or when no more
-/// events can follow. Where the documentation of a sequence says so, an iteration begins with the current state.
+/// A sequence of events. Each iteration is a separate subscription. An iteration ends when its task is canceled or
+/// when no more events can follow. Where the documentation of a sequence says so, an iteration begins with the current
+/// state.
 ///
 /// Sequences of states, such as ``ConfabClient/states``, keep only the newest unread value. All other sequences keep
 /// every unread event: at most 256, plus the number of events that describe the current state. If a consumer falls
@@ -28,7 +29,7 @@ public struct Events<Element: Sendable>: AsyncSequence, Sendable {
 
         init(_ subscription: EventSubscription<Element>) { self.subscription = subscription }
 
-        /// Waits for the next event. Returns nil at the end of the sequence, after the task was cancelled, and if
+        /// Waits for the next event. Returns nil at the end of the sequence, after the task was canceled, and if
         /// another task is already waiting.
         public func next() async -> Element? { await subscription.next() }
 
@@ -80,7 +81,7 @@ final class EventSource<Element: Sendable>: Sendable {
 
     deinit { finish() }
 
-    /// The sequence for the application.
+    /// The sequence with which the application reads the events.
     var events: Events<Element> { Events(self) }
 
     /// The events that a new iteration would begin with.

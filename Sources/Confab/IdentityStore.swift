@@ -49,13 +49,13 @@ public struct FileIdentity: IdentityStore {
             FileManager.default.createFile(
                 atPath: part.path, contents: Data(secret.utf8), attributes: [.posixPermissions: 0o600])
         else { throw CocoaError(.fileWriteUnknown) }
-        // Replace the file atomically: after a crash it holds the old secret or the new one.
+        // Replace the file atomically: after a crash it contains either the old or the new secret.
         guard rename(part.path, file.path) == 0 else { throw CocoaError(.fileWriteUnknown) }
     }
 }
 
 #if canImport(Security)
-/// Keeps the identity in the keychain of this device. It is not copied to other devices or backups.
+/// Keeps the identity in the keychain of this device. The identity is not copied to other devices or backups.
 public struct KeychainIdentity: IdentityStore {
     private let service: String
     private let account: String

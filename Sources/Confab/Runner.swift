@@ -4,11 +4,11 @@ import Wire
 package protocol StateMachine: Sendable {
     /// An event that the machine handles.
     associatedtype Input: Sendable
-    /// An action for the owner of the machine.
+    /// An action that the owner of the machine carries out.
     associatedtype Effect: Sendable
     /// Processes an input, and returns the effects in order.
     mutating func handle(_ input: Input, now: Timestamp) -> [Effect]
-    /// When to call `handleTimeout`; nil for never. It may change with every call.
+    /// When to call `handleTimeout`; nil if no timeout is pending. Read it again after each input and timeout.
     var nextTimeout: Timestamp? { get }
     /// Handles the timeouts that are due, and returns the effects in order. A call before `nextTimeout` is harmless.
     mutating func handleTimeout(now: Timestamp) -> [Effect]
@@ -61,7 +61,7 @@ package final class Runner<Machine: StateMachine>: Sendable {
     deinit { state.withLock { $0.timer?.cancel }?() }
 
     /// Sets the closure that carries out the effects. Call this before the first input. The closure is called by one
-    /// thread at a time, and must hold the runner's owner weakly.
+    /// thread at a time. It must hold the runner's owner weakly, because the runner keeps the closure.
     package func onEffect(_ carryOut: @escaping @Sendable (Machine.Effect) -> Void) {
         state.withLock { $0.carryOut = carryOut }
     }
@@ -88,7 +88,7 @@ package final class Runner<Machine: StateMachine>: Sendable {
     private func run(_ body: Body) {
         let now = clock.now
         state.withLock { state in
-            // Add the effects under this lock, so that they have the order of the inputs.
+            // Add the effects under this lock, so that effects are carried out in the order of their inputs.
             let (carryOut, caused) = (state.carryOut, body(&state.machine, now))
             if !caused.isEmpty { effects.add { for effect in caused { carryOut(effect) } } }
         }

@@ -12,7 +12,7 @@ public struct EncodedFrame: Hashable, Sendable {
 
     /// The codec of the frame.
     public var codec: Codec
-    /// The whole frame.
+    /// The encoded bytes of the whole frame.
     public var bytes: [UInt8]
     /// The time since the first frame of its source.
     public var time: Duration

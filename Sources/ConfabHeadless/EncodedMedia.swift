@@ -32,7 +32,7 @@ public final class EncodedMedia: PeerMedia {
     /// The size of the video in pixels; nil without video.
     public let size: VideoSize?
     /// Yields an element whenever a receiver needs a keyframe, including when a connection is established. Encode the
-    /// next frame as one. There is one consumer.
+    /// next frame as a keyframe. Only one task may read the stream.
     public let keyframeRequests: AsyncStream<Void>
     private let keyframeRequest: AsyncStream<Void>.Continuation
     private let preview: EncodedSource?
@@ -56,7 +56,8 @@ public final class EncodedMedia: PeerMedia {
     public var video: (any VideoSource)? { preview }
 
     /// Sends a frame over all connections that publish this media. Returns immediately. Connections that are not
-    /// established yet drop the frame.
+    /// established yet drop the frame. All connections drop it while its kind is turned off. When video is turned on
+    /// again, they drop frames until the next keyframe.
     ///
     /// - Returns: false if the frame is rejected: it is empty or too large, this media does not have its kind, the
     ///   media has stopped, or too many frames are waiting.
@@ -84,8 +85,8 @@ public final class EncodedMedia: PeerMedia {
         return true
     }
 
-    /// Sends audio and video, or drops their frames; nil changes nothing. Video that is turned on again continues with
-    /// a keyframe.
+    /// Sets whether frames of audio and video are sent or dropped; nil leaves a kind unchanged. Video that is turned
+    /// on again continues with a keyframe.
     public func setEnabled(audio: Bool?, video: Bool?) async {
         let isResumed = state.withLock { state in
             let wasVideoOn = state.isVideoOn

@@ -33,8 +33,9 @@ public final class EncodedSource: VideoSource {
         var readers: [Int: Reader] = [:]
         var count = 0
         var isOver = false
-        /// The video since the newest keyframe. The first reader gets it, because frames already arrive when a program
-        /// is notified of a source, and another keyframe would take time. Nil after the first reader has started.
+        /// The video since the newest keyframe. The first reader gets it, because frames arrive before a program is
+        /// notified of the source, and waiting for another keyframe would take time. Nil after the first reader has
+        /// started.
         var kept: [EncodedFrame]? = []
         var keptBytes = 0
 
@@ -87,8 +88,8 @@ public final class EncodedSource: VideoSource {
         return stream
     }
 
-    /// Whether a reader needs the next frame, or it is kept for the first reader. If neither is the case, the frame
-    /// need not be copied.
+    /// Returns whether the next frame is needed, by a reader or to be kept for the first reader. If not, the caller
+    /// need not copy the frame.
     func wants(isKeyframe: Bool) -> Bool {
         state.withLock { state in
             if !state.readers.isEmpty { return true }

@@ -76,8 +76,8 @@ public final class FileMedia: PeerMedia {
         return zip(clip.rids, clip.widths).map { Layer(rid: $0, scale: Double(width) / Double(max($1, 1))) }
     }
 
-    /// Sends audio and video, or pauses them; nil changes nothing. Afterwards, playback continues where it would be
-    /// without the pause.
+    /// Sets whether audio and video are sent or paused; nil leaves a kind unchanged. After a pause, playback continues
+    /// where it would be without the pause.
     public func setEnabled(audio: Bool?, video: Bool?) async {
         state.withLock { state in
             if let audio { state.isAudioOn = audio }

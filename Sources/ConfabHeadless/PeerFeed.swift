@@ -4,7 +4,7 @@ import RTC
 
 /// Media that this engine can send.
 protocol PeerMedia: LocalMedia {
-    /// Returns the RIDs of the simulcast layers that the media has; empty for one encoding.
+    /// The RIDs of the media's simulcast layers; empty for one encoding.
     var rids: [String] { get }
     var hasVideo: Bool { get }
     /// Creates a feed that sends the media over one connection. Called on the connection's thread.

@@ -15,8 +15,8 @@ struct PeerTransceiver {
     var activeRIDs: Set<String>?
     /// Whether a local description has contained this transceiver's section.
     var isDescribed = false
-    /// The SSRCs and the msid of the single encoding; nil with layers, or if the transceiver was added only to
-    /// receive.
+    /// The SSRCs and the msid of the single encoding; nil with layers, or if the transceiver did not send when it was
+    /// added.
     private let source: LocalSource?
 
     init(

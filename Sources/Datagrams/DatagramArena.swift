@@ -77,8 +77,8 @@ package final class DatagramArena {
 }
 
 extension DatagramArena.Message {
-    /// Whether another datagram can join this message. It must not be longer than the others, and none of the others may be
-    /// shorter.
+    /// Returns whether another datagram can join this message. It must have the same path, must not be longer than the
+    /// others, and none of the others may be shorter than the first. The limits of a message must not be exceeded.
     func takes(_ size: Int, on path: Path) -> Bool {
         size <= segment && length == segment * count && count < DatagramArena.maxSegments
             && length + size <= DatagramArena.longestMessage && self.path == path

@@ -222,6 +222,6 @@ private struct PlainSender: MessageSending {
 }
 
 extension BinaryInteger {
-    /// `MSG_DONTWAIT` has a different type on each system.
+    /// The number as an `Int32`. Needed because `MSG_DONTWAIT` has a different type on each system.
     fileprivate var asInt32: Int32 { Int32(self) }
 }

@@ -13,7 +13,7 @@ package enum SocketOptions {
     /// the delay cannot be measured and outdated packets cannot be dropped.
     private static let unsentBuffer: Int32 = 16 << 10
 
-    /// The TCP option that limits how many bytes wait in the kernel, in addition to those that are on their way.
+    /// The number of the TCP option that limits how many unsent bytes wait in the kernel.
     package static let unsentLimit: Int32 = TCP_NOTSENT_LOWAT
 
     package static func makeNonBlocking(_ descriptor: Int32) {

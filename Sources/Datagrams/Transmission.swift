@@ -55,8 +55,8 @@ package func transmit(_ count: Int, over sender: some MessageSending, _ waiting:
             continue
         }
         if isFull(error), waiting.wait(for: sender) { continue }
-        // Continue with the next message. Other messages may succeed, because they are shorter or have other
-        // addresses.
+        // Send the segments of this message one by one, or give the message up. Then continue with the next message,
+        // which may succeed because it is shorter or has another address.
         let segments = sender.segments(of: next)
         if segments > 1, [EMSGSIZE, EINVAL, EIO].contains(error) {
             lost += transmitSegments(segments, of: next, over: sender, &waiting)

@@ -15,7 +15,8 @@ extension Date {
 }
 
 extension [Statistic] {
-    /// Returns the sum over layers and subscribers; nil if nothing of this kind is sent or received.
+    /// Returns the counters of audio or video, summed over all layers and subscribers; nil if nothing of this kind is
+    /// sent or received.
     func sum(_ kind: TrackKind) -> Counters? {
         let ours = filter { $0.kind == kind }
         // Ignore a kind without packets: a pair of transceivers has both kinds, even for a stream with only one.
@@ -29,7 +30,7 @@ extension [Statistic] {
 
     var audioLevel: Float? { first { $0.kind == .audio }?.audioLevel.map { Float($0) } }
 
-    /// A JSON array that uses the names of WebRTC's statistics.
+    /// The statistics as a JSON array, with the names of the W3C's WebRTC statistics.
     var json: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -70,7 +71,7 @@ extension Duration {
     fileprivate var seconds: Double { self / .seconds(1) }
 }
 
-/// Runs a measurement once a second while it is wanted.
+/// Repeats a measurement once a second, from when `run` is called with true until it is called with false.
 @MainActor final class Meter {
     private var task: Task<Void, Never>?
 

@@ -1,11 +1,12 @@
 import Foundation
 
-// The audio session exists where UIKit does.
+// `AVAudioSession` is available only where UIKit is.
 #if canImport(UIKit)
 import AVFoundation
 #endif
 
-// The media engine captures and plays audio. These names exist so that code with its own audio device compiles.
+// The media engine captures and plays audio. These types exist only so that applications with a custom audio device
+// compile.
 
 /// The format of audio: signed 16-bit samples.
 open class OTAudioFormat: NSObject {
@@ -28,41 +29,42 @@ public protocol OTAudioBus: AnyObject {
 public protocol OTAudioDevice: AnyObject {
     /// Sets the bus of the device.
     func setAudioBus(_ audioBus: (any OTAudioBus)?) -> Bool
-    /// The format of captured audio.
+    /// Returns the format of captured audio.
     func captureFormat() -> OTAudioFormat
-    /// The format of played audio.
+    /// Returns the format of played audio.
     func renderFormat() -> OTAudioFormat
-    /// Whether the device can play.
+    /// Returns whether the device can play.
     func renderingIsAvailable() -> Bool
     /// Prepares playback.
     func initializeRendering() -> Bool
-    /// Whether playback is prepared.
+    /// Returns whether playback is prepared.
     func renderingIsInitialized() -> Bool
     /// Starts playback.
     func startRendering() -> Bool
     /// Stops playback.
     func stopRendering() -> Bool
-    /// Whether the device is playing.
+    /// Returns whether the device is playing.
     func isRendering() -> Bool
-    /// The delay of playback in milliseconds.
+    /// Returns the delay of playback in milliseconds.
     func estimatedRenderDelay() -> UInt16
-    /// Whether the device can capture.
+    /// Returns whether the device can capture.
     func captureIsAvailable() -> Bool
     /// Prepares capturing.
     func initializeCapture() -> Bool
-    /// Whether capturing is prepared.
+    /// Returns whether capturing is prepared.
     func captureIsInitialized() -> Bool
     /// Starts filling the bus.
     func startCapture() -> Bool
     /// Stops filling the bus.
     func stopCapture() -> Bool
-    /// Whether the device is capturing.
+    /// Returns whether the device is capturing.
     func isCapturing() -> Bool
-    /// The delay of capturing in milliseconds.
+    /// Returns the delay of capturing in milliseconds.
     func estimatedCaptureDelay() -> UInt16
 }
 
-/// Receives CallKit's changes to the audio session. No such object exists: the media engine has methods for this.
+/// Receives CallKit's changes to the audio session. There is no object of this type: the media engine has methods for
+/// this.
 public protocol OTAudioSessionManager: AnyObject {
     /// Leaves the audio session to CallKit.
     func enableCallingServicesMode()
@@ -80,9 +82,9 @@ public protocol OTAudioSessionManager: AnyObject {
 open class OTAudioDeviceManager: NSObject {
     /// Has no effect: ``currentAudioDevice()`` stays nil.
     public class func setAudioDevice(_ device: (any OTAudioDevice)?) {}
-    /// Always nil.
+    /// Always returns nil.
     public class func currentAudioDevice() -> (any OTAudioDevice)? { nil }
-    /// Always nil.
+    /// Always returns nil.
     public class func currentAudioSessionManager() -> (any OTAudioSessionManager)? { nil }
 }
 

@@ -1,7 +1,7 @@
 import Confab
 import Foundation
 
-// Features that OpenTok's SDK has itself, and that a media engine may provide here. An engine without such a feature
+// Features that are built into OpenTok's SDK. Here, a media engine may provide them. An engine without such a feature
 // does not conform to the feature's protocol.
 
 /// A media engine that sends the frames of an ``OTVideoCapture``.

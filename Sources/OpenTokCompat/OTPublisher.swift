@@ -66,7 +66,7 @@ import UIKit
     #if canImport(UIKit)
     private let picture = VideoPicture()
 
-    /// The local video, black while nothing is captured.
+    /// The view of the local video. It is empty while nothing is captured.
     public var view: UIView? { picture.view }
     /// How the video fills the view.
     public var viewScaleBehavior: OTVideoViewScaleBehavior {

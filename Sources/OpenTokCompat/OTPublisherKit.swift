@@ -147,9 +147,9 @@ import Foundation
             audio: tracks.audio && sends.audio, video: tracks.video && sends.video, audioFallback: stopsVideo)
     }
 
-    /// Handles the server's answer.
+    /// Handles the server's answer to the request to publish.
     ///
-    /// - Parameter sent: the options of the request. Some may have been changed meanwhile.
+    /// - Parameter sent: the options of the request. The application may have changed some of them since.
     private final func published(_ live: MediaPublisher, with sent: Session.PublishOptions) {
         guard let session, let connection = session.connection else { return }
         self.live = live
@@ -198,9 +198,9 @@ import Foundation
         if let ended { delegate?.publisher(self, streamDestroyed: ended) }
     }
 
-    /// Called when capturing has begun.
+    /// Called when capturing has begun. ``OTPublisher`` overrides it to select the camera.
     func captured(_ media: any LocalMedia) {}
-    /// Shows the local video.
+    /// Shows the local video; nil for none. ``OTPublisher``, which has a view, overrides it.
     func show(_ source: (any VideoSource)?) {}
 
     // MARK: Counters

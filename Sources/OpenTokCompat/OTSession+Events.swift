@@ -1,6 +1,6 @@
 import Confab
 
-// Turns the SDK's events of a session into calls of the delegate.
+// Translates the SDK's events of a session into calls to the delegate.
 extension OTSession {
     func hear(_ event: Session.Event) {
         switch event {
@@ -15,7 +15,8 @@ extension OTSession {
         case .muted(let isActive, nil): delegate?.session(self, muteForced: OTMuteForcedInfo(active: isActive))
         case .failed(let error): refused(error, .connectionDropped)
         case .disconnected: ended()
-        // A publisher reports that its own stream was muted. OpenTok has no delegate methods for the other events.
+        // If a stream of this client was muted, its publisher reports that. OpenTok has no delegate methods for the
+        // other events.
         case .muted, .connectionReconnecting, .connectionReconnected, .mediaModeChanged, .speaking, .streamQuality:
             break
         }

@@ -1,12 +1,12 @@
 import Dispatch
 import Foundation
 
-// Features of OpenTok's sessions that Confab does not support. Code that uses them compiles.
+// Features of OpenTok's sessions that Confab does not support. They exist so that code that uses them compiles.
 extension OTSession {
     static let noEncryption =
         "End-to-end encryption is not supported. Do not call setEncryptionSecret if this application can do without."
 
-    /// The queue of the delegates. Always the main queue; setting another has no effect.
+    /// The queue on which delegate methods are called. Always the main queue; setting another has no effect.
     public var apiQueue: DispatchQueue {
         get { .main }
         set { _ = newValue }

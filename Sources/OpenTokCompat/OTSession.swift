@@ -127,7 +127,7 @@ import Foundation
         }
     }
 
-    /// Leaves the session. The delegate is notified when it has been left.
+    /// Leaves the session. The delegate is notified when this client has left.
     public func disconnect(_ error: UnsafeMutablePointer<OTError?>?) {
         reporting(to: error) { () throws(OTError) in
             guard let life else { throw .notConnected }
@@ -202,7 +202,7 @@ import Foundation
     }
 
     /// Sends a signal to one client or, if `connection` is nil, to everyone including this client. Signals are sent in
-    /// the order of the calls, also after an outage.
+    /// the order in which this method is called, also after an outage.
     public func signal(
         withType type: String?, string: String?, connection: OTConnection?, error: UnsafeMutablePointer<OTError?>?
     ) {
@@ -211,8 +211,8 @@ import Foundation
 
     /// Sends a signal like `signal(withType:string:connection:error:)`.
     ///
-    /// - Parameter retryAfterReconnect: during an outage, whether to send the signal afterwards. Otherwise `error` is
-    ///   set to 1550.
+    /// - Parameter retryAfterReconnect: whether to send a signal after an outage if the connection is being restored
+    ///   now. If false, `error` is set to 1550 in this case, and the signal is not sent.
     public func signal(
         withType type: String?, string: String?, connection: OTConnection?, retryAfterReconnect: Bool,
         error: UnsafeMutablePointer<OTError?>?

@@ -5,7 +5,8 @@ import Foundation
 @preconcurrency @MainActor public protocol OTSessionDelegate: AnyObject {
     /// The session is connected.
     func sessionDidConnect(_ session: OTSession)
-    /// The session is no longer connected. After a failure, `session(_:didFailWithError:)` is called first.
+    /// The session is no longer connected, or `disconnect` canceled the attempt to connect. If the connection failed,
+    /// `session(_:didFailWithError:)` is called first. If connecting fails, only that method is called.
     func sessionDidDisconnect(_ session: OTSession)
     /// The session could not be connected, its connection was lost, or a signal or a moderator's request was rejected.
     func session(_ session: OTSession, didFailWithError error: OTError)

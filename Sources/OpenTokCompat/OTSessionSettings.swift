@@ -8,7 +8,7 @@ import Foundation
     /// The engine that sends the frames of capturers; nil for ``OTConfab/frameEngine``. OpenTok does not have this
     /// setting.
     public var frameEngine: (any OTFrameEngine)?
-    /// Whether the delegate is not notified when connections are created or destroyed.
+    /// Whether to suppress the delegate's notifications of created and destroyed connections.
     public var connectionEventsSuppressed = false
     /// Not supported, because the server chooses the ICE servers. Connecting reports error 1011 if this asks for
     /// custom servers or for relay only; otherwise it has no effect.
@@ -64,7 +64,7 @@ public enum OTSessionICETransportPolicy: Int32, Sendable {
     public var transportPolicy = OTSessionICETransportPolicy.all
     /// Always empty.
     public var customIceServers: [Any]? { [] }
-    /// The number of servers that can be added: none.
+    /// Returns the number of servers that can be added: none.
     public class func maxTURNServersLimit() -> Int { 0 }
 
     /// Always reports error 1011 and adds nothing.

@@ -24,7 +24,7 @@ extension OTSubscriberKitCaptionsDelegate {
     public func subscriber(_ subscriber: OTSubscriberKit, caption text: String, isFinal: Bool) {}
 }
 
-/// Receives counters of what a publisher has sent. There is one element, the sum for all subscribers.
+/// Receives counters of what a publisher has sent. Each array has one element, the sum for all subscribers.
 @preconcurrency @MainActor public protocol OTPublisherKitNetworkStatsDelegate: AnyObject {
     /// The counters of the video since the media connection began. Optional.
     func publisher(
@@ -68,7 +68,7 @@ extension OTSubscriberKitNetworkStatsDelegate {
 
 /// Receives all counters of a publisher.
 @preconcurrency @MainActor public protocol OTPublisherKitRtcStatsReportDelegate: AnyObject {
-    /// The counters that `getRtcStatsReport` requested. There is one element. Optional.
+    /// The counters that `getRtcStatsReport` requested. `stats` has one element. Optional.
     func publisher(_ publisher: OTPublisherKit, rtcStatsReport stats: [OTPublisherRtcStats])
 }
 

@@ -3,7 +3,7 @@ import Foundation
 
 /// A client in a session. Each connection has one object while it is in the session.
 @preconcurrency @MainActor open class OTConnection: NSObject {
-    /// Identifies the connection in its session.
+    /// The id of the connection, unique in its session.
     public let connectionId: String
     /// When the connection joined the session.
     public let creationTime: Date
@@ -25,7 +25,7 @@ import Foundation
 
 /// A stream in a session. Each stream has one object, with the current properties.
 @preconcurrency @MainActor open class OTStream: NSObject {
-    /// Identifies the stream in its session.
+    /// The id of the stream, unique in its session.
     public let streamId: String
     /// The connection that publishes the stream.
     public let connection: OTConnection

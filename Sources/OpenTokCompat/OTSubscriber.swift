@@ -11,7 +11,7 @@ import UIKit
     #if canImport(UIKit)
     private let picture = VideoPicture()
 
-    /// The video, black while there is none.
+    /// The view of the video. It is empty while there is no video.
     public var view: UIView? { picture.view }
     /// How the video fills the view.
     public var viewScaleBehavior: OTVideoViewScaleBehavior {

@@ -63,7 +63,7 @@ import Foundation
         }
     }
 
-    /// The volume from 0, silent, to 100, unchanged.
+    /// The volume, from 0 (silent) to 100 (unchanged). Other values are limited to this range.
     public var audioVolume: Double {
         get { volume }
         set {
@@ -73,7 +73,7 @@ import Foundation
         }
     }
 
-    /// The size in which the video is shown, in pixels; zero for the largest. Only in routed sessions.
+    /// The size at which the video is shown, in pixels; zero for the largest. Only in routed sessions.
     public var preferredResolution: CGSize {
         get { resolution }
         set {
@@ -82,7 +82,7 @@ import Foundation
         }
     }
 
-    /// The maximum frames per second; zero for no maximum. Only in routed sessions.
+    /// The maximum number of frames per second; zero for no maximum. Only in routed sessions.
     public var preferredFrameRate: Float {
         get { frameRate }
         set {
@@ -139,9 +139,9 @@ import Foundation
         }
     }
 
-    /// Handles the server's answer.
+    /// Handles the server's answer to the request to subscribe.
     ///
-    /// - Parameter sent: the options of the request. Some may have been changed meanwhile.
+    /// - Parameter sent: the options of the request. The application may have changed some of them since.
     private final func subscribed(_ live: MediaSubscriber, with sent: Session.SubscribeOptions) async {
         self.live = live
         if volume != 100 { await live.setVolume(volume / 100) }
@@ -213,9 +213,9 @@ import Foundation
         show(nil)
     }
 
-    /// Called when the first frame has arrived.
+    /// Called when the first frame has arrived. ``OTSubscriber`` overrides it to notify the delegate.
     func arrived() {}
-    /// Shows the video.
+    /// Shows the video; nil for none. ``OTSubscriber``, which has a view, overrides it.
     func show(_ source: (any VideoSource)?) {}
 
     // MARK: Counters

@@ -155,7 +155,7 @@ public protocol OTVideoCapture: AnyObject {
     func start() -> Int32
     /// Stops capturing. The result is ignored.
     func stop() -> Int32
-    /// Whether frames are being captured.
+    /// Returns whether frames are being captured.
     func isCaptureStarted() -> Bool
     /// Fills in the format of the frames. The result is ignored.
     func captureSettings(_ videoFormat: OTVideoFormat) -> Int32

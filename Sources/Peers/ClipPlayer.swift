@@ -62,7 +62,7 @@ package final class ClipPlayer: RobotSource {
         mutating func timestamp(of time: MediaTime) -> UInt32 {
             let origin = origin ?? time
             self.origin = origin
-            // Divide to microseconds first: nanoseconds times the rate would overflow after days.
+            // Convert to microseconds first: nanoseconds times the rate would overflow after about a day.
             let passed = (time - origin).nanoseconds / 1_000 * rate / 1_000_000
             last = max(passed, last + 1)
             return base &+ UInt32(truncatingIfNeeded: last)

@@ -2,9 +2,10 @@ import RTC
 
 /// One peer connection without a browser. It implements ICE, DTLS, SRTP, RTP and RTCP as a state machine.
 ///
-/// The connection has no socket, clock or thread. Its owner passes in datagrams and the time; `RobotLoop` does so with real
-/// sockets, tests with a simulated network. A connection must be used on one thread at a time. If the server is ICE-lite, this
-/// side is controlling and the DTLS client, whichever side offers. If a full ICE agent makes the offer, this side is ICE-lite.
+/// The connection has no socket, clock or thread. Its owner passes in datagrams and the time: `RobotLoop` with real
+/// sockets, or tests with a simulated network. A connection must be used on one thread at a time. If the server is
+/// ICE-lite, this side is controlling and the DTLS client, whichever side makes the offer. If a full ICE agent makes
+/// the offer, this side is ICE-lite.
 ///
 /// ```swift
 /// let offer = connection.offer([.audio(mid: "a", .sendonly), .video(mid: "v", .sendonly)])
@@ -40,7 +41,7 @@ public final class RobotConnection: @unchecked Sendable {
     /// Whether this side is ICE-lite.
     public internal(set) var isLite = false
 
-    /// The IP versions that the connection's socket supports.
+    /// Whether the connection's socket can reach IPv4 and IPv6 addresses.
     public var reachesIPv4 = true
     public var reachesIPv6 = false
 
@@ -52,7 +53,7 @@ public final class RobotConnection: @unchecked Sendable {
     public private(set) var nextTimeout: MediaTime? {
         didSet { if nextTimeout != oldValue { onTimeoutChange?(nextTimeout) } }
     }
-    /// Notifies the connection's owner that `nextTimeout` has changed.
+    /// Called with the new value when `nextTimeout` has changed; nil if the owner needs no notification.
     var onTimeoutChange: ((MediaTime?) -> Void)?
     /// The arrival time of the datagram being processed.
     private var arrivedAt = MediaTime(nanoseconds: 0)

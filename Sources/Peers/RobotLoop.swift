@@ -18,7 +18,7 @@ import Synchronization
 ///
 /// The class is `@unchecked Sendable` because the inbox is locked and everything else is used only on the thread.
 public final class RobotLoop: DatagramSink, @unchecked Sendable {
-    /// The number of reads from a socket before the other sockets get their turn.
+    /// The maximum number of reads from a socket before the other sockets get their turn.
     private static let readsPerTurn = 8
     private static let wakeTag: UInt32 = .max
     /// The maximum number of host candidates. A host has few networks, and checking more candidates only takes time.

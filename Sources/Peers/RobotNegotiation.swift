@@ -1,6 +1,6 @@
 import RTC
 
-/// The state of a connection's offers.
+/// The state of a connection's negotiation: its own offers, and what the remote side has stated.
 struct RobotNegotiation {
     var offered: [OfferedMedia] = []
     /// The offer that has no answer yet; nil if there is none.

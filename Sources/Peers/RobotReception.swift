@@ -37,7 +37,7 @@ public final class RobotReception {
         if sendsFeedback, kind == .video, codecs.contains(where: \.nack) { nacks = NACKGenerator() }
     }
 
-    /// The number of missing packets. Negative if duplicates arrived.
+    /// The number of missing packets; negative if more duplicates have arrived than packets are missing.
     public var lost: Int64 { statistics?.lost ?? 0 }
     /// The number of packets that should have arrived.
     public var expected: Int64 { Int64(packets) + lost }

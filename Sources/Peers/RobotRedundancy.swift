@@ -2,7 +2,8 @@ import RTC
 
 /// Adds the previous payload to each audio packet of a robot (RFC 2198), so that single lost packets are not audible.
 package struct RobotRedundancy {
-    /// The limits of the age and the length in the header of a redundant block (RFC 2198 §3).
+    /// The limits of the header of a redundant block (RFC 2198 §3). The age in timestamp units and the length in bytes
+    /// must be below them.
     private static let (ages, lengths): (UInt32, Int) = (1 << 14, 1 << 10)
 
     private var former: (payload: [UInt8], timestamp: UInt32)?

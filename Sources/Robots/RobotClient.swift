@@ -6,7 +6,7 @@ import Synchronization
 import Wire
 
 /// The client for load tests: `confab.v1` over NIO, driven by a `SignalClient`. It uses few resources, drops all events
-/// and does not resume: if its connection breaks, the client ends. Everything else uses the SDK.
+/// and does not resume: if its connection breaks, the client ends. All other programs use the SDK.
 ///
 /// ```swift
 /// let client = try await RobotClient.connect(to: "http://127.0.0.1:8080")

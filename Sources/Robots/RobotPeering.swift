@@ -4,7 +4,7 @@ import Wire
 
 extension RobotClient {
     /// Opens one of the two media connections with the server. Creates the connection on the loop, sends an offer, and applies
-    /// the answer. Returns before the connection is established. If the exchange fails, ends the connection.
+    /// the answer. Returns before the connection is established. If the exchange fails, ends this media connection.
     ///
     /// - Parameter prepare: configures the connection on the loop's thread and returns the offer to send.
     public func openMedia(

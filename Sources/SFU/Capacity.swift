@@ -26,7 +26,7 @@ struct CapacityMeter: Sendable {
     /// extensions, and the SRTP tag.
     static let overhead: UInt32 = 64
 
-    /// The capacity of all sessions together.
+    /// Whether all sessions together have reached the server's limit.
     var total = Capacity()
     var sessions: [String: Capacity] = [:]
     /// The sessions last reported as full.
@@ -35,8 +35,8 @@ struct CapacityMeter: Sendable {
 }
 
 extension Router {
-    /// Whether the bitrate that the server sends has reached `settings.totalBitrate` and has not clearly fallen since.
-    /// New connections should then be refused.
+    /// Whether the bitrate that the server sends has reached `settings.totalBitrate` and has not dropped clearly below
+    /// it since. While this is true, new connections should be refused.
     public var isFull: Bool { capacity.total.isFull }
 
     /// Returns whether the client has a peer connection for this side.

@@ -1,7 +1,7 @@
 import RTC
 
-/// One media section that a client publishes, such as a microphone or a camera. The track has one encoding, or several
-/// encodings of the same video (simulcast, RFC 8853), and a list of its subscribers.
+/// The audio or video that a client publishes in one media section, for example from its microphone or camera. The
+/// track has one encoding, or several encodings of the same video (simulcast, RFC 8853), and a list of subscribers.
 final class IncomingTrack {
     unowned let peer: Peer
     let mid: String
@@ -45,7 +45,7 @@ final class IncomingTrack {
     weak var publication: Publication?
     var subscribers: [OutgoingTrack] = []
 
-    /// The maximum number of encodings, which is more than browsers send of one video.
+    /// The maximum number of encodings of a track. Browsers send fewer of one video.
     static let maxEncodings = 4
 
     init(peer: Peer, mid: String, kind: MediaKind) {
@@ -81,8 +81,8 @@ final class IncomingTrack {
         return index < 0 ? nil : Int(index)
     }
 
-    /// Whether this header extension may be forwarded to subscribers. Ids of 63 and above share one bit, so the
-    /// result can be true for an extension that is not forwarded. Such a false positive only costs time.
+    /// Returns whether this header extension may be forwarded to subscribers. Ids of 63 and above share one bit, so
+    /// the result can be true for an extension that is not forwarded. Such a false positive only costs time.
     func forwardsExtension(_ extensionID: UInt8) -> Bool {
         forwardedExtensions >> UInt64(min(extensionID, 63)) & 1 == 1
     }
@@ -115,7 +115,8 @@ final class IncomingTrack {
     func remove(_ subscriber: OutgoingTrack) {
         guard let index = subscribers.firstIndex(where: { $0 === subscriber }) else { return }
         subscribers.remove(at: index)
-        // The later subscribers move up by one position, so adjust the passes that continue at one of them.
+        // The subscribers after the removed one move up by one position. Adjust the unfinished passes that will
+        // continue at one of them.
         for encoding in encodings where index < encoding.pass?.subscriber ?? 0 { encoding.pass?.subscriber -= 1 }
         needsSelection = true
     }
@@ -144,7 +145,7 @@ final class IncomingEncoding {
     /// When the first of the pending packets arrived; nil once that packet was forwarded to a subscriber.
     var waitingSince: MediaTime?
     /// How far the pending packets were forwarded, if the previous flush ended before all subscribers had received
-    /// them.
+    /// them; otherwise nil.
     var pass: ForwardingPass?
     /// Whether the pending packets' bytes are in the history rather than the receive buffer.
     var isHeld = false
@@ -212,8 +213,8 @@ final class IncomingEncoding {
     }
 }
 
-/// A packet between its arrival and the flush. Its bytes are in the receive buffer, or in the history if it has to
-/// wait for another flush.
+/// A packet that has arrived, but has not been forwarded to all subscribers yet. Its bytes are in the receive buffer,
+/// or in the history if a flush ended before the packet was forwarded.
 struct PendingPacket {
     var bytes: UnsafeRawBufferPointer
     var packet: RTPPacket
@@ -247,7 +248,8 @@ struct PendingPacket {
     /// Writes the publisher's picture ids into the payload again.
     func restore() { renumber(picture: picture ?? 0, layerZero: layerZero ?? 0) }
 
-    /// Inlined, because a call would copy the whole packet for each subscriber.
+    /// Writes these picture ids into the payload. Does nothing if the packet has no descriptor to rewrite. Inlined,
+    /// because a call would copy the whole packet for each subscriber.
     @inline(__always)
     private func renumber(picture: UInt16, layerZero: UInt8) {
         guard let descriptor else { return }

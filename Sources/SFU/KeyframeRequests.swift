@@ -3,8 +3,8 @@ import RTC
 /// Decides when to request a keyframe from a publisher. A keyframe is about ten times as large as an ordinary frame, so the
 /// requests of many subscribers are combined into one. A request is sent again if no keyframe arrives.
 struct KeyframeRequests: Sendable {
-    /// The minimum time between two requests. A keyframe takes a round trip and a frame to arrive, so an earlier second request
-    /// would produce a second keyframe.
+    /// The minimum time between two requests. A keyframe takes a round trip plus the time of a frame to arrive. A
+    /// second request before then would only produce a second keyframe.
     static let shortestInterval = MediaInterval.milliseconds(300)
     /// The minimum time between two keyframes for subscribers that report losses, however often they report them. New
     /// subscribers do not have to wait for this time to pass.
@@ -35,13 +35,15 @@ struct KeyframeRequests: Sendable {
         answeredAt = now
     }
 
-    /// Cancels all requests, because no subscriber needs a keyframe now.
+    /// Cancels all requests. Called when no subscriber needs a keyframe.
     mutating func cancel() { (isWanted, isRefreshWanted) = (false, false) }
 
-    /// Must be called after the packets that have arrived were forwarded or dropped.
+    /// Records that no keyframe is about to be forwarded. Must be called after the packets that have arrived were
+    /// forwarded or dropped.
     mutating func passed() { isArriving = false }
 
-    /// Returns true if a request should be sent now, which is at most once per `shortestInterval`.
+    /// Returns whether a request should be sent now, and if so, records it as sent. Returns true at most once per
+    /// `shortestInterval`.
     mutating func isDue(now: MediaTime) -> Bool {
         let isRefreshDue = isRefreshWanted && answeredAt.map { now - $0 >= Self.refreshInterval } ?? true
         guard isWanted || isRefreshDue else { return false }
@@ -51,19 +53,56 @@ struct KeyframeRequests: Sendable {
     }
 }
 
-/// The number of bytes that may be retransmitted to a subscriber: as many as were originally sent to it, plus a burst. A
-/// subscriber that requests all packets many times gets no more than that, so spoofed requests can at most double the traffic.
-struct RetransmissionBudget: Sendable {
-    /// The burst in bytes. It covers about 100 packets that are lost together.
-    static let burst = 150_000
+/// Keyframe requests from subscribers and to publishers.
+extension Router {
+    /// Handles a PLI or FIR from a subscriber.
+    func receiveKeyframeRequest(_ ssrc: UInt32, from peer: Peer, now: MediaTime) {
+        guard let track = peer.outgoingBySSRC[ssrc], let encoding = track.encoding else { return }
+        encoding.keyframes.requestRefresh(now: now)
+    }
 
-    private var bytes = burst
+    /// Requests keyframes immediately instead of at the next tick, to save a new subscriber some milliseconds.
+    func requestKeyframes(_ peer: Peer, now: MediaTime) {
+        guard let path = peer.transport.selectedPath else { return }
+        for track in peer.incoming {
+            for encoding in track.encodings where encoding.ssrc != 0 {
+                requestKeyframe(encoding, peer, on: path, now: now)
+            }
+        }
+    }
 
-    mutating func earn(_ count: Int) { bytes = min(Self.burst, bytes + count) }
+    func requestKeyframe(_ encoding: IncomingEncoding, _ peer: Peer, on path: Path, now: MediaTime) {
+        guard encoding.track.kind == .video, encoding.isAlive(at: now) else { return }
+        // Cancel the request if the subscribers that waited for the keyframe have left or can no longer receive it.
+        guard encoding.isWatched else { return encoding.keyframes.cancel() }
+        guard encoding.keyframes.isDue(now: now) else { return }
+        let memory = sink.prepare(Self.maxReport)
+        var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<128]))
+        begin(&writer, for: peer, isReduced: encoding.track.hasReducedSizeRTCP)
+        if encoding.track.supportsPLI {
+            RTCP.writePLI(sender: peer.ownSSRC, media: encoding.ssrc, to: &writer)
+        } else {
+            encoding.firSequence &+= 1
+            RTCP.writeFIR(
+                sender: peer.ownSSRC,
+                entries: [.init(ssrc: encoding.ssrc, sequenceNumber: encoding.firSequence)], to: &writer
+            )
+        }
+        counters.keyframesRequested &+= 1
+        send(writer, in: memory, to: peer, on: path)
+    }
 
-    mutating func spend(_ count: Int) -> Bool {
-        guard bytes >= count else { return false }
-        bytes -= count
-        return true
+    /// Handles the first packet of a keyframe that a publisher sent.
+    func keyframeBegins(_ pending: PendingPacket, of encoding: IncomingEncoding, now: MediaTime) {
+        let track = encoding.track
+        encoding.keyframes.arrived(now: now)
+        // Stop requesting packets lost before the keyframe, because they are no longer needed.
+        encoding.missing.forget(before: pending.sequence)
+        let payload = UnsafeRawBufferPointer(rebasing: pending.bytes[pending.packet.payloadRange])
+        guard let size = track.codecs[pending.codec].kind.payloadFormat?.pictureSize(payload),
+            track.layers[encoding.index].size != size
+        else { return }
+        track.layers[encoding.index].size = size
+        track.needsSelection = true
     }
 }

@@ -24,8 +24,8 @@ public struct Mids: Equatable, Sendable {
 public enum RouterEvent: Equatable, Sendable {
     /// A peer connection has failed. The client must make a new one.
     case failed(client: Key, Side, PeerFailure)
-    /// A peer connection can now carry media (true), or no longer can (false) because no connectivity check has
-    /// arrived for too long.
+    /// A peer connection can now carry media (true), or no longer can (false): no connectivity check has arrived for
+    /// too long, its TCP connection was closed, or the client closed it.
     case connected(client: Key, Side, Bool)
     /// The video that a subscriber receives was paused, resumed or switched to another layer, or a warning or limit
     /// changed.

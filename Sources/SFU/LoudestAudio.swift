@@ -1,7 +1,7 @@
 import RTC
 
-/// The loudness of a publisher's audio. It rises with the first loud packets, so that the start of a word is not cut
-/// off, and falls slowly, so that pauses between words do not count.
+/// The loudness of a publisher's audio. It increases with the first loud packets, so that the start of a word is not
+/// cut off, and decreases slowly, so that pauses between words do not count.
 struct Voice: Equatable, Sendable {
     /// The loudness in decibels above silence: 127 minus the level of RFC 6464.
     var loudness = 0.0
@@ -9,15 +9,16 @@ struct Voice: Equatable, Sendable {
     var isForwarded = true
     private var lastPacketAt = MediaTime(nanoseconds: 0)
 
-    /// The weights of a louder and of a quieter packet in the moving average. At 50 packets a second, loudness rises within 60 ms
-    /// and falls by half within 0.7 s.
+    /// The weights of a louder and of a quieter packet in the moving average. At 50 packets a second, a louder level
+    /// is nearly reached within 60 ms, and silence halves the loudness within 0.7 s.
     private static let attack = 0.5
     private static let release = 0.02
     /// The level assumed for packets without one: that of a person who speaks softly.
     static let unknownLevel: UInt8 = 60
-    /// How long packets may be missing before the loudness falls. Opus in DTX sends a packet every 400 ms.
+    /// How long no packet may arrive before the loudness decreases. This is shorter than the 400 ms between Opus
+    /// packets in DTX, so that a silent stream becomes quieter, too.
     private static let silence = MediaInterval.milliseconds(300)
-    /// The factor by which the loudness falls in each interval of `LoudestAudio` without packets.
+    /// The factor by which `fade` multiplies the loudness in each `LoudestAudio.interval` once no packets arrive.
     private static let decay = 0.9
 
     /// - Parameters:
@@ -88,7 +89,8 @@ extension Router {
         }
     }
 
-    /// Collects the audio tracks of the sessions that have more than can be forwarded.
+    /// Collects the audio tracks of each session that has more of them than can be forwarded. In all other sessions,
+    /// all audio is forwarded again.
     private func gatherCrowds() {
         audioChanged = false
         let former = crowds.joined()

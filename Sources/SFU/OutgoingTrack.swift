@@ -6,7 +6,7 @@ final class OutgoingTrack {
     // The fields that each packet needs are stored together, because with many subscribers few cache lines stay in the
     // processor's cache.
     let ssrc: UInt32
-    /// Whether forwarding is paused because the allocation has nothing left for this video.
+    /// Whether forwarding is paused because the allocation has no bitrate left for this video.
     var isPaused = false
     /// Whether bursts are paced; see `Router.pace`.
     private(set) var isPaced = false
@@ -22,7 +22,7 @@ final class OutgoingTrack {
     /// The peer's congestion control; nil if the client sends no feedback for it.
     private(set) var downlink: Downlink? { didSet { unretainedDownlink = downlink.map(Unmanaged.passUnretained) } }
     /// The object of `downlink` as an unretained reference, for `addTiming`, which would otherwise retain and release
-    /// it for each packet. The reference is valid because `downlink` holds the object, and both change together.
+    /// it for each packet. The reference is valid because `downlink` retains the object, and both change together.
     private(set) var unretainedDownlink: Unmanaged<Downlink>?
     /// The encoding that is being forwarded; nil if none is.
     private(set) var encoding: IncomingEncoding?
@@ -206,8 +206,8 @@ final class OutgoingTrack {
     }
 }
 
-/// Maps a publisher's codec to the subscriber's payload types. They are plain numbers rather than optionals, because
-/// they are read for every packet.
+/// Maps a publisher's codec to the subscriber's payload types. The payload types are plain numbers rather than
+/// optionals, because they are read for every packet.
 struct MappedCodec: Equatable, Sendable {
     /// The subscriber's payload type; 255 if the subscriber cannot decode the codec.
     var payloadType: UInt8 = 255
@@ -224,7 +224,7 @@ struct MappedCodec: Equatable, Sendable {
 
     init(_ theirs: Codec, among codecs: [Codec]) {
         clockRate = theirs.clockRate
-        // Prefer a codec that both sides can decode.
+        // Prefer a codec that is compatible in both directions, although the subscriber sends nothing.
         var ours =
             codecs.first { $0.kind.decodes(theirs.kind) && theirs.kind.decodes($0.kind) }
             ?? codecs.first { $0.kind.decodes(theirs.kind) }
@@ -256,7 +256,8 @@ extension HeaderExtension {
 }
 
 extension Codec.Kind {
-    /// Whether a decoder negotiated with this codec can decode the output of an encoder negotiated with `other`.
+    /// Returns whether a decoder negotiated with this codec can decode the output of an encoder negotiated with
+    /// `other`.
     func decodes(_ other: Codec.Kind) -> Bool {
         switch (self, other) {
         case (.h264(let profile, let mode), .h264(let theirs, let theirMode)):

@@ -39,7 +39,7 @@ final class Peer {
     /// Whether the allocation limits the client's videos.
     var isLimited = false
     var hasFailed = false
-    /// The connection state that was last reported to the router's owner.
+    /// The value of the connection's latest `RouterEvent.connected`; false before the first.
     var wasConnected = false
     /// Whether media could be sent to the client at the last check.
     var wasWritable = false

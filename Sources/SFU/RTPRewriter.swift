@@ -15,13 +15,14 @@ struct RTPRewriter: Sendable {
     private(set) var lastTimestamp: UInt32
     private(set) var lastPicture: UInt16 = 0
     private(set) var lastLayerZero: UInt8 = 0
-    /// When the packet `lastSequence` arrived from the publisher. If it had to wait, it was sent to the subscriber
-    /// later.
+    /// When the packet with the number `lastSequence` arrived from the publisher. If the packet had to wait, it was
+    /// sent to the subscriber later. Nil before the first packet.
     private(set) var lastArrivedAt: MediaTime?
     /// The minimum timestamp step between two segments, so that no two segments share a timestamp. A frame at 30 fps is 3000
     /// ticks.
     private static let minStep: UInt32 = 960
-    /// How far the timestamps are ahead of the clock, because a segment began sooner than `minStep` after the previous one.
+    /// How far the timestamps are ahead of the clock, in timestamp units, because a segment began sooner than
+    /// `minStep` after the previous one.
     private var ahead: UInt32 = 0
     private var dropped = DroppedPackets()
     private var droppedPicture: UInt16?
@@ -108,16 +109,17 @@ struct RTPRewriter: Sendable {
         return true
     }
 
-    /// Whether the gap before this packet is too large to fill, or the source's sequence numbers have jumped. A receiver could
-    /// lose count of the rollovers (RFC 3711 §3.3.1) and then decrypt nothing more, so a new segment begins instead.
+    /// Returns whether the gap before this packet is too large to fill, or the source's sequence numbers have jumped.
+    /// A receiver could then lose count of the rollovers (RFC 3711 §3.3.1) and no longer decrypt anything, so the
+    /// caller begins a new segment instead.
     func exceedsMaxGap(_ sequence: Int64) -> Bool { sequence + sequenceOffset - lastSequence > NACKGenerator.maxGap }
 
     /// Returns whether this packet of the current source is later than all that were sent.
     func isNewest(_ sequence: Int64) -> Bool { sequence + sequenceOffset > lastSequence }
 
-    /// Maps a 16-bit sequence number of this stream to the source's extended sequence number. Works for packets that were
-    /// sent and for those that are still missing. Returns nil if the packet is from before the segment, or older than
-    /// the record of dropped packets.
+    /// Maps a 16-bit sequence number of this stream to the source's extended sequence number. Works for packets that
+    /// were sent and for those that are still missing. Returns nil if the packet is from before the segment, or older
+    /// than the record of dropped packets.
     func source(of number: UInt16) -> Int64? {
         let sequence = lastSequence - Int64(UInt16(truncatingIfNeeded: lastSequence) &- number)
         var source = sequence - sequenceOffset
@@ -130,7 +132,8 @@ struct RTPRewriter: Sendable {
 
     /// Converts a timestamp of the current source to one of this stream.
     func timestamp(_ source: UInt32) -> UInt32 { source &+ timestampOffset }
-    /// Converts a picture id, which this packet of the current source contains, to one of this stream.
+    /// Converts a picture id of the current source to one of this stream.
+    /// - Parameter sequence: the source's extended sequence number of the packet that contains the picture id.
     func picture(_ source: UInt16, in sequence: Int64) -> UInt16 {
         source &+ pictureOffset &+ UInt16(truncatingIfNeeded: dropped.counts(after: sequence).pictures)
     }

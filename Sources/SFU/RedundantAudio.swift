@@ -14,7 +14,8 @@ enum RedundantAudio {
         var range: Range<Int>
     }
 
-    /// Returns the primary (newest) block, which is the last one. Returns nil if the headers do not match the payload.
+    /// Returns the primary (newest) block, which is the last one. Returns nil if the headers do not match the payload,
+    /// or if there are more than `maxBlocks` redundant blocks.
     static func primary(_ payload: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         var reader = ByteReader(payload)
         var redundant = 0

@@ -2,8 +2,8 @@ import RTC
 
 /// Congestion control toward subscribers: processes their feedback, and sends padding to probe the path.
 extension Router {
-    /// Returns the bitrate that the connection to a client carries, in bits per second; nil if nothing limits it, or if
-    /// its feedback does not allow an estimate.
+    /// Returns the bitrate that the connection to a client carries, in bits per second. Returns nil if nothing limits
+    /// the bitrate, or if the client sends no feedback from which it can be estimated.
     public func estimate(of client: Key) -> Int? {
         peer(client, .receive)?.downlink?.control.estimate.map { Int(clamping: $0.bitsPerSecond) }
     }
@@ -22,8 +22,8 @@ extension Router {
     /// few bytes can claim to cover far more.
     private static let maxStatuses = 2 * SentPackets.capacity
 
-    /// Updates the estimate of the subscriber's connection, and divides it among the subscriber's videos if it is
-    /// limited. Sends waiting packets, and padding to probe the path.
+    /// Updates the bitrate estimate of the subscriber's connection. If the estimate or a long queue limits the
+    /// bitrate, divides it among the subscriber's videos. Sends waiting packets, and padding to probe the path.
     func updateDownlink(of peer: Peer, now: MediaTime) {
         updateQueue(of: peer)
         let downlink = peer.downlink
@@ -49,10 +49,11 @@ extension Router {
         peer.isBehind = peer.isBehind ? queued * 2 > settings.longestQueue : queued > settings.longestQueue
     }
 
-    /// Measures the bitrates that count in the estimate, including the overhead of the link.
+    /// Decides whether to send redundant audio. Every `Downlink.measurement`, also measures the bitrates of all media
+    /// and of the audio, including the overhead of the link. Counts only the tracks that the estimate covers.
     private func measure(_ peer: Peer, _ downlink: Downlink, _ status: CongestionControl.Status, now: MediaTime) {
-        // Decide about redundancy at every tick, not only when the bitrates are measured: redundant copies sent for a
-        // third of a second would fill a queue of that length.
+        // Decide about redundancy at every tick, not only when the bitrates are measured. Until the next measurement,
+        // redundant copies would make a queue longer.
         downlink.updateRedundancy(status)
         guard let at = downlink.measuredAt else { return downlink.measuredAt = now }
         guard now - at >= Downlink.measurement else { return }
@@ -86,14 +87,14 @@ extension Router {
     // MARK: Padding
 
     /// Sends padding to probe the path while the subscriber gets less than it requests: retransmits recent video
-    /// packets, and sends empty packets if those are not enough.
+    /// packets, and sends padding-only packets if those are not enough.
     private func pad(_ peer: Peer, now: MediaTime) {
         guard let downlink = peer.downlink, peer.isLimited, !peer.isBehind, !downlink.isTrying(now: now),
             let path = peer.transport.selectedPath
         else { return }
         let due = downlink.control.padding(wanted: downlink.wanted * 1.1, media: downlink.media, now: now)
         guard due > 0 else { return }
-        // Waiting media probes the path as well as padding would, so send no padding.
+        // Waiting media probes the path as well as padding would, so send no padding, but count it as sent.
         guard !downlink.hasWaiting else { return downlink.control.padded(bytes: due) }
         var sent = 0
         for track in peer.outgoing where sent < due { sent += pad(track, upTo: due - sent, on: path, now: now) }
@@ -104,10 +105,12 @@ extension Router {
         downlink.control.padded(bytes: sent)
     }
 
-    /// The maximum number of padding packets in a tick. Each has at most 255 bytes (RFC 3550 §5.1).
+    /// The maximum number of padding-only packets in a tick, and of packets of one video that are retransmitted as
+    /// padding. A padding-only packet has at most 255 bytes of padding (RFC 3550 §5.1).
     private static let maxPadding = 64
 
-    /// Retransmits recent packets of a video as padding, until `room` bytes are sent or no further packet is stored.
+    /// Retransmits recent packets of a video as padding, the newest first, until `room` bytes are sent, `maxPadding`
+    /// packets are sent, or a packet is not stored.
     /// - Returns: the number of bytes sent.
     private func pad(_ track: OutgoingTrack, upTo room: Int, on path: Path, now: MediaTime) -> Int {
         guard track.repairSSRC != nil, let encoding = track.encoding else { return 0 }

@@ -44,10 +44,6 @@ extension Router {
 
     // MARK: Feedback from subscribers
 
-    private func receiveKeyframeRequest(_ ssrc: UInt32, from peer: Peer, now: MediaTime) {
-        guard let track = peer.outgoingBySSRC[ssrc], let encoding = track.encoding else { return }
-        encoding.keyframes.requestRefresh(now: now)
-    }
 
     private func retransmit(_ nack: RTCP.NACK, to peer: Peer, now: MediaTime) {
         guard let track = peer.outgoingBySSRC[nack.media], let path = peer.transport.selectedPath, !track.isPaused
@@ -65,7 +61,8 @@ extension Router {
             let sequence = track.rewriting.source(of: number)
         else { return }
         guard let (bytes, packet) = encoding.history?.packet(sequence, now: now) else {
-            // Do nothing if the packet has not arrived from the publisher, because it may still arrive.
+            // Request a keyframe if the packet is too old to be retransmitted. Do nothing if the packet has not
+            // arrived from the publisher, because it may still arrive.
             if encoding.history?.isPast(sequence) ?? false { encoding.keyframes.requestRefresh(now: now) }
             return
         }
@@ -248,40 +245,9 @@ extension Router {
         send(writer, in: memory, to: peer, on: path)
     }
 
-    /// Requests keyframes immediately instead of at the next tick, to save a new subscriber some milliseconds.
-    func requestKeyframes(_ peer: Peer, now: MediaTime) {
-        guard let path = peer.transport.selectedPath else { return }
-        for track in peer.incoming {
-            for encoding in track.encodings where encoding.ssrc != 0 {
-                requestKeyframe(encoding, peer, on: path, now: now)
-            }
-        }
-    }
-
-    private func requestKeyframe(_ encoding: IncomingEncoding, _ peer: Peer, on path: Path, now: MediaTime) {
-        guard encoding.track.kind == .video, encoding.isAlive(at: now) else { return }
-        // Cancel the request if the subscribers that waited for the keyframe have left or can no longer receive it.
-        guard encoding.isWatched else { return encoding.keyframes.cancel() }
-        guard encoding.keyframes.isDue(now: now) else { return }
-        let memory = sink.prepare(Self.maxReport)
-        var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<128]))
-        begin(&writer, for: peer, isReduced: encoding.track.hasReducedSizeRTCP)
-        if encoding.track.supportsPLI {
-            RTCP.writePLI(sender: peer.ownSSRC, media: encoding.ssrc, to: &writer)
-        } else {
-            encoding.firSequence &+= 1
-            RTCP.writeFIR(
-                sender: peer.ownSSRC,
-                entries: [.init(ssrc: encoding.ssrc, sequenceNumber: encoding.firSequence)], to: &writer
-            )
-        }
-        counters.keyframesRequested &+= 1
-        send(writer, in: memory, to: peer, on: path)
-    }
-
-    /// Starts a packet with feedback. Unless reduced-size RTCP was negotiated, a report and the CNAME come first (RFC
-    /// 3550 §6.1).
-    private func begin(_ writer: inout ByteWriter, for peer: Peer, isReduced: Bool) {
+    /// Starts a compound RTCP packet, to which the caller adds feedback. Unless reduced-size RTCP was negotiated, the
+    /// packet must begin with a report and the CNAME (RFC 3550 §6.1).
+    func begin(_ writer: inout ByteWriter, for peer: Peer, isReduced: Bool) {
         guard !isReduced else { return }
         RTCP.writeReceiverReport(sender: peer.ownSSRC, blocks: [], to: &writer)
         RTCP.writeSourceDescription(ssrc: peer.ownSSRC, cname: peer.cname, to: &writer)

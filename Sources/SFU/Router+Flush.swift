@@ -37,9 +37,9 @@ extension Router {
         encoding.pending.append(pending)
     }
 
-    /// Returns the arrival time of the oldest packet that was forwarded to its first subscriber since the previous
-    /// call; nil if there is none. Packets that waited for earlier ones of the same encoding do not count: the result
-    /// shows how long one stream waits for the others.
+    /// Returns the earliest arrival time of the packets that were forwarded to their first subscriber since the
+    /// previous call; nil if there are none. The result shows how long one stream waits for the others, so packets
+    /// that waited only for earlier packets of the same encoding do not count.
     public func takeOldestArrival() -> MediaTime? {
         defer { oldestArrival = nil }
         return oldestArrival
@@ -60,7 +60,8 @@ extension Router {
             var (end, isServing) = (track.subscribers.count, true)
             // Audio has no budget: its packets are small, and delays are audible.
             if track.kind == .video {
-                // The first pass of a flush serves at least one subscriber.
+                // Serve at least one subscriber in the first pass of a flush, so that each flush makes progress even
+                // if the budget is smaller than the burst.
                 let most = max(budget / pass.packets, budget == settings.longestFlush ? 1 : 0)
                 let served = track.end(of: pass, of: encoding, most)
                 (end, isServing) = (served.end, served.count > 0)

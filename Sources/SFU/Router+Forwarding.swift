@@ -1,7 +1,7 @@
 import RTC
 
-/// Forwards media packets from a publisher's stream to the streams of its subscribers. No function here allocates memory for a
-/// packet.
+/// Forwards media packets from a publisher's stream to the streams of its subscribers. No function in this file
+/// allocates memory per packet.
 extension Router {
     func receiveMedia(_ bytes: UnsafeRawBufferPointer, from peer: Peer, now: MediaTime) {
         guard peer.side == .send, let packet = RTPPacket(bytes) else {
@@ -91,19 +91,6 @@ extension Router {
             }
         }
         return pending
-    }
-
-    private func keyframeBegins(_ pending: PendingPacket, of encoding: IncomingEncoding, now: MediaTime) {
-        let track = encoding.track
-        encoding.keyframes.arrived(now: now)
-        // Stop requesting packets lost before the keyframe, because they are no longer needed.
-        encoding.missing.forget(before: pending.sequence)
-        let payload = UnsafeRawBufferPointer(rebasing: pending.bytes[pending.packet.payloadRange])
-        guard let size = track.codecs[pending.codec].kind.payloadFormat?.pictureSize(payload),
-            track.layers[encoding.index].size != size
-        else { return }
-        track.layers[encoding.index].size = size
-        track.needsSelection = true
     }
 
     /// Returns the packet's extended sequence number. A retransmission is not counted as received. Returns nil if a
@@ -329,7 +316,7 @@ extension Router {
 }
 
 extension UnsafeMutableRawBufferPointer {
-    /// Moves the first `length` bytes of the buffer up by `distance` bytes.
+    /// Moves the first `length` bytes of the buffer up by `distance` bytes. Does nothing if they would not fit.
     func moveHeader(length: Int, by distance: Int) {
         guard let base = baseAddress, length + distance <= count else { return }
         // The two ranges may overlap (memmove).

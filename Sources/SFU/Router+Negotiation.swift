@@ -60,7 +60,8 @@ extension Router {
         var counts: [MediaKind: Int] = [:]
         for section in offer.sections {
             guard let mid = section.mid else { continue }
-            // Give the first audio section the same stream id as the first video section, so that browsers synchronize them.
+            // Give the first audio section the same stream id as the first video section, the second the same as the
+            // second, and so on, so that browsers synchronize them.
             counts[section.kind, default: 0] += 1
             let name = MediaStreamID(stream: "slot\(counts[section.kind, default: 0])", track: "track\(mid)")
             let known = peer.outgoing(mid)

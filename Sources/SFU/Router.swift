@@ -4,9 +4,9 @@ import RTC
 /// stream's subscribers.
 ///
 /// The router owns the peer connections, publications and subscriptions, and is itself owned by one event loop. It
-/// has no sockets and no clock, and it does not decide what each client may do, because the session has already
-/// decided that. Invariant: a packet reaches a client only through that client's subscription to a publication that
-/// forwards it, and everything a client receives was encrypted for that client alone.
+/// has no sockets and no clock. It does not decide what each client may do, because signaling has already decided
+/// that. Invariant: a packet reaches a client only through that client's subscription to a publication that forwards
+/// it, and everything a client receives was encrypted for that client alone.
 ///
 /// The loop passes all datagrams that have arrived to `receive` and then calls `flush`. The datagrams' memory must stay
 /// unchanged until then. Each subscriber then gets a burst in one batch, which is efficient to send.
@@ -50,8 +50,8 @@ public final class Router {
     var touched: [IncomingEncoding] = []
     /// The number of waiting packets that may still be sent in this tick.
     var waitingBudget = 0
-    /// The index in `peers` at which the next tick starts. It advances when the budget is used up, so that all peers
-    /// get their turn.
+    /// The index in `peers` at which the next tick starts. It advances when `waitingBudget` is used up, so that all
+    /// peers get their turn.
     private var firstInTick = 0
     /// Publishers to which keyframe requests are sent at the next flush, if they are due, instead of at the next tick.
     var urgent: [Peer] = []
@@ -180,10 +180,10 @@ public final class Router {
         if peersByPath[oldest] === peer { peersByPath[oldest] = nil }
     }
 
-    /// Returns whether this path belongs to a peer. TCP connections for which this is false are closed.
+    /// Returns whether this path belongs to a peer. The event loop closes TCP connections for which this is false.
     public func knows(_ path: Path) -> Bool { peersByPath[path] != nil }
 
-    /// Handles the end of a TCP connection.
+    /// Removes the path of a closed TCP connection. The next tick removes it from the peer's transport.
     public func pathClosed(_ path: Path) {
         guard let peer = peersByPath.removeValue(forKey: path) else { return }
         peer.paths.removeAll { $0 == path }
@@ -292,14 +292,15 @@ public struct RouterCounters: Equatable, Sendable {
     public var changesForSlowness: UInt64 = 0
     /// The number of pauses and resumes because the subscriber cannot decode the codec.
     public var changesForCodec: UInt64 = 0
-    /// The number of layer switches because the bitrate of the subscriber's connection has changed.
+    /// The number of reported changes (layer switches, warnings and limits) because the bitrate that a subscriber's
+    /// connection carries has changed.
     public var changesForBandwidth: UInt64 = 0
     /// The number of layer switches because the subscriber has requested another size or frame rate.
     public var changesForSize: UInt64 = 0
     /// The number of layer switches because the publisher has started or stopped sending a layer.
     public var changesForPublisher: UInt64 = 0
-    /// A gauge: the number of sessions that have reached their bandwidth limit. All sessions count if the server has
-    /// reached its own.
+    /// A gauge: the number of sessions that have reached their bandwidth limit. If the server has reached its own
+    /// limit, this is the number of all sessions.
     public var fullSessions: UInt64 = 0
 
     public init() {}

@@ -12,11 +12,11 @@ struct UplinkQuality: Sendable {
         var lacksLayer = false
     }
 
-    /// The loss and the jitter from which a second counts as fair or poor.
+    /// The thresholds of the loss (0 to 1) and of the jitter. A second with at least this much counts as fair or poor.
     private static let loss = (fair: 0.03, poor: 0.10)
     private static let jitter = (fair: MediaInterval.milliseconds(60), poor: MediaInterval.milliseconds(200))
-    /// The number of consecutive worse seconds after which the level falls, and of better seconds after which it
-    /// rises.
+    /// The number of consecutive worse seconds after which the level gets worse, and of consecutive better seconds
+    /// after which it gets better.
     private static let (secondsToWorse, secondsToBetter) = (2, 4)
 
     private(set) var level = UplinkLevel.good
@@ -39,7 +39,7 @@ struct UplinkQuality: Sendable {
             trend = 0
             return false
         }
-        // A second that is worse than the current level continues a falling trend, and a better one a rising trend,
+        // A second that is worse than the current level continues a downward trend, and a better one an upward trend,
         // even if its level differs from that of the previous second.
         let isSameSide = trend > 0 && (candidate < level) == (judged < level)
         trend = isSameSide ? trend + 1 : 1

@@ -6,9 +6,9 @@ import NIOSSL
 public import Signaling
 public import Wire
 
-/// A client of the HTTP interface for operators, for use by commands.
+/// A client for the server's HTTP API for operators. Used by commands such as `confab room`.
 public struct OperatorClient: Sendable {
-    /// Maximum size of a response in bytes. A page of 100 rooms has at most 100 KiB.
+    /// Maximum size of a response in bytes. This is ample: a page of 100 rooms has at most 100 KiB.
     private static let maxAnswerSize = 1 << 20
 
     private let url: String

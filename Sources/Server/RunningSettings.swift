@@ -4,10 +4,11 @@ import ServiceLifecycle
 import Signaling
 import UnixSignals
 
-/// Owns everything that can change while the server runs: the settings marked as live, and the API secret.
+/// Owns everything that can change while the server runs: the settings marked as live, the API secret, and the
+/// projects in the database.
 ///
-/// It reads the files and passes changes to the gateway, which passes them to the hub as an input. If a file cannot be
-/// used, nothing changes, and the reason is logged. No connection is closed.
+/// It reads the files and the database, and passes changes to the gateway, which passes them to the hub as an input.
+/// If a file cannot be used, nothing changes and the reason is logged. A change closes no connection.
 actor RunningSettings {
     private let gateway: NIOLoopBound<Gateway>
     private let storage: any Storage
@@ -18,8 +19,8 @@ actor RunningSettings {
     private var file: ProjectFile
     /// The projects in the database, as they were last read.
     private var stored: [StoredProject]
-    /// Numbers the reads of the projects, and the last one whose result was adopted. A read that began earlier than that
-    /// one may be outdated, because reads can overlap.
+    /// The number of the latest read of the projects, and of the last read whose result was adopted. Reads can
+    /// overlap, so the result of a read that began before the adopted one is ignored: it may be outdated.
     private var (lastRead, adoptedRead) = (0, 0)
     /// The latest problem with the project file, so that it is logged only once. Nil if the file could be used when it
     /// was last read.
@@ -35,8 +36,8 @@ actor RunningSettings {
 
     // MARK: Projects
 
-    /// Reads the projects in the database again and applies changes. `confab project`, a separate process, or a request
-    /// of an operator may have changed them.
+    /// Reads the projects in the database again and applies changes. The command `confab project`, which is a
+    /// separate process, or an operator's request may have changed them.
     func checkStoredProjects() async {
         lastRead += 1
         let read = lastRead
@@ -55,8 +56,8 @@ actor RunningSettings {
 
     // MARK: The API secret
 
-    /// Reads the project file again and applies a changed secret. `confab project rotate`, a separate process, may
-    /// have changed it.
+    /// Reads the project file again and applies a changed secret. The command `confab project rotate`, which is a
+    /// separate process, may have changed it.
     func checkProject() async {
         do throws(DataDirectoryError) {
             let found = try open(live.current)
@@ -92,7 +93,7 @@ actor RunningSettings {
             metadata: ["previousAcceptedUntil": "\(found.previous.map { TimeText.write($0.acceptedUntil) } ?? "now")"])
     }
 
-    /// Passes the current settings to everything that has a copy of them.
+    /// Passes the current settings to the log handlers and the gateway, which have copies of them.
     private func apply(_ project: Project) async {
         let (gateway, configuration, projects) = (gateway, live.current, Projects(main: project, stored: stored))
         log?.apply(configuration, file)
@@ -144,7 +145,8 @@ actor RunningSettings {
     }
 }
 
-/// Polls for changes of the project file and of the projects in the database, which `confab project` makes.
+/// Polls for changes that the command `confab project` has made to the project file and to the projects in the
+/// database.
 struct ProjectWatch: Service {
     let settings: RunningSettings
     let live: LiveConfiguration

@@ -39,7 +39,7 @@ public struct ConfabServer: Sendable {
         public var url: String
         /// The line of output that scripts wait for.
         public var line: String
-        /// Further hints for the operator.
+        /// Further hints for the operator, such as other URLs of this server.
         public var notes: [String]
     }
 
@@ -177,8 +177,8 @@ public struct ConfabServer: Sendable {
                 )
             )
         }
-        // Append the drain last: services stop in reverse order, so clients receive 1001 while the port still
-        // answers.
+        // Append the drain last: services stop in reverse order, so clients receive 1001 while the port is still
+        // open.
         services.append(Drain(gateway: gateway, live: live, supervisor: supervisor, logger: logger))
         return (gateway, services)
     }
@@ -245,8 +245,8 @@ public struct ConfabServer: Sendable {
         }.get()
     }
 
-    /// Deletes the files that rooms left before the restart. Files that cannot be deleted do not count against
-    /// `rooms.fileBytes`, so a failure is logged for the operator.
+    /// Deletes the files that rooms stored before the restart. A file that cannot be deleted uses disk space without
+    /// counting against `rooms.fileBytes`, so a failure is logged for the operator.
     private func clear(_ files: RoomFileStore) {
         do {
             try files.clear()
@@ -287,7 +287,7 @@ public struct ConfabServer: Sendable {
         if !rooms.isEmpty { logger.info("Rooms restored", metadata: ["count": "\(rooms.count)"]) }
     }
 
-    /// Reports to webhooks that the connections and streams of the time before the start are gone.
+    /// Reports to webhooks that the connections and streams from before the restart have ended.
     private func endReportedSessions(at now: Timestamp) async throws {
         let count = try await storage.endReportedSessions(at: now)
         if count > 0 { logger.info("Ends of sessions reported to webhooks", metadata: ["events": "\(count)"]) }
@@ -302,8 +302,8 @@ public struct ConfabServer: Sendable {
         }.get()
     }
 
-    /// Maximum number of connections accepted per turn of the event loop. With NIO's default of four, new connections
-    /// wait in the kernel's queue behind all earlier ones, while open connections get most of the turns.
+    /// Maximum number of connections accepted per turn of the event loop. With NIO's default of four, a burst of new
+    /// connections would wait long in the kernel's queue, because every turn also serves the open connections.
     private static let acceptedPerTurn: UInt = 32
 
     private func application(
@@ -378,7 +378,8 @@ struct LocalNetwork: Sendable {
 }
 
 extension ConfabServer.Ready {
-    /// - Parameter addresses: this machine's addresses except loopback, the most reachable first.
+    /// - Parameter addresses: this machine's addresses except loopback and link-local ones, the most likely reachable
+    ///   first.
     init(
         _ configuration: ConfabConfiguration, port: Int, isSecure: Bool, lan: LocalNetwork?, addresses: [IPAddress]
     ) {

@@ -15,7 +15,7 @@ final class TLSCertificates: Service, Sendable {
         var key: Data
     }
 
-    /// The files in use, with which `reload` compares the current ones, and the last problem.
+    /// What `reload` compares with: the contents of the files in use, and the problem that was logged last.
     private struct State {
         var pair: Pair
         /// The last logged problem, which is not logged again. Nil if the files had no problem at the last check.
@@ -45,7 +45,7 @@ final class TLSCertificates: Service, Sendable {
     /// connections must not wait for the disk.
     private let current: Mutex<NIOSSLContext>
 
-    /// Loads the certificate from the configuration's files, or takes the one of `--lan`.
+    /// Loads the certificate from the configuration's files, or uses the one of `--lan`.
     ///
     /// - Returns: nil if the server does not handle HTTPS.
     /// - Throws: an error if the certificate or its key cannot be read or used.

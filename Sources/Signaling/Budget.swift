@@ -31,7 +31,7 @@ public struct Budget: Equatable, Sendable {
         return min(rate.burst, level + elapsed * rate.perSecond)
     }
 
-    /// Returns true if the bucket is full, so that it behaves like a new one.
+    /// Returns true if the bucket is full. It then behaves like a new one and need not be kept.
     public func isFull(_ rate: Rate, now: Timestamp) -> Bool { refilled(rate, now: now) >= rate.burst }
 
     /// Takes `cost` tokens, but at most `burst`, and returns nil. If there are not enough tokens, takes none and
@@ -59,8 +59,8 @@ public struct Budget: Equatable, Sendable {
     /// The number of tokens in the bucket; negative for a debt.
     public func tokens(_ rate: Rate, now: Timestamp) -> Double { refilled(rate, now: now) }
 
-    /// Returns how long to wait until the debt is at most `debt` tokens, or nil if that is already the case. If `debt`
-    /// is negative, the bucket must contain that many tokens.
+    /// Returns how long to wait until the debt is at most `debt` tokens, or nil if that is already the case. With a
+    /// negative `debt`, the wait is for tokens in the bucket: -1 waits until it contains at least one.
     public func wait(_ rate: Rate, now: Timestamp, beyond debt: Double = 0) -> Duration? {
         let missing = -debt - refilled(rate, now: now)
         return missing > 0 ? Self.time(for: missing, rate) : nil

@@ -25,7 +25,7 @@ public struct Context: Sendable {
     package var permit = StoragePermit.all
     private(set) var rules: Rules
     private(set) var projects: Projects
-    /// The main project, to which everything but other projects' sessions belongs.
+    /// The main project. Everything belongs to it, except the sessions of the other projects.
     var project: Project { projects.main }
     private(set) var ice: ICEProvision
     let version: String
@@ -104,7 +104,8 @@ public struct Context: Sendable {
 
     mutating func ok(_ request: Request) { send(.ok(.init(re: request.re)), to: request.client) }
 
-    /// Refuses to admit a client to a room. An invalid token closes the connection, as it does for a session.
+    /// Refuses to admit a client to a room, and counts the refusal. An invalid room token closes the connection, as an
+    /// invalid session token does.
     mutating func refuse(_ application: RoomApplication, _ error: WireError) {
         figures.rooms.joins[error.code.rawValue, default: 0] += 1
         let (client, re) = (application.applicant.client, application.re)
@@ -117,7 +118,9 @@ public struct Context: Sendable {
 
     mutating func fail(_ error: WireError, _ request: Request) { fail(error, re: request.re, to: request.client) }
 
-    /// - Parameter re: the request that the error answers; nil if it answers none.
+    /// Sends an error to a client.
+    ///
+    /// - Parameter re: the number of the request that the error answers; nil if it answers none.
     mutating func fail(_ error: WireError, re: UInt64?, to client: ConnectionID) {
         send(.error(.init(error, re: re)), to: client)
     }
@@ -136,8 +139,8 @@ public struct Context: Sendable {
 
     mutating func deleteFile(_ file: RoomFileID) { effects.append(.deleteFile(file)) }
     mutating func query(_ question: Question) { effects.append(.query(question)) }
-    /// - Parameter notice: its `expires` is a time of the timers' clock. It is converted to the wall clock for the
-    ///   push services.
+    /// Sends a push notification to a person's devices. Converts the notice's `expires`, a time on the timers' clock
+    /// (`now`), to the wall clock, which the push services use.
     mutating func push(_ identity: IdentityID, _ notice: PushNotice) {
         var notice = notice
         notice.expires = moment.wall(at: notice.expires)

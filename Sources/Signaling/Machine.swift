@@ -29,7 +29,7 @@ extension Machine {
 /// A state machine and its scheduled wake-up.
 struct Slot<M: Machine>: Sendable {
     var machine: M
-    /// The earliest wake-up that was requested and has not happened yet; nil if there is none.
+    /// The time of the earliest wake-up that was requested and has not happened yet; nil if there is none.
     private var scheduled: Timestamp?
 
     init(_ machine: M) { self.machine = machine }
@@ -41,7 +41,7 @@ struct Slot<M: Machine>: Sendable {
         return wakeUp()
     }
 
-    /// Handles a timer. Any timer but the scheduled wake-up is outdated and ignored.
+    /// Handles a timer that fired. A timer for any time other than the scheduled one is outdated and ignored.
     ///
     /// - Returns: when to wake the state machine next, or nil if no wake-up is necessary or one is already scheduled
     ///   early enough.

@@ -12,11 +12,11 @@ public struct Moment: Hashable, Sendable {
     /// The time of day: for tokens, bans, and all times that are stored or sent. Correcting the system clock moves it
     /// forward or backward.
     public var wall: Timestamp
-    /// Whether the wall clock has been steady for a long time. Stored data may be deleted because of its age only then.
-    /// Otherwise a clock that is wrong for a while would delete data that is not old.
+    /// Whether the wall clock has been steady for a long time. Only then may stored data be deleted because of its
+    /// age: with a clock that is wrong for a while, recent data would look old.
     public var isConfirmed: Bool
 
-    /// - Parameter wall: nil for the same time as `now`.
+    /// - Parameter wall: the time of day; nil if it is the same as `now`.
     public init(now: Timestamp, wall: Timestamp? = nil, isConfirmed: Bool = true) {
         (self.now, self.wall, self.isConfirmed) = (now, wall ?? now, isConfirmed)
     }
@@ -24,14 +24,14 @@ public struct Moment: Hashable, Sendable {
     /// The wall clock's time if it is confirmed, for deleting stored data because of its age; otherwise nil.
     public var confirmedWall: Timestamp? { isConfirmed ? wall : nil }
 
-    /// Converts a time of the clock `now` to the wall clock.
+    /// Converts a time on the clock of `now` to the wall clock.
     public func wall(at time: Timestamp) -> Timestamp { wall + (time - now) }
 
-    /// Converts a time of the wall clock to the clock `now`.
+    /// Converts a time on the wall clock to the clock of `now`.
     public func time(atWall time: Timestamp) -> Timestamp { now + (time - wall) }
 
-    /// Maximum time until a timer checks a wall clock time again: the wall clock may be corrected or confirmed in the
-    /// meantime.
+    /// Maximum time after which a timer that waits for a wall clock time checks again. The wall clock may have been
+    /// corrected or confirmed since the previous check.
     static let longestLook: Duration = .seconds(3600)
 
     /// Returns when a timer should next check whether a wall clock time has passed. If it has passed already, the

@@ -1,6 +1,6 @@
 import Wire
 
-/// Display names in lists and calls.
+/// Validates, cleans up and generates the display names of people.
 package enum PersonName {
     /// Returns the name with whitespace trimmed and collapsed, or `nil` if the name is too long or contains invisible
     /// characters that change how the surrounding text looks.

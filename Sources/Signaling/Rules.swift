@@ -17,8 +17,8 @@ public struct Rules: Equatable, Sendable {
     /// The minimum time between two updates of a person's state to the person's other devices.
     public var ownPresenceInterval: Duration = .milliseconds(200)
     public var negotiations = Budget.Rate(perSecond: 50, burst: 500)
-    /// A negotiation message costs one, plus one per this number of bytes, because session descriptions are large and use the
-    /// receiver's bandwidth.
+    /// A negotiation message costs one token, plus one for each full block of this many bytes, because session
+    /// descriptions are large and use the receiver's bandwidth.
     public var bytesPerNegotiation = 4096
     /// The budget for messages that are rejected because another budget is exhausted. A client that exceeds this budget too is
     /// closed with 4429.
@@ -31,7 +31,7 @@ public struct Rules: Equatable, Sendable {
             burst: verbs.burst + negotiations.burst + Double(replay.messages) + 200
         )
     }
-    /// The budget for reports of one identity: 10 at once, then one every six minutes.
+    /// The budget for the reports that one person makes about others: 10 at once, then one every six minutes.
     public var reports = Budget.Rate(perSecond: 10.0 / 3600, burst: 10)
     /// Maximum size of a message. The gateway enforces this limit, and `welcome` announces it.
     public var messageSize = Limits.message
@@ -53,13 +53,15 @@ public struct Rules: Equatable, Sendable {
     /// Maximum bytes of one page of a session's roster: half of the replay buffer, so that a client that loses its connection
     /// while pages are on their way can resume.
     public var rosterPage = 32 * 1024
-    /// The number of members above which further joins are announced in pages to members who lag behind.
+    /// In a session with more members than this, further joins are announced in pages, several at once, to members who
+    /// have not acknowledged enough of the earlier messages.
     public var largeSession = 100
     /// The budget for messages to all members of one session, in bytes: a signal costs its size for each member. At this rate, a
     /// session of 2,000 members can exchange 8 short text messages per second.
     public var sessionTraffic = Budget.Rate(perSecond: 4 * 1024 * 1024, burst: 4 * 1024 * 1024)
-    /// How long a session remembers how many members it had. Joins up to that number are charged, because they follow departures.
-    /// With a longer time, the participants of a lecture would have to wait when they return from a break.
+    /// How long a session remembers its largest number of members. Joins that do not exceed that number must follow
+    /// departures, so they are charged. If the time were longer, the participants of a lecture would have to wait when
+    /// they return from a break.
     public var sessionSizeMemory: Duration = .seconds(300)
     public var reportLines = 20
     /// How long after the end of a match a person can report the partner.
@@ -79,9 +81,9 @@ public struct Rules: Equatable, Sendable {
     // WHIP and WHEP resources.
     public var resources = 2000
     public var resourcesPerAddress = 100
-    /// Maximum number of resources per token.
+    /// Maximum number of WHIP and WHEP resources that exist at the same time with one token.
     public var resourcesPerToken = 500
-    /// How long a request for a resource may wait for an answer from the media plane.
+    /// How long a request to create a resource or to restart its ICE may take to be answered.
     public var resourceAnswer: Duration = .seconds(5)
     /// How long a resource may exist without connected media, at the start or after media was lost.
     public var resourceConnect: Duration = .seconds(30)
@@ -103,7 +105,7 @@ public struct Rules: Equatable, Sendable {
     public var rouletteMediaMode = MediaMode.routed
     /// The media mode of match sessions: `rouletteMediaMode`, or relayed if this server does not route media.
     public var matchMediaMode: MediaMode { routesMedia ? rouletteMediaMode : .relayed }
-    /// How long clients can use the tokens of a match to join its session. The match may last longer.
+    /// How long the clients of a match can use its tokens to join its session. The match itself may last longer.
     public var matchTokenLifetime: Duration = .seconds(24 * 3600)
     /// How long an identity without a connected device stays in memory. This is longer than any skip penalty or report window.
     public var personIdle: Duration = .seconds(600)
@@ -118,7 +120,8 @@ public struct Rules: Equatable, Sendable {
     public var devicesPerPerson = 10
     public var maxContacts = 500
     public var linkCodeLifetime: Duration = .seconds(300)
-    /// The budget for creating pairing codes, per person. It is enough for one code each time a page is opened.
+    /// The budget for creating pairing codes, per person. It is enough for a page that creates a code whenever it is
+    /// opened.
     public var linkCodes = Budget.Rate(perMinute: 10)
     /// The budget for trying pairing codes, per address.
     public var linkGuesses = Budget.Rate(perMinute: 10)
@@ -178,7 +181,7 @@ public struct Rules: Equatable, Sendable {
     /// Maximum number of people waiting in a room's lobby, in total and from one address.
     public var roomLobby = 100
     public var roomLobbyPerAddress = 30
-    /// The budget for knocks at one room, per address. Every host is notified of each.
+    /// The budget for knocks at one room, per address. Knocks are limited because each notifies every host.
     public var roomKnocks = Budget.Rate(perMinute: 60)
     /// How long a person who was turned away by a host must wait before the next knock.
     public var roomKnockPause: Duration = .seconds(60)
@@ -231,7 +234,7 @@ public struct Rules: Equatable, Sendable {
 
 /// Who may create rooms.
 public enum RoomCreation: String, Sendable, Equatable, CaseIterable {
-    /// Anyone can create a room by joining with a name that does not exist.
+    /// Anyone can create a room by joining with a name that no room has yet.
     case everyone
     /// Only the operators of the server.
     case operators

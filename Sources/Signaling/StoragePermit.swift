@@ -4,12 +4,13 @@ import Wire
 /// address have stored.
 public enum StoragePermit: Equatable, Sendable {
     case all
-    /// Only essential data. Requests that store optional data get this error.
+    /// Only essential data. Requests that store optional data are refused with this error.
     case essential(WireError)
-    /// Nothing. Requests that store data get this error.
+    /// Nothing. Requests that store data are refused with this error.
     case none(WireError)
 
-    /// Returns the error with which to refuse a request, or nil to handle the request.
+    /// Returns the error with which to refuse a request that stores this kind of data, or nil if the request may be
+    /// handled.
     func refusal(of use: StorageUse) -> WireError? {
         switch (self, use) {
         case (.all, _), (_, .none), (.essential, .essential): nil
@@ -24,7 +25,8 @@ enum StorageUse: Equatable, Sendable {
     case none
     /// Data that a person can do without for some time. Refused when the disk is nearly full.
     case optional
-    /// Data that protects people or that is the server's purpose. Refused only when nothing can be stored.
+    /// Data that protects people, such as blocks, or that the server exists for, such as calls. Refused only when
+    /// nothing can be stored.
     case essential
 }
 

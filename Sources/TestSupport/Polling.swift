@@ -11,7 +11,7 @@ private let longestWait = Duration.seconds(50)
 /// no event to wait for.
 ///
 /// - Parameter what: what must happen, such as "the camera is off".
-/// - Throws: ``NotYet`` after 50 seconds or when the task is cancelled; the error of `holds`.
+/// - Throws: ``NotYet`` after 50 seconds or when the task is cancelled. Also throws the errors of `holds`.
 public func until(
     _ what: String, isolation: isolated (any Actor)? = #isolation, _ holds: () async throws -> Bool
 ) async throws {

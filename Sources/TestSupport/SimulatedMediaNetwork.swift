@@ -21,7 +21,8 @@ public struct SimulatedLink {
     public var longestQueue: MediaInterval
     /// How many bytes may pass at once after a pause (the burst of a token bucket).
     public var burst: Int
-    /// The longest wait and the number of datagrams lost since they were last reset.
+    /// The longest waiting and transmission time of a datagram, and the number of lost datagrams, since a test last
+    /// reset these two properties.
     public var longestWait = MediaInterval.zero
     public var lost = 0
     private var freeAt = MediaTime(nanoseconds: 0)

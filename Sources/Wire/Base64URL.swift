@@ -26,8 +26,8 @@ public enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Returns the decoded bytes, or nil if `text` is not their canonical encoding. Each token can thus be written in
-    /// only one way.
+    /// Returns the decoded bytes, or nil if `text` is not their canonical encoding. So there is only one valid way to
+    /// write a token.
     public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var buffer: UInt32 = 0

@@ -22,7 +22,7 @@ public struct RoomName: Hashable, Comparable, Sendable, CustomStringConvertible 
     /// A placeholder for payloads whose members have not been read yet.
     public static let unset = RoomName(unchecked: "")
 
-    /// Returns a random name of the form `abc-defg-hij`. There are 26^10 such names, so that nobody can find a room by
+    /// Returns a random name of the form `abc-defg-hij`. There are 26^10 such names, so nobody can find a room by
     /// guessing.
     public static func random(using generator: inout some RandomNumberGenerator) -> RoomName {
         let text = "xxx-xxxx-xxx".map { place -> Character in

@@ -111,7 +111,7 @@ public struct WireError: Error, Hashable, Sendable {
         public static let fingerprintMismatch: Code = "fingerprint_mismatch"
         /// The name of a person, room or file is too long, or contains control characters, line breaks or direction
         /// marks. A person's name may have at most 40 characters and 160 bytes, a room's at most 64 characters, and a
-        /// file's at most 200 bytes.
+        /// file's at most 200 bytes. A room's name must also have a visible character and no `/`.
         public static let invalidName: Code = "invalid_name"
         /// The pairing code is wrong, used or older than 5 minutes, or these devices cannot be linked.
         public static let linkInvalid: Code = "link_invalid"

@@ -15,7 +15,7 @@ import VisionKit
     }
 }
 
-/// Creates the model at launch, and not with the first window, because a push may launch the app without one.
+/// Creates the model at launch instead of with the first window, because a push may launch the app without a window.
 @MainActor final class AppDelegate: NSObject {
     let app: ApplicationModel
     private let calls = CallKitBridge()

@@ -1,5 +1,5 @@
-// Uses the declarations that the app and ConfabUI do not use: enumeration cases. Enumerations are declared completely,
-// so that the compiler detects switches that miss a case.
+// Uses the declarations of the stand-ins that neither the app nor ConfabUI uses: enumeration cases. The stand-ins
+// declare all cases of an enumeration, so that the compiler detects switches that miss a case.
 import AVFoundation
 import CallKit
 import CoreLocation

@@ -6,7 +6,7 @@
 (() => {
   const worker = /** @type {any} */ (self);
 
-  /** The path below which the server is, as in `shared/base.js`. */
+  /** The path under which the server is deployed, without a slash at its end, as in `shared/base.js`. */
   const base = new URL('.', worker.location.href).pathname.slice(0, -1);
 
   /** How long an open page has to answer (milliseconds). */
@@ -33,7 +33,10 @@
     event.waitUntil(open(event.notification.data ?? {}));
   });
 
-  /** @param {any} data @returns {{callId?: string, kind: 'incoming' | 'missed' | 'ended'}} for an unreadable push: `ended`, because browsers require a notification for every push */
+  /**
+   * Reads a push. An unreadable one counts as `ended`, because browsers require a notification for every push.
+   * @param {any} data @returns {{callId?: string, kind: 'incoming' | 'missed' | 'ended'}}
+   */
   function read(data) {
     try {
       const { callId, kind } = data.json();
@@ -68,7 +71,7 @@
   async function open({ callId, guest = false }) {
     const [page] = await nearbyPages(guest);
     if (page) {
-      // A page that went offline goes online again for the call.
+      // If the user went offline on that page, it goes online again, so that the call can be answered.
       page.postMessage({ type: 'call', callId });
       await page.focus();
     } else {
@@ -95,8 +98,8 @@
   }
 
   /**
-   * Returns the open pages that can ring for calls: those of the browser's user, or those of guests, who are different
-   * people.
+   * Returns the open pages that can ring for calls: by default those of the browser's user, or, if `guest` is true,
+   * those of guests, who are different people.
    * @param {boolean} [guest] @returns {Promise<any[]>}
    */
   async function nearbyPages(guest = false) {

@@ -35,8 +35,8 @@ export class ConfabError extends Error {
 
 /**
  * @param {unknown} error
- * @returns {boolean} true if the connection was replaced before the request was answered. The server may have received
- *   the request
+ * @returns {boolean} true if the client had to connect as a new one before the server answered the request. The server
+ *   may nevertheless have received the request
  */
 export function isRestart(error) {
   return error instanceof ConfabError && error.code === 'connection_restarted';
@@ -63,7 +63,8 @@ export function unusable(cause) {
 /** @typedef {'connect' | 'publish' | 'subscribe' | 'signal' | 'forceDisconnect' | 'forceUnpublish' | 'forceMute'} Call */
 
 /**
- * Maps codes to OpenTok's name and number, for all requests. An entry in `byCall` for the same code takes precedence.
+ * Maps error codes to OpenTok's name and number, for all requests. An entry in `byCall` for the same code takes
+ * precedence.
  * @type {Record<string, [string, number]>}
  */
 const always = {
@@ -84,8 +85,8 @@ const always = {
 };
 
 /**
- * @type {Record<Call, Record<string, [string, number]>>} maps codes to OpenTok's name and number, for one kind of
- *   request
+ * @type {Record<Call, Record<string, [string, number]>>} maps error codes to OpenTok's name and number, for one
+ *   kind of request
  */
 const byCall = {
   connect: {},

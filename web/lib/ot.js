@@ -61,7 +61,7 @@ export const OT = {
   },
 
   /**
-   * `initPublisher(target?, properties?, callback?)`
+   * Creates a publisher: `initPublisher(target?, properties?, callback?)`.
    * @param {...any} given
    */
   initPublisher(...given) {

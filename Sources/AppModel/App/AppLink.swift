@@ -2,7 +2,7 @@ import Confab
 import Foundation
 import enum Wire.Limits
 
-/// A link that opens the app.
+/// A `confab:` link that opens the app at a server, a person or a room.
 enum AppLink: Equatable {
     case server(URL), person(PersonID), room(String)
 

@@ -1,14 +1,14 @@
 import Confab
 import Foundation
 
-/// A request from the app to the SDK. ``ClientServer`` carries out all requests. Tests replace it, so they need no
-/// network.
+/// A request from the app to the SDK. ``ClientServer`` carries out all requests. Tests replace ``ClientServer``, so
+/// they need no network.
 public enum AppRequest: Equatable, Sendable {
     case check(URL)
-    /// Connects to a server and closes any earlier connection.
+    /// Connects to a server. Closes the connection to any other server first.
     case connect(URL, name: String)
     case retry
-    /// The device's network changed; false if it has none now.
+    /// The device's network changed. `isAvailable` is false if the device has no network now.
     case networkChanged(isAvailable: Bool)
     /// The device's temperature or its low-power mode changed.
     case deviceChanged(ThermalState, isLowPower: Bool)
@@ -24,7 +24,7 @@ public enum AppRequest: Equatable, Sendable {
 
 /// An event from the SDK.
 public enum AppEvent: Sendable {
-    /// The result of a check: nil if the server can be used.
+    /// The result of checking a server: why it cannot be used, or nil if it can.
     case checked(URL, ConfabError?)
     /// The state of the connection. `isNew` is true if a new connection came online, and false if the connection
     /// resumed or is not online.

@@ -10,7 +10,8 @@ extension ApplicationModel {
         var settings = DeviceSettings()
     }
 
-    /// How long the connection stays open after the app leaves the foreground, if there is no call and no room.
+    /// How long the connection stays open after the app leaves the foreground, if there is no call, no room, and no
+    /// chat in the small window.
     static let backgroundTime = Duration.seconds(10)
     /// How long the app keeps running after it goes offline, so that the request to leave reaches the server.
     static let leaveTime = Duration.seconds(3)
@@ -81,13 +82,13 @@ extension ApplicationModel {
         background.begin()
         cancelBackground = platform.clock.schedule(after: Self.backgroundTime) { [weak self] in
             guard let self else { return }
-            // The calls below call this method again; `isLeaving` makes it return immediately.
+            // `stopUnseen` and `leaveServer` call this method again. `isLeaving` makes it return immediately.
             isLeaving = true
             roulette.stopUnseen()
             leaveServer()
             (isLeaving, cancelBackground) = (false, nil)
             _ = platform.clock.schedule(after: Self.leaveTime) { [weak self] in
-                // Keep the background time if a new countdown has started in the meantime.
+                // End the background time, unless a new countdown has started since.
                 if self?.cancelBackground == nil { self?.background.end() }
             }
         }

@@ -26,7 +26,7 @@ extension ApplicationModel {
     }
 
     public var tabs: [Tab] { Tab.allCases.filter { hasRoulette || $0 != .roulette } }
-    /// The number shown on a tab; 0 for none.
+    /// Returns the number shown on a tab; 0 for none.
     public func badge(of tab: Tab) -> Int { tab == .people ? people.missedCount : 0 }
 
     /// The screen to show. A call covers everything else.

@@ -32,7 +32,7 @@ import Observation
     let server: any AppServer
     private let relay: Relay
     var kept: Kept
-    /// The audio of the roulette and of rooms, which CallKit does not manage.
+    /// Decides when the audio of the roulette and of rooms runs. CallKit does not manage that audio.
     var sound = AudioMachine(usesSystem: false)
     var cancelSound: (@MainActor () -> Void)?
     private var waitingLink: AppLink?
@@ -133,7 +133,7 @@ import Observation
         nearby.reset()
     }
 
-    /// Ends everything that needs the connection.
+    /// Ends everything that needs the connection: the chat, the room and all calls.
     private func endAll() {
         roulette.stop()
         room.leave()
@@ -295,7 +295,7 @@ import Observation
         server.perform(.settings(.blocked))
     }
 
-    /// Passes settings events to the other screens that depend on them.
+    /// Handles the effects of settings events outside the settings screen.
     private func follow(_ event: SettingsEvent) {
         switch event {
         case .blocked(let all): people.knows(blocked: all.map(\.id))
@@ -303,8 +303,8 @@ import Observation
         case .linked:
             forgetAccount()
             loadPeople()
-        // Calls now ring even while the phone is locked. Only a notification can then explain why a call cannot be
-        // answered.
+        // With pushes, calls ring even while the phone is locked. Only a notification can then explain why a call
+        // cannot be answered, so request the permission to show one.
         case .push(.on): platform.announcer.prepareToNotify()
         case .devices, .code, .push, .exported, .failed: break
         }
@@ -312,8 +312,8 @@ import Observation
 
     private var isTalking: Bool { roulette.wantsSound || room.wantsSound }
 
-    /// Applies a change to the rest of the app: a call ends the chat and leaves the room. Then updates the device's
-    /// screen, the audio session and the timer for going offline.
+    /// Applies a change to the rest of the app: if a call has started, ends the chat and leaves the room. Then updates
+    /// the device's screen, the audio session and the timer for going offline.
     func update() {
         if calls.isInCall {
             roulette.stop()
@@ -338,7 +338,7 @@ import Observation
         server.perform(.deviceChanged(thermal, isLowPower: isLowPower))
     }
 
-    /// Checks the connection immediately after the network changes.
+    /// Reports a change of the network, so that the client checks its connection immediately.
     public func networkChanged(to state: NetworkState) {
         // An on-demand network such as a VPN comes up only when something connects, so treat it as available.
         server.perform(.networkChanged(isAvailable: state != .unavailable))

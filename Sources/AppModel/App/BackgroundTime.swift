@@ -8,7 +8,7 @@ public enum AppPhase: Equatable, Sendable {
 
 /// Requests background time from the system, which the app uses to end a chat before the system suspends the app.
 @MainActor public protocol BackgroundControl: AnyObject {
-    /// Called when the time has expired. The app must then call ``end()``.
+    /// Called shortly before the background time runs out. The app must then call ``end()``.
     var onExpired: (@MainActor () -> Void)? { get set }
     func begin()
     func end()

@@ -3,7 +3,7 @@
 public enum LocationEffect: Equatable, Sendable {
     /// Shows the system's permission prompt.
     case requestPermission
-    /// Answers all callers that requested the permission.
+    /// Reports the status of the permission to all callers that requested it.
     case answer(PermissionStatus)
     case startUpdates, stopUpdates
     /// Reports a position or an error to the caller.
@@ -43,7 +43,7 @@ public struct LocationMachine: Equatable, Sendable {
     /// Whether updates run, and what the system has reported since they started.
     private enum State: Equatable {
         case stopped
-        /// Updates run. Next: `waiting`, `measured`, or `stopped`.
+        /// Updates run, and the system has reported nothing yet. Next: `waiting`, `measured`, or `stopped`.
         case searching
         /// The system reported once that it keeps trying. Next: `measured`, or `stopped`.
         case waiting
@@ -95,7 +95,7 @@ public struct LocationMachine: Equatable, Sendable {
         return permission == .allowed ? effects : effects + forbid(permission)
     }
 
-    /// Handles new positions, oldest first; nil for an invalid one.
+    /// Reports the newest valid position. `positions` is sorted from oldest to newest; an invalid one is nil.
     public mutating func measured(_ positions: [DevicePosition?]) -> [LocationEffect] {
         guard state != .stopped, let newest = positions.compactMap(\.self).last else { return [] }
         state = .measured

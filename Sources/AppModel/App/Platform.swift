@@ -11,8 +11,8 @@ public enum PermissionStatus: Equatable, Sendable {
     /// The device does not have the hardware.
     case missing
 
-    /// Returns the status, or `missing` if the device lacks the hardware. The system hides hardware that restrictions
-    /// forbid, so `restricted` stays as it is.
+    /// Returns this status, or `missing` if the device lacks the hardware. Returns `restricted` unchanged, because the
+    /// system hides hardware that restrictions forbid, so its absence proves nothing.
     public func onDevice(_ exists: Bool) -> PermissionStatus { exists || self == .restricted ? self : .missing }
 }
 
@@ -23,7 +23,7 @@ public enum PermissionStatus: Equatable, Sendable {
 }
 
 extension Permissions {
-    /// Whether the camera is available, or permission can still be requested.
+    /// Whether the camera may be used, or its permission can still be requested.
     var mayShow: Bool {
         switch status(of: .camera) {
         case .allowed, .notAsked: true
@@ -50,7 +50,7 @@ extension Permissions {
     }
 }
 
-/// A position: degrees for the coordinates, meters for the accuracy, which is nil if unknown.
+/// A geographic position. The coordinates are in degrees. The accuracy is in meters, or nil if it is unknown.
 public struct DevicePosition: Equatable, Sendable {
     public var latitude: Double
     public var longitude: Double
@@ -142,7 +142,7 @@ extension AudioControl {
     func set(_ data: Data?, for key: String)
 }
 
-/// A clock, replaceable so that tests do not wait.
+/// The current time and timers. Tests replace it, so that they do not wait in real time.
 @MainActor public protocol AppClock: AnyObject {
     var now: Date { get }
     /// Calls `action` once after `interval`, unless the returned closure is called first.

@@ -1,7 +1,7 @@
 /// An action on the audio session or on WebRTC's audio unit.
 public enum AudioEffect: Equatable, Sendable {
-    /// Sets category and mode without activating the session. If `speaker` is false, the earpiece plays the sound,
-    /// unless the user chooses another device.
+    /// Sets the category and the mode of the session without activating it. If `speaker` is false, the earpiece plays
+    /// the sound, unless the user chooses another device.
     case configure(speaker: Bool)
     /// Notifies WebRTC that the system activated the session.
     case sessionDidActivate
@@ -88,7 +88,7 @@ public struct AudioMachine: Equatable, Sendable {
     }
 
     /// Configures the session again at the end of a hold. The system does not always report that the session has
-    /// become active, so this does not wait for its report.
+    /// become active, so this does not wait for that report.
     public func resume() -> [AudioEffect] { configure() }
 
     func configure() -> [AudioEffect] { [.configure(speaker: usesSpeaker)] }

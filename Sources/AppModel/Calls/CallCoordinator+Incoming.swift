@@ -29,7 +29,8 @@ extension CallCoordinator {
 
     mutating func reported(_ id: SystemCallID, _ push: PushID?, _ result: SystemReportResult) {
         guard let report = reports[id] else {
-            // The report was made before a reset, which completed the push. The system must not keep ringing.
+            // The report was made before a reset, which completed the push. End the call, so that the system does not
+            // keep ringing.
             if result == .ok, slot(of: id) == nil { out.append(.reportEnded(id, .failed)) }
             return
         }

@@ -16,12 +16,12 @@ public struct CallCoordinator: Equatable, Sendable {
         var video: Bool
     }
 
-    /// The reports of a call that the system has not answered, and what to do with the call after the answer.
+    /// The reports of one call that the system has not answered yet, and what to do once it answers.
     struct OpenReport: Equatable, Sendable {
         var count = 0
         /// The pushes to complete when the system answers.
         var pushes: [PushID] = []
-        /// How the call ended before the answer; nil while the call is in a slot.
+        /// How the call ended before the system answered; nil while the call is in a slot.
         var ended: SystemEndReason?
     }
 
@@ -30,13 +30,14 @@ public struct CallCoordinator: Equatable, Sendable {
     public internal(set) var waiting: CoordinatedCall?
     public internal(set) var audio: AudioMachine
     public internal(set) var isOnline = false
-    /// False while the system has taken the camera away. The user's choice is kept.
+    /// Whether the camera can run: false while the system has taken it away. Does not change the user's choice to send
+    /// video.
     public internal(set) var cameraWorks = true
     var environment: CallEnvironment
     var queued: QueuedCall?
-    /// One entry for each call with an unanswered report.
+    /// The reports that the system has not answered yet, keyed by the call's id.
     var reports: [SystemCallID: OpenReport] = [:]
-    /// Outgoing calls that ended here before the server answered their start.
+    /// The ids of outgoing calls that ended here before the server answered their start.
     var abandoned: Set<SystemCallID> = []
     var pushToken: String?
     var out: [CallEffect] = []
@@ -103,7 +104,7 @@ public struct CallCoordinator: Equatable, Sendable {
         return true
     }
 
-    /// Removes a call: stops its timer, fails its open action, stops its ringtone. If it is the current call, the
+    /// Removes a call: stops its timer, fails its open action, and stops its ringtone. If it is the current call, the
     /// waiting call becomes the current one.
     /// - Parameter reason: the reason to report to the system; nil if the system already knows that the call ended, or
     ///   does not show it.
@@ -124,10 +125,10 @@ public struct CallCoordinator: Equatable, Sendable {
 
     // MARK: Video
 
-    /// Whether the camera of this device runs for a call.
+    /// Returns whether this device's camera runs for a call.
     public func usesCamera(_ call: CoordinatedCall) -> Bool { call.sendsVideo && cameraWorks && call.phase != .held }
 
-    /// Whether the other person receives video: the camera or the screen.
+    /// Returns whether the other person receives video, from the camera or the screen.
     func shows(_ call: CoordinatedCall) -> Bool { usesCamera(call) || call.isSharing && call.phase != .held }
 
     /// Sends changes of the current call's video to the camera and the server. A call that is not accepted yet sends
@@ -158,7 +159,7 @@ public struct CallCoordinator: Equatable, Sendable {
     /// Reports the end of a call to the system. If a report of the call is unanswered, stores the reason instead, and
     /// `reported` reports the end after the answer: before that, the system does not know the call.
     mutating func reportEnded(_ call: CoordinatedCall, _ reason: SystemEndReason) {
-        // The system knows an outgoing call once it has started it.
+        // The system knows an outgoing call only after its start action, which sets `isSent`.
         guard usesSystem, call.direction == .incoming || call.isSent else { return }
         guard let report = reports[call.id] else { return out.append(.reportEnded(call.id, reason)) }
         if report.ended == nil { reports[call.id]?.ended = reason }
@@ -207,7 +208,7 @@ public struct CallCoordinator: Equatable, Sendable {
     private mutating func cameOnline(isNew: Bool) {
         isOnline = true
         if isNew { out.append(.send(.appear)) }
-        // The server registers devices only for people who are online.
+        // Register for pushes with each connection: the server registers devices only for people who are online.
         if let pushToken { out.append(.send(.registerPush(pushToken))) }
         for slot in [Slot.current, .waiting] { sendAccept(slot) }
     }

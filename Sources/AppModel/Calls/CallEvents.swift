@@ -3,7 +3,8 @@ import Foundation
 
 /// An input of ``CallCoordinator``: events of CallKit, PushKit, the SDK and the screens, in one type.
 public enum CallEvent: Equatable, Sendable {
-    /// A push announced an incoming call. It must be reported at once. `push` is nil for an ordinary notification.
+    /// A push announced an incoming call, which must be reported to the system at once. `push` is nil if the push has
+    /// no completion to call.
     case push(callID: String, push: PushID?)
     /// The system's answer to a report.
     case reportResult(SystemCallID, push: PushID?, SystemReportResult)
@@ -12,7 +13,7 @@ public enum CallEvent: Equatable, Sendable {
     case app(CallAppEvent)
     case audio(SystemAudioEvent)
     case timer(CallTimer)
-    /// The client connection is up. `isNew` is false if it resumed without loss.
+    /// The client is connected. `isNew` is false if the previous connection was resumed without loss.
     case online(isNew: Bool)
     case offline
     case environment(CallEnvironment)
@@ -78,7 +79,7 @@ public enum CallSystemRequest: Equatable, Sendable {
 
 /// An action of the user on the app's own screens.
 public enum CallAppEvent: Equatable, Sendable {
-    /// Starts a call with a new random id.
+    /// The user calls a person. The id is new and random.
     case call(SystemCallID, Person, video: Bool)
     case answer(SystemCallID)
     case end(SystemCallID)
@@ -104,9 +105,9 @@ public enum SystemAudioEvent: Equatable, Sendable {
 
 /// A timer that the coordinator started.
 public enum CallTimer: Equatable, Hashable, Sendable {
-    /// The server did not confirm this call in time.
+    /// Limits how long a call that is known only from a push waits for the server to confirm it.
     case unconfirmed(SystemCallID)
-    /// A queued call waited long enough for the previous call's audio to stop.
+    /// Limits how long a queued call waits for the previous call's audio to stop.
     case queued
 
     public var interval: Duration {
@@ -124,7 +125,7 @@ public struct CallEnvironment: Equatable, Sendable {
 
     public var microphone: Microphone
     public var isLocked: Bool
-    /// Whether the camera is available, or permission can still be requested.
+    /// Whether the camera may be used, or its permission can still be requested.
     public var canShow: Bool
 
     public init(microphone: Microphone, isLocked: Bool, canShow: Bool = true) {

@@ -1,7 +1,7 @@
 import Confab
 import Foundation
 
-// Converts the system's values to types without a dependency on its frameworks.
+// Converts values of CallKit and PushKit to types that do not depend on these frameworks.
 
 extension SystemReportResult {
     /// Converts the system's answer to the report of an incoming call.
@@ -21,7 +21,7 @@ extension SystemReportResult {
 }
 
 extension CallCoordinator {
-    /// Whether CallKit may be used. It must not be active in China.
+    /// Returns whether CallKit may be used in a region, whose code may be unknown. Apps must not use CallKit in China.
     public static func allowsSystem(inRegion region: String?) -> Bool { region != "CN" }
 }
 
@@ -57,7 +57,8 @@ public struct ShownCall: Equatable, Sendable {
     /// back.
     public var personID: String?
     public var hasVideo: Bool
-    /// The actions offered on the call screen. Calls have no DTMF tones and cannot be merged.
+    /// Whether the call screen offers to hold the call, to merge it, and to send DTMF tones. The app supports only
+    /// holding.
     public let canBeHeld = true
     public let canBeGrouped = false
     public let hasTones = false

@@ -46,7 +46,7 @@ public enum SystemEndReason: Int, Equatable, Sendable {
     }
 }
 
-/// A call on the system's call screen.
+/// A call that the coordinator manages, with its state on this device, in CallKit and on the server.
 public struct CoordinatedCall: Equatable, Sendable {
     /// Whether this user receives or places the call.
     public enum Direction: Sendable { case incoming, outgoing }
@@ -84,7 +84,7 @@ public struct CoordinatedCall: Equatable, Sendable {
     public internal(set) var call: Call?
     public internal(set) var phase: Phase
     public internal(set) var isMuted = false
-    /// Whether this side sends video while the call is not held.
+    /// Whether this user wants to send video. While the call is held, none is sent.
     public internal(set) var sendsVideo: Bool
     /// Whether this device shares its screen, with or without the camera.
     var isSharing = false
@@ -92,7 +92,7 @@ public struct CoordinatedCall: Equatable, Sendable {
     var runsCamera: Bool
     var toldVideo: Bool
 
-    /// The answer or start action that waits for the server.
+    /// The id of the answer or start action that waits for the server to confirm; nil if there is none.
     var pending: ActionID?
     /// Whether the answer or the start was sent to the server.
     var isSent = false

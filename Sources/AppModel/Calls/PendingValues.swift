@@ -32,6 +32,6 @@ public struct PendingValues<Value> {
         kept.firstIndex { isGivenUp($0.value) }.map { kept.remove(at: $0).id }
     }
 
-    /// Drops all values, because the system has dropped its own.
+    /// Drops all values. Called when the system has dropped them too.
     public mutating func reset() { kept = [] }
 }

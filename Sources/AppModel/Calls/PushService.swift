@@ -14,7 +14,7 @@ enum PushService {
     }
 
     /// Returns whether the app was signed for the sandbox, according to its provisioning profile. Without a profile,
-    /// only an app in a simulator was.
+    /// only an app in a simulator was. Returns false if the profile cannot be read.
     ///
     /// - Parameter profile: the provisioning profile of the app: a property list inside a signature. App Store apps and
     /// apps in a simulator have none.

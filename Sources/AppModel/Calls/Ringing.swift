@@ -3,7 +3,7 @@ import Foundation
 /// A ringtone of the app, for devices where CallKit may not be used.
 public enum RingTone: CaseIterable, Sendable {
     case incoming
-    /// A call that arrives during a conversation. It must not be louder than the conversation.
+    /// For a call that arrives during a conversation. The tone must not be louder than the conversation.
     case waiting
 
     static let sampleRate = 22_050

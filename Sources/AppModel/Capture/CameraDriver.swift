@@ -14,7 +14,8 @@ public protocol CameraDevice: Sendable {
 
 /// Performs the operations chosen by ``CameraMachine``. Requests may arrive while an operation is running.
 public actor CameraDriver {
-    /// Interruptions of the camera by the system, and their ends. Only one task may read them.
+    /// Reports when the system interrupts the camera, and when an interruption ends. Only one task may read this
+    /// stream.
     public nonisolated let changes: AsyncStream<CaptureChange>
     private let change: AsyncStream<CaptureChange>.Continuation
     private let device: any CameraDevice
@@ -34,7 +35,7 @@ public actor CameraDriver {
         (changes, change) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(EngineRules.maxUnreadChanges))
     }
 
-    /// Starts the camera, and follows the system's interruptions until ``stop()``. If the camera cannot be started,
+    /// Starts the camera, and handles the system's interruptions until ``stop()``. If the camera cannot be started,
     /// stops it, because it must not be released before it is stopped.
     ///
     /// - Parameter interruptions: true when the system takes the camera away, false when it returns it.
@@ -88,7 +89,7 @@ public actor CameraDriver {
         try? await drive()
     }
 
-    /// Performs operations until none is left, or waits for the call that is already doing so.
+    /// Performs operations until none is left, or waits for the invocation that is already doing so.
     ///
     /// - Throws: the error of the last operation, if it failed.
     private func drive() async throws(ConfabError) {

@@ -57,7 +57,7 @@ extension CameraFormat {
         return isNV12 && !other.isNV12
     }
 
-    /// Returns the supported rate nearest to `rate`; nil if the format has none.
+    /// Returns the supported rate nearest to `rate`; nil if the format supports no rate from 1 to 1000.
     fileprivate func nearestRate(to rate: Double) -> Double? {
         let possible = frameRates.map { min(max(rate, $0.lowerBound), $0.upperBound) }.filter {
             (1...1000).contains($0)
@@ -92,7 +92,8 @@ extension CameraRequest {
         self.init(width: preset.size.width, height: preset.size.height, frameRate: preset.frameRate)
     }
 
-    /// Chooses the camera and its format.
+    /// Chooses the camera that faces in this direction, or else the first one. Then chooses the format to capture
+    /// with.
     ///
     /// - Throws: `media_failed` if there is no camera, or if the chosen camera has no usable format.
     public func select(_ facing: CameraFacing, from cameras: [CameraDescription]) throws(ConfabError) -> CameraSelection

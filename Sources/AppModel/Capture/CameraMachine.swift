@@ -22,7 +22,7 @@ public struct CameraMachine: Equatable, Sendable {
     /// The operation that failed, which is not retried. Nil once another request, or a change of the interruption, has
     /// arrived.
     private var failed: Operation?
-    /// The last camera that worked.
+    /// The direction of the last camera that could be started; nil before the first start.
     private var working: CameraFacing?
 
     public init() {}
@@ -34,7 +34,7 @@ public struct CameraMachine: Equatable, Sendable {
         (self.request, isOn, failed) = (request, true, nil)
     }
 
-    /// Changes the size or rate, now or when the camera is turned on.
+    /// Changes the size or rate, now or when the camera is turned on. Does nothing before ``start(_:)``.
     public mutating func change(to request: CameraRequest) {
         guard self.request != nil else { return }
         (self.request, failed) = (request, nil)

@@ -1,4 +1,4 @@
-/// The state of this device's camera, apart from the user's choice.
+/// The state of this device's camera, apart from whether the user has turned it on.
 public struct CameraState: Equatable, Sendable {
     /// Whether the system has taken the camera away, for example for another app.
     public internal(set) var isInterrupted = false

@@ -1,7 +1,8 @@
 /// Drops frames of a camera that delivers far too many. Some devices do so after the app returns from the background,
 /// and the encoder then falls behind.
 ///
-/// After more than two consecutive frames above 200 frames per second, one frame in four is accepted.
+/// If more than two consecutive frames arrive faster than 200 per second, only one in four is accepted, until a frame
+/// arrives more slowly.
 public struct FrameLimiter: Sendable {
     private static let maxRate: Int64 = 200
     private static let tolerated = 2

@@ -114,7 +114,7 @@ import Foundation
 
     private func setVideo(_ isOn: Bool) {
         server.media.setEnabled(.call, video: isOn)
-        // A call without video has only opened the microphone.
+        // If the call began without video, only the microphone is open.
         guard isOn, let local = server.media.local, local.video == nil else { return }
         server.queue { [weak self] client throws(ConfabError) in
             try await self?.open(client, true)
@@ -155,7 +155,7 @@ import Foundation
         case .changed(let call): tell(.changed(call))
         case .receiving(_, let subscriber): watch(subscriber)
         case .video(_, let source): server.send(.media(.partnerVideo(source)))
-        // `Call.receivesVideo` reports it too.
+        // Ignored, because `Call.receivesVideo` reports the same.
         case .audioOnly: break
         case .ended(let ending):
             releaseIfUnused()

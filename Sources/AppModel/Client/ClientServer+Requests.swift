@@ -102,7 +102,7 @@ extension ClientServer {
     private func setRouletteCamera(_ isOn: Bool) {
         media.setEnabled(.roulette, video: isOn)
         queue { [weak self] client throws(ConfabError) in
-            // Without the camera, only the microphone has been opened.
+            // If the chat began without the camera, only the microphone is open.
             if isOn, let local = self?.media.local, local.video == nil {
                 try await self?.openForRoulette(client, true)
             }

@@ -30,7 +30,8 @@ import Foundation
         self.media.onEvent = { [weak self] in self?.send(.capture($0)) }
     }
 
-    /// Applies settings: the video size immediately, the others to connections and registrations made afterwards.
+    /// Applies settings. The video size changes immediately. The others apply to connections, video sources and push
+    /// registrations made afterwards.
     func choose(_ settings: DeviceSettings) {
         calls.wantsPush = settings.isNotified
         engine?.choose(settings)
@@ -148,7 +149,8 @@ import Foundation
         if case .restarted = notice, wasOnline { send(.line(.online, isNew: true)) }
     }
 
-    /// Goes online as a person who can be called.
+    /// Goes online as a person who can be called, or updates that person's settings. Reports if the server refuses the
+    /// name.
     func appear() {
         let settings = Presence.Settings(name: name, isVisible: isVisible, doNotDisturb: doNotDisturb, ringable: nil)
         queue { client throws(ConfabError) in
@@ -167,8 +169,8 @@ import Foundation
         }
     }
 
-    /// Forwards the updates of one page of the people nearby. A new watch replaces the previous one; nil only ends
-    /// it.
+    /// Forwards the updates of one page of the people nearby. A new watch replaces the previous one; nil only ends the
+    /// previous one.
     func watch(_ pages: Events<Nearby.Page>?) {
         watching?.cancel()
         guard let pages else { return watching = nil }

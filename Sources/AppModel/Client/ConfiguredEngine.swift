@@ -1,6 +1,6 @@
 import Confab
 
-/// An engine with several renderers. The app's engine conforms to it.
+/// An engine that supports several renderers. The app's engine conforms to this protocol.
 public protocol RenderingEngine: MediaEngine {
     /// Sets the renderer of video sources created afterwards.
     func use(_ renderer: RendererChoice)
@@ -35,7 +35,7 @@ public protocol RenderingEngine: MediaEngine {
 private actor ChoosingPeer: MediaPeer {
     nonisolated let events: AsyncStream<PeerEvent>
     private let peer: any MediaPeer
-    /// Nil for the defaults, which leave descriptions and candidates unchanged.
+    /// The choices to apply; nil if they are the defaults, which leave descriptions and candidates unchanged.
     private let choices: MediaChoices?
     private let isRelayed: Bool
     private var kinds: [TransceiverHandle: TrackKind] = [:]

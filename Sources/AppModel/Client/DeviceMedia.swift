@@ -3,7 +3,7 @@ import Confab
 /// The direction a camera faces.
 public enum CameraFacing: Equatable, Sendable { case front, back }
 
-/// Media whose camera can be changed while it is published. The app's engine conforms to it.
+/// Media whose camera can be changed while it is published. The media of the app's engine conforms to this protocol.
 public protocol SwitchableCamera: LocalMedia {
     /// Switches between the front and the back camera. Returns the one in use afterwards.
     func switchCamera() async throws(ConfabError) -> CameraFacing
@@ -21,7 +21,7 @@ public enum CaptureChange: Equatable, Sendable {
     case ended
 }
 
-/// Media that the system can interrupt or end. The app's engine conforms to it.
+/// Media that the system can interrupt or end. The media of the app's engine conforms to this protocol.
 public protocol WatchedMedia: LocalMedia {
     /// Changes caused by the system. Only one task may read them.
     var changes: AsyncStream<CaptureChange> { get }

@@ -69,8 +69,8 @@ struct MediaChoices: Equatable, Sendable {
 
     // MARK: Codecs
 
-    /// Returns the codec names to put first, in lowercase; none without a choice. Redundant audio (RFC 2198) wraps
-    /// Opus, so Opus follows it.
+    /// Returns the codec names to put first, in lowercase; empty if the user chose no codec. Redundant audio (RFC
+    /// 2198) wraps Opus, so Opus follows it.
     private func preferred(_ kind: Substring) -> [String] {
         switch kind {
         case "video": videoCodec == .any ? [] : [videoCodec.rawValue]
@@ -109,7 +109,8 @@ struct MediaChoices: Equatable, Sendable {
 
     private func ordered(_ line: String, _ names: [Substring: String]) -> String {
         let parts = line.split(separator: " ")
-        // The media type, the port and the profile come before the payload types.
+        // The payload types follow the media type, the port and the profile. With fewer than two, there is nothing to
+        // reorder.
         guard parts.count > 4 else { return line }
         let first = preferred(parts[0].dropFirst(2))
         let (head, types) = (parts[..<3], parts[3...])

@@ -26,16 +26,16 @@ import Confab
     /// Whether devices are being opened. Concurrent requests wait, because opening a device twice may fail.
     private var isOpening = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
-    /// The last change of the devices. Each one starts after the previous one has finished.
+    /// The last change that turned the devices on or off. Each change starts after the previous one has finished.
     private var switching: Task<Void, Never>?
     /// The video size chosen by the user.
     var size = PictureSize.usual { didSet { if size != oldValue { adjustCamera() } } }
-    /// The limits set by the device and the room.
+    /// The conditions that limit the camera: the state of the device, and the other people.
     var conditions = CameraConditions() { didSet { if conditions != oldValue { adjustCamera() } } }
     /// The media of a running screen share.
     private(set) var screen: (any LocalMedia)?
-    /// The number of the current share. It changes when a share starts, ends, or takes too long, so that media
-    /// captured for an outdated share is stopped.
+    /// A number that identifies the current share. It changes when a share starts, ends, or takes too long, so that
+    /// media captured for an outdated share is stopped.
     private var shareTurn = 0
     /// The last operation on the screen recorder. The operations run one at a time, because the system has only one
     /// recorder: a stop that overtakes the next start would end the new share.
@@ -87,7 +87,7 @@ import Confab
         await withCheckedContinuation { waiting.append($0) }
     }
 
-    /// Resumes the next waiting request.
+    /// Lets the next waiting request open the devices. If none waits, the next request need not wait.
     private func endOpening() {
         guard !waiting.isEmpty else { return isOpening = false }
         waiting.removeFirst().resume()

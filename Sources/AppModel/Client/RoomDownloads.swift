@@ -5,7 +5,8 @@ import Foundation
 @MainActor final class RoomDownloads {
     private let tell: @MainActor (_ file: RoomFileID, ChatFile.State) -> Void
     private var running: [Task<Void, Never>] = []
-    /// A separate folder, because the temporary directory may contain other files with these names.
+    /// The folder for the downloads. It is separate, because the temporary directory may contain other files with
+    /// these names.
     private let folder = FileManager.default.temporaryDirectory.appending(path: "confab-room-\(UUID().uuidString)")
 
     init(_ tell: @escaping @MainActor (_ file: RoomFileID, ChatFile.State) -> Void) { self.tell = tell }
@@ -34,7 +35,7 @@ import Foundation
         // Each file gets a separate folder, because files may have the same name. The SDK has made the name safe for
         // a path.
         let place = folder.appending(path: UUID().uuidString)
-        // If the folder cannot be created, the download reports the error.
+        // Ignore an error here: if the folder does not exist, the download fails and reports that.
         try? FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
         let (percents, percent) = AsyncStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1))
         let reading = Task { [weak self] in

@@ -15,14 +15,14 @@ import Foundation
     private unowned let server: ClientServer
     private var room: Room?
     private var listener: Task<Void, Never>?
-    /// Reads the events of the room's session, which changes when the room is joined again.
+    /// The task that reads the events of the room's session. The session changes when the room is joined again.
     private var sessionListener: Task<Void, Never>?
     private var videos: [StreamID: Received] = [:]
-    /// Messages that were in the chat when this person joined, and have not arrived as events since.
+    /// Messages that were in the chat when this user joined, and have not arrived as events since.
     private var earlier: Set<RoomMessage> = []
     /// The publisher of the shared screen.
     private var screen: MediaPublisher?
-    /// The last publish or unpublish of a screen. They run one at a time.
+    /// The task that last published or unpublished a screen. These tasks run one at a time.
     private var sharing: Task<Void, Never>?
 
     private lazy var files = RoomDownloads { [weak self] in self?.tell(.file($0, $1)) }
@@ -58,7 +58,7 @@ import Foundation
         case .closePreview:
             server.media.release(.room)
             tell(.ownVideo(nil))
-        // Ignore the action if the person no longer waits.
+        // Admit or deny only a person who still waits. Otherwise, the last case ignores the request.
         case .admit(let id) where room?.knocks.contains { $0.id == id } == true:
             inRoom({ room throws(ConfabError) in try await room.admit(id) }, failed: failed)
         case .deny(let id) where room?.knocks.contains { $0.id == id } == true:
@@ -190,7 +190,7 @@ import Foundation
     private func setCamera(_ isOn: Bool) {
         server.media.setEnabled(.room, video: isOn)
         inRoom { [weak self] room throws(ConfabError) in
-            // Joining without the camera has opened only the microphone.
+            // If the user joined without the camera, only the microphone is open.
             if isOn, let self, let local = server.media.local, local.video == nil {
                 tell(.ownVideo(try await server.media.open(for: .room, video: true).video))
                 await publish(in: room)
@@ -202,7 +202,7 @@ import Foundation
     }
 
     /// Publishes a screen as a separate stream, so that others see it beside the person and still hear them.
-    /// Unpublishes the previous screen first; nil only does that.
+    /// Unpublishes the previous screen first. If `media` is nil, does only that.
     private func share(_ media: (any LocalMedia)?) {
         sharing = Task { [weak self, before = sharing] in
             await before?.value
@@ -257,7 +257,7 @@ import Foundation
             tellMembers()
             tellWaiting()
             if let screen = server.media.screen { share(screen) }
-        // The SDK retries if that can help.
+        // Ignored, because the SDK retries if that can help.
         case .failed: break
         case .ended(let ending, let error):
             forget()
@@ -265,7 +265,7 @@ import Foundation
         }
     }
 
-    /// Drops the streams of the previous session, because rejoining may have created a new one.
+    /// Drops the streams that the session no longer has: rejoining may have replaced the session.
     private func forgetFormerStreams(of room: Room) {
         let present = Set(room.session?.streams.map(\.id) ?? [])
         for (id, video) in videos where !present.contains(id) {
@@ -326,7 +326,8 @@ import Foundation
         tell(.waitingPeople(room?.knocks ?? []))
     }
 
-    /// Returns the tile id of a stream: that of the person's tile, or of a separate tile for a screen.
+    /// Returns the id of the tile that shows a stream: the person's connection id for a camera, or the stream id for a
+    /// screen, which has a separate tile.
     private static func tile(of stream: MediaStream) -> String {
         stream.videoKind == .screen ? "\(stream.id)" : "\(stream.connection)"
     }

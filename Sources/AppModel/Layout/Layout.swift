@@ -1,12 +1,13 @@
 /// The numbers of `docs/layout.md`, shared with the web's `layout.js`. The cases in `layout-cases.json` test that both
-/// agree.
+/// implementations agree.
 private enum Measure {
-    /// The smallest tile, in which a face is still recognizable.
+    /// The size of the smallest tile, in which a face is still recognizable.
     static let least = (width: 96, height: 72)
     /// The maximum number of tiles on one page of a grid.
     static let maxTiles = 25
     static let maxPinned = 4
-    /// The maximum number of strips. With a fourth, only a third of a typical video would be visible.
+    /// The maximum number of tiles that are arranged as strips. In four strips, only a third of a typical video would
+    /// be visible.
     static let maxStrips = 3
     static let gap = 8.0
     /// The share of the viewport for one of two videos, if only that one has the same orientation as the viewport.
@@ -104,7 +105,7 @@ private struct Space {
             partsIn(viewport.width, Measure.least.width, gap) * partsIn(viewport.height, Measure.least.height, gap))
     }
 
-    /// Places a grid. If the self-view would hide people in its corner, it becomes a tile of the grid.
+    /// Places the tiles in a grid. If the self-view would hide people in its corner, it becomes a tile of the grid.
     func ownedGrid(_ tiles: [Tile], _ own: OwnPicture?, _ placedOwn: PlacedOwnPicture?) -> Placed {
         if let own, let placedOwn, hidesPeople(of: tiles, placedOwn) { return tiled(tiles, with: own) }
         return pages(of: tiles, capacity: gridCapacity) { grid(viewport, gap, $0) }
@@ -122,7 +123,7 @@ private struct Space {
             || covered > Measure.maxCovered * Double(cell.width) * Double(cell.height)
     }
 
-    /// Places a grid that includes the self-view as a tile on each page, as near to its corner as possible.
+    /// Places the tiles in a grid. On each page, one tile is the self-view, as near to its corner as possible.
     func tiled(_ tiles: [Tile], with own: OwnPicture) -> Placed {
         var rectangle = viewport
         var placed = pages(of: tiles, capacity: gridCapacity - 1) { part in
@@ -215,7 +216,7 @@ private struct Space {
         let start = (isWide ? width : height) - thickness
         let capacity = partsIn(length, side, gap)
         func arrange(_ part: [Tile]) -> [PlacedTile] {
-            // Centered along the strip.
+            // Center the tiles along the strip.
             let first = max(0, (length - part.count * (side + gap) + gap) / 2)
             return part.enumerated().map { index, tile in
                 let at = first + index * (side + gap)
@@ -360,7 +361,8 @@ private func between(_ low: Int, _ value: Double, _ high: Int) -> Int {
     Int(min(Double(high), max(Double(low), value)))
 }
 
-/// Limits an aspect ratio to the range from `narrowest` to 16:9. Returns the default for an unknown aspect ratio.
+/// Limits an aspect ratio to the range from `narrowest` to 16:9. Returns the default for an unknown or invalid aspect
+/// ratio.
 private func limited(_ aspect: Double?, narrowest: Double) -> Double {
     guard let aspect, aspect > 0, aspect.isFinite else { return Measure.usualAspect }
     return min(Measure.widest, max(narrowest, aspect))

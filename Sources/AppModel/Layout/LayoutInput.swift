@@ -66,14 +66,14 @@ public struct OwnPicture: Equatable, Sendable {
     }
 }
 
-/// A tile with its rectangle.
+/// A tile with its rectangle, and how its video fills the rectangle.
 public struct PlacedTile: Equatable, Sendable {
     public var id: String
     public var rectangle: Rectangle
     public var fit: Fit
 }
 
-/// The rectangle of the self-view.
+/// The rectangle of the self-view, and how the video fills it.
 public struct PlacedOwnPicture: Equatable, Sendable {
     public var rectangle: Rectangle
     public var fit: Fit
@@ -84,7 +84,7 @@ public struct LayoutInput: Equatable, Sendable {
     /// The size of the viewport.
     public var width: Double
     public var height: Double
-    /// The tiles of all others, in display order.
+    /// The tiles of the other people and of shared screens, in display order.
     public var tiles: [Tile]
     public var layout = RoomLayout.auto
     /// The ids of the tiles to show large: that of the active speaker's tile, or those of the pinned tiles.

@@ -29,7 +29,8 @@ public struct OwnPictureGesture: Equatable, Sendable {
         (self.home, self.viewport) = (home, viewport)
     }
 
-    /// Moves the self-view with the finger, inside the viewport.
+    /// Moves the self-view with the finger, inside the viewport. Does nothing until the finger has moved farther than
+    /// ``tapDistance``.
     public mutating func move(x: Double, y: Double) {
         guard x.isFinite, y.isFinite else { return }
         if (x * x + y * y).squareRoot() > Self.tapDistance { isDrag = true }

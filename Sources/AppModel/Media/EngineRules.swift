@@ -14,16 +14,17 @@ public enum EngineRules {
     /// The maximum number of unread interruptions of one camera. Only the newest matters.
     public static let maxUnreadInterruptions = 1
 
-    /// Chooses the codec to offer first. Only VP8 is encoded in several layers.
+    /// Chooses the codec to offer first: VP8, the only one that is encoded in several layers.
     ///
     /// - Returns: its index in `names`; nil if the engine has no VP8. Then the engine's order is kept.
     public static func preferredCodec(among names: [String]) -> Int? { names.firstIndex(of: "VP8") }
 
-    /// Limits a volume to 0 to 1; NaN becomes 1. WebRTC's scale ends at 10, and 1 leaves the volume unchanged.
+    /// Limits a volume to the range from 0 to 1; NaN becomes 1. WebRTC's scale ends at 10, and 1 leaves the volume
+    /// unchanged.
     public static func volume(_ wanted: Double) -> Double { wanted.isNaN ? 1 : min(1, max(0, wanted)) }
 
     /// Returns the factor by which a layer's width and height are divided. It is at least 1, because WebRTC refuses to
-    /// enlarge video.
+    /// enlarge video. An infinite or NaN factor becomes 1.
     public static func scale(_ wanted: Double) -> Double { wanted.isFinite ? max(1, wanted) : 1 }
 
     /// Returns whether to send an encoding.
@@ -78,19 +79,19 @@ extension ConfabError {
     static let noCamera = Self(.mediaFailed, "This device has no camera. You can join with sound only.")
     static let noCameraFormat = Self(.mediaFailed, "The camera has no usable format. You can join with sound only.")
 
-    /// A description was not created or not accepted.
+    /// Returns the error for a description that was not created or not accepted.
     public static func notNegotiated(_ cause: (any Error)?) -> Self {
         Self(.mediaFailed, "The connection could not be set up. Try again.", isRetryable: true, cause: cause)
     }
 
-    /// The capturer reported an error.
+    /// Returns the error for a capturer that failed.
     public static func cameraNotStarted(_ cause: any Error) -> Self {
         Self(
             .mediaFailed, "The camera could not be started. Another app may be using it.", isRetryable: true,
             cause: cause)
     }
 
-    /// The system did not record the screen, or the user did not allow it.
+    /// Returns the error for a screen that the system did not record, or that the user did not allow to be recorded.
     public static func screenNotShared(_ cause: any Error) -> Self {
         Self(.mediaFailed, "The screen could not be shared. Press Share screen again and allow it.", cause: cause)
     }

@@ -48,7 +48,7 @@ public struct CapturedMedia<Track: SentTrack>: Sendable {
     public var changes: AsyncStream<CaptureChange> { capture?.changes ?? AsyncStream { $0.finish() } }
 
     /// Turns the tracks on or off; nil leaves a track unchanged. A muted microphone stays open, so that unmuting is
-    /// instant. A camera that is off does not have its light on.
+    /// instant. Turning the video off also turns off the camera's light.
     public func setEnabled(audio isAudioOn: Bool?, video isVideoOn: Bool?) async {
         if let isAudioOn { audio?.isEnabled = isAudioOn }
         guard let isVideoOn else { return }

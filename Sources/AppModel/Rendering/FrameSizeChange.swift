@@ -1,6 +1,7 @@
-/// Detects the first frame of a track and each change of its size, the only changes that views and the SDK need.
+/// Detects the first frame of a track and each change of its size, the only changes that views and the SDK need to
+/// know.
 public struct FrameSizeChange: Equatable, Sendable {
-    /// The changes that a frame brings.
+    /// What is new with a frame: its size, or that it is the first one.
     public struct Change: Equatable, Sendable {
         /// The new size; nil if it is unchanged.
         public var size: PixelSize?
@@ -20,6 +21,6 @@ public struct FrameSizeChange: Equatable, Sendable {
         return Change(size: size == self.size ? nil : size, isFirst: !hasPicture)
     }
 
-    /// Expects a first frame again, because another stream uses the same track.
+    /// Makes the next frame count as the first one. Called when another stream uses the same track.
     public mutating func expectFirst() { (size, hasPicture) = (nil, false) }
 }

@@ -62,7 +62,7 @@ public struct I420Picture {
         return true
     }
 
-    /// Returns whether a buffer holds all rows. The last row needs no padding.
+    /// Returns whether a buffer of `count` bytes is large enough for all rows. The last row needs no padding.
     private func holds(_ count: Int, _ stride: Int, rows: Int, row: Int) -> Bool {
         stride >= row && stride <= 1 << 20 && count >= stride * (rows - 1) + row
     }

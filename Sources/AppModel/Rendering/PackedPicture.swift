@@ -35,7 +35,7 @@ public struct PackedPicture: Equatable, Sendable {
 
     /// Copies the rows without their padding.
     ///
-    /// - Returns: false, and writes nothing, if one of the planes is too small.
+    /// - Returns: true if the rows were copied; false, and writes nothing, if `bytes` or the plane is too small.
     public func copy(_ bytes: UnsafeRawBufferPointer, to plane: MutablePlane) -> Bool {
         let row = width * Self.pixel
         guard (row...Self.maxStride).contains(plane.stride), bytes.count >= byteCount,

@@ -38,7 +38,7 @@ public struct PictureWindow: Equatable, Sendable {
         return [.open(size)]
     }
 
-    /// Closes the window, because its view is gone or has no source.
+    /// Closes the window if one is open. Called when its view is gone or has no source.
     public mutating func close() -> [Effect] {
         let telling = shown(false)
         defer { (source, isOpen) = (nil, false) }

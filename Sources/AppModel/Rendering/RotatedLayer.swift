@@ -3,7 +3,7 @@ public struct RotatedLayer: Equatable, Sendable {
     /// The size before the rotation.
     public var width: Double
     public var height: Double
-    /// The center, in the view.
+    /// The center, in the view's coordinates.
     public var x: Double
     public var y: Double
     /// The clockwise rotation in radians. It is applied before mirroring.

@@ -15,7 +15,7 @@ import enum Wire.Limits
     public var isRulesAgreed: Bool
     /// Whether the user agreed before and is now editing the answers.
     public let isEdit: Bool
-    /// The server's objection to the name; nil if there is none.
+    /// The text shown after the server has refused the name; otherwise nil.
     public private(set) var nameTrouble: String?
     private let done: @MainActor (Answers) -> Void
     private let goBack: @MainActor () -> Void
@@ -51,7 +51,8 @@ import enum Wire.Limits
         done(answers)
     }
 
-    /// Closes the screen without changing the previous answers, if there are any.
+    /// Closes the screen without changing the previous answers. Does nothing if the user has not agreed to the rules
+    /// yet.
     public func cancel() { if isEdit { goBack() } }
 
     /// Handles the server's refusal of the name.

@@ -35,7 +35,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     public private(set) var partner: (any VideoSource)?
     public private(set) var own: (any VideoSource)?
     public private(set) var hasPicture = false
-    /// Whether the other person sends video; true until the call is accepted.
+    /// Whether the other person sends video. True while there is no call, and until the call is accepted.
     public var partnerSendsVideo: Bool {
         coordinator.current.flatMap { $0.isAccepted ? $0.call?.receivesVideo : nil } ?? true
     }
@@ -65,7 +65,7 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     /// - Parameters:
     ///   - isTalking: returns whether the user is in a chat or a room, where calls ring quietly.
-    ///   - perform: performs requests to the SDK and the media. The system's effects are performed by `platform`.
+    ///   - perform: performs requests to the SDK and the media. `platform` performs the effects on the system.
     init(
         platform: Platform, isTalking: @escaping @MainActor () -> Bool = { false },
         isContact: @escaping @MainActor (_ person: PersonID) -> Bool = { _ in false },
@@ -291,7 +291,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     public func end() {
         if let id = coordinator.current?.id { handle(.app(.end(id))) }
     }
-    /// Ends all calls, because the app leaves the server.
+    /// Ends all calls. Called when the app leaves the server.
     func endAll() {
         for call in [coordinator.waiting, coordinator.current].compactMap(\.self) { handle(.app(.end(call.id))) }
     }
@@ -328,7 +328,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     public func toggleScreen() {
         guard isInCall, showsControls else { return }
         isSharingScreen.toggle()
-        // Report the end before the camera replaces the screen.
+        // Report the end of a share before the camera replaces the screen.
         if !isSharingScreen { handle(.app(.sharing(false))) }
         request(.shareScreen(isSharingScreen))
     }
@@ -352,7 +352,7 @@ public enum CallMediaRequest: Equatable, Sendable {
         let name = isolated(metIn?.person.name ?? Person.unknownName)
         return met.text(name, name)
     }
-    /// The ringing call, shown on its own screen or as a banner during another call.
+    /// The ringing call, shown on its own screen or as a banner during another call; nil if no call rings.
     public var incoming: CoordinatedCall? {
         [coordinator.waiting, coordinator.current].compactMap(\.self).first(where: rings)
     }

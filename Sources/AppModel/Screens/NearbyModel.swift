@@ -3,7 +3,8 @@ import Foundation
 import Observation
 
 extension Nearby.Unit: Codable {
-    /// The upper bounds of the distance ranges (`protocol/people.md` §11), which are also the selectable radii.
+    /// The upper bounds of the distance ranges in this unit (`protocol/people.md` §11). They are also the selectable
+    /// radii.
     public var edges: [Int] {
         switch self {
         case .miles: [2, 5, 10, 25, 50, 100, 200]
@@ -28,7 +29,7 @@ public enum NearbyRequest: Equatable, Sendable {
 @MainActor @Observable public final class NearbyModel: Screen {
     /// What the screen shows: the list of people, or why there is none.
     public enum Status: Equatable, Sendable {
-        /// The location is not shared: either never requested, or turned off.
+        /// The user does not share the location: sharing was never started, or was stopped.
         case off
         case refused(PermissionStatus)
         case locating
@@ -50,7 +51,7 @@ public enum NearbyRequest: Equatable, Sendable {
         public var accessibilityText: String { "\(title), \(detail)" }
     }
 
-    /// The radius if a unit has no list of radii.
+    /// The initial radius if the unit has no list of radii.
     static let usualRadius = 200
     public private(set) var status = Status.off
     public private(set) var people: [Nearby.Neighbor] = []

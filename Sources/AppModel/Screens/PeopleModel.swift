@@ -16,7 +16,7 @@ public enum PeopleRequest: Equatable, Sendable {
     case keep(call: CallID)
 }
 
-/// An event about contacts, calls and other people from the SDK.
+/// An event from the SDK about contacts, calls and other people.
 public enum PeopleEvent: Sendable {
     case contacts([Person])
     case log([Calls.Logged], next: String?, isFirstPage: Bool)
@@ -46,7 +46,7 @@ public enum PeopleEvent: Sendable {
     public private(set) var blocked: Set<PersonID> = []
     public private(set) var search = Search.none
     public private(set) var trouble: ConfabError?
-    /// The confirmation shown before an action that cannot be undone.
+    /// The confirmation shown before an action that cannot be undone; nil if none is shown.
     public internal(set) var question: PeopleQuestion?
     public var findText = "" { didSet { search = .none } }
     private var nextLog: String?

@@ -1,6 +1,7 @@
 import Observation
 
-/// Requests the camera and the microphone when they are first needed. The user can always continue without them.
+/// Requests the permissions to use the camera and the microphone when they are first needed. The user can always
+/// continue without the devices.
 @MainActor @Observable public final class PermissionsModel: Screen {
     /// The kind of chat in which the user continues.
     public enum Outcome: Equatable, Sendable { case video, voice, text }

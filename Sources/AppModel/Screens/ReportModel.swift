@@ -1,7 +1,7 @@
 import Confab
 import Observation
 
-/// The reason of a report. The raw values are those of the protocol.
+/// The reason for a report. The raw values are those of the protocol.
 public enum ReportReason: String, CaseIterable, Identifiable, Sendable {
     case sexual, minor, harassment, violence, spam, other
 

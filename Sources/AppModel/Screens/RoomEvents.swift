@@ -9,7 +9,7 @@ public struct RoomPerson: Sendable {
     public var aspect: Double?
     public var isScreen = false
     public var isMuted = false
-    /// The quality of the member's connection to the server.
+    /// The quality of the stream as it arrives at the server.
     public var quality = Session.Quality.good
     /// Whether the server paused the video for lack of bandwidth.
     public var isPaused = false
@@ -44,7 +44,7 @@ public enum RoomRequest: Equatable, Sendable {
     case closePreview
 }
 
-/// What happened in the room, as the room's screen needs it.
+/// An event of the room or of this device's media, for the room screen.
 public enum RoomEvent: Sendable {
     case waitingForHost
     case joined

@@ -26,7 +26,7 @@ extension RoomModel {
         drag = moved
     }
 
-    /// The distance of the self-view from its home.
+    /// The distance by which a touch has moved the self-view from its home; zero while it is not touched.
     public var dragOffset: OwnPictureGesture.Offset { drag?.offset ?? OwnPictureGesture.Offset(x: 0, y: 0) }
 
     /// Ends a touch on the self-view: a tap mutes, a drag moves it to another corner.

@@ -1,6 +1,6 @@
 /// The preview of the camera before joining.
 extension RoomModel {
-    /// Shows the self-view, which no one else can see yet.
+    /// Opens the devices, after requesting the permissions, and shows the self-view. No one else can see it yet.
     public func preview() {
         guard canPreview else { return }
         isPreviewing = true

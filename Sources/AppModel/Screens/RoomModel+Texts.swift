@@ -39,11 +39,11 @@ extension RoomModel {
     public var canSwitchCamera: Bool { !isCameraOff && own != nil && camera.works }
     /// The video for the self-view; nil while the camera is off or cannot run.
     public var shownOwn: (any VideoSource)? { isCameraOff || !camera.works ? nil : own }
-    /// The link to the room, for a browser or this app.
+    /// The link to the room, for a browser or this app; nil without a room name or a server.
     public var link: URL? {
         roomName.isEmpty ? nil : server?.appending(component: "room").appending(component: roomName)
     }
-    /// Whether to hide the system's bars, because a member's video is shown.
+    /// Whether to hide the system's bars: true while a member's video is shown.
     public var hidesBars: Bool { showsRoom && members.contains { tiles.isShown($0.id) } }
     /// Whether opening the system's settings can help.
     public var offersSettings: Bool { trouble == .cameraNeeded || trouble == .microphoneNeeded }
@@ -174,7 +174,7 @@ extension RoomModel {
         question.map { [.text($0.text), .button($0.action.text), .button("Cancel")] } ?? []
     }
 
-    /// The sheet with the chat.
+    /// The elements of the chat sheet.
     private var chatLines: [ScreenLine] {
         [.title("Chat")] + chat.flatMap(\.screenLines) + [
             .field("Message", value: draft, hint: "Message everyone…"), .button("Send", isEnabled: canSend),

@@ -39,12 +39,12 @@ import enum Wire.Limits
     /// The measured aspect ratios of videos, keyed by tile id. They can differ from the declared sizes, for example
     /// when a phone is rotated.
     var measured: [String: Double] = [:]
-    /// The current touch on the self-view.
+    /// The current touch on the self-view; nil if there is none.
     public internal(set) var drag: OwnPictureGesture?
     public private(set) var waitingPeople: [RoomKnock] = []
     /// This user's role, which determines the allowed actions.
     public internal(set) var role = RoomMember.Role.guest
-    /// The confirmation shown before an action that cannot be undone.
+    /// The confirmation shown before an action that cannot be undone; nil if none is shown.
     public internal(set) var question: RoomQuestion?
     /// Whether the self-view is shown before joining.
     public internal(set) var isPreviewing = false
@@ -155,7 +155,7 @@ import enum Wire.Limits
     private func setCamera(isOff: Bool) {
         isCameraOff = isOff
         if trouble == .cameraNeeded { trouble = nil }
-        // The preview has opened only the microphone, so open it again with the camera.
+        // If the preview was opened without the camera, open it again with the camera.
         if isPreviewing, !isBusy, !isOff, own == nil { return request(.preview(video: true)) }
         request(.camera(!isOff && camera.works))
     }
@@ -210,7 +210,7 @@ import enum Wire.Limits
     func handle(_ event: RoomEvent) {
         switch event {
         case .waitingForHost: if status == .joining { change(to: .lobby) }
-        // The SDK rejoins the room automatically.
+        // Only change the status, because the SDK rejoins the room automatically.
         case .reconnecting(let isLost): if showsRoom { change(to: isLost ? .notConnected : .inRoom) }
         case .joined:
             guard isJoining else { return }
@@ -247,7 +247,7 @@ import enum Wire.Limits
         case .ended(let ending, let error):
             // The user accepted visible addresses, and gave a password, only for the earlier room, so forget both.
             if ending == .otherRoom { (acceptedRoom, password) = (nil, "") }
-            // Errors no longer matter once the user has left.
+            // Ignore how the room ended if the user has already left it.
             if status != .ready { ended(ending, error) }
         }
     }
@@ -275,7 +275,8 @@ import enum Wire.Limits
         reset(to: status)
     }
 
-    /// Handles events of the camera and the screen. Others see that the camera is off, instead of a frozen image.
+    /// Handles events of the camera and the screen. While the system has taken the camera away, others see that it is
+    /// off, instead of a frozen image.
     func handle(_ event: CaptureEvent) {
         switch event {
         case .cameraInterrupted(let isInterrupted): changeCamera { $0.isInterrupted = isInterrupted }
@@ -323,7 +324,8 @@ import enum Wire.Limits
 
     private func replace(_ all: [RoomPerson]) {
         let former = Dictionary(members.map { ($0.id, $0) }) { first, _ in first }
-        // A new source is measured again. A video that was only turned off keeps its aspect ratio.
+        // Forget the aspect ratio of a video with a new source, so that it is measured again. A video that was only
+        // turned off keeps its aspect ratio.
         measured = measured.filter { id, _ in
             guard let member = all.first(where: { $0.id == id }) else { return false }
             guard let new = member.video, let old = former[id]?.video else { return true }

@@ -15,7 +15,8 @@ public enum RoomAction: Hashable, Sendable {
         }
     }
 
-    /// Returns the actions that the server allows a role to perform on another person (`protocol/rooms.md`).
+    /// Returns the actions that the server allows a role to perform on another person (`protocol/rooms.md`). Leaves
+    /// out those without an effect, such as muting a person who is already muted.
     static func allowed(for role: RoomMember.Role, about person: RoomPerson) -> [RoomAction] {
         guard role != .guest else { return [] }
         if person.isScreen { return [.stopSharing] }

@@ -102,7 +102,7 @@ import enum Wire.Limits
     var onSmallWindow: (@MainActor () -> Void)?
     /// The notes below the messages: a hint about the chat, and whether the partner is typing.
     public var notes: [String] { [chatHint, typingText].filter { !$0.isEmpty } }
-    /// Whether there is a partner without video.
+    /// Whether to show a placeholder for the partner's video: there is a partner, but no video.
     public var lacksPicture: Bool { isInChat && partner == nil }
     /// Whether a chat needs audio.
     var wantsSound: Bool { isInChat && mode == .video }
@@ -119,7 +119,8 @@ import enum Wire.Limits
     }
     public func disappear() { isShown = false }
 
-    /// Closes the camera for a text chat. Otherwise, the camera's light would suggest that a text chat uses it.
+    /// Closes the devices when the user selects text chat. Otherwise, the camera's light would suggest that a text
+    /// chat uses the camera.
     private func changedMode() { if mode == .text, isPrepared { request(.closePreview) } }
 
     public func addInterest() {
@@ -262,7 +263,8 @@ import enum Wire.Limits
         if isBack, isShown { request(.count) }
     }
 
-    /// Handles events of the camera. Others see that it is off, instead of a frozen image.
+    /// Handles events of the camera. While the system has taken it away, others see that it is off, instead of a
+    /// frozen image.
     func handle(_ event: CaptureEvent) {
         switch event {
         case .cameraInterrupted(let isInterrupted): changeCamera { $0.isInterrupted = isInterrupted }

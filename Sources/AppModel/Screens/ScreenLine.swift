@@ -10,7 +10,7 @@ public enum ScreenLine: Equatable, Sendable {
     case row(String, detail: String = "")
     case button(String, isEnabled: Bool = true)
 
-    /// The element as a line of text, for the file with which tests compare the screen.
+    /// The element as a line of text. Tests compare the lines of a screen with a stored file.
     public var description: String {
         switch self {
         case .title(let text): "# \(text)"
@@ -39,7 +39,8 @@ public struct ListRow<ID: Hashable & Sendable>: Equatable, Identifiable, Sendabl
     var lines: [ScreenLine] { get }
 }
 
-/// Isolates a name inside a sentence. Otherwise, right-to-left text in a name would change the order of the sentence.
+/// Wraps a name in Unicode isolates for use inside a sentence. Otherwise, right-to-left text in the name would change
+/// the order of the sentence.
 func isolated(_ name: String) -> String { "\u{2068}\(name)\u{2069}" }
 
 func counted(_ count: Int, _ one: String, _ other: String) -> String { "\(count) \(count == 1 ? one : other)" }
@@ -68,7 +69,7 @@ extension Duration {
         return hours > 0 ? "\(hours):\(two(minutes)):\(rest)" : "\(minutes):\(rest)"
     }
 
-    /// The number of seconds for a countdown, rounded up, at most one day.
+    /// The number of seconds for a countdown, rounded up. The whole seconds are limited to one day.
     var wholeSeconds: Int {
         let seconds = max(0, components.seconds)
         return Int(min(seconds, 86_400)) + (components.attoseconds > 0 ? 1 : 0)

@@ -28,7 +28,7 @@ public enum SettingsRequest: Equatable, Sendable {
     case push(Bool)
 }
 
-/// An event about the account and its devices from the SDK.
+/// An event from the SDK about the account and its devices.
 public enum SettingsEvent: Sendable {
     case devices([Presence.Device])
     case code(Presence.LinkCode)

@@ -179,14 +179,14 @@ public enum ServerAddress {
         let text = text.trimmingCharacters(in: .whitespacesAndNewlines)
         guard !text.isEmpty, text.utf8.count <= 512, !text.contains(where: \.isWhitespace) else { return nil }
         if text.contains("://") { return checked(text) }
-        // An IPv6 address without a port, which people copy without brackets.
+        // Add the brackets that a URL requires to an IPv6 address without a port, because people copy it without them.
         let isBare = text.count(where: { $0 == ":" }) > 1 && text.allSatisfy { $0 == ":" || $0.isHexDigit }
         let authority = isBare ? "[\(text)]" : text
         guard let secure = checked("https://\(authority)") else { return nil }
         return isLocal(secure) ? checked("http://\(authority)") : secure
     }
 
-    /// Returns the server of a link `confab://server?url=…`.
+    /// Returns the server of a link `confab://server?url=…`; nil for any other text.
     public static func link(_ text: String) -> URL? {
         guard let parts = URLComponents(string: text), parts.scheme == "confab", parts.host == "server" else {
             return nil
@@ -201,7 +201,7 @@ public enum ServerAddress {
         (parts.scheme, parts.query, parts.fragment) = (scheme, nil, nil)
         parts.percentEncodedPath = serverPath(parts.percentEncodedPath)
         guard let url = parts.url else { return nil }
-        // Without encryption, anyone on the path could eavesdrop.
+        // Allow HTTP only on the local network: elsewhere, anyone on the path could eavesdrop.
         return scheme == "https" || isLocal(url) ? url : nil
     }
 
@@ -219,7 +219,8 @@ public enum ServerAddress {
 
     private static let pages: Set = ["strangers", "nearby", "rooms", "try", "lan"]
 
-    /// Returns whether a server is on the local network: a bare name, `.local`, or a private address.
+    /// Returns whether a server is on the local network: its host is a name without a dot or below `.local`, or a
+    /// private, loopback or link-local address.
     public static func isLocal(_ url: URL) -> Bool {
         guard let host = url.host()?.lowercased() else { return false }
         if host.hasSuffix(".local") || host == "localhost" { return true }

@@ -1,6 +1,6 @@
 import Wire
 
-/// A snapshot of a call.
+/// A snapshot of a call. It does not change when the call does.
 public struct Call: Hashable, Sendable, Identifiable {
     /// The state of a call. `ringing` or `incoming` → `joining` → `active`; when the call has ended, it is no longer in
     /// ``Calls/all``.
@@ -68,17 +68,17 @@ public struct CallEnding: Hashable, Sendable {
         public static let ended = Self(CallOutcome.ended)
         /// The callee declined.
         public static let declined = Self(CallOutcome.declined)
-        /// The caller cancelled the call.
+        /// The caller canceled the call.
         public static let cancelled = Self(CallOutcome.cancelled)
-        /// The call rang on this person's devices and was not answered.
+        /// This person was called and no device accepted, or the call could not ring.
         public static let missed = Self(CallOutcome.missed)
         /// The callee did not answer.
         public static let unanswered = Self(CallOutcome.unanswered)
-        /// The callee is in another call, or has do-not-disturb on.
+        /// The callee already has two calls, has do-not-disturb on, or has received too many calls recently.
         public static let busy = Self(CallOutcome.busy)
-        /// No device of the callee could ring.
+        /// No device of the callee could ring, or the callee has blocked the caller.
         public static let unreachable = Self(CallOutcome.unreachable)
-        /// The two people did not both join the call.
+        /// The two people did not both join the call's session in time.
         public static let failed = Self(CallOutcome.failed)
         /// The connection of one of the two people was lost for too long.
         public static let connectionLost = Self(CallOutcome.connectionLost)
@@ -90,7 +90,7 @@ public struct CallEnding: Hashable, Sendable {
         public static let merged = Self(CallOutcome.merged)
     }
 
-    /// The call that ended.
+    /// The id of the call that ended.
     public let id: CallID
     /// Why the call ended.
     public let outcome: Outcome

@@ -1,7 +1,7 @@
 import Foundation
 import Wire
 
-/// Calls between two people. They ring on all devices of the callee.
+/// Calls between two people. A call rings on all devices of the callee.
 ///
 /// ```swift
 /// try await client.presence.appear()
@@ -34,7 +34,7 @@ public actor Calls {
 
     /// A call in the log.
     public struct Logged: Hashable, Sendable, Identifiable {
-        /// The id of the call.
+        /// The id of the call, for ``Calls/forget(_:)`` and ``Calls/seen(_:)``.
         public let id: CallID
         /// Whether this person placed the call.
         public let isOutgoing: Bool
@@ -76,7 +76,7 @@ public actor Calls {
 
     /// The events of all calls.
     nonisolated public var events: Events<Event> { source.events }
-    /// The calls that are not over.
+    /// The calls that have not ended, in the order in which they began.
     nonisolated public var all: [Call] { feature.read(\.calls) }
 
     /// Publishes this media in calls, including the current one. The application owns the media and stops it. If `own`
@@ -112,14 +112,14 @@ public actor Calls {
         try await feature.ask(.accept(id, video: video))
     }
 
-    /// Declines a call that rings on this device.
+    /// Declines a call that rings on this device. In any other state, ends the call as ``end(_:)`` does.
     public func decline(_ id: CallID) async throws(ConfabError) { try await feature.ask(.decline(id)) }
 
     /// Ends a call in any state. On this device the call ends immediately, before the server has answered.
     public func end(_ id: CallID) async throws(ConfabError) { try await feature.ask(.end(id)) }
 
-    /// Starts or stops sending this device's video in a call, and notifies the other person. Captures a camera if
-    /// necessary.
+    /// Starts (true) or stops (false) sending this device's video in a call, and notifies the other person. Captures a
+    /// camera if necessary.
     public func update(_ id: CallID, video: Bool) async throws(ConfabError) {
         if video { try await media.capture(video: true) }
         defer { media.releaseIfUnused() }
@@ -127,8 +127,8 @@ public actor Calls {
         media.setVideo(video, in: id)
     }
 
-    /// Starts or stops sending audio in a call, and notifies the other person. May be called before the call is
-    /// accepted.
+    /// Starts (true) or stops (false) sending audio in a call, and notifies the other person. May be called before the
+    /// call is accepted.
     public func setAudio(_ isOn: Bool, in id: CallID) { media.setAudio(isOn, in: id) }
 
     /// Rejoins a call that this device placed or joined before the application was restarted. Calls in ``all`` are
@@ -141,7 +141,8 @@ public actor Calls {
     ///
     /// - Parameters:
     ///   - before: `next` of the previous page; nil for the newest calls.
-    ///   - limit: 1 to 50.
+    ///   - limit: the maximum number of calls on the page, 1 to 50.
+    /// - Returns: the calls, and the value of `before` for the next page; nil on the last page.
     public func log(before: String? = nil, limit: Int = 50) async throws(ConfabError) -> (
         calls: [Logged], next: String?
     ) {
@@ -150,9 +151,9 @@ public actor Calls {
         return (log.calls.map(Logged.init), log.next)
     }
 
-    /// Deletes a call from the log; nil deletes all.
+    /// Deletes a call from this person's call log; nil deletes all calls.
     public func forget(_ id: CallID?) async throws(ConfabError) { try await feature.ask(.forget(id)) }
 
-    /// Notifies the server that this person has seen how a call ended.
+    /// Notifies the server that this person has seen how a call ended, so that ``Event/ended(_:)`` is not sent again.
     public func seen(_ id: CallID) async throws(ConfabError) { try await feature.ask(.seen(id)) }
 }

@@ -34,7 +34,7 @@ extension CallsMachine {
             sendsVideo: placing.video)
         (call.ringDeadline, call.toldVideo) = (deadline, placing.video)
         calls.append(call)
-        // Turn the local video on or off as this call requires. It may still be on although the call has no video.
+        // Turn the local video on or off as this call requires. The local video may be on although the call has none.
         return [.perform(.sendVideo(call.id, placing.video)), .tell(.changed(call))]
     }
 
@@ -168,12 +168,12 @@ extension CallsMachine {
         return [.tell(.ended(ending))]
     }
 
-    /// Handles that the other person joined the call's session.
+    /// Marks a call as active, because the other person has joined its session.
     mutating func partnerJoined(_ id: CallID) -> [Effect] {
         change(id) { ($0.state, $0.isPartnerConnected) = (.active, true) }
     }
 
-    /// Handles that this device could not join the call's session.
+    /// Handles an error that occurred while this device joined the call's session.
     mutating func mediaFailed(_ id: CallID, _ error: ConfabError, now: Timestamp) -> [Effect] {
         guard call(id)?.session != nil else { return [] }
         // After these errors, wait for the server to report the end of the call or for the client to reconnect. If

@@ -5,14 +5,14 @@ import Wire
 ///
 /// Invariant: each `join` is followed by exactly one `leave` of the same call.
 struct CallsMachine: FeatureMachine, Equatable {
-    /// An event for the application.
+    /// An event to report to the application.
     enum Event: Equatable, Sendable {
         case incoming(Call)
         case changed(Call)
         case ended(CallEnding)
     }
 
-    /// An action for `CallsMedia`.
+    /// An action that `CallsMedia` carries out.
     enum Action: Equatable, Sendable {
         /// Join the session of an accepted call.
         case join(CallID, Admission)
@@ -22,7 +22,7 @@ struct CallsMachine: FeatureMachine, Equatable {
         case sendVideo(CallID, Bool)
     }
 
-    /// A request of the application.
+    /// A request from the application.
     enum Command: Equatable, Sendable {
         case start(PersonID, video: Bool)
         case accept(CallID, video: Bool)
@@ -108,7 +108,7 @@ struct CallsMachine: FeatureMachine, Equatable {
         requests.effects(of: .call(verb), for: purpose, caller, repeats: repeats)
     }
 
-    /// Sends a request for which no caller waits.
+    /// Sends a request for which no caller waits. Returns no effects if the request is held, or if too many are held.
     mutating func send(_ verb: CallVerb, for purpose: Purpose = .quiet) -> [Effect] {
         guard let request = try? requests.send(.call(verb), for: purpose) else { return [] }
         return [.send(request.id, request.message)]

@@ -51,7 +51,7 @@ final class CallsMedia: Sendable {
         guard let engine = core.media, !isEnough else { return }
         let media = try await engine.capture(video ? .camera() : .microphone)
         let (obsolete, memberships) = state.withLock { state -> ((any LocalMedia)?, [SessionMembership]) in
-            // Discard the captured media if the application has supplied its own media meanwhile.
+            // Discard the captured media if the application supplied its own media in the meantime.
             if state.own != nil, !state.isCaptured { return (media, []) }
             defer { (state.own, state.isCaptured) = (media, true) }
             return (state.own, state.memberships.values.map(\.membership))

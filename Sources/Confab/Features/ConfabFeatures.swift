@@ -24,9 +24,9 @@ final class ConfabFeatures: Sendable {
 extension ConfabClient {
     /// Chats with strangers.
     nonisolated public var roulette: Roulette { features.roulette }
-    /// This person, as others see them.
+    /// This person's name and settings, and whether others can see and call this person.
     nonisolated public var presence: Presence { features.presence }
-    /// People nearby.
+    /// The people near this person.
     nonisolated public var nearby: Nearby { features.nearby }
     /// Calls between two people.
     nonisolated public var calls: Calls { features.calls }

@@ -38,7 +38,7 @@ final class FeatureCore<Machine: FeatureMachine>: Sendable {
         await withCheckedContinuation { continuation in runner.afterEffects { continuation.resume() } }
     }
 
-    /// Passes a command to the machine, and waits until it is done. Cancelling the task ends the wait and notifies the
+    /// Passes a command to the machine, and waits until it is done. Canceling the task ends the wait and notifies the
     /// machine, which may revoke the command; most machines do not.
     @discardableResult
     func ask(_ command: Machine.Command) async throws(ConfabError) -> ServerMessage? {
@@ -52,7 +52,7 @@ final class FeatureCore<Machine: FeatureMachine>: Sendable {
                 post { machine, now in machine.handle(command, from: caller, now: now) }
             }
         } catch {
-            // If the caller is still registered, the machine has not ended the wait: the task was cancelled.
+            // If the caller is still registered, the machine has not ended the wait: the task was canceled.
             if state.withLock({ $0.callers.removeValue(forKey: caller) }) != nil {
                 post { machine, now in machine.cancelled(caller, now: now) }
             }

@@ -49,7 +49,7 @@ struct FeatureCaller: Hashable, Sendable {
 protocol FeatureMachine: StateMachine where Input == FeatureInput, Effect == FeatureEffect<Event, Action> {
     associatedtype Event: Equatable & Sendable
     associatedtype Action: Equatable & Sendable
-    /// A request of the application.
+    /// A request from the application.
     associatedtype Command: Sendable
 
     /// Whether this feature receives connection events before the other features.

@@ -6,13 +6,13 @@ import Wire
 /// connection was replaced before the server answered. Invariant: `answered` or `endHeld` returns the purpose of each
 /// request once.
 struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
-    /// A request to send.
+    /// A request to send, with the id under which its answer is reported.
     struct Outgoing: Equatable, Sendable {
         var id: UInt64
         var message: ClientMessage
     }
 
-    /// A request without a final answer.
+    /// A request that is held or waits for its answer.
     private struct Entry: Equatable, Sendable {
         var message: ClientMessage
         var purpose: Purpose

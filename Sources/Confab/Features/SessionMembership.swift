@@ -48,9 +48,9 @@ enum Arrival: Equatable, Sendable {
 /// A session membership, for a match, a call or a room: joins the session, publishes the local media, and subscribes to
 /// streams. Invariant: after `end`, no event is reported and no task keeps running. The local media is not stopped.
 final class SessionMembership: Sendable {
-    /// What to do in the session.
+    /// What a session membership does in its session.
     struct Plan: Sendable {
-        /// Which streams to subscribe to.
+        /// Which streams to subscribe to: none, one at a time, or all.
         enum Shown: Sendable { case none, one, all }
         var shown = Shown.one
         /// Whether to retry publishing and subscribing after a failure, so that no two people remain in the session
@@ -85,7 +85,7 @@ final class SessionMembership: Sendable {
         var received: [StreamID: Received] = [:]
     }
 
-    /// A stream being received, as last reported.
+    /// A stream that is being received, in the state in which it was last reported.
     private struct Received: Sendable {
         let subscriber: MediaSubscriber
         var stream: MediaStream
@@ -98,7 +98,7 @@ final class SessionMembership: Sendable {
     /// How long a signal waits for another person. Also how long to wait before refused video is turned on again, if
     /// the server sets no time.
     private static let longestWait = Duration.seconds(10)
-    /// Errors that the same request would cause again.
+    /// The codes of errors after which publishing and subscribing are not retried, because they would fail again.
     private static let final: Set<ConfabError.Code> = [
         .notPermitted, .mediaUnavailable, .init(.malformed), .noMediaEngine,
     ]
@@ -142,7 +142,7 @@ final class SessionMembership: Sendable {
         }
     }
 
-    /// Reports a lost session after an overflow of unread events, because its members are then no longer known.
+    /// Reports the session as lost, because unread events overflowed and its members are no longer known.
     private func fellBehind(_ error: ConfabError) {
         tell(.trouble(error))
         tell(.lost)
@@ -211,7 +211,7 @@ final class SessionMembership: Sendable {
         try await awaitResult { self.session.core.waitForJoin($0) }
     }
 
-    /// Leaves the session.
+    /// Leaves the session and cancels all tasks. Has no effect after the first call.
     func end() {
         let tasks = state.withLock { state -> [Task<Void, Never>]? in
             defer { (state.isOver, state.tasks) = (true, [:]) }
@@ -271,7 +271,7 @@ final class SessionMembership: Sendable {
                 await before?.value
                 guard let sending = self?.state.withLock(\.sending) else { return }
                 let has = publisher.publication.state.withLock { (audio: $0.audio != nil, video: $0.video != nil) }
-                // Ignore errors, because these requests fail only if the stream has ended.
+                // Ignore errors: they mean that the stream or the connection has ended, which is reported separately.
                 if has.audio, publisher.hasAudio != sending.audio { try? await publisher.setAudio(sending.audio) }
                 if has.video, publisher.hasVideo != sending.video { await self?.send(video: sending.video, publisher) }
             }
@@ -380,7 +380,7 @@ final class SessionMembership: Sendable {
     }
 
     /// Runs `body`. If the plan says so, retries until it succeeds, throws an error in `final`, or the task is
-    /// cancelled. Reports only the first of several failures.
+    /// canceled. Reports only the first of several failures.
     ///
     /// - Returns: whether it succeeded.
     @discardableResult

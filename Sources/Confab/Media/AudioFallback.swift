@@ -1,9 +1,9 @@
 import Wire
 
-/// OpenTok's audio fallback of a publisher: decides when to stop the video, so that the network can carry the audio,
+/// OpenTok's audio fallback for a publisher: decides when to stop the video, so that the network can carry the audio,
 /// and when to resume it. The rules are those of the browser SDK, `web/lib/media/audio-fallback.js`.
 struct AudioFallback: Equatable, Sendable {
-    /// `sending` ⇄ `warned` → `stopped` → `sending`.
+    /// What happens to the video. Legal transitions: `sending` ⇄ `warned` → `stopped` → `sending`.
     enum Phase: Equatable, Sendable {
         case sending
         case warned(stopAt: Timestamp)
@@ -16,8 +16,8 @@ struct AudioFallback: Equatable, Sendable {
     enum Input: Equatable, Sendable {
         /// The server judged whether the network is too slow for the sent media.
         case judged(isTooSlow: Bool)
-        /// The application turned the video on or off. The state is reset. The latest judgment still applies only if
-        /// the video is on and audio fallback had not stopped it.
+        /// The application turned the video on or off. This resets the state, except that the latest judgment still
+        /// applies if the video is on and audio fallback had not stopped it.
         case videoTurned(isOn: Bool)
     }
 
@@ -31,8 +31,8 @@ struct AudioFallback: Equatable, Sendable {
         case forgotten
     }
 
-    /// How long the network must stay too slow after the warning before the video stops. Meanwhile, congestion control
-    /// may adapt.
+    /// How long the network must stay too slow after the warning before the video stops. This gives congestion control
+    /// time to adapt.
     static let warning = Duration.seconds(5)
     /// The shortest time for which the network must be good enough before the video resumes.
     static let shortestPause = Duration.seconds(5)
@@ -43,7 +43,7 @@ struct AudioFallback: Equatable, Sendable {
     static let longestPause = Duration.seconds(60)
 
     private(set) var phase = Phase.sending
-    /// How long the network must be good enough to end the latest pause.
+    /// The length of the latest pause: how long the network must be good enough before the video resumes.
     private(set) var pause = Self.shortestPause
     /// When audio fallback last resumed the video; nil if it has not done so yet.
     private var resumedAt: Timestamp?

@@ -14,7 +14,8 @@ final class DownlinkEstimate: Sendable {
 
     /// How long an answer is reused, so that the statistics of many subscribers cost one request.
     static let freshFor = Duration.seconds(1)
-    /// How long statistics wait for the answer, which may take longer while the connection is interrupted.
+    /// The maximum time that ``read()`` waits for the server's answer. While the connection is interrupted, the answer
+    /// may take longer.
     static let maxWait = Duration.seconds(1)
 
     private let core: ClientCore

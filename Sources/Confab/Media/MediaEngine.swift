@@ -27,7 +27,7 @@ public protocol MediaEngine: Sendable {
 
 /// The media that a ``MediaEngine`` captures.
 public enum CaptureRequest: Hashable, Sendable {
-    /// A camera and a microphone.
+    /// A camera and, by default, a microphone.
     case camera(CapturePreset = .standard, withMicrophone: Bool = true)
     /// A microphone without video.
     case microphone
@@ -69,7 +69,7 @@ public struct VideoSize: Hashable, Sendable {
 public protocol VideoSource: AnyObject, Sendable {}
 
 /// Media of this device: a camera, a file, or anything else that an engine can send. For a custom source, define a type
-/// of your own that your engine supports.
+/// that conforms to this protocol and that your engine supports.
 public protocol LocalMedia: AnyObject, Sendable {
     /// Whether there is audio.
     var hasAudio: Bool { get }
@@ -82,10 +82,10 @@ public protocol LocalMedia: AnyObject, Sendable {
     var layers: [Layer]? { get }
     /// What the video shows. Calls, rooms and the roulette report it to the others.
     var videoKind: MediaStream.VideoKind { get }
-    /// Enables or disables audio and video. Disabled audio is silent; disabled video is black or stops. Nil changes
-    /// nothing.
+    /// Enables (true) or disables (false) audio and video; nil changes nothing. Disabled audio is silent; disabled
+    /// video is black or stops.
     func setEnabled(audio: Bool?, video: Bool?) async
-    /// Stops permanently, and releases the device or file.
+    /// Stops the media permanently, and releases the device or file.
     func stop() async
 }
 
@@ -102,13 +102,13 @@ public protocol RemoteMedia: AnyObject, Sendable {
     var kind: TrackKind { get }
     /// The video; nil for audio.
     var video: (any VideoSource)? { get }
-    /// Sets whether to play or show the media. It arrives in either case.
+    /// Sets whether to play or show the media. The media arrives in either case.
     func setEnabled(_ enabled: Bool) async
-    /// Sets the volume of audio from 0, silent, to 1, unchanged. Has no effect on video.
+    /// Sets the volume of audio: 0 is silent, 1 plays it unchanged. Has no effect on video.
     func setVolume(_ volume: Double) async
 }
 
-/// Audio or video.
+/// The kind of media in a track.
 public enum TrackKind: String, Hashable, Sendable, CaseIterable {
     /// Sound.
     case audio
@@ -120,7 +120,7 @@ public enum TrackKind: String, Hashable, Sendable, CaseIterable {
 public struct Layer: Hashable, Sendable {
     /// The restriction identifier, such as `f`, `h` or `q` (RFC 8851).
     public var rid: String
-    /// The divisor of width and height, at least 1.
+    /// The factor by which the video's width and height are divided, at least 1.
     public var scale: Double
     /// The maximum bitrate in bits per second; nil for no maximum.
     public var maxBitrate: Int?

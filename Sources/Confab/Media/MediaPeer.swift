@@ -19,7 +19,7 @@ public protocol MediaPeer: AnyObject, Sendable {
     /// - Throws: an error with the code `media_failed` if the source cannot be sent. The SDK then sets no source
     ///   instead.
     func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async throws(ConfabError)
-    /// Changes the direction of a transceiver. It takes effect with the next negotiation.
+    /// Changes the direction of a transceiver. The change takes effect with the next negotiation.
     func setDirection(_ direction: MediaDirection, of transceiver: TransceiverHandle) async
     /// Sends exactly the layers with these RIDs, without renegotiation; nil for all. An empty array stops the video,
     /// even one without layers.
@@ -41,7 +41,7 @@ public protocol MediaPeer: AnyObject, Sendable {
     func rollback() async throws(ConfabError)
     /// Adds a remote candidate; nil for the end of candidates. A candidate that cannot be used is ignored.
     func addCandidate(_ candidate: PeerCandidate?) async
-    /// Replaces the ICE servers. The new ones are used from the next ICE restart.
+    /// Replaces the ICE servers. The new ones are used from the next ICE restart on.
     func setServers(_ servers: [PeerConfiguration.Server], relayOnly: Bool) async
 
     /// Returns the media that arrives over the transceiver with this `mid`; nil if there is none.
@@ -101,7 +101,7 @@ public struct TransceiverSetup: Sendable {
     }
 }
 
-/// A transceiver of one ``MediaPeer``. The engine chooses the number.
+/// Identifies a transceiver of one ``MediaPeer``. The engine chooses the number.
 public struct TransceiverHandle: Hashable, Sendable {
     /// The number, unique in its peer connection.
     public let number: Int
@@ -141,7 +141,8 @@ public struct PeerDescription: Hashable, Sendable {
 
 /// An ICE candidate, with the members of `RTCIceCandidateInit`.
 public struct PeerCandidate: Hashable, Sendable {
-    /// The text of the attribute, beginning with `candidate:`; empty for the end of candidates of one media section.
+    /// The SDP attribute of the candidate, beginning with `candidate:`; empty for the end of candidates of one media
+    /// section.
     public var candidate: String
     /// The `mid` of the media section; nil if unknown.
     public var mid: String?
@@ -176,7 +177,7 @@ public enum PeerEvent: Hashable, Sendable {
 
 /// The state of a peer connection, as in `RTCPeerConnectionState`.
 public enum PeerState: String, Hashable, Sendable {
-    /// Nothing has happened yet.
+    /// No negotiation has begun yet.
     case new
     /// ICE or DTLS is in progress.
     case connecting
@@ -184,19 +185,20 @@ public enum PeerState: String, Hashable, Sendable {
     case connected
     /// The other peer has not responded for a short time. The connection may recover without a restart.
     case disconnected
-    /// An ICE restart is needed.
+    /// The connection has failed. An ICE restart is needed.
     case failed
     /// Closed permanently.
     case closed
 }
 
-/// Counters of one direction of one track. All counters start at 0 when the peer connection is created.
+/// Counters of one sent or received track, or of one of its simulcast layers. All counters start at 0 when the peer
+/// connection is created.
 public struct Statistic: Hashable, Sendable {
     /// Whether media was sent or received.
     public enum Flow: String, Hashable, Sendable {
-        /// Media from this device.
+        /// Media that this device sends.
         case sent
-        /// Media to this device.
+        /// Media that this device receives.
         case received
     }
 
@@ -205,11 +207,11 @@ public struct Statistic: Hashable, Sendable {
     public enum Limitation: String, Hashable, Sendable {
         /// Nothing limits the video.
         case unlimited = "none"
-        /// The network cannot carry more.
+        /// The network cannot carry a higher bitrate.
         case bandwidth
-        /// This device cannot encode more.
+        /// This device cannot encode a larger or smoother video.
         case cpu
-        /// The subscriber requested another size or frame rate.
+        /// The video has the size or frame rate that the subscriber requested.
         case size
         /// The publisher sends no better layer.
         case publisher
@@ -223,15 +225,15 @@ public struct Statistic: Hashable, Sendable {
 
     /// Whether media was sent or received.
     public var flow: Flow
-    /// Audio or video.
+    /// Whether the track is audio or video.
     public var kind: TrackKind
     /// The `mid` of the transceiver; nil before the first negotiation.
     public var mid: String?
     /// The RID of the simulcast layer; nil without layers.
     public var rid: String?
-    /// The number of RTP packets.
+    /// The number of RTP packets sent or received.
     public var packets: UInt64 = 0
-    /// The number of payload bytes.
+    /// The number of payload bytes sent or received.
     public var bytes: UInt64 = 0
     /// The number of packets that did not arrive.
     public var packetsLost: Int64 = 0

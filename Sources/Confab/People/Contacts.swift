@@ -1,6 +1,6 @@
 import Wire
 
-/// This person's contacts: people whom they met, if both people wanted to keep in touch.
+/// This person's contacts: people from roulette chats and calls, if both people wanted to keep in touch.
 public actor Contacts {
     /// Where two people met.
     public enum Meeting: Hashable, Sendable {
@@ -16,7 +16,7 @@ public actor Contacts {
 
     /// An event about contacts.
     public enum Event: Hashable, Sendable {
-        /// The other person of a chat or call wants to keep in touch.
+        /// The other person in a chat or call wants to keep in touch.
         case asked(Meeting)
         /// A person became a contact, because both people wanted it. The meeting is nil if the server does not report
         /// it.
@@ -50,18 +50,18 @@ public actor Contacts {
     /// The events about contacts.
     nonisolated public var events: Events<Event> { source.events }
 
-    /// Offers to keep in touch with the partner of a chat, up to 60 s after its end. If both people do this, they
-    /// become contacts.
+    /// Offers to keep in touch with the partner of a roulette chat, during the chat or up to 60 s after its end. If
+    /// both people do this, they become contacts.
     ///
-    /// - Throws: `not_found` if the chat or call is unknown or ended too long ago, or `not_permitted` if this person
-    ///   has blocked the other person or already has 500 contacts.
+    /// - Throws: `not_found` if the chat is unknown or ended too long ago, or `not_permitted` if this person has
+    ///   blocked the other person or already has 500 contacts.
     public func keep(match: MatchID) async throws(ConfabError) { try await feature.ask(.keep(.init(match: match))) }
 
-    /// Offers to keep in touch with the other person of a call, up to an hour after its end. If both people do this,
-    /// they become contacts.
+    /// Offers to keep in touch with the other person in a call, during the call or up to an hour after its end. If both
+    /// people do this, they become contacts.
     ///
-    /// - Throws: `not_found` if the chat or call is unknown or ended too long ago, or `not_permitted` if this person
-    ///   has blocked the other person or already has 500 contacts.
+    /// - Throws: `not_found` if the call is unknown or ended too long ago, or `not_permitted` if this person has
+    ///   blocked the other person or already has 500 contacts.
     public func keep(call: CallID) async throws(ConfabError) { try await feature.ask(.keep(.init(call: call))) }
 
     /// Returns all contacts, at most 500.
@@ -70,7 +70,7 @@ public actor Contacts {
         return list.people.map(Person.init)
     }
 
-    /// Removes a contact, for both people.
+    /// Removes a contact. The two people are then no longer contacts of each other.
     public func remove(_ id: PersonID) async throws(ConfabError) { try await feature.ask(.remove(.init(person: id))) }
 }
 
@@ -86,16 +86,16 @@ public actor Push {
         desk.onClose { source.finish() }
     }
 
-    /// The errors that occur when the SDK registers the device again, which it does whenever the connection is
-    /// replaced.
+    /// Errors of automatic registrations: the SDK registers the device again whenever a new connection replaces the old
+    /// one.
     nonisolated public var failures: Events<ConfabError> { source.events }
 
-    /// Registers a device token of the Apple Push Notification service. The SDK registers it again whenever the
-    /// connection is replaced.
+    /// Registers a device token of the Apple Push Notification service, so that calls ring on a device on which the
+    /// application is not running. The SDK registers the token again whenever a new connection replaces the old one.
     ///
     /// - Parameters:
     ///   - token: the device token, in hexadecimal.
-    ///   - isSandbox: whether the token belongs to a development build.
+    ///   - isSandbox: whether the token belongs to a development build, for which Apple has a separate service.
     /// - Throws: `not_present` before ``Presence/appear(_:)``, `push_invalid`, `push_not_allowed`.
     public func register(token: String, isSandbox: Bool = false) async throws(ConfabError) {
         try await feature.ask(.register(.init(kind: .apns, endpoint: token, sandbox: isSandbox)))

@@ -2,7 +2,7 @@ import Wire
 
 /// The state machine of contacts: requests, and messages from the server about contacts.
 struct ContactsMachine: FeatureMachine, Equatable {
-    /// An event for the application.
+    /// An event to report to the application.
     enum Event: Equatable, Sendable {
         case asked(MeetingReference)
         case added(ContactNotice.Added)
@@ -39,7 +39,7 @@ struct ContactsMachine: FeatureMachine, Equatable {
 }
 
 /// The state machine of push notifications. It registers the device again after each restart of the connection, because
-/// the server may have lost the registration with the person's data.
+/// the server may no longer have the registration.
 struct PushMachine: FeatureMachine, Equatable {
     typealias Event = ConfabError
     typealias Action = Never
@@ -102,7 +102,7 @@ struct PushMachine: FeatureMachine, Equatable {
 }
 
 extension Requests where Purpose == FeatureCaller {
-    /// Handles a connection event for a feature whose requests have no purpose other than their answers.
+    /// Handles a connection event for a feature that only passes each answer to the method that sent the request.
     mutating func handle<Event, Action>(_ news: FeatureInput) -> [FeatureEffect<Event, Action>] {
         switch news {
         case .connected: return released()

@@ -1,9 +1,10 @@
 import Wire
 
-/// People near this person. The server keeps only a coarse location, and sends distances only in steps.
+/// People near this person. The server keeps only a coarse location of each person, and rounds all distances up to one
+/// of a few steps.
 ///
 /// ```swift
-/// try await client.nearby.move(to: Position(latitude: 52.52, longitude: 13.41))
+/// try await client.nearby.move(to: .init(latitude: 52.52, longitude: 13.41))
 /// for await page in try await client.nearby.watch(unit: .kilometers, radius: 40) {
 ///     print(page.people.map(\.name))
 /// }
@@ -17,7 +18,7 @@ public actor Nearby {
         case kilometers = "km"
     }
 
-    /// A person in the list.
+    /// A person in the list of people nearby.
     public struct Neighbor: Hashable, Sendable, Identifiable {
         /// The person's id, for example to call them.
         public let id: PersonID
@@ -31,13 +32,13 @@ public actor Nearby {
         init(_ row: NearbyRow) { (id, name, distance, isBusy) = (row.person, row.name, row.distance, row.busy) }
     }
 
-    /// A page of the list, nearest people first.
+    /// A page of the list of people nearby.
     public struct Page: Hashable, Sendable {
         /// The people on this page, nearest first.
         public let people: [Neighbor]
         /// The unit of the distances.
         public let unit: Unit
-        /// The radius, in `unit`, rounded up to a step.
+        /// The radius of the list in `unit`: the requested one, rounded up to one of the server's steps.
         public let radius: Int
         /// The value of `after` for the next page; nil on the last page.
         public let next: String?
@@ -62,11 +63,12 @@ public actor Nearby {
     private let pages: EventSource<Page>
     private let source: EventSource<Event>
 
-    /// An event about the location.
+    /// An event about this person's location, or about the watched list.
     public enum Event: Hashable, Sendable {
         /// The location was deleted on another device, so this person is no longer listed.
         case positionForgotten
-        /// The server rejected the location or list that the SDK sent again after the connection was replaced.
+        /// After the connection was replaced, the SDK sent the location and the request for the list again, and the
+        /// server rejected one of them.
         case failed(ConfabError)
     }
 
@@ -89,7 +91,7 @@ public actor Nearby {
         }
     }
 
-    /// The events about the location.
+    /// The events about this person's location and the watched list.
     nonisolated public var events: Events<Event> { source.events }
 
     /// Sends this person's location to the server.
@@ -99,17 +101,19 @@ public actor Nearby {
         try await feature.ask(.move(.init(latitude: position.latitude, longitude: position.longitude)))
     }
 
-    /// Deletes the location, so that this person is no longer listed. This also stops watching.
+    /// Deletes this person's location, so that others no longer see this person nearby. This also stops watching.
     public func forget() async throws(ConfabError) { try await feature.ask(.forget) }
 
     /// Watches a page of the list. A client watches one page at a time.
     ///
     /// - Parameters:
     ///   - unit: the unit of all distances.
-    ///   - radius: how far away people may be, in `unit`. The server rounds it up to a step.
+    ///   - radius: how far away people may be, in `unit`. The server rounds it up to one of its steps: 3, 8, 16, 40,
+    ///     80, 160 or 320 km, or 2, 5, 10, 25, 50, 100 or 200 miles.
     ///   - after: ``Page/next`` of the previous page; nil for the first.
     /// - Returns: the page, and an updated page after each change.
-    /// - Throws: `position_unknown` before ``move(to:)``, `rate_limited`.
+    /// - Throws: `not_present` before ``Presence/appear(_:)``, `position_unknown` before ``move(to:)``,
+    ///   `rate_limited`.
     public func watch(unit: Unit = .kilometers, radius: Int = 320, after: String? = nil) async throws(ConfabError)
         -> Events<Page>
     {
@@ -118,7 +122,7 @@ public actor Nearby {
         return pages.events
     }
 
-    /// Stops watching.
+    /// Stops watching the list. No more pages arrive.
     public func unwatch() async throws(ConfabError) { try await feature.ask(.unwatch) }
 
     nonisolated func presenceLeft() {

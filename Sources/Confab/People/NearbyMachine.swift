@@ -1,9 +1,9 @@
 import Wire
 
-/// The state machine of people nearby: one location, and one watched page. After a restart of the connection, the
-/// location and the request for the page are sent again.
+/// The state machine of people nearby. Keeps this person's location and one watched page, and sends the location and
+/// the request for the page again after a restart of the connection.
 struct NearbyMachine: FeatureMachine, Equatable {
-    /// An event for the application.
+    /// An event to report to the application.
     enum Event: Equatable, Sendable {
         /// The watched page, after it was requested and after each change.
         case page(NearbyRows)
@@ -15,7 +15,7 @@ struct NearbyMachine: FeatureMachine, Equatable {
 
     typealias Action = Never
 
-    /// A request of the application.
+    /// A request from the application.
     enum Command: Equatable, Sendable {
         case move(NearbyVerb.Move)
         case forget

@@ -6,10 +6,10 @@ public struct Person: Hashable, Sendable, Identifiable {
     public let id: PersonID
     /// The name that other people see.
     public let name: String
-    /// Whether the person is online on some device and visible.
+    /// Whether the person is visible and online on at least one device.
     public let isOnline: Bool
 
-    /// Creates a person from an id and a name that the application has stored, for example to call back.
+    /// Creates a person from an id and a name that the application has stored, for example to call the person back.
     public init(id: PersonID, name: String, isOnline: Bool = false) {
         (self.id, self.name, self.isOnline) = (id, name, isOnline)
     }

@@ -9,7 +9,7 @@ import Foundation
 /// This person, as other people see them. After ``appear(_:)`` other people can see and call this person.
 ///
 /// ```swift
-/// let me = try await client.presence.appear(Settings(name: "Ada"))
+/// let me = try await client.presence.appear(.init(name: "Ada"))
 /// print("Others call me at \(me.id)")
 /// ```
 ///
@@ -64,7 +64,7 @@ public actor Presence {
         public let doNotDisturb: Bool
         /// Who may call this person.
         public let ringable: Ringable
-        /// Whether the server has a location of this person.
+        /// Whether the server has a location of this person, so that others can see this person nearby.
         public let hasPosition: Bool
 
         init(_ own: PresenceNotice.Own) {
@@ -75,7 +75,7 @@ public actor Presence {
 
     /// A device of this person.
     public struct Device: Hashable, Sendable, Identifiable {
-        /// The id of the device.
+        /// The id of the device, for ``Presence/unlink(_:)``.
         public let id: PersonID
         /// The name that the person gave the device.
         public let label: String
@@ -105,7 +105,7 @@ public actor Presence {
         case unlinked
         /// The person was deleted. This device is now another person.
         case deleted
-        /// The server rejected the settings that the SDK sent again after the connection was replaced.
+        /// After the connection was replaced, the SDK made this person appear again, and the server rejected that.
         case failed(ConfabError)
     }
 
@@ -141,14 +141,17 @@ public actor Presence {
     /// the person was deleted.
     nonisolated public var me: Me? { feature.read(\.own).map(Me.init) }
 
-    /// Goes online on this device, and applies the settings. Connects the client if needed.
+    /// Goes online on this device, applies the settings, and returns the resulting name and settings. Connects the
+    /// client if needed.
+    ///
+    /// - Throws: `invalid_name`, or an error of the connection.
     @discardableResult
     public func appear(_ settings: Settings = Settings()) async throws(ConfabError) -> Me {
         try await feature.desk.core.connect()
         return try await own(.appear(settings.wire))
     }
 
-    /// Changes the name and settings.
+    /// Changes the name and settings, and returns the new ones.
     ///
     /// - Throws: `not_present` before ``appear(_:)``, `invalid_name`.
     @discardableResult
@@ -162,9 +165,9 @@ public actor Presence {
     /// Goes offline on this device. A call on this device continues.
     public func leave() async throws(ConfabError) { try await feature.ask(.leave) }
 
-    /// Looks up a person.
+    /// Looks up a person by id, and returns their name and whether they are online.
     ///
-    /// - Throws: `not_found`.
+    /// - Throws: `not_found` if there is no such person.
     public func find(_ id: PersonID) async throws(ConfabError) -> Person {
         guard case .presence(.person(let found)) = try await feature.ask(.plain(.find(.init(person: id)))) else {
             throw .noAnswer
@@ -199,7 +202,7 @@ public actor Presence {
     /// - Parameters:
     ///   - code: the code. Case, hyphens and spaces are ignored.
     ///   - label: a name for this device.
-    /// - Throws: `link_invalid`, `rate_limited`.
+    /// - Throws: `link_invalid`, `invalid_name` for a bad label, `rate_limited`.
     public func useLink(_ code: String, label: String? = nil) async throws(ConfabError) {
         try await feature.ask(.useLink(code: code, label: label))
     }
@@ -210,7 +213,7 @@ public actor Presence {
         return list.devices.map(Device.init)
     }
 
-    /// Unlinks a device from this person. It becomes a separate person again.
+    /// Unlinks a device from this person. The device then belongs to a separate person again.
     public func unlink(_ device: PersonID) async throws(ConfabError) {
         try await feature.ask(.plain(.unlink(.init(device: device))))
     }

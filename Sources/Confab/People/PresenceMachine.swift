@@ -3,7 +3,7 @@ import Wire
 /// The state machine of presence. It makes sure that the server has the values that were set last. If the server lost
 /// this person's presence, the machine sends it again before any other request about people.
 struct PresenceMachine: FeatureMachine, Equatable {
-    /// An event for the application.
+    /// An event to report to the application.
     enum Event: Equatable, Sendable {
         /// This person's settings changed, here or on another device.
         case changed(PresenceNotice.Own)
@@ -15,13 +15,13 @@ struct PresenceMachine: FeatureMachine, Equatable {
         case failed(ConfabError)
     }
 
-    /// An effect outside this feature.
+    /// An action that concerns another feature.
     enum Action: Equatable, Sendable {
         /// The person is offline on this device: drop the location, and stop watching people nearby.
         case left
     }
 
-    /// A request of the application.
+    /// A request from the application.
     enum Command: Equatable, Sendable {
         case appear(Appearance)
         case set(Appearance)
@@ -89,8 +89,8 @@ struct PresenceMachine: FeatureMachine, Equatable {
     private mutating func connected(_ welcome: Welcome, _ start: ConnectionEvent.Start) -> [Effect] {
         var effects: [Effect] = []
         if start != .resumed, let said {
-            // Send the settings only to a server that created a new person. Otherwise it has kept them, and another
-            // device may have changed them meanwhile.
+            // Send the settings only if the server created a new person. Otherwise it has kept them, and another
+            // device may have changed them in the meantime.
             let appearance = welcome.identity != nil ? said : Appearance()
             let request = requests.sendFirst(.presence(.appear(appearance)), for: .again)
             effects.append(.send(request.id, request.message))

@@ -1,12 +1,12 @@
 import Wire
 
-/// The last messages of a room's chat. Their number and size have the same limits as on the server (protocol §15),
-/// because an application may stay in a room all day.
+/// The last messages of a room's chat. Their number and size have the same limits as on the server
+/// (`protocol/rooms.md`), because an application may stay in a room all day.
 struct RoomChat: Equatable, Sendable {
     static let maxLines = 100
     static let maxBytes = 16 * 1024
 
-    /// Oldest first.
+    /// The messages, oldest first.
     private(set) var lines: [RoomLine] = []
     /// The number of bytes of all lines that count toward `maxBytes`.
     private var bytes = 0
@@ -28,7 +28,7 @@ struct RoomChat: Equatable, Sendable {
     /// Adds the chat lines that the server sent after rejoining. The previous lines are kept, because the server no
     /// longer has them if the room was created again.
     ///
-    /// - Returns: the lines that were not known.
+    /// - Returns: the lines that were added, because they were not in the chat yet.
     mutating func catchUp(_ others: [RoomLine]) -> [RoomLine] {
         let known = Set(lines)
         let fresh = others.filter { !known.contains($0) }

@@ -3,7 +3,7 @@ import Wire
 
 /// A file in a room's chat. Everyone in the room can download it with ``Room/download(_:to:progress:)``.
 public struct SharedFile: Hashable, Sendable, Identifiable {
-    /// The id of the file.
+    /// The id of the file, which the server assigns.
     public let id: RoomFileID
     /// The name, at most 200 bytes. It has no characters that could lead out of a folder or that hide the file's
     /// type.
@@ -30,7 +30,7 @@ public struct SharedFile: Hashable, Sendable, Identifiable {
     }
 }
 
-/// The progress of sending or receiving a file.
+/// The progress of an upload or download of a file.
 public struct TransferProgress: Hashable, Sendable {
     /// The number of bytes transferred so far.
     public let bytes: Int
@@ -43,13 +43,13 @@ public struct TransferProgress: Hashable, Sendable {
 // Files go through the server (`protocol/rooms.md`). The server checks permissions; this side limits what it sends and
 // receives to the announced sizes.
 extension Room {
-    /// The files in the chat, oldest first.
+    /// The files in the chat, oldest first; empty after this person has left the room.
     nonisolated public var files: [SharedFile] { chat.compactMap(\.file) }
-    /// The maximum size of a file in bytes; nil if the server does not accept files.
+    /// The maximum size of a file in bytes; nil if the server does not accept files, and after leaving the room.
     nonisolated public var maxFileSize: Int? { access?.maxSize }
 
     /// Sends a file to everyone, and returns when the server has received it. The file then appears in the chat. If
-    /// the task is cancelled, the file is not sent.
+    /// the task is canceled, the file is not sent.
     ///
     /// - Parameters:
     ///   - file: a file on this device.

@@ -28,8 +28,8 @@ final class RoomMedia: Sendable {
 
     private var feature: FeatureCore<RoomsMachine>? { weakFeature.object }
     var source: EventSource<Room.Event>? { state.withLock { $0.source } }
-    /// A new `Room` for the current room; nil if there is none. The `Room` holds this object, not the other way
-    /// around, so the application need not keep the `Room`.
+    /// A new `Room` object for the current room; nil if there is none. A `Room` keeps no state itself but refers to
+    /// this object, so this person stays in the room even if the application releases the `Room`.
     var room: Room? {
         guard let feature, let source else { return nil }
         return Room(feature, self, source)

@@ -4,7 +4,7 @@ import Wire
 struct RoomState: Equatable, Sendable {
     typealias Effect = RoomsMachine.Effect
 
-    /// The maximum number of people in the room, and of people waiting, to keep. No room has that many.
+    /// The maximum number of entries in `people`, and in `knocks`. No room has that many.
     private static let maxPeople = Limits.routedRoom * 2
 
     private(set) var name: RoomName
@@ -36,7 +36,8 @@ struct RoomState: Equatable, Sendable {
         joined.people.prefix(maxPeople).map(RoomMember.init)
     }
 
-    /// Handles the answer to rejoining, and reports what has changed since this device lost the room.
+    /// Updates the state from the answer to a rejoin, and returns an event for each change since the connection was
+    /// lost.
     mutating func enter(_ joined: RoomNotice.Joined, as connection: ConnectionID?) -> [Effect] {
         (name, id, self.connection, files) = (joined.name, joined.room, connection, joined.files)
         // Forget the knocks, because the server sends them again.
@@ -69,7 +70,7 @@ struct RoomState: Equatable, Sendable {
         case .fileRemoved(let removed):
             chat.remove(removed.id)
             return [.tell(.fileRemoved(removed.id))]
-        // These are answers to requests, or concern this person's membership. `RoomsMachine` handles them.
+        // `RoomsMachine` handles these notices: they answer requests, or concern this person's membership.
         case .joined, .waiting, .refused, .upload, .ended: return []
         }
     }
@@ -107,7 +108,7 @@ struct RoomState: Equatable, Sendable {
     ///   - token: the application's token that this person joined with; nil for none.
     func request(password: String?, token: String?) -> RoomVerb.Join {
         var changes = RoomChanges()
-        // Do not request a capacity of 0. The server rejects it, although it may have reported this value itself.
+        // A server may report a capacity of 0, but it rejects a request with this value. So request no capacity then.
         (changes.media, changes.capacity) = (options.media, options.capacity > 0 ? options.capacity : nil)
         (changes.lobby, changes.chat) = (options.lobby, options.chat)
         (changes.share, changes.persistent) = (options.share, options.persistent)

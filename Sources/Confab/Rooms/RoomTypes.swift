@@ -77,7 +77,7 @@ public struct RoomKnock: Hashable, Sendable, Identifiable {
 public struct RoomSettings: Hashable, Sendable {
     /// Whether media goes directly between devices, so that people see each other's IP addresses.
     public let isMesh: Bool
-    /// Maximum number of people.
+    /// The maximum number of people in the room.
     public let capacity: Int
     /// Whether the room is locked: nobody else can join.
     public let isLocked: Bool
@@ -102,7 +102,7 @@ public struct RoomSettings: Hashable, Sendable {
 /// Options for a new room, or changes to the options of an existing one. Nil means the default for a new room, and the
 /// current value for an existing one.
 public struct RoomSettingsChange: Hashable, Sendable {
-    /// Whether media goes directly between devices. Only for a new room.
+    /// Whether media goes directly between devices. This can be set only for a new room.
     public var isMesh: Bool?
     /// The maximum number of people: 1 to 100, or 1 to 6 in a mesh room.
     public var capacity: Int?
@@ -132,7 +132,8 @@ public struct RoomSettingsChange: Hashable, Sendable {
     }
 }
 
-/// Why a room ended for this person.
+/// Why this person is no longer in a room. If rejoining failed for a reason that is not listed here, the raw value is
+/// the error's code.
 public struct RoomEnding: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
@@ -149,8 +150,8 @@ public struct RoomEnding: Hashable, Sendable, RawRepresentable, ExpressibleByStr
     /// The room ended while the connection was lost, and another room has its name now. Ask the person before you join
     /// the other room.
     public static let otherRoom = RoomEnding(rawValue: WireError.Code.roomOther.rawValue)
-    /// This person joined again over another connection.
+    /// This person joined the room again over another connection.
     public static let replaced = RoomEnding(rawValue: RoomEndReason.replaced.rawValue)
-    /// The connection was lost.
+    /// The connection to the server was lost, and the client has given up reconnecting.
     public static let connectionLost: RoomEnding = "connectionLost"
 }

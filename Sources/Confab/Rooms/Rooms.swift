@@ -25,9 +25,9 @@ public actor Rooms {
     /// The room that this person is in; nil if there is none.
     nonisolated public var room: Room? { media.room }
 
-    /// Joins a room, or creates it. Returns when this person is in the room and the session is connected. If a host
-    /// must admit this person first, the method waits for that. Connects the client if needed. If the task is
-    /// cancelled, this person does not join, or stops waiting.
+    /// Joins a room, or creates it. Returns when this person is in the room and the room's session is connected. If a
+    /// host must admit this person first, the method waits for that. Connects the client if needed. If the task is
+    /// canceled, this person does not join, or stops waiting.
     ///
     /// - Parameters:
     ///   - name: the room's name, 1 to 64 characters; nil for a new room with a random name.
@@ -150,8 +150,8 @@ public actor Room {
     /// The current session of the room, which carries its media; nil while there is none. Rejoining replaces it.
     nonisolated public var session: Session? { isCurrent ? media.session : nil }
 
-    /// Publishes this media, also after reconnecting; nil publishes nothing. The media belongs to the application,
-    /// which stops it.
+    /// Publishes this media in the room instead of the previous media, also after rejoining; nil stops publishing. The
+    /// SDK does not stop the media itself: the application calls ``LocalMedia/stop()`` when it is done.
     public func publish(_ own: (any LocalMedia)?) { if isCurrent { media.use(own) } }
 
     /// The path, the key and the size limit for files; nil if the server does not accept files, and after the end.
@@ -165,8 +165,8 @@ public actor Room {
     /// Leaves immediately, even if the server cannot be reached.
     public func leave() async throws(ConfabError) { if isCurrent { try await feature.ask(.leave) } }
 
-    /// Starts or stops sending audio and video, and notifies everyone; nil changes nothing. This applies until the room
-    /// ends, also to media that is published later.
+    /// Starts (true) or stops (false) sending audio and video, and notifies everyone; nil changes nothing. This applies
+    /// until the room ends, also to media that is published later.
     public func setSending(audio: Bool? = nil, video: Bool? = nil) {
         if isCurrent { media.setSending(audio: audio, video: video) }
     }
@@ -214,8 +214,9 @@ public actor Room {
     /// Removes a person. Hosts can remove anyone, cohosts only guests.
     ///
     /// - Parameters:
-    ///   - person: the person's connection.
-    ///   - forGood: whether to ban the person from this room permanently.
+    ///   - person: the id of the person's connection.
+    ///   - forGood: whether to ban the person from this room. The ban applies as long as the room exists, or only
+    ///     until the room is empty if this person is host in place of an absent owner.
     public func remove(_ person: ConnectionID, forGood: Bool = false) async throws(ConfabError) {
         try await send(.remove(.init(connection: person, ban: forGood)))
     }

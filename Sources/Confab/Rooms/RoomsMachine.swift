@@ -5,7 +5,7 @@ import Wire
 /// Invariants: there is at most one room, and at most one attempt to join or rejoin. Each `enter` is followed by
 /// exactly one `exit` before the next `enter`.
 struct RoomsMachine: FeatureMachine, Sendable {
-    /// An event for the application.
+    /// An event to report to the application.
     enum Event: Equatable, Sendable {
         case joined(RoomName)
         /// A host must admit this person.
@@ -22,7 +22,7 @@ struct RoomsMachine: FeatureMachine, Sendable {
         case ended(RoomEnding, ConfabError?)
     }
 
-    /// An action for `RoomMedia`.
+    /// An action that `RoomMedia` carries out.
     enum Action: Equatable, Sendable {
         /// Join the session of the room. Session memberships are numbered, because their events may arrive late.
         case enter(Admission, membership: Int)
@@ -31,7 +31,7 @@ struct RoomsMachine: FeatureMachine, Sendable {
         case exit(isLost: Bool)
     }
 
-    /// A request of the application.
+    /// A request from the application.
     enum Command: Equatable, Sendable {
         case join(RoomVerb.Join)
         case leave
@@ -75,9 +75,10 @@ struct RoomsMachine: FeatureMachine, Sendable {
     /// The maximum time that a person who is not the host waits before rejoining; the minimum is half of it. After a
     /// restart of the server, the first person to rejoin becomes host, and that should be the previous host.
     private static let guestsPause = Duration.milliseconds(1000)
-    /// How long to wait for `room.ended` after the session ended, before rejoining.
+    /// How long to wait after the session ended before rejoining. If `room.ended` arrives in this time, the room is
+    /// not rejoined.
     private static let sessionPause = Duration.milliseconds(1000)
-    /// The error codes of rejections for reasons that may pass.
+    /// Error codes for reasons that may pass: rejoining is tried again after a rejection with one of them.
     private static let passing: Set<ConfabError.Code> = [
         .roomFull, .roomLocked, .roomNotFound, .alreadyJoined, .rateLimited, .mediaUnavailable,
     ]
@@ -182,7 +183,7 @@ struct RoomsMachine: FeatureMachine, Sendable {
     /// Whether an event belongs to the current session membership.
     private func isCurrent(_ number: Int) -> Bool { number == membership && room?.isInSession == true }
 
-    /// Finishes joining, because the session of the room can be used.
+    /// Finishes joining or rejoining, because the room's session is connected.
     mutating func sessionJoined(membership number: Int) -> [Effect] {
         guard isCurrent(number), let joined = attempt, let room else { return [] }
         attempt = nil
@@ -240,7 +241,8 @@ struct RoomsMachine: FeatureMachine, Sendable {
 
     // MARK: Rejoining
 
-    /// Handles that the server has discarded this connection. The room may also be lost.
+    /// Leaves the session and prepares to join again, because the server has discarded this connection. The room may
+    /// have ended too.
     private mutating func lost() -> [Effect] {
         mayAsk = false
         attempt?.phase = .idle

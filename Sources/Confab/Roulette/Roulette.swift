@@ -28,7 +28,7 @@ public actor Roulette {
         case waiting(retryAfter: Duration?)
         /// A partner was found.
         case matched(Match)
-        /// The partner has entered the chat. Messages that are sent now arrive.
+        /// The partner has entered the chat. From this point, the partner receives messages.
         case entered
         /// The partner's connection dropped, or was restored.
         case partner(isConnected: Bool)
@@ -95,9 +95,9 @@ public actor Roulette {
         feature.desk.core.welcome.map { $0.media?.roulette == .routed ? .routed : .relayed }
     }
 
-    /// Publishes this media in every chat, including the current one; nil publishes nothing. The media belongs to the
-    /// application, which can show it before the search starts. Audio or video that the application disables in it
-    /// stays disabled in later chats.
+    /// Publishes this media in every video chat, including the current one. The media belongs to the application, which
+    /// can show it before the search starts. Audio or video that the application disables in it stays disabled in later
+    /// chats. Nil stops publishing; the next ``start(_:interests:name:)`` then captures media itself.
     public func preview(_ own: (any LocalMedia)?) { media.use(own) }
 
     /// Starts searching for a partner. Connects the client if needed. A video chat without ``preview(_:)`` captures a
@@ -105,7 +105,7 @@ public actor Roulette {
     ///
     /// - Parameters:
     ///   - mode: with video, or text only.
-    ///   - interests: topics. Partners who share one are preferred.
+    ///   - interests: topics such as "chess". The server prefers partners who share one.
     ///   - name: the name that partners see; nil for the client's name.
     /// - Throws: `banned`, `elsewhere`, `invalid_interests`, an error of the media engine or of the connection.
     public func start(_ mode: Mode = .video, interests: [String] = [], name: String? = nil) async throws(ConfabError) {
@@ -119,8 +119,8 @@ public actor Roulette {
     /// Ends the chat and searches for the next partner.
     public func next() async throws(ConfabError) { try await feature.ask(.next) }
 
-    /// Starts or stops sending audio and video, and notifies the partner; nil changes nothing. This also applies to all
-    /// later chats.
+    /// Starts (true) or stops (false) sending audio and video, and notifies the partner; nil changes nothing. This also
+    /// applies to all later chats.
     public func setSending(audio: Bool? = nil, video: Bool? = nil) { media.setSending(audio: audio, video: video) }
 
     /// Ends the chat and the search.
@@ -186,7 +186,7 @@ public actor Roulette {
 
 /// A chat with a stranger.
 public struct Match: Sendable, Identifiable {
-    /// The id of the match.
+    /// The id of the match, for ``Roulette/report(_:match:)`` and ``Roulette/block(match:)``.
     public let id: MatchID
     /// The kind of chat.
     public let mode: Roulette.Mode

@@ -1,11 +1,11 @@
 import Wire
 
-/// The state machine of the roulette. It requests partners from the server, and keeps at most one match, which is the
-/// server's current one. The search survives a restart of the connection.
+/// The state machine of the roulette. It requests partners from the server, and keeps at most one match: the one that
+/// the server announced last. The search survives a restart of the connection.
 ///
 /// Invariant: each `begin` is followed by exactly one `end` of the same match, before the next `begin`.
 struct RouletteMachine: FeatureMachine, Equatable {
-    /// An event for the application.
+    /// An event to report to the application.
     enum Event: Equatable, Sendable {
         case waiting(retryAfter: Duration?)
         case matched(RouletteNotice.Matched)
@@ -19,7 +19,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
         case failed(ConfabError)
     }
 
-    /// An action for `RouletteMedia`.
+    /// An action that `RouletteMedia` carries out.
     enum Action: Equatable, Sendable {
         /// Join the sessions of a match.
         case begin(RouletteNotice.Matched)
@@ -29,7 +29,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
         case signal(type: String, data: String)
     }
 
-    /// A request of the application.
+    /// A request from the application.
     enum Command: Equatable, Sendable {
         case start(RouletteVerb.Start)
         case next
@@ -58,14 +58,15 @@ struct RouletteMachine: FeatureMachine, Equatable {
         var typing = TypingClock()
     }
 
-    /// How long to wait for the partner's media before reporting `noStream`, if the server sets no time (protocol §5).
+    /// How long to wait for the partner's media before reporting `noStream`, if the server sets no time
+    /// (`protocol/README.md` §5).
     private static let streamTimeout = Duration.seconds(10)
 
     private(set) var state = State.idle
     /// The requested search; nil if none was started, or if it has ended.
     private var search: RouletteVerb.Start?
     private var match: Match?
-    /// The current or most recent match, which can be reported even after its end; nil before the first.
+    /// The id of the current or most recent match, which can be reported even after its end; nil before the first.
     private(set) var lastMatch: MatchID?
     private var requests = Requests<Purpose>()
     private var isConnected = false
@@ -221,7 +222,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
     private mutating func begin(
         _ matched: RouletteNotice.Matched, _ now: Timestamp, _ effects: inout [Effect]
     ) {
-        // Ignore a match if the search was stopped meanwhile. The server is about to end that match.
+        // Ignore a match if the search has been stopped in the meantime. The server is about to end that match.
         guard search != nil else { return }
         endMatch(.partnerLeft, &effects)
         let pause = limits?.streamTimeout ?? Self.streamTimeout
@@ -240,7 +241,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
     /// Cancels the deadline for media, because the partner's media has arrived.
     mutating func streamArrived() { match?.streamDeadline = nil }
 
-    /// Reports a media error of the current match. Errors that are expected when it ends are ignored.
+    /// Reports a media error of the current match. Ignores errors that are normal when a match ends.
     mutating func mediaFailed(_ error: ConfabError, in failed: MatchID) -> [Effect] {
         let expected: [ConfabError.Code] = [
             .tokenMatchEnded, .connectionRestarted, .notJoined, .left, .notConnected,
@@ -281,7 +282,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
     }
 }
 
-/// The types of the signals in a match (protocol §5).
+/// The types of the signals in a match (`protocol/README.md` §5).
 enum SignalType {
     static let chat = "chat"
     static let typing = "typing"
@@ -297,7 +298,7 @@ public enum MatchEnding: String, Hashable, Sendable, CaseIterable {
     case blocked
     /// The partner requested the next person, or blocked this person.
     case partnerNext
-    /// The partner stopped, or did not reconnect in time.
+    /// The partner stopped, did not reconnect in time, or was banned.
     case partnerLeft
     /// This person was banned.
     case banned

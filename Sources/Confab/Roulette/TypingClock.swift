@@ -1,12 +1,12 @@
 import Wire
 
 /// The typing state of both people in a match. The sender repeats the notification and the receiver lets it expire,
-/// because the notification of the end can be lost.
+/// because the notification that typing has ended can be lost.
 struct TypingClock: Equatable, Sendable {
     /// How often to repeat the notification while the person types.
     private static let repeats = Duration.seconds(2)
-    /// After this time without a notification, the partner no longer counts as typing. It allows for two repeats and
-    /// a slow network.
+    /// After this time without a notification, the partner no longer counts as typing. This is long enough for two
+    /// repeats on a slow network.
     private static let expires = Duration.seconds(5)
 
     private var isTyping = false

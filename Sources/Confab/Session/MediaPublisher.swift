@@ -7,19 +7,19 @@ public actor MediaPublisher {
     public enum Event: Hashable, Sendable {
         /// A moderator muted the stream. ``MediaPublisher/setAudio(_:)`` unmutes it.
         case muted
-        /// The quality of the stream at the server has changed. Only in a routed session. The reason is nil if the
-        /// quality is good.
+        /// The quality of the stream at the server has changed. Sent only in a routed session. The reason is nil if
+        /// the quality is good.
         case quality(Session.Quality, Session.QualityReason?)
-        /// True if the video will stop unless this device's network improves, false when that is no longer so. Only
-        /// with ``Session/PublishOptions/audioFallback``.
+        /// True if the video will stop unless this device's network improves; false when that danger has passed. Sent
+        /// only with ``Session/PublishOptions/audioFallback``.
         case videoWarning(Bool)
-        /// The video is no longer sent, so that the network can carry the audio. The local media continues. Only with
-        /// ``Session/PublishOptions/audioFallback``.
+        /// The video is no longer sent, so that the network can carry the audio. Capturing continues. Happens only
+        /// with ``Session/PublishOptions/audioFallback``.
         case videoStopped
-        /// The video is sent again.
+        /// The video is sent again after ``videoStopped``.
         case videoResumed
-        /// The layers that subscribers need have changed. Only the layers with these RIDs are sent. Only in a routed
-        /// session.
+        /// The layers that subscribers need have changed. The SDK now sends only the layers with these RIDs. Happens
+        /// only in a routed session.
         case layersWanted([String])
         /// The media engine or the server could not do something. The SDK retries automatically where that can help.
         case failed(ConfabError)
@@ -32,21 +32,21 @@ public actor MediaPublisher {
 
     init(_ publication: Publication, in media: SessionMedia) { (self.publication, self.media) = (publication, media) }
 
-    /// The stream as others see it.
+    /// The stream as it was when it was published. ``hasAudio`` and ``hasVideo`` have the current values.
     nonisolated public var stream: MediaStream { publication.state.withLock { $0.stream } }
     /// The events of the stream. Iterations end after `ended`.
     nonisolated public var events: Events<Event> { publication.events.events }
-    /// Whether audio is sent.
+    /// Whether audio is turned on and thus sent.
     nonisolated public var hasAudio: Bool { publication.state.withLock { $0.hasAudio } }
-    /// Whether video is turned on. It is then sent, unless the network is too slow for it (``Event/videoStopped``).
+    /// Whether video is turned on. If so, it is sent, unless audio fallback has stopped it (``Event/videoStopped``).
     nonisolated public var hasVideo: Bool { publication.state.withLock { $0.hasVideo } }
 
-    /// Starts or stops sending audio.
+    /// Starts (true) or stops (false) sending audio.
     ///
     /// - Throws: `not_found` if the stream has ended, or an error of the connection.
     public func setAudio(_ isOn: Bool) async throws(ConfabError) { try await media.set(publication, audio: isOn) }
 
-    /// Starts or stops sending video.
+    /// Starts (true) or stops (false) sending video.
     ///
     /// - Throws: `not_found` if the stream has ended, `bandwidth_exceeded` if the server accepts no more video for
     ///   now, or an error of the connection. After `bandwidth_exceeded` the video is off: try again after
@@ -61,7 +61,7 @@ public actor MediaPublisher {
         try await media.replaceVideo(of: publication, with: other)
     }
 
-    /// Returns the counters of the sent media. In a relayed session, there is one set for each subscriber.
+    /// Returns the counters of the sent media. In a relayed session, each subscriber has its own set of counters.
     public func statistics() async -> [Statistic] { await media.statistics(of: publication) }
 
     /// Ends the stream. The local media continues.
@@ -88,13 +88,16 @@ public actor MediaSubscriber {
         case videoPaused(PauseReason)
         /// The server sends video again.
         case videoResumed
-        /// True if the video will be paused when this device's network gets worse, false when that is no longer so.
+        /// True if the server will pause the video if this device's network gets worse; false when that danger has
+        /// passed.
         case warning(Bool)
         /// The server forwards another layer of the video. Contains the layer's RID; nil if there is only one layer.
         case layer(String?)
-        /// Whether this device's network carries less of the video than was requested.
+        /// True if this device's network cannot carry the video in the requested size or frame rate; false when it can
+        /// again.
         case limited(Bool)
-        /// The level of the audio, from 0 to 1. Only while ``MediaSubscriber/reportAudioLevel(every:)`` requests it.
+        /// The level of the audio, from 0 to 1. Sent only while ``MediaSubscriber/reportAudioLevel(every:)`` requests
+        /// it.
         case audioLevel(Double)
         /// The quality of the stream at the server has changed. The reason is nil if the quality is good.
         case quality(Session.Quality, Session.QualityReason?)
@@ -136,28 +139,28 @@ public actor MediaSubscriber {
         subscription.state.withLock { $0.tracks[kind] }?.media
     }
 
-    /// Starts or stops receiving audio.
+    /// Starts (true) or stops (false) receiving audio.
     ///
     /// - Throws: `not_found` if the stream or the subscription has ended, or an error of the connection.
     public func setAudio(_ isOn: Bool) async throws(ConfabError) {
         try await media.change(subscription) { $0.audio = isOn }
     }
 
-    /// Starts or stops receiving video.
+    /// Starts (true) or stops (false) receiving video.
     ///
     /// - Throws: `not_found` if the stream or the subscription has ended, or an error of the connection.
     public func setVideo(_ isOn: Bool) async throws(ConfabError) {
         try await media.change(subscription) { $0.video = isOn }
     }
 
-    /// Sets the volume from 0, silent, to 1, unchanged.
+    /// Sets the volume: 0 is silent, 1 plays the audio unchanged.
     public func setVolume(_ volume: Double) async {
         subscription.state.withLock { $0.volume = volume }
         await remote(.audio)?.setVolume(volume)
     }
 
-    /// Notifies the server of the size in which the video is shown, so that it sends no more than that. Only in routed
-    /// sessions.
+    /// Notifies the server of the size at which the video is shown, so that the server sends no larger layer than
+    /// needed. This has an effect only in routed sessions.
     ///
     /// - Parameters:
     ///   - width: the width in pixels, at most 16384.
@@ -170,15 +173,16 @@ public actor MediaSubscriber {
         }
     }
 
-    /// Sets the priority of the video, 0 to 100. Only in routed sessions: see ``Session/SubscribeOptions/priority``.
+    /// Sets the priority of the video, 0 to 100: see ``Session/SubscribeOptions/priority``. This has an effect only in
+    /// routed sessions.
     ///
     /// - Throws: `not_found` if the stream or the subscription has ended, or an error of the connection.
     public func setPriority(_ priority: Int) async throws(ConfabError) {
         try await media.change(subscription) { $0.priority = priority }
     }
 
-    /// Sends ``Event/audioLevel(_:)`` at regular intervals, if the media engine measures the level. Each report costs a
-    /// reading of the connection's statistics.
+    /// Sends ``Event/audioLevel(_:)`` at regular intervals, if the media engine measures the level. For each report,
+    /// the SDK reads the connection's statistics, so short intervals cost CPU time.
     ///
     /// - Parameter interval: the interval, at least 50 ms; 100 ms is suitable for a display. Nil stops the reports.
     public func reportAudioLevel(every interval: Duration?) {

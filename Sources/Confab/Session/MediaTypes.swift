@@ -11,11 +11,12 @@ extension Session {
         public var audio: Bool
         /// Whether the stream begins with video. If the media has no video, the stream has none either.
         public var video: Bool
-        /// Whether to send a camera's video, or video that is already encoded in layers, in several sizes, so that each
-        /// subscriber gets a suitable one. Only in routed sessions.
+        /// Whether to send the video in several sizes, so that each subscriber gets a suitable one. This applies only
+        /// in routed sessions, and only to a camera's video and to video that is already encoded in layers.
         public var simulcast: Bool
-        /// Whether the video stops while this device's network cannot carry it, so that the audio gets through. Only in
-        /// routed sessions, where the server judges the network. See ``MediaPublisher/Event/videoStopped``.
+        /// Whether the video stops while this device's network cannot carry it, so that the audio gets through. This
+        /// has an effect only in routed sessions, where the server judges the network. See
+        /// ``MediaPublisher/Event/videoStopped``.
         public var audioFallback: Bool
 
         /// Creates options. The defaults suit a camera.
@@ -35,13 +36,13 @@ extension Session {
         public var audio: Bool
         /// Whether to receive video.
         public var video: Bool
-        /// The size in which the video is shown; nil for the largest that the publisher sends.
+        /// The size in pixels at which the video is shown; nil to receive the largest that the publisher sends.
         public var size: VideoSize?
         /// The maximum frames per second, 1 to 240; nil for no maximum.
         public var frameRate: Int?
         /// The priority of the video, 0 to 100. If this device's network cannot carry all videos, those with a higher
-        /// priority get a higher quality first and are paused last. Above 0, a video takes precedence over the active
-        /// speaker. Only in routed sessions.
+        /// priority get a higher quality first and are paused last. A video with a priority above 0 takes precedence
+        /// over the active speaker. The priority has an effect only in routed sessions.
         public var priority: Int
 
         /// Creates options. The defaults receive everything.
@@ -55,7 +56,7 @@ extension Session {
 }
 
 extension Session.SubscribeOptions {
-    /// The preference for the protocol, clamped to its limits.
+    /// The size, frame rate and priority as sent to the server, clamped to the limits of the protocol.
     var preference: VideoPreference {
         func limited(_ value: Int?, _ range: ClosedRange<Int>) -> Int? {
             value.map { min(max($0, range.lowerBound), range.upperBound) }
@@ -80,11 +81,11 @@ final class Publication: Sendable {
         var pair: SFUConnections.Pair?
         /// The state of audio fallback; nil if the application did not enable it.
         var fallback: Runner<AudioFallback>?
-        /// Whether audio fallback withholds the video.
+        /// Whether audio fallback has stopped the video.
         var isVideoStopped = false
         var isEnded = false
 
-        /// The video that is sent now; nil if the stream has none, or if audio fallback withholds it.
+        /// The video that is sent now; nil if the stream has none, or if audio fallback has stopped it.
         var sentVideo: MediaSource? { isVideoStopped ? nil : video }
     }
 
@@ -218,7 +219,8 @@ final class Subscription: Sendable {
 }
 
 extension Subscription.State {
-    /// Updates why the video is limited. A reason such as `bandwidth` may also mean that this limit no longer applies.
+    /// Updates why the video is limited. If the video is not paused, the reason `bandwidth` alone does not mean that
+    /// bandwidth limits the video: the server also sends it when a larger layer fits again.
     mutating func limit(_ change: SessionNotice.SubscriptionChanged) {
         (isLimited, isWarned) = (change.limited ?? isLimited, change.warning ?? isWarned)
         let lasting: Statistic.Limitation =
@@ -231,7 +233,7 @@ extension Subscription.State {
         limitation = change.videoPaused ? .init(rawValue: change.reason.rawValue) ?? .other : lasting
     }
 
-    /// Updates whether media arrives.
+    /// Updates whether media arrives, from the state of the peer connection and the tracks that have been found.
     ///
     /// - Returns: the event for the application; nil if there is none.
     mutating func update(_ peer: PeerState, of stream: MediaStream) -> MediaSubscriber.Event? {
@@ -252,7 +254,8 @@ extension Subscription.State {
         return wasConnected ? .resumed : .connected
     }
 
-    /// Whether all expected tracks arrive. Audio and video are found one after the other.
+    /// Whether all requested tracks of the stream have arrived. The audio and the video track arrive one after the
+    /// other.
     private func hasTracks(of stream: MediaStream) -> Bool {
         let lacksAudio = options.audio && stream.hasAudio && tracks[.audio] == nil
         let lacksVideo = options.video && stream.hasVideo && tracks[.video] == nil

@@ -1,7 +1,7 @@
 import Wire
 
-/// A session, in which connections publish and subscribe to streams and send each other signals, with OpenTok's life
-/// cycle.
+/// A session, in which connections publish streams, subscribe to each other's streams, and send signals. It has
+/// OpenTok's life cycle.
 ///
 /// ```swift
 /// let session = await client.session(id, token: token)
@@ -12,7 +12,7 @@ import Wire
 /// }
 /// ```
 ///
-/// The session is left with ``disconnect()``, or when the application releases it.
+/// The client leaves the session when the application calls ``disconnect()`` or releases this object.
 public actor Session {
     nonisolated let core: SessionCore
     nonisolated let media: SessionMedia
@@ -40,9 +40,9 @@ public actor Session {
     nonisolated public var connections: [Connection] { core.machine.connections }
     /// The streams of the other members, in the order of publishing.
     nonisolated public var streams: [MediaStream] { core.machine.streams }
-    /// What the token's role allows; nothing before the session is joined.
+    /// What this client may do in the session. Everything is false before the session is joined.
     nonisolated public var capabilities: Capabilities { core.machine.capabilities }
-    /// Whether the session's media is relayed or routed.
+    /// Whether the session's media is relayed or routed; `relayed` before the session is joined.
     nonisolated public var mediaMode: MediaMode { core.machine.mediaMode }
 
     // MARK: Life cycle
@@ -52,8 +52,8 @@ public actor Session {
     /// - Throws: `token_*`, `session_full`, `already_joined` or an error of the connection.
     public func connect() async throws(ConfabError) { try await awaitResult { core.connect($0) } }
 
-    /// Leaves the session, and returns when it has been left. If the connection is being restored, the session is left
-    /// afterwards.
+    /// Leaves the session, and returns when it has been left. If the connection to the server is being restored, this
+    /// method waits for that and then leaves the session.
     public func disconnect() async {
         do throws(ConfabError) { try await awaitResult { core.disconnect($0) } } catch {}
     }
@@ -130,9 +130,10 @@ public actor Session {
         try await request(.forceMute(mute))
     }
 
-    /// Mutes all streams, including those that are published before ``disableForceMute()``. Moderators only.
+    /// Mutes all streams: the existing ones, and those that are published later, until ``disableForceMute()``.
+    /// Moderators only.
     ///
-    /// - Parameter excluded: at most 64 streams that are not muted.
+    /// - Parameter excluded: the ids of streams that are not muted, at most 64.
     /// - Throws: `not_permitted`, or an error of the connection.
     public func forceMuteAll(excluding excluded: [StreamID] = []) async throws(ConfabError) {
         var mute = SessionVerb.ForceMute()
@@ -140,7 +141,8 @@ public actor Session {
         try await request(.forceMute(mute))
     }
 
-    /// Stops muting new streams. Muted streams stay muted until their publishers unmute them. Moderators only.
+    /// Ends ``forceMuteAll(excluding:)``: new streams are no longer muted. Muted streams stay muted until their
+    /// publishers unmute them. Moderators only.
     ///
     /// - Throws: `not_permitted`, or an error of the connection.
     public func disableForceMute() async throws(ConfabError) {

@@ -3,7 +3,8 @@ import Wire
 /// The state machine of a ``Session``: its life cycle, its members and their streams.
 ///
 /// Invariants: the status changes only along the transitions that ``Session/Status`` lists. Each `connect` is followed
-/// by a `joinEnded`, and each `disconnect` by a `leaveEnded`. Several calls may share one.
+/// by a `joinEnded`, and each `disconnect` by a `leaveEnded`. If several calls are pending, one such effect completes
+/// all of them.
 struct SessionMachine: Sendable {
     /// An event that the state machine handles.
     enum Input: Sendable {
@@ -26,7 +27,7 @@ struct SessionMachine: Sendable {
         case leaveEnded
         case status(Session.Status)
         case event(Session.Event)
-        /// A message that concerns the media of this session.
+        /// A notice that concerns the media of this session.
         case media(SessionNotice)
     }
 

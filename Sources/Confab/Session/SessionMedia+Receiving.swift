@@ -1,6 +1,6 @@
 import Wire
 
-// Subscriptions, and notifications of the session about media.
+// Subscribing to streams, and handling the session's status changes, events and notices that concern media.
 extension SessionMedia {
     func subscribe(
         _ stream: MediaStream, _ options: Session.SubscribeOptions
@@ -99,8 +99,8 @@ extension SessionMedia {
         release(stream.connection)
     }
 
-    /// In a routed session, assigns the tracks that arrive over the subscription's transceivers, and reports whether
-    /// media arrives.
+    /// In a routed session, assigns the tracks that arrive over the subscription's transceivers to it, and sends an
+    /// event if media has started or stopped arriving. Does nothing in a relayed session.
     func refresh(_ subscription: Subscription) {
         guard let link = state.withLock({ $0.link }), let slot = subscription.state.withLock({ $0.slot }) else {
             return
@@ -135,7 +135,7 @@ extension SessionMedia {
         }
     }
 
-    /// Returns the counters of the media engine.
+    /// Returns the media engine's counters for a subscription.
     func counters(of subscription: Subscription) async -> [Statistic] {
         let (slot, mids) = subscription.state.withLock { ($0.slot, $0.mids) }
         let (link, peer) = state.withLock { ($0.link, $0.peers[subscription.stream.connection]) }
@@ -227,8 +227,8 @@ extension SessionMedia {
         if let audio { Task { await audio.media.setEnabled(audio: false, video: nil) } }
     }
 
-    /// Handles the layers that subscribers need. The codec that the server recommends is not used: engines send VP8,
-    /// unless the application has chosen another codec.
+    /// Sends only the layers that subscribers need, and reports them to the application. The codec that the server
+    /// recommends is not used: engines send VP8, unless the application has chosen another codec.
     private func layersWanted(_ notice: SessionNotice.LayersWanted) {
         let (publication, link) = state.withLock { ($0.publications[notice.stream], $0.link) }
         guard let publication, let pair = publication.state.withLock({ $0.pair }) else { return }

@@ -43,7 +43,7 @@ extension SessionMedia {
         release(connection)
     }
 
-    /// Closes the peer connection with a member if no stream is exchanged with it anymore.
+    /// Closes the peer connection with a member if neither side subscribes to a stream of the other.
     func release(_ connection: ConnectionID) {
         let obsolete = state.withLock { state in
             state.isRelated(connection) ? nil : state.peers.removeValue(forKey: connection)
@@ -68,7 +68,7 @@ extension SessionMedia {
     }
 
     func negotiate(_ notice: SessionNotice.Negotiate) {
-        // Ignore late messages from a member with which no stream is exchanged anymore.
+        // Ignore late messages from a member if neither side still subscribes to a stream of the other.
         guard !isRouted, state.withLock({ $0.isRelated(notice.from) }), let message = RelayedPeer.Message(notice) else {
             return
         }
@@ -209,7 +209,7 @@ extension SessionMedia {
 }
 
 extension SessionMedia.State {
-    /// Whether a stream is exchanged with this member.
+    /// Whether this client subscribes to a stream of the member, or the member to one of this client's streams.
     fileprivate func isRelated(_ connection: ConnectionID) -> Bool {
         subscriptions.values.contains { $0.stream.connection == connection }
             || subscribers.values.contains { $0[connection] != nil }

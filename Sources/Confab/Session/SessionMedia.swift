@@ -9,15 +9,15 @@ final class SessionMedia: Sendable {
     struct State: Sendable {
         var publications: [StreamID: Publication] = [:]
         var subscriptions: [StreamID: Subscription] = [:]
-        /// The media that each subscriber of a local stream wants. Subscribers may be reported before the stream's id
-        /// is known here.
+        /// The media that each subscriber of a local stream wants. May contain streams that are not in `publications`
+        /// yet, because the server can report a subscriber before the answer to `publish` is handled.
         var subscribers: [StreamID: [ConnectionID: Wanted]] = [:]
         var peers: [ConnectionID: RelayedConnection] = [:]
         /// The members with which a peer connection has been established, as reported to the server.
         var reported: Set<ConnectionID> = []
         var link: SFUConnections?
         var listening: Listening?
-        /// Whether a moderator has muted everyone, so that streams begin without audio.
+        /// Whether a moderator has muted everyone, so that new streams begin without audio.
         var startsMuted = false
     }
 
@@ -33,7 +33,8 @@ final class SessionMedia: Sendable {
         let runner: PeerRunner
     }
 
-    /// The maximum number of streams whose subscribers are stored before the id of the stream is known here.
+    /// The maximum number of streams in `subscribers`. Beyond it, subscribers of a stream that is not in
+    /// `publications` yet are ignored.
     static let maxEarlySubscribers = 64
     /// The maximum number of peer connections of a relayed session. Larger sessions are routed.
     static let maxPeers = 100
@@ -136,16 +137,16 @@ final class SessionMedia: Sendable {
     /// Requests the publication from the server.
     ///
     /// - Parameter link: the SFU connections that own the stream's pair of transceivers; nil in a relayed session. If
-    ///   publishing fails, they get the pair back, even if the session has ended meanwhile.
+    ///   publishing fails, the pair is released to them, even if the session has ended in the meantime.
     private func announce(
         _ verb: SessionVerb.Publish, _ begun: Publication.State, _ layers: [Layer], _ link: SFUConnections?
     ) async throws(ConfabError) -> Publication {
-        /// Whether the task was cancelled, and the stream once it exists. If both happen, the code that sets the
-        /// second value ends the stream.
+        /// Whether the task was canceled, and the stream once it exists. Either can happen first. If both happen,
+        /// whichever is second ends the stream.
         let outcome = LockedValue<(isCancelled: Bool, publication: Publication?)>((false, nil))
         do {
             return try await awaitResult { (answer: @escaping @Sendable (Result<Publication, ConfabError>) -> Void) in
-                // Register the stream before the next event, which may report its first subscriber.
+                // Register the stream in this callback: the next event may already report its first subscriber.
                 core.send(.session(.publish(verb))) { [self] result in
                     switch result {
                     case .success(.session(.published(let published))):
@@ -232,7 +233,7 @@ final class SessionMedia: Sendable {
         }
         guard !now.isEnded else { throw .streamEnded }
         await other.setEnabled(audio: nil, video: now.hasVideo || !hadVideo)
-        // Do not send a video that audio fallback withholds. It is sent when the network has improved.
+        // If audio fallback has stopped the video, do not send it yet. It is sent when the network has improved.
         if let pair = now.pair, !now.isVideoStopped { state.withLock { $0.link }?.send(source, .video, on: pair) }
         for (connection, wanted) in state.withLock({ $0.subscribers[publication.id] ?? [:] }) where !isRouted {
             send(publication, to: connection, wanted)
@@ -259,7 +260,7 @@ final class SessionMedia: Sendable {
         stop(publication, .clientUnpublished)
     }
 
-    /// Stops sending a stream that has ended.
+    /// Stops sending a stream, because it has ended, and ends its events. Does not notify the server.
     func stop(_ publication: Publication, _ reason: Session.Reason) {
         let id = publication.id
         let (isKnown, subscribers, link) = state.withLock { state in

@@ -14,7 +14,7 @@ public struct MediaStream: Hashable, Sendable, Identifiable {
         case custom
     }
 
-    /// The id of the stream.
+    /// The id of the stream, which the server assigns.
     public let id: StreamID
     /// The id of the connection that publishes the stream.
     public let connection: ConnectionID
@@ -44,8 +44,8 @@ extension Session {
     /// The state of a session, with OpenTok's numbers.
     ///
     /// Legal transitions: `notConnected` → `connecting` → `connected`; `connected` → `reconnecting` → `connected`;
-    /// `reconnecting` → `failed` → `notConnected`; `connected` → `disconnecting` → `notConnected`; `connecting` → `failed` →
-    /// `notConnected`.
+    /// `reconnecting` → `failed` → `notConnected`; `connected` → `disconnecting` → `notConnected`; `connecting` →
+    /// `failed` → `notConnected`.
     public enum Status: Int, Hashable, Sendable {
         /// Not connected yet, or no longer connected.
         case notConnected = 0
@@ -72,7 +72,7 @@ extension Session {
 
     /// A member of a session.
     public struct Connection: Hashable, Sendable, Identifiable {
-        /// The id of the connection.
+        /// The id of the connection, for example to send a signal to this member only.
         public let id: ConnectionID
         /// When the connection joined the session.
         public let createdAt: Date
@@ -168,14 +168,14 @@ extension Session {
         case streamDestroyed(MediaStream, Reason)
         /// A signal arrived. A signal for everyone also arrives at its sender.
         case signal(Signal)
-        /// A moderator muted a stream or, if `stream` is nil, all streams. `active` is false if a moderator has
-        /// stopped muting new streams.
+        /// A moderator muted a stream or, if `stream` is nil, all streams. If `active` is false, the moderator ended
+        /// that: new streams are no longer muted.
         case muted(active: Bool, stream: StreamID?)
-        /// A relayed session became a routed one. The SDK moves the media automatically.
+        /// The media mode changed, always from relayed to routed. The SDK moves the media automatically.
         case mediaModeChanged(MediaMode)
         /// The member with this stream is speaking now; nil if no member is.
         case speaking(MediaStream?)
-        /// The quality of a stream at the server has changed. Only in a routed session. The reason is nil if the
+        /// The quality of a stream at the server has changed. Sent only in a routed session. The reason is nil if the
         /// quality is good.
         case streamQuality(MediaStream, Quality, QualityReason?)
         /// The session could not be joined, or is lost. ``disconnected(_:)`` follows.
@@ -208,7 +208,7 @@ extension Session {
 }
 
 extension SessionNotice.StreamQuality {
-    /// The level and the reason for the application; nil if the level is unknown.
+    /// The quality and its reason as types of the SDK; nil if this version does not know the level.
     var judgment: (Session.Quality, Session.QualityReason?)? {
         Session.Quality(rawValue: level.rawValue).map { level in
             (level, reason.map { Session.QualityReason(rawValue: $0.rawValue) ?? .other })

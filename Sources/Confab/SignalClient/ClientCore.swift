@@ -104,7 +104,7 @@ final class ClientCore: Sendable {
         runner.post(.request(id, message))
     }
 
-    /// Sends a request and waits for its answer. Cancelling the task ends the wait, but does not revoke the request.
+    /// Sends a request and waits for its answer. Canceling the task ends the wait, but does not revoke the request.
     ///
     /// - Throws: the server's error, or an error of the connection.
     @discardableResult
@@ -123,7 +123,8 @@ final class ClientCore: Sendable {
         }
     }
 
-    /// Returns the client's media connections to the SFU. They exist as long as a feature holds them.
+    /// Returns the client's media connections to the SFU. They are created on the first call, and close when the last
+    /// feature releases them.
     ///
     /// - Throws: `no_media_engine`.
     func sfuConnections() throws(ConfabError) -> SFUConnections {
@@ -179,7 +180,8 @@ final class ClientCore: Sendable {
         }
     }
 
-    /// Completes the pending `connect` calls if the state determines their result.
+    /// Completes the pending `connect` calls, with success if the client is connected and with an error if it is
+    /// closed.
     private func settleGreetings() {
         switch connectionState {
         case .online, .reconnecting: endGreetings(.success(()))
@@ -289,7 +291,7 @@ private struct WeakLink: Sendable {
     weak let link: SFUConnections?
 }
 
-/// A token that ends something, such as a listener, when it is released.
+/// A token that keeps a registration, such as that of a listener, until the token is released.
 final class Listening: Sendable {
     private let end: @Sendable () -> Void
     init(_ end: @escaping @Sendable () -> Void) { self.end = end }

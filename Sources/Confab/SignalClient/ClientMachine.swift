@@ -51,8 +51,8 @@ struct ClientMachine: Sendable {
     private var attempt = 0
     private var droppedAt: Timestamp?
     private var hasNetwork = true
-    /// Whether the server has welcomed the current signal client. If so, a token that is rejected now has expired
-    /// meanwhile, and the client fetches a new one automatically.
+    /// Whether the server has welcomed the current signal client. If so, a token that is rejected now must have
+    /// expired since then, and the client fetches a new one automatically.
     private var wasWelcomed = false
     /// The socket to open when the application has returned a token; nil if no token is awaited.
     private var awaitingToken: Socket?
@@ -109,7 +109,7 @@ struct ClientMachine: Sendable {
         }
     }
 
-    /// Tries again now instead of at the end of the pause.
+    /// Starts the next attempt to connect now, instead of at the end of the pause.
     private mutating func retry(_ now: Timestamp, _ effects: inout [Effect]) {
         translate(line.handle(.networkChanged, now: now), now, &effects)
     }

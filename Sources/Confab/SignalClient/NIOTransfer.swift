@@ -33,10 +33,10 @@ extension NIOTransport {
 package struct HostEndpoint: Sendable {
     /// The host, without brackets.
     package let host: String
-    /// The port, also if it is the default one.
+    /// The port; the scheme's default port if the URL has none.
     package let port: Int
     let isSecure: Bool
-    /// The path for the request line.
+    /// The percent-encoded path for the request line; `/` if the URL has none.
     let path: String
     /// The text for the `Host` header.
     package var authority: String { URLAuthority(host: host, port: port).description }

@@ -9,7 +9,7 @@ import Wire
 
 func systemTransport() -> any Transport { NIOTransport() }
 
-/// WebSockets over NIO, which use NIO's shared event loops.
+/// A transport that uses SwiftNIO, on NIO's shared event loops.
 struct NIOTransport: Transport {
     /// The maximum size of a frame and of a message in bytes. It exceeds the longest message from the server, an
     /// answer with 256 KiB of SDP.
@@ -200,20 +200,20 @@ package final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
         report(frame.fin ? .received(text) : .heard)
     }
 
-    /// Ends the socket.
+    /// Ends the socket with code 1006, because the connection ended without a close frame.
     package func channelInactive(context: ChannelHandlerContext) {
         end(.abnormal)
         context.fireChannelInactive()
     }
 
-    /// Ends the socket.
+    /// Ends the socket with code 1006, and keeps the error in ``fault``.
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         fault = error
         end(.abnormal)
         context.close(promise: nil)
     }
 
-    /// Ends the socket.
+    /// Ends the socket with code 1006, because no more frames arrive.
     package func handlerRemoved(context: ChannelHandlerContext) {
         end(.abnormal)
         self.context = nil

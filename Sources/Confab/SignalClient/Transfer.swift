@@ -23,7 +23,7 @@ struct HTTPTransfer: Sendable {
     /// The number of bytes of a file that are read and sent at a time.
     static let partSize = 64 << 10
 
-    /// Whether the request transfers a file. It may then take any time, as long as it makes progress.
+    /// Whether the request transfers a file. Such a request may take any time, as long as it makes progress.
     var isFile: Bool { upload != nil || download != nil }
 }
 
@@ -32,7 +32,7 @@ struct HTTPResponse: Sendable {
     /// The size in bytes of the largest body that is kept in memory. A person's export has at most a few thousand
     /// short entries.
     static let maxBody = 16 << 20
-    /// The time limit of a document, and of a period without progress in a file transfer.
+    /// The maximum time for a request without a file, and the maximum time without progress for a file transfer.
     static let timeout = Duration.seconds(30)
 
     var status: Int
@@ -40,7 +40,7 @@ struct HTTPResponse: Sendable {
 
     var isSuccess: Bool { (200..<300).contains(status) }
 
-    /// The body, or the server's error.
+    /// The body if the request succeeded; otherwise the error that the server sent.
     var document: Result<Data, ConfabError> {
         if isSuccess { return .success(Data(body)) }
         guard case .object(let object)? = try? JSONReader.parse(body), case .string(let code)? = object["code"],
@@ -117,7 +117,7 @@ extension ClientCore {
         return try await run(HTTPTransfer(url: url, bearer: try await bearer()))
     }
 
-    /// Carries out a request. Cancelling the task cancels it. When this method returns, the transport no longer uses
+    /// Carries out a request. Canceling the task cancels it. When this method returns, the transport no longer uses
     /// the file.
     ///
     /// - Throws: the server's error, or `connect_failed`.

@@ -19,7 +19,7 @@ protocol Transport: Sendable {
     /// Sends an HTTP request. Returns immediately.
     ///
     /// - Parameter done: called once, with the response or with an error: if the connection fails, after
-    ///   ``HTTPResponse/timeout`` without progress, or soon after the request was cancelled. The file is not used
+    ///   ``HTTPResponse/timeout`` without progress, or soon after the request was canceled. The file is not used
     ///   afterwards.
     /// - Returns: a closure that cancels the request.
     func run(

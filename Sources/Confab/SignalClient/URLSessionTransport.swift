@@ -4,7 +4,7 @@ import Wire
 
 func systemTransport() -> any Transport { URLSessionTransport() }
 
-/// WebSockets over `URLSession`, which respects the device's proxy and VPN settings.
+/// A transport that uses `URLSession`, which respects the device's proxy and VPN settings.
 struct URLSessionTransport: Transport {
     /// The maximum size of a message in bytes. It exceeds the longest message from the server, an answer with 256 KiB
     /// of SDP.

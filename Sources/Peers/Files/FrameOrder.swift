@@ -20,7 +20,8 @@ public struct FrameOrder {
     /// The longest time between two frames, in seconds. A longer one is caused by an invalid timestamp or by another
     /// stream in the same section, and is replaced by the duration of one frame.
     private static let maxPause: Int64 = 3_600
-    /// The frame rate that determines the duration of a frame without a usable timestamp: a thirtieth of a second.
+    /// The frame rate that is assumed where a timestamp cannot be used: the previous frame then lasts a thirtieth of
+    /// a second.
     private static let framesPerSecond: Int64 = 30
 
     private let isVideo: Bool
@@ -85,7 +86,8 @@ public struct FrameOrder {
             time &+= isUsual ? step : clockRate / Self.framesPerSecond
         }
         lastTimestamp = timestamp
-        // Divide before multiplying, because a sender can reach any time with many long pauses.
+        // Divide before multiplying, so that the product cannot overflow. With many long pauses, a sender can make the
+        // time arbitrarily large.
         return .seconds(time / clockRate) + .microseconds(time % clockRate * 1_000_000 / clockRate)
     }
 }

@@ -91,7 +91,8 @@ public struct PacketOrder {
         return .gap
     }
 
-    /// Stops waiting for missing packets because the stream has ended, so that `next` returns all remaining packets.
+    /// Stops waiting for the packets that are missing next, because the stream has ended. `next` then returns a gap
+    /// and the packets after it, up to the next missing one.
     public mutating func giveUp() {
         guard let expected, held > 0, slots[Self.index(expected)] == nil else { return }
         skip(from: expected)

@@ -73,7 +73,7 @@ public struct AudioRecording {
         }
     }
 
-    /// Produces the last page of the file; nothing if no packet was written.
+    /// Appends the last page of the file, or nothing if no packet was written.
     public mutating func finish(into bytes: inout [UInt8]) {
         if packets > 0 { bytes += writer.page(isLast: true) }
     }
@@ -116,7 +116,8 @@ public struct AudioRecording {
 }
 
 extension Duration {
-    /// The duration in units of a clock of this rate, rounded. Exact to a microsecond.
+    /// Returns the duration in units of a clock with this rate in hertz, rounded. Fractions of a microsecond are
+    /// ignored.
     fileprivate func ticks(_ rate: Int64) -> Int64 {
         let (seconds, attoseconds) = components
         return seconds &* rate &+ (attoseconds / 1_000_000_000_000 * rate + 500_000) / 1_000_000

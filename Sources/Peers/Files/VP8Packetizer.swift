@@ -41,7 +41,8 @@ public struct VP8Packetizer {
             for index in 0..<count {
                 let range = frame.count * index / count..<frame.count * (index + 1) / count
                 var writer = ByteWriter(memory)
-                // Write X, and S at the start of the frame; then I; then M with the picture id (RFC 7741 §4.2).
+                // Write the descriptor (RFC 7741 §4.2): a byte with the bit X, and with S at the start of the frame; a
+                // byte with the bit I; the bit M with the picture id.
                 writer.u8(index == 0 ? 0x90 : 0x80)
                 writer.u8(0x80)
                 writer.u16(0x8000 | id)

@@ -7,9 +7,9 @@ struct AcknowledgedBitrate: Sendable {
     private static let window = MediaInterval.milliseconds(150)
     /// The duration of the first sample. It is longer than `window`, because all later results depend on it.
     private static let firstWindow = MediaInterval.milliseconds(500)
-    /// The uncertainty of one sample, relative to its distance from the result.
+    /// The factor that turns the relative distance of a sample from the result into the sample's standard deviation.
     private static let uncertainty = 10.0
-    /// The increase of the variance with each sample.
+    /// The amount by which the variance of the result increases with each sample.
     private static let growth = 5.0
 
     /// The minimum time over which `latest` is measured.
@@ -17,7 +17,7 @@ struct AcknowledgedBitrate: Sendable {
     /// After a pause longer than this, packets that arrive closer together than `burst` were held back by the network.
     private static let pause = MediaInterval.milliseconds(60)
     private static let burst = MediaInterval.milliseconds(5)
-    /// If a packet is this much older than the previous one, the receiver's clock was set back.
+    /// If a packet's arrival time is this much earlier than the previous one's, the receiver's clock was set back.
     private static let jump = MediaInterval.seconds(1)
 
     private var bytes = 0

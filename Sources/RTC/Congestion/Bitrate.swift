@@ -7,7 +7,7 @@ public struct Bitrate: Hashable, Comparable, Sendable {
     public static let zero = Bitrate(bitsPerSecond: 0)
     public static func kilobits(_ count: Int64) -> Bitrate { Bitrate(bitsPerSecond: count &* 1000) }
 
-    /// The bitrate of this many bytes in an interval, which must be longer than zero.
+    /// Computes the bitrate of this many bytes in an interval, which must be longer than zero.
     public init(bytes: Int, in interval: MediaInterval) {
         bitsPerSecond = Int64(Double(bytes) * 8e9 / Double(max(1, interval.nanoseconds)))
     }

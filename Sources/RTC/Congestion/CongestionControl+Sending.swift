@@ -8,11 +8,11 @@ extension CongestionControl {
         return pacer.room(at: estimate, in: max(budget(now: now) ?? estimate, floor), now: now) >= bytes
     }
 
-    /// Returns whether another packet of video may be sent now. If not, it waits, so that a burst does not delay the
-    /// audio.
+    /// Returns whether another packet of video may be sent now. If not, the packet must wait, so that a burst does not
+    /// delay the audio.
     /// - Parameters:
-    ///   - media: the mean bitrate of the media to send. Pacing does not limit it, because the sender chooses media
-    ///     that fit.
+    ///   - media: the mean bitrate of the media to send. The video is never paced below this bitrate, because the
+    ///     caller chooses media that fit in the budget.
     ///   - isLate: whether the packet has waited for a long time. It may then use the whole estimate even while a
     ///     queue is drained, because otherwise the video would freeze.
     public mutating func maySendVideo(media: Bitrate, isLate: Bool = false, now: MediaTime) -> Bool {
@@ -36,8 +36,8 @@ extension CongestionControl {
     public mutating func padding(wanted: Bitrate, media: Bitrate, now: MediaTime) -> Int {
         defer { paddingDue.updatedAt = now }
         forgetLimit(wanted: wanted, now: now)
-        // Probe only if the delay limits the estimate. A probe reveals nothing about losses, or about a limit set by
-        // the receiver.
+        // Probe only if the estimate is limited by the delay. If it is limited by losses or by the receiver (REMB), a
+        // probe would reveal nothing.
         guard let estimate, feedbackAt != nil, wanted > estimate, estimate == rates.estimate, !isDraining(now: now)
         else {
             probing.cancel()

@@ -20,9 +20,9 @@ public struct CongestionControl: Sendable {
     public static let smallest = Bitrate.kilobits(30)
     /// If packets were sent but there was no feedback for this long, the path is assumed to be blocked.
     private static let silence = MediaInterval.seconds(1)
-    /// A queueing delay above this is not taken for jitter. `noticedAtFirst` applies before the first congestion,
-    /// `noticedWhenFull` while a probe's result is verified, and `noticed` otherwise. `noticedAtFirst` is the largest,
-    /// because a busy computer also delays packets by some tens of milliseconds.
+    /// A queueing delay above these thresholds shows a queue; a smaller one may be jitter. `noticedAtFirst` applies
+    /// before the first congestion, `noticedWhenFull` while a probe's result is verified, and `noticed` otherwise.
+    /// `noticedAtFirst` is the largest, because a busy computer also delays packets by some tens of milliseconds.
     private static let noticed = MediaInterval.milliseconds(15)
     private static let noticedAtFirst = MediaInterval.milliseconds(50)
     private static let noticedWhenFull = MediaInterval.milliseconds(30)
@@ -75,7 +75,7 @@ public struct CongestionControl: Sendable {
     /// When the estimate began to suffice for the wanted bitrate without a queue; nil if it does not.
     var sufficientSince: MediaTime?
     var paddingDue = PaddingBudget()
-    /// The time from sending a packet until its arrival is reported.
+    /// The time from sending a packet until its arrival is reported; 200 ms is assumed before the first report.
     public private(set) var roundTrip = MediaInterval.milliseconds(200)
 
     public init() {}
@@ -98,14 +98,14 @@ extension CongestionControl {
         return max(estimate * (queue.latest > Self.veryLong ? 0.3 : isTrying ? 0.5 : 0.6), Self.smallest)
     }
 
-    /// The bitrate that media may always use, because the path recently sustained it; zero behind a very long queue. It
-    /// does not fall with the estimate when a short queue grows.
+    /// The bitrate that media may always use, because the path recently sustained it; zero while there is a very long
+    /// queue. It does not decrease with the estimate when a short queue grows.
     public var floor: Bitrate {
         guard let carried = carried.bitrate, queue.current <= Self.veryLong else { return .zero }
         return min(carried, remb.bitrate ?? carried, loss.bitrate ?? carried)
     }
 
-    /// Whether a queue is being drained.
+    /// Returns whether a queue is being drained. Usually, less than the estimate is sent meanwhile; see `budget`.
     @inline(__always)
     public func isDraining(now: MediaTime) -> Bool {
         isTrying || drainUntil.map { now < $0 && queue.current > Self.drained } ?? false
@@ -114,16 +114,16 @@ extension CongestionControl {
     /// Whether a trial is running: little is sent for a short time, to determine which flow caused the queue.
     private var isTrying: Bool { competition.trial != nil }
 
-    /// The queueing delay on the path, as far as feedback has shown it.
+    /// The queueing delay on the path, according to the latest feedback.
     public var queueDelay: MediaInterval { queue.current }
     /// The fraction of packets that were lost recently, 0 to 1.
     public var lossRatio: Double { loss.recent }
-    /// The fraction of packets that the path loses at any bitrate, 0 to 1. Does not include packets dropped by a full
-    /// queue.
+    /// The fraction of packets that the path loses regardless of the bitrate, 0 to 1. Does not include packets dropped
+    /// by a full queue.
     public var inherentLossRatio: Double { loss.withoutQueue }
     /// The bitrate that arrives at the receiver; nil if unknown.
     public var acknowledgedBitrate: Bitrate? { acknowledged.bitrate }
-    /// Whether a queue is being drained, or a probe's result has not been verified yet.
+    /// Returns whether a queue is being drained, or a probe's result has not been verified yet.
     public func isUnsettled(now: MediaTime) -> Bool { isVerifying || isDraining(now: now) }
     /// Whether more than the estimate is being sent, to determine whether the path carries it.
     public var isProbing: Bool { probing.probe?.isSending ?? false }
@@ -169,7 +169,8 @@ extension CongestionControl {
         if feedbackAt == nil { remb.receive(bitrate, now: now) }
     }
 
-    /// Must be called when a receiver report (RFC 3550 §6.4.2) arrives.
+    /// Drops the receiver's own estimate if it is outdated. Must be called when a receiver report (RFC 3550 §6.4.2)
+    /// arrives.
     public mutating func receiveReport(now: MediaTime) { remb.receiveReport(now: now) }
 
     /// Handles feedback. Packets that are unknown or were already reported change nothing.
@@ -185,17 +186,17 @@ extension CongestionControl {
         let offset = reference.offset(of: report.referenceTime)
         var (arrived, lost) = (0, 0)
         var delays = ReportedDelays()
-        // If a report arrives out of order, a later report has already passed its packets, so they do not count toward
-        // the arriving bitrate.
+        // Do not count the packets of a report that arrives out of order toward the arriving bitrate, because packets
+        // sent after them were already counted.
         let end = report.baseSequenceNumber &+ UInt16(truncatingIfNeeded: report.statusCount - 1)
         let (isNewest, isProbing) = (sentPackets.extended(end).map { $0 > reported } ?? true, probing.probe != nil)
-        // The numbers of a report are consecutive, so only the first one is extended.
+        // The numbers of a report are consecutive, so only the first one needs to be extended.
         let oldest = max(firstOnPath, sentPackets.oldest)
         let first = sentPackets.nearest(report.baseSequenceNumber)
         report.forEachPacket { number, arrival in
             let number = first &+ Int64(number &- report.baseSequenceNumber)
             guard number >= oldest, number < sentPackets.count else { return }
-            // If this report starts where the previous one ended, nothing is missing in between.
+            // Whether feedback has covered all packets before this one, so that none is missing in between.
             let continues = number <= reported + 1
             guard let arrival else {
                 guard number > reported else { return }
@@ -235,10 +236,10 @@ extension CongestionControl {
         trend.add(difference, hasQueue: hasQueue(now: now), now: now)
     }
 
-    /// Whether an unlimited path has just become much slower: the delay has grown, and less arrives than before. A
-    /// burst such as a keyframe also increases the delay, but then as much arrives as the path carries. The check is
-    /// not needed after the first congestion: the estimate then keeps what is sent far below what would fill a queue
-    /// of a second, and the trend detects a growing queue early enough.
+    /// Returns whether an unlimited path has just become much slower: the delay has grown, and less arrives than
+    /// before. A burst such as a keyframe also increases the delay, but then as much arrives as the path carries.
+    /// Always false after the first congestion, when the check is not needed: the estimate then keeps the bitrate far
+    /// below what would fill a queue of a second, and the trend detects a growing queue early enough.
     @inline(__always)
     private func hasSlowed(_ delays: ReportedDelays) -> Bool {
         guard rates.estimate == Self.unlimited, max(delays.rise, queue.latest) > Self.risen, delays.isGrowing,
@@ -249,7 +250,7 @@ extension CongestionControl {
         return latest < mean * Self.slowed
     }
 
-    /// Whether packets are queued on the path.
+    /// Returns whether packets are queued on the path.
     @inline(__always)
     private func hasQueue(now: MediaTime) -> Bool {
         if rates.estimate == Self.unlimited { return queue.current > Self.noticedAtFirst }
@@ -310,8 +311,8 @@ extension CongestionControl {
         if hasQueue(now: now) || rates.decreasedAt == now { sufficientSince = nil }
         if rates.decreasedAt == now {
             probing.congested(now: now)
-            // The estimate fell far, so there is a long queue: the path has become much slower, or was never as fast
-            // as the bitrate sent.
+            // The estimate has dropped a lot, so there is a long queue: the path has become much slower, or never
+            // carried the bitrate that was sent.
             if rates.estimate < former * 0.7 {
                 (drainUntil, drainedQueue) = (now + Self.draining, queue.latest)
                 if let arriving { acknowledged.restart(at: arriving) }

@@ -1,14 +1,14 @@
 /// Detects another flow that keeps the path's queue full, such as a TCP download.
 ///
-/// Without another flow, a queue caused by congestion control empties soon after the estimate has fallen. If the
-/// queue is hardly ever empty, another flow may keep it full. Reacting to the delay would then leave the whole path
-/// to that flow, so only losses count until the queue is empty again. (Copa, Arun and Balakrishnan 2018, switches
-/// modes in a similar way.)
+/// Without another flow, a queue that this flow has caused empties soon after the estimate was lowered. If the queue
+/// is hardly ever empty, another flow may keep it full. Reacting to the delay would then leave the whole path to that
+/// flow, so only losses and very long queues count until the queue is empty again. (Copa, Arun and Balakrishnan 2018,
+/// switches modes in a similar way.)
 ///
-/// A flow that reacts only to losses fills the queue itself, so a queue alone proves nothing. A trial does: if little
+/// While only losses count, this flow fills the queue itself, so a queue alone proves nothing. A trial does: if little
 /// is sent for about a second, a queue caused by this flow drains. Another flow is assumed without a trial only if no
-/// trial is possible, or if the queue remained although it was drained for seconds. Trials are repeated as long as
-/// one is assumed.
+/// trial is possible, or if the queue remained although little was sent for seconds. As long as another flow is
+/// assumed, trials are repeated.
 struct CrossTrafficDetector: Sendable {
     /// A queue of this length or more does not count as empty.
     static let queue = MediaInterval.milliseconds(15)
@@ -90,7 +90,7 @@ struct CrossTrafficDetector: Sendable {
     private mutating func leave() { (filled, isPresent, interval) = (0, false, Self.shortest) }
 
     /// Counts packets while another flow is present.
-    /// - Returns: true if the estimate must fall.
+    /// - Returns: true if the estimate must be lowered.
     mutating func add(arrived: Int, lost: Int, queue: MediaInterval, now: MediaTime) -> Bool {
         self.arrived += arrived
         self.lost += lost

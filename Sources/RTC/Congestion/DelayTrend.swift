@@ -18,7 +18,7 @@ struct DelayTrend: Sendable {
     private static let gain = 4.0
     /// The slope is multiplied by the number of groups so far, up to this number.
     private static let maxGroups = 60
-    /// How long the slope must exceed the threshold, in milliseconds.
+    /// How long the slope must exceed the threshold before the queue counts as growing, in milliseconds.
     private static let overuseTime = 10.0
     private static let thresholds = 6.0...600.0
     /// The rates at which the threshold rises and falls, per millisecond (draft-ietf-rmcat-gcc-02 §5.4: K_u and K_d).

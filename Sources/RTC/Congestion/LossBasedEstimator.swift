@@ -1,19 +1,21 @@
 /// Limits the estimate when packets are lost because of congestion, for example in queues that are too short to show a
 /// delay (draft-ietf-rmcat-gcc-02 §6).
 ///
-/// The draft treats every loss above 10 % as congestion and does not raise its limit above 2 %. A radio link that
-/// loses 3 % of all packets at any bitrate would then never grow. Losses that do not depend on the bitrate are
-/// therefore estimated and subtracted, in a simpler way than libwebrtc has done since 2021.
+/// The draft treats every loss above 10 % as congestion, and does not raise its limit while the loss is above 2 %. On
+/// a radio link that loses 3 % of all packets regardless of the bitrate, the limit would then never be raised. Losses
+/// that do not depend on the bitrate are therefore estimated and subtracted, in a simpler way than libwebrtc has done
+/// since 2021.
 struct LossBasedEstimator: Sendable {
     /// Losses are counted over this time and at least this number of packets.
     private static let window = MediaInterval.milliseconds(200)
     private static let packets = 20
-    /// The limit falls if losses exceed the inherent losses by more than `high`, and rises again if they exceed them
-    /// by less than `low`.
+    /// The limit is lowered if the loss ratio exceeds the inherent one by more than `high`, and raised again if it
+    /// exceeds the inherent one by less than `low`.
     private static let high = 0.10
     private static let low = 0.03
-    /// The maximum loss that may be attributed to other causes than congestion, and how fast it is estimated.
-    /// `maxInherent` and `learning` apply while packets are queued on the path, the other two while none are.
+    /// The maximum loss ratio that may be attributed to causes other than congestion, and the weight of a new
+    /// measurement in the estimate of this ratio. `maxInherent` and `learning` apply while packets are queued on the
+    /// path, the other two constants while none are.
     private static let maxInherent = 0.08
     private static let learning = 0.02
     private static let maxInherentWithoutQueue = 0.3
@@ -22,7 +24,7 @@ struct LossBasedEstimator: Sendable {
 
     /// The limit; nil while losses do not limit anything.
     private(set) var bitrate: Bitrate?
-    /// The fraction of packets that are lost at any bitrate.
+    /// The fraction of packets that are lost regardless of the bitrate.
     private(set) var inherent = 0.0
     /// The fraction of packets that were lost recently.
     private(set) var recent = 0.0

@@ -33,6 +33,7 @@ struct PacketGroups: Sendable {
 
     /// Adds a packet, in the order of sending.
     /// - Returns: the difference between the two previous groups, if the packet starts a new group; otherwise nil.
+    ///   Also nil until there are two previous groups.
     @inline(__always)
     mutating func add(sentAt: MediaTime, arrival: MediaInterval) -> Difference? {
         guard let group = current else {

@@ -140,14 +140,16 @@ struct Probing: Sendable {
     /// Returns whether a result was refuted so recently that its queue is still draining.
     func hasRefuted(now: MediaTime) -> Bool { refutedAt.map { now - $0 < Self.drain } ?? false }
 
-    /// Must be called when a queue grows.
+    /// Cancels the probe and the verification of the latest result, and schedules the next probe. Must be called when
+    /// a queue grows.
     mutating func congested(now: MediaTime) {
         if probe != nil || isUnverified || succeeded { interval = min(interval * 2, Self.longest) }
         (probe, verification, succeeded) = (nil, nil, false)
         dueAt = now + interval
     }
 
-    /// Must be called for each report, with the minimum queueing delay in it.
+    /// Checks whether a report confirms or refutes the latest result. Must be called for each report, with the minimum
+    /// queueing delay in it.
     /// - Returns: the estimate before the probe, if the report refutes the probe's result.
     mutating func verify(queue: MediaInterval, now: MediaTime) -> Bitrate? {
         guard var verification else { return nil }
@@ -181,15 +183,15 @@ struct Probing: Sendable {
 
     mutating func endIfDue(before number: Int64, now: MediaTime) { probe?.endIfDue(before: number, now: now) }
 
-    /// Starts the next probe soon, because earlier results are no longer relevant.
+    /// Makes the next probe due now, because earlier results are no longer relevant.
     mutating func retry(now: MediaTime) { (interval, dueAt, refuted, refutedAt) = (Self.shortest, now, nil, nil) }
 
     mutating func add(_ number: Int64, _ packet: SentPackets.Packet, arrival: MediaInterval) {
         probe?.add(number, packet, arrival: arrival)
     }
 
-    /// Returns the result of a probe that was just completely reported, and starts to verify it. Nil if it is not
-    /// clearly above the estimate.
+    /// Returns the result of the probe once it was completely reported, and starts to verify the result. Nil if there
+    /// is no such probe, or if its result is not clearly above the estimate.
     mutating func takeResult(reported: Int64, estimate: Bitrate, now: MediaTime) -> Bitrate? {
         guard let probe, let result = probe.result(reported: reported) else { return nil }
         guard result > estimate * 1.05 else {

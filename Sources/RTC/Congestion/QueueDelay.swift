@@ -95,7 +95,7 @@ struct QueueDelay: Sendable {
         MediaInterval(nanoseconds: arrival.nanoseconds &- sentAt.nanoseconds)
     }
 
-    /// - Parameter oneWay: the minimum difference between arrival and sending in a report.
+    /// - Parameter oneWay: the minimum one-way delay of the packets in a report; see `oneWay`.
     mutating func add(_ oneWay: MediaInterval, now: MediaTime) {
         if since.map({ now - $0 >= Self.window }) ?? true { (former, lowest, since) = (lowest, oneWay, now) }
         lowest = min(lowest ?? oneWay, oneWay)

@@ -12,7 +12,7 @@ struct RateControl: Sendable {
     private static let aheadOfCompetitor = 1.5
     private static let slack = Bitrate.kilobits(10)
 
-    /// Whether the estimate is held or raised.
+    /// What `update` does with the estimate while no queue grows: holds or increases it.
     private enum Phase { case hold, increase }
 
     private var phase = Phase.hold
@@ -55,7 +55,8 @@ struct RateControl: Sendable {
         }
     }
 
-    /// Whether the previous decrease has had time to show an effect, or less than half of the estimate arrives.
+    /// Returns whether the estimate may be decreased now: if it was never decreased before, if the previous decrease
+    /// has had time to show an effect, or if less than half of the estimate arrives.
     private func mayDecrease(_ acknowledged: Bitrate?, _ roundTrip: MediaInterval, now: MediaTime) -> Bool {
         guard let decreasedAt else { return true }
         let wait = min(max(roundTrip, .milliseconds(10)), .milliseconds(200))
@@ -73,9 +74,9 @@ struct RateControl: Sendable {
         learn(Double(acknowledged.bitsPerSecond) / 1000)
     }
 
-    /// Adapts the estimate as TCP would, to keep a fair share against a competing flow that fills the queue. It grows
-    /// by at most one packet per round trip. It falls by 17 % if `falls` is true: after losses, or while the queue is
-    /// too long.
+    /// Adapts the estimate as TCP would, to keep a fair share against a competing flow that fills the queue. Raises
+    /// the estimate by at most one packet per round trip. Lowers it by 17 % if `falls` is true: after losses, or while
+    /// the queue is too long.
     mutating func compete(falls: Bool, acknowledged: Bitrate?, roundTrip: MediaInterval, now: MediaTime) {
         defer { changedAt = now }
         (phase, mean) = (.hold, nil)
@@ -117,7 +118,7 @@ struct RateControl: Sendable {
         }
         var raised = estimate
         if mean != nil {
-            // One more packet per response time, which is a round trip plus the time to notice.
+            // One more packet per response time, which is a round trip plus 100 ms to detect a growing queue.
             let response = Double((roundTrip + .milliseconds(100)).nanoseconds) / 1e9
             let perSecond = max(4000, min(1200 * 8, Double(estimate.bitsPerSecond) / 30) / response)
             raised = raised + Bitrate(bitsPerSecond: Int64(perSecond * seconds))

@@ -1,4 +1,5 @@
-/// Continues the reference times of reports, which have 24 bits and wrap after 12.4 days.
+/// Extends the reference times of reports so that they do not wrap. In a report they have 24 bits and wrap after 12.4
+/// days.
 struct ReferenceTime: Sendable {
     /// The latest time in units of 64 ms, not wrapped; nil before the first report.
     private var latest: Int64?

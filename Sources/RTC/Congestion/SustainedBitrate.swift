@@ -1,8 +1,8 @@
 /// The bitrate that the path has recently sustained: the highest bitrate that arrived in the last 5 to 10 s.
 ///
-/// The estimate falls by 15 % each time a queue grows, even if a single keyframe caused it, and grows again only
-/// after a probe. To decide how much media must keep flowing until then, this is the better measure: this bitrate
-/// really arrived.
+/// The estimate is lowered by 15 % each time a queue grows, even if a single keyframe caused the queue, and is raised
+/// again only after a probe. To decide how much media must keep flowing until then, this is the better measure: this
+/// bitrate really arrived.
 struct SustainedBitrate: Sendable {
     private static let window = MediaInterval.seconds(5)
 

@@ -2,7 +2,8 @@ import COpenSSL
 
 /// The reason why a handshake failed.
 public enum DTLSFailure: Error, Hashable, Sendable {
-    /// The peer's certificate does not match the signaled fingerprint, because of an interception or a mistake on either side.
+    /// The peer's certificate does not match the signaled fingerprint: the connection is being intercepted, or one
+    /// side signaled a wrong fingerprint.
     case fingerprint
     /// The peer supports none of the local SRTP protection profiles (RFC 5764 §4.1.2).
     case noProfile
@@ -56,7 +57,7 @@ public final class DTLSConnection {
     public static let maxEarlyRecords = 16
     /// The handshake timeout. RFC 6347 specifies none, but no user waits longer than this.
     public static let deadline = MediaInterval.seconds(30)
-    /// How long this side still answers retransmissions of the client's final flight.
+    /// How long after the handshake this side still answers retransmissions of the client's final flight.
     public static let linger = MediaInterval.seconds(10)
     /// The maximum size of a sent datagram, below the MTU of any network.
     public static let mtu = 1200
@@ -102,7 +103,7 @@ public final class DTLSConnection {
 
     deinit { SSL_free(connection) }
 
-    /// Sends the client's first flight.
+    /// Sends the client's first flight. Does nothing for a server, and after the first call.
     public func start(now: MediaTime, sink: any DatagramSink) {
         guard role == .client, state == .handshaking, flight.isEmpty else { return }
         advance(now, sink)
@@ -111,7 +112,7 @@ public final class DTLSConnection {
     // MARK: Datagrams
 
     /// Processes a datagram that the owner has attributed to this peer.
-    /// - Returns: true if the datagram was processed.
+    /// - Returns: true if the datagram was processed; false if it was ignored.
     @discardableResult
     public func receive(
         _ datagram: UnsafeRawBufferPointer, on path: Path, now: MediaTime, sink: any DatagramSink
@@ -281,8 +282,9 @@ public final class DTLSConnection {
         return made == 1 ? SRTPProfile.KeyingMaterial(exported: keys, profile: profile) : nil
     }
 
-    /// Frees OpenSSL's memory, about 50 kB. The owner calls this after `linger`, or earlier once the peer has sent an authentic
-    /// SRTP packet, which proves that the peer has the keys. Later datagrams are ignored, even a close_notify.
+    /// Frees OpenSSL's memory, about 50 kB. `handleTimeout` calls this after `linger`. The owner may call it earlier,
+    /// once the peer has sent an authentic SRTP packet, which proves that the peer has the keys. Later datagrams are
+    /// ignored, even a close_notify.
     public func releaseHandshake() {
         guard state == .established else { return }
         state = .released

@@ -87,9 +87,10 @@ public struct ICEControllingAgent {
         if selectedPath?.socket == socket { (selectedPath, lastConsent) = (nil, nil) }
     }
 
-    /// Restarts with new credentials. The owner adds the candidates of the new description. The other pairs are
-    /// removed: a remote agent that changes its network would otherwise fill the list with addresses it no longer has.
-    /// Only the selected path stays, until another pair is nominated or the path's consent expires.
+    /// Restarts ICE with new credentials. Removes all pairs except the selected one: a remote agent that changes its
+    /// network would otherwise fill the list with addresses that it no longer has. The selected path stays until
+    /// another pair is nominated or the path's consent expires. The owner must add the candidates of the new
+    /// description.
     public mutating func restart(local: ICECredentials, remote: ICECredentials) {
         (self.local, self.remote) = (local, remote)
         pairs.removeAll { $0.path != selectedPath }
@@ -118,8 +119,8 @@ public struct ICEControllingAgent {
         }
     }
 
-    /// Whether all pairs have failed, so that there is no path. False while there are no pairs. A restart or an
-    /// additional pair can help.
+    /// Whether all pairs have failed, so that there is no path. False while there are no pairs. A restart, an
+    /// additional pair or a late response can change this to false.
     public var hasFailed: Bool { !pairs.isEmpty && selectedPath == nil && pairs.allSatisfy { $0.stage == .failed } }
 
     // MARK: Responses

@@ -82,8 +82,8 @@ public struct ICELiteAgent {
         (current.remoteName, current.remoteKey) = (Array(remote.ufrag.utf8), Array(remote.password.utf8))
     }
 
-    /// Restarts with new credentials on both sides. Validated paths stay valid until a path is nominated with the new
-    /// credentials.
+    /// Restarts ICE with new credentials on both sides. Validated paths stay valid until a path is nominated with the
+    /// new credentials.
     public mutating func restart(local: ICECredentials, remoteUfrag: String?) {
         ownCheck = nil
         // Keep the older credentials: after two restarts in a row, the paths in use still belong to the credentials

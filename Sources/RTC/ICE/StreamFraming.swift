@@ -1,4 +1,5 @@
-/// Framing of datagrams on a TCP connection: each datagram follows its length in two bytes (RFC 4571 §2, RFC 6544 §3).
+/// Framing of datagrams on a TCP connection: each datagram is preceded by its length in two bytes (RFC 4571 §2, RFC
+/// 6544 §3).
 public enum StreamFraming {
     /// The maximum length of a frame in bytes. Browsers never send longer ones, so a longer frame means that the
     /// stream is not framed media.

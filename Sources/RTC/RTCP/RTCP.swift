@@ -12,7 +12,8 @@ public enum RTCP {
         case fir(FullIntraRequest)
         case remb(ReceiverEstimatedMaximumBitrate)
         case transportFeedback(TransportFeedbackReport)
-        /// An unsupported packet type or feedback format, such as XR and APP. RFC 3550 §6.1 requires receivers to ignore it.
+        /// An unsupported packet type or feedback format, such as XR or APP. RFC 3550 §6.1 requires receivers to
+        /// ignore it.
         case unknown(type: UInt8, format: UInt8)
         /// A packet whose length does not match its content.
         case malformed(type: UInt8)

@@ -34,8 +34,8 @@ public struct RTCPCompound: Sequence, IteratorProtocol {
         self.bytes = bytes
     }
 
-    /// Whether the packet type may have unaligned padding. Browsers pad transport-wide feedback by one to three
-    /// bytes, because libwebrtc does, although RFC 3550 §6.4.1 allows only multiples of four.
+    /// Returns whether packets of this type may have unaligned padding. Browsers pad transport-wide feedback by one to
+    /// three bytes, because libwebrtc does, although RFC 3550 §6.4.1 allows only multiples of four.
     private static func isOddlyPadded(_ type: UInt8) -> Bool { type == RTCP.PacketType.transportLayerFeedback.rawValue }
 
     private static func length(in bytes: UnsafeRawBufferPointer, at position: Int) -> Int {

@@ -1,5 +1,5 @@
-// Each function appends to a writer one packet, or as many as its list needs. Together they form a compound packet (RFC 3550
-// §6.1). Callers check `overflowed` at the end, so a truncated packet is never sent.
+// Each function appends one packet to a writer, or as many packets as its list needs. All packets in a writer form a
+// compound packet (RFC 3550 §6.1). Callers check `overflowed` at the end, so a truncated packet is never sent.
 
 extension RTCP {
     /// The maximum of the five-bit count in a packet's header (RFC 3550 §6.4.1).

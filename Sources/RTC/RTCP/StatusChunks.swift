@@ -37,8 +37,8 @@ struct StatusChunks {
         return count < Self.oneBitStatuses && !hasLarge && status != .largeDelta
     }
 
-    /// Writes one chunk, because the next status does not fit into it. The chunk contains all pending statuses, except if 8
-    /// to 13 different statuses are pending and the next one needs two bits: it then contains the first 7.
+    /// Writes one chunk with all pending statuses. Exception: if 8 to 13 statuses that are not all equal are pending,
+    /// and the next one needs two bits, the chunk contains only the first 7.
     private mutating func writeChunk(to writer: inout ByteWriter) {
         if isUniform {
             writer.u16(UInt16(truncatingIfNeeded: first << 13 | UInt32(count)))

@@ -40,8 +40,8 @@ public struct H264Payload: Equatable, Sendable {
         }
     }
 
-    /// Reads an aggregation packet, which contains NAL units, each after its two-byte size (RFC 6184 §5.7.1). Returns
-    /// false if it is truncated.
+    /// Reads an aggregation packet, which contains NAL units, each preceded by its size in two bytes (RFC 6184
+    /// §5.7.1). Returns false if the packet is truncated.
     private mutating func noteAggregated(_ payload: UnsafeRawBufferPointer) -> Bool {
         var reader = ByteReader(payload)
         guard reader.skip(1), !reader.isAtEnd else { return false }

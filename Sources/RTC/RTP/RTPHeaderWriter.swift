@@ -48,7 +48,7 @@ public struct RTPHeaderWriter {
     @discardableResult
     public mutating func addExtension(id: UInt8, bytes element: UnsafeRawBufferPointer) -> Bool {
         guard begin(id: id, length: element.count) else { return false }
-        // Most elements are one byte long, and for these a loop is faster than a call of memcpy.
+        // Most elements are one byte long, and for these a loop is faster than a call to memcpy.
         for byte in element {
             bytes[position] = byte
             position &+= 1
@@ -114,7 +114,7 @@ public struct RTPHeaderWriter {
     public mutating func finish() -> Int {
         guard !overflowed else { return 0 }
         guard hasExtensions else { return position }
-        // This is not a loop, because a loop would become a call of memset for each packet.
+        // Do not use a loop: the compiler would turn it into a call to memset for each packet.
         if position & 1 != 0 {
             bytes[position] = 0
             position &+= 1

@@ -74,7 +74,8 @@ public struct VP8Descriptor: Equatable, Sendable {
         (self.first, self.extensions, self.layers) = (first, extensions, layers)
     }
 
-    /// Writes the descriptor with the same length but other numbers, because a router dropped frames or switched encodings.
+    /// Writes the descriptor with other numbers but the same length. A router needs this after it has dropped frames
+    /// or switched encodings.
     ///
     /// - Parameters:
     ///   - pictureID: the new picture id, cut to the original number of bits; ignored if the descriptor has no picture id.

@@ -93,7 +93,7 @@ extension TransportAddress {
         // Allow up to eight words, plus two empty strings from `::` at one end.
         var parts = host.split(UInt8(ascii: ":"), most: 10)
         guard parts.count >= 3 else { return nil }
-        // At one end, `::` splits into two empty strings. Remove one; the other stands for the zeros.
+        // At one end, `::` splits into two empty strings. Remove one of them. The other one represents the zeros.
         if parts[0].isEmpty {
             guard parts[1].isEmpty else { return nil }
             parts.removeFirst()

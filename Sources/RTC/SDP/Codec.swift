@@ -77,17 +77,19 @@ public struct Codec: Hashable, Sendable {
         }
     }
 
-    /// Returns the codecs for an answer to a publisher, which sends the first one. Codecs that most subscribers can
-    /// decode come first. Every browser supports VP8. Redundant audio comes before Opus, because subscribers without
-    /// it receive plain Opus. Codecs that equally many subscribers can decode keep the publisher's order.
+    /// Returns the codecs for an answer to a publisher. The publisher sends the first one, so the codecs that most
+    /// subscribers can decode come first. Every browser supports VP8. Redundant audio comes before Opus, because
+    /// subscribers without it receive plain Opus. Codecs that equally many subscribers can decode keep the publisher's
+    /// order.
     static func forPublisher(_ codecs: [Codec]) -> [Codec] {
         codecs.enumerated().sorted { ($0.element.kind.reach, $0.offset) < ($1.element.kind.reach, $1.offset) }.map {
             $0.element.kind == .opus ? $0.element.askingForResilience : $0.element
         }
     }
 
-    /// Opus as the server prefers to receive it (RFC 7587 §6.1): no packets for silence (DTX), and in each packet a
-    /// low-quality copy of the previous one (in-band FEC). If the publisher sets these parameters, its values are kept.
+    /// This codec, which must be Opus, with the parameters that the server prefers (RFC 7587 §6.1): the publisher
+    /// sends no packets for silence (DTX), and in each packet a low-quality copy of the previous one (in-band FEC). If
+    /// the publisher has set these parameters itself, its values are kept.
     private var askingForResilience: Codec {
         var codec = self
         for name in ["useinbandfec", "usedtx"] where parameter(name) == nil {
@@ -105,7 +107,7 @@ public struct Codec: Hashable, Sendable {
     /// The payload types that a packet of redundant audio may contain, from the parameters of RED (RFC 2198 §5).
     public var redundantPayloadTypes: Set<UInt8> { Set(fmtp.split(separator: "/").compactMap { UInt8($0) }) }
 
-    /// The payload formats to write for this codec: the codec itself and its RTX.
+    /// The payload formats to write for this codec: the codec itself and, if it has any, its RTX.
     var payloads: [PayloadFormat] {
         var payload = PayloadFormat(payloadType: payloadType)
         (payload.encoding, payload.clockRate, payload.channels) = (kind.encoding, clockRate, channels)

@@ -19,8 +19,9 @@ public enum H264Profile: Hashable, Sendable {
         }
     }
 
-    /// Whether a decoder for this profile decodes every stream of `other`. Constrained Baseline is a subset of all
-    /// profiles, and Main and Constrained High are subsets of High. Baseline has tools that no other profile has.
+    /// Returns whether a decoder for this profile decodes every stream of `other`. Constrained Baseline is a subset of
+    /// all other named profiles, and Main and Constrained High are subsets of High. Baseline has tools that Main and
+    /// High do not have.
     public func decodes(_ other: H264Profile) -> Bool {
         switch (self, other) {
         case (.baseline, .constrainedBaseline), (.main, .constrainedBaseline), (.constrainedHigh, .constrainedBaseline),

@@ -21,8 +21,8 @@ public enum HeaderExtension: String, Hashable, Sendable, CaseIterable {
     case playoutDelay = "http://www.webrtc.org/experiments/rtp-hdrext/playout-delay"
     case absCaptureTime = "http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time"
 
-    /// Whether answers accept the extension. The server adds no RIDs to the packets that it sends, so it accepts the
-    /// RID extensions only from publishers.
+    /// Returns whether answers accept the extension. The server adds neither RIDs nor dependency descriptors to the
+    /// packets that it sends, so it accepts these extensions only from publishers.
     func isAnswered(_ role: AnswerRole) -> Bool {
         switch self {
         case .rtpStreamID, .repairedRtpStreamID, .dependencyDescriptor: role == .receive

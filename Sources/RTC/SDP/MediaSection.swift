@@ -124,7 +124,7 @@ public struct RTCPFeedback: OptionSet, Hashable, Sendable {
     ]
 }
 
-/// The id that a section assigns to a header extension, an `a=extmap` line (RFC 8285 §8).
+/// An `a=extmap` line, in which a section assigns an id to a header extension (RFC 8285 §8).
 public struct ExtensionMapping: Hashable, Sendable {
     /// The extension's id, 1 to 255. Ids above 14 require the two-byte form.
     public var id: UInt8
@@ -150,9 +150,10 @@ public struct SourceDescription: Hashable, Sendable {
     }
 }
 
-/// A group of sources, an `a=ssrc-group` line (RFC 5576 §4.2). Groups with other semantics are ignored.
+/// An `a=ssrc-group` line, which declares how several sources are related (RFC 5576 §4.2). Groups with semantics other
+/// than those below are ignored.
 public struct SourceGroup: Hashable, Sendable {
-    /// The meaning of a group.
+    /// How the sources of a group are related.
     public enum Semantics: String, Hashable, Sendable {
         /// A source and the source of its retransmissions (RFC 4588 §8).
         case retransmission = "FID"
@@ -187,8 +188,8 @@ public struct RestrictionIdentifier: Hashable, Sendable {
     public init(id: String, isSend: Bool) { (self.id, self.isSend) = (id, isSend) }
 }
 
-/// The simulcast layers of a section, its `a=simulcast` line (RFC 8853 §5.1). If a layer has alternatives, only the first is
-/// kept.
+/// The `a=simulcast` line of a section, which lists its simulcast layers (RFC 8853 §5.1). If a layer has alternatives,
+/// only the first is kept.
 public struct Simulcast: Hashable, Sendable {
     /// One simulcast layer, and whether it is paused.
     public struct Stream: Hashable, Sendable {

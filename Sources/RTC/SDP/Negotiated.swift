@@ -3,9 +3,9 @@ public struct LocalParameters: Hashable, Sendable {
     public var ufrag: String
     public var pwd: String
     public var fingerprint: Fingerprint
-    /// All local candidates. None are trickled later.
+    /// All local candidates, because none are sent later (no trickle ICE).
     public var candidates: [Candidate]
-    /// The session id in `o=`. It is below 2^63, because browsers read it as a signed number (RFC 8829 §5.2.1).
+    /// The session id in `o=`. It must be below 2^63, because browsers read it as a signed number (RFC 8829 §5.2.1).
     public var sessionID: UInt64
     /// The version in `o=`, which increases with each description in a session (RFC 3264 §8).
     public var version: UInt64

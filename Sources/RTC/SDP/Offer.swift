@@ -19,20 +19,21 @@ public struct OfferedMedia: Hashable, Sendable {
         (self.extensions, self.source) = (extensions, source)
     }
 
-    /// Offers Opus with payload type 111.
+    /// Returns a section that offers Opus with payload type 111.
     public static func audio(mid: String, _ direction: MediaDirection, source: LocalSource? = nil) -> OfferedMedia {
         let opus = Codec(.opus, payloadType: 111, fmtp: "minptime=10;useinbandfec=1")
         return OfferedMedia(mid: mid, kind: .audio, direction: direction, codecs: [opus], source: source)
     }
 
-    /// Offers redundant audio (RFC 2198) with payload type 63, and Opus without redundancy with 111.
+    /// Returns a section that offers redundant audio (RFC 2198) with payload type 63, and Opus without redundancy with
+    /// payload type 111.
     public static func redundantAudio(mid: String, _ direction: MediaDirection) -> OfferedMedia {
         var media = audio(mid: mid, direction)
         media.codecs.insert(Codec(.red, payloadType: 63, fmtp: "111/111"), at: 0)
         return media
     }
 
-    /// Offers VP8 with payload type 96, and RTX with 97.
+    /// Returns a section that offers VP8 with payload type 96, and RTX with payload type 97.
     public static func video(mid: String, _ direction: MediaDirection, source: LocalSource? = nil) -> OfferedMedia {
         let vp8 = Codec(.vp8, payloadType: 96, rtxPayloadType: 97)
         return OfferedMedia(mid: mid, kind: .video, direction: direction, codecs: [vp8], source: source)

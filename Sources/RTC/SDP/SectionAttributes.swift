@@ -60,7 +60,8 @@ extension MediaSection {
         }
     }
 
-    /// Changes the format whose payload type is the next word, if the `m=` line lists it. Searches at most 128 formats.
+    /// Changes the format whose payload type is the next word. Ignores the line if the `m=` line does not list this
+    /// payload type. Searches at most 128 formats.
     private mutating func payload(
         _ line: inout SDPLine, _ change: (inout PayloadFormat, inout SDPLine) throws(SDPError) -> Void
     ) throws(SDPError) {

@@ -23,7 +23,7 @@ public struct SessionDescription: Hashable, Sendable {
     public static let maxBytes = 256 * 1024
     /// The maximum length of a line in bytes. A BUNDLE group of `maxSections` mids of full length takes 4.3 KiB.
     public static let maxLineBytes = 8 * 1024
-    /// The maximum number of sections. Each visible participant needs two, so there is room to spare.
+    /// The maximum number of sections. Each visible participant needs two, so this is enough for 128 participants.
     public static let maxSections = 256
     /// The maximum number of `a=extmap` lines in a section. Browsers write about 25.
     public static let maxExtensions = 64

@@ -8,7 +8,8 @@ public enum SRTPProfile: UInt16, Sendable, CaseIterable {
     /// The maximum length in bytes of an encrypted packet. No UDP datagram is longer.
     static let maxBytes = 65_535
 
-    /// The name in `getStats` (`RTCTransportStats.srtpCipher`) and in the IANA registry of SDES.
+    /// The name that browsers report in `getStats` (`RTCTransportStats.srtpCipher`), which is the one in IANA's
+    /// registry of SRTP crypto suites.
     public var name: String {
         switch self {
         case .aeadAES128GCM: "AEAD_AES_128_GCM"

@@ -45,8 +45,8 @@ public final class SRTPSender {
     @inline(__always)
     func prefetch(_ ssrc: UInt32) -> UInt64 { sources.prefetch(ssrc) }
 
-    /// Encrypts one RTP packet. The result is written to `packet` and not in place, because each subscriber needs its
-    /// own copy of the payload anyway.
+    /// Encrypts one RTP packet. The payload is not encrypted in place but written to `packet`, because each subscriber
+    /// needs its own copy of the payload anyway.
     ///
     /// Each index is used only once, because reusing a nonce with GCM reveals the authentication key. A packet that was already
     /// sent, or is at least 1024 packets older than the newest, is therefore rejected. To retransmit a packet unchanged, keep

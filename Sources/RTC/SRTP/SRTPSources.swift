@@ -35,7 +35,7 @@ struct ReplayWindow {
         return index <= Int64(Self.maxIndex) ? index : nil
     }
 
-    /// Whether the index is unused and not older than the window.
+    /// Returns whether the index is unused and not older than the window.
     func isFresh(_ index: UInt64) -> Bool {
         if index > highest { return true }
         guard highest - index < Self.size else { return false }

@@ -1,4 +1,4 @@
-/// Session Traversal Utilities for NAT (RFC 8489): the constants of the format.
+/// Session Traversal Utilities for NAT (RFC 8489): the constants of the message format, and helper functions.
 public enum STUN {
     /// The magic cookie (RFC 8489 §5). Requests without it follow the obsolete RFC 3489 and are sent today only in
     /// reflection attacks.

@@ -133,7 +133,7 @@ public struct STUNMessage {
 
     public var hasIntegrity: Bool { integrity != nil }
 
-    /// Whether MESSAGE-INTEGRITY is present and correct for `key`, an ICE password (RFC 8489 §14.5).
+    /// Returns whether MESSAGE-INTEGRITY is present and correct for `key`, an ICE password (RFC 8489 §14.5).
     public func isAuthentic(_ key: [UInt8]) -> Bool {
         guard let integrity, integrity >= STUN.headerLength, integrity + 24 <= bytes.count else { return false }
         // The HMAC covers the message up to MESSAGE-INTEGRITY, with a length field as if that attribute were the last.
@@ -147,13 +147,13 @@ public struct STUNMessage {
         }
     }
 
-    /// Whether USERNAME equals `name`.
+    /// Returns whether USERNAME is present and equals `name`.
     public func isAddressed(to name: [UInt8]) -> Bool { username?.elementsEqual(name) ?? false }
 }
 
 extension STUN {
-    /// Returns the 20-byte HMAC-SHA1 of `bytes`. Returns nil if OpenSSL fails or if `key` is empty: an ICE password
-    /// never is.
+    /// Returns the 20-byte HMAC-SHA1 of `bytes`. Returns nil if OpenSSL fails, or if `key` is empty, which an ICE
+    /// password never is.
     static func integrity(of bytes: UnsafeRawBufferPointer, key: [UInt8]) -> [UInt8]? {
         guard !key.isEmpty, let count = Int32(exactly: key.count) else { return nil }
         var code = [UInt8](repeating: 0, count: 20)

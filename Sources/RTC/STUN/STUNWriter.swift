@@ -11,7 +11,7 @@ struct STUNWriter {
     private var writer: ByteWriter
     private let transaction: STUNTransaction
 
-    /// - Parameter memory: the memory for the message; `STUN.maxBytes` are always enough.
+    /// - Parameter memory: the memory for the message; `STUN.maxBytes` bytes are always enough.
     init(
         _ memory: UnsafeMutableRawBufferPointer, _ class: STUN.Class, method: UInt16 = STUN.binding,
         transaction: STUNTransaction
@@ -33,8 +33,8 @@ struct STUNWriter {
         writer.zeros((4 - value.count % 4) % 4)
     }
 
-    /// Writes USERNAME, at most 508 bytes. Two username fragments fit if each has fewer than 254 bytes; RFC 8839 §5.4 allows
-    /// 256.
+    /// Writes USERNAME. It must not be longer than 508 bytes (RFC 8489 §14.3), so two username fragments fit if each
+    /// has fewer than 254 bytes, although RFC 8839 §5.4 allows 256.
     mutating func username(_ name: [UInt8]) { attribute(STUN.Attribute.username, name) }
 
     mutating func priority(_ priority: UInt32) {

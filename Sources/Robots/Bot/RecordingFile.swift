@@ -22,7 +22,7 @@ final class RecordingFile {
 
     deinit { close(descriptor) }
 
-    /// Creates the first free file of `DIRECTORY/NAME-1.SUFFIX`, `-2` and so on.
+    /// Creates the first of the files `DIRECTORY/NAME-1.SUFFIX`, `-2` and so on that does not exist yet.
     /// - Throws: `RobotError` if the file cannot be created, or if there are `maxNumber` files already.
     static func next(in directory: String, name: String, suffix: String) throws(RobotError) -> RecordingFile {
         for number in 1...maxNumber {

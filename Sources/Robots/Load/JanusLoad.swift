@@ -15,7 +15,7 @@ final class JanusLoad: LoadTarget {
         let handle = try await session.attach()
         for room in 0..<count {
             var body = JanusBody(request: "create", room: base + Int64(room))
-            // Set no bit rate limit, because Confab has none.
+            // Set no limit for the bitrate, because Confab has none.
             (body.publishers, body.bitrate) = (10_000, 0)
             (body.audiocodec, body.videocodec) = ("opus", "vp8")
             _ = try await session.ask(handle, body)

@@ -48,7 +48,7 @@ struct JanusMessage: Decodable, Sendable {
         var code: Int
         var reason: String
     }
-    /// The part of a message that comes from a plugin.
+    /// The part of a message that a plugin sent.
     struct PluginData: Decodable, Sendable {
         var data: PluginAnswer?
     }

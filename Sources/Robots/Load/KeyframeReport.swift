@@ -15,9 +15,10 @@ public struct KeyframeReport: Codable, Sendable {
         /// The number of packets in each band of delays: below the element of `bounds` with the same index, and not
         /// below the previous element. The last band has no bound.
         public var counts: [Int64] = []
-        /// The server's own measurements, from its metrics: how often the oldest forwarded packet had waited no longer than
-        /// each of `serverBounds` but longer than the previous one; the last element counts all others. Empty without
-        /// metrics.
+        /// The server's own measurements, from its metrics; empty without metrics. In each wake-up, the server
+        /// measures how long the oldest packet that it forwards has waited. An element counts the waits up to the
+        /// element of `serverBounds` with the same index, but above the previous element. The last element counts all
+        /// longer waits.
         public var serverCounts: [Int64] = []
         /// The CPU usage of the server; 1 is one core.
         public var serverLoad = 0.0
@@ -34,7 +35,7 @@ public struct KeyframeReport: Codable, Sendable {
     public var seconds = 0.0
     public var keyframes = 0
     /// The number of packets that the crowd should have received in the second window, and did receive. Packets that
-    /// the crowd did not receive had no influence on the other room.
+    /// did not reach the crowd cannot have delayed the other room.
     public var expected: Int64 = 0
     public var received: Int64 = 0
     /// The upper bounds of `counts`, in milliseconds, and of `serverCounts`, in seconds.
@@ -50,7 +51,7 @@ public struct KeyframeReport: Codable, Sendable {
 }
 
 extension KeyframeReport {
-    /// The values of all counters at one moment. The counters of the server are read together with those of `pair`.
+    /// The values of all counters at one moment. `pair` also contains the counters of the server.
     struct Sample: Sendable {
         var publisher = LoadSample()
         var crowd = LoadSample()

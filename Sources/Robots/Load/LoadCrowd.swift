@@ -3,7 +3,7 @@ import Foundation
 import Peers
 import RTC
 
-/// All clients of a load test, or some of them whose connections share a thread.
+/// Clients of a load test whose connections share one thread: all of the test's clients, or some of them.
 final class LoadCrowd: @unchecked Sendable {
     /// The timeout for all clients to connect, and also for all subscribers to receive media.
     private static let stepTimeout: Duration = .seconds(60)
@@ -18,7 +18,7 @@ final class LoadCrowd: @unchecked Sendable {
 
     let loop: RobotLoop
     private let box = LoadMeterBox()
-    /// Changed only between phases, by the task that runs the load test.
+    /// The clients, in the order of their numbers. Changed only between phases, by the task that runs the load test.
     private var seats: [Seat] = []
     /// The streams of each room, with the index of the publisher in `seats`. The index is nil if the publisher belongs
     /// to another crowd.

@@ -29,7 +29,7 @@ struct DelayHistogram: Sendable {
         return min((doubling + 1) * steps + rest, steps * doublings - 1)
     }
 
-    /// Returns the delay that this share of the packets did not exceed.
+    /// Returns the delay that this share of the packets did not exceed; zero without packets.
     func quantile(_ share: Double) -> MediaInterval {
         var left = UInt64((Double(count) * share).rounded(.up))
         guard left > 0 else { return .zero }

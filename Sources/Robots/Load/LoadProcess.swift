@@ -8,7 +8,7 @@ struct LoadProcess {
     /// about the process.
     ///
     /// The file `schedstat` contains it in nanoseconds. Without that file, the sum of `utime` and `stime` in the file
-    /// `stat` is used, which is the same time in hundredths of a second.
+    /// `stat` is used, which is in clock ticks.
     func processorSeconds() -> Double {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/task")) ?? []
         var nanoseconds = 0.0

@@ -10,7 +10,7 @@ public struct NetworkBench: Sendable {
     public struct Second: Sendable {
         /// The received bytes including RTP headers, in kilobits.
         public var kilobits = 0.0
-        /// The RID of the layer that each stream's video arrived in; "-" if no video arrived in this second.
+        /// For each stream, the RID of the layer in which its video arrived; "-" if no video arrived in this second.
         public var layers: [String] = []
         /// The share of the audio that was missing or arrived too late to be played, in percent.
         public var concealed = 0.0
@@ -28,7 +28,7 @@ public struct NetworkBench: Sendable {
     public var session: SessionID
     /// A token for the session, with the role of a publisher.
     public var token: String
-    /// The time to stay, in seconds.
+    /// How long to publish or watch, in seconds.
     public var seconds: Int
 
     public init(server: String, session: SessionID, token: String, seconds: Int) {
@@ -43,7 +43,7 @@ public struct NetworkBench: Sendable {
         return (client, joined.streams)
     }
 
-    /// Publishes three layers until the time is over.
+    /// Publishes a stream with three simulcast layers for `seconds`.
     public func publish() async throws {
         let (client, _) = try await enter()
         let loop = try RobotLoop()
@@ -62,7 +62,7 @@ public struct NetworkBench: Sendable {
         loop.stop()
     }
 
-    /// Subscribes to all streams that are in the session now, until the time is over.
+    /// Subscribes for `seconds` to all streams that are in the session now.
     /// - Parameter report: called after each second, with its number, counted from 1, and its measurements.
     public func watch(_ report: @escaping @Sendable (Int, Second) -> Void) async throws {
         let (client, streams) = try await enter()

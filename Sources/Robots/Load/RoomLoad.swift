@@ -9,7 +9,7 @@ struct RoomLoad: LoadTarget {
     let server: String
     /// The capacity of each room: its clients, and one visitor.
     let capacity: Int
-    /// Makes the names of the rooms different from those of other load tests on the same server.
+    /// A random prefix of the rooms' names, so that they differ from those of other load tests on the same server.
     let prefix: String
 
     init(server: String, size: Int) {

@@ -23,7 +23,8 @@ struct VideoRequest: Equatable, Sendable {
     /// The index of the option to send; nil to pause the video.
     var choice: Int?
 
-    /// Determines which of a subscriber's videos keeps running, and whose quality is raised first.
+    /// A video's rank among the subscriber's videos. It determines which videos keep running if not all fit, and whose
+    /// quality is raised first.
     struct Rank: Comparable, Sendable {
         var priority = 0
         var isSpeaking = false
@@ -34,9 +35,9 @@ struct VideoRequest: Equatable, Sendable {
         /// others.
         var isInFocus: Bool { priority > 0 || isSpeaking }
 
-        /// Whether this video keeps running rather than another one if not both fit: the pinned video first, then a
-        /// clearly larger one, then the active speaker's. A large video that freezes is noticed by everyone, while the
-        /// speaker can still be heard.
+        /// Returns whether this video rather than the other one keeps running if not both fit. The pinned video is
+        /// kept first, then a clearly larger one, then the active speaker's. A large video that freezes is noticed by
+        /// everyone, while a speaker without video can still be heard.
         func isKept(before other: Rank) -> Bool {
             (priority, magnitude, isSpeaking ? 1 : 0, area)
                 > (other.priority, other.magnitude, other.isSpeaking ? 1 : 0, other.area)
@@ -46,8 +47,8 @@ struct VideoRequest: Equatable, Sendable {
         /// differ by a pixel usually count as equal.
         private var magnitude: Int { Int.bitWidth - area.leadingZeroBitCount }
 
-        /// Whether the quality of this video is raised after that of another one: the pinned video comes first, then
-        /// the active speaker's, then the larger one.
+        /// Returns whether the quality of the left video is raised after that of the right one. The pinned video is
+        /// raised first, then the active speaker's, then the larger one.
         static func < (left: Rank, right: Rank) -> Bool {
             (left.priority, left.isSpeaking ? 1 : 0, left.area) < (right.priority, right.isSpeaking ? 1 : 0, right.area)
         }
@@ -93,9 +94,9 @@ enum Allocation {
 
     /// Chooses an option for each requested video.
     ///
-    /// Moving video of everyone matters more than sharp video of one person. So every video first gets its smallest
-    /// option, in the order of `Rank.isKept`, and those that do not fit are paused. Then the videos in focus get the
-    /// best option that fits. The rest is divided among all videos, one option at a time.
+    /// It matters more that every video keeps moving than that one of them is sharp. So every video first gets its
+    /// smallest option, in the order of `Rank.isKept`, and those that do not fit are paused. Then the videos in focus
+    /// get the best option that fits. The remaining bitrate is divided among all videos, one option at a time.
     ///
     /// - Parameters:
     ///   - budget: the bitrate for all videos, after audio has been deducted.

@@ -3,7 +3,7 @@ import RTC
 /// The state of congestion control and allocation for one subscriber. Created only if congestion control is enabled
 /// and the client's description negotiates feedback from which a bitrate can be estimated.
 final class Downlink {
-    // Stored first, because every packet needs it.
+    // The first property, close to the object's header in memory, because every packet needs it.
     var control = CongestionControl()
     /// Whether bursts of video are paced, and whether any paced packets are waiting.
     var isPacing = false
@@ -28,12 +28,13 @@ final class Downlink {
     /// options. Both include the audio.
     var wanted = Bitrate.zero
     var chosen = Bitrate.zero
-    /// When videos were last raised and lowered, and how long to wait before they are raised again.
+    /// When videos were last raised and lowered, and how long to wait after they were lowered before they are raised
+    /// again.
     var raisedAt: MediaTime?
     var loweredAt: MediaTime?
     var raiseDelay = Downlink.shortestRaiseDelay
-    /// When a paused video was last resumed, the budget at the last reduction, and how long to wait before videos are
-    /// resumed again.
+    /// When a paused video was last resumed, the budget at the last reduction, and how long to wait after a reduction
+    /// before videos are resumed again.
     private var resumedAt: MediaTime?
     private var loweredBudget = Bitrate.zero
     private(set) var resumeDelay = Downlink.shortestResumeDelay
@@ -59,7 +60,7 @@ final class Downlink {
     /// The minimum time between two allocations that resume videos, unless the budget is large enough (see
     /// `recovery`). Each resume sends a keyframe, and only afterwards does feedback show how much the path carries.
     static let resumeInterval = MediaInterval.seconds(1)
-    /// How long no probe starts after a raise: until the raised bitrate has been measured.
+    /// How long after a raise no probe is started: until the raised bitrate has been measured.
     static let trial = MediaInterval.milliseconds(400)
     /// The bytes that each packet adds on the link in addition to the RTP packet: the SRTP tag and the headers of UDP
     /// and IP.
@@ -83,7 +84,8 @@ final class Downlink {
     @inline(__always)
     func prefetch() -> UInt64 { control.prefetch() }
 
-    /// Whether another packet of video may be sent now; see `Router.pace`.
+    /// Returns whether another packet of video may be sent now; see `Router.pace`.
+    /// - Parameter isLate: whether the packet has waited for a long time, so that it may exceed the budget.
     func maySendVideo(isLate: Bool = false, now: MediaTime) -> Bool {
         control.maySendVideo(media: chosen, isLate: isLate, now: now)
     }
@@ -116,8 +118,8 @@ final class Downlink {
     /// Records that a video was resumed.
     func resumed(now: MediaTime) { resumedAt = now }
 
-    /// Whether a video was raised so recently that its bitrate has not been measured yet. No probe starts then,
-    /// because it would add to that bitrate.
+    /// Returns whether a video was raised so recently that its bitrate has not been measured yet. No probe starts
+    /// during that time, because its padding would be added to a bitrate that is not known yet.
     func isTrying(now: MediaTime) -> Bool {
         raisedAt.map { now - $0 < Self.trial } ?? false
     }

@@ -2,7 +2,7 @@ import RTC
 
 /// Divides a subscriber's bitrate among its videos, as chosen by `Allocation`.
 extension Router {
-    /// Divides the budget among the subscriber's videos, or removes all limits if there is no budget.
+    /// Divides the budget among the subscriber's videos, or removes all limits if the budget is nil.
     /// - Parameter budget: the bitrate for everything the subscriber receives; nil for no limit.
     func allocate(_ budget: Bitrate?, to peer: Peer, now: MediaTime) {
         guard let budget else { return release(peer, now: now) }

@@ -5,7 +5,8 @@ extension Router {
     /// The minimum time between two events for a subscription, in case a publisher changes its codec with every packet.
     private static let eventInterval = MediaInterval.seconds(1)
 
-    /// Reports which of the subscriber's videos were paused or resumed, switched to another layer, or are about to be paused.
+    /// Reports which of the subscriber's videos were paused, resumed or switched to another layer, and which have a
+    /// new warning or limit.
     func reportSubscriptions(of peer: Peer, now: MediaTime) {
         for track in peer.outgoing where track.kind == .video {
             guard let subscription = track.subscription else { continue }

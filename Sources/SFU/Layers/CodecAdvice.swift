@@ -3,9 +3,10 @@ import RTC
 /// Decides which codec a publisher should send if some of its subscribers cannot decode the one that it chose.
 ///
 /// The advice is the offered codec that the most subscribers can decode, usually all. It stays in effect after the
-/// publisher has followed it, because otherwise the publisher would return to its own codec and be refused again. It
-/// ends once the publisher's own codec has suited at least as many subscribers for `releaseDelay`, or without that
-/// delay if the publisher's own codec suits more.
+/// publisher has followed it, because otherwise the publisher would return to its own codec, the one that it sends
+/// without advice, and be refused again. The advice ends once no other codec has suited more subscribers than the
+/// publisher's own for `releaseDelay`, or without that delay if the publisher's own codec suits more subscribers than
+/// the advised one.
 struct CodecAdvice: Sendable {
     /// How long the publisher's own codec must suit the subscribers before the advice ends. People hide and show videos, and
     /// each change costs a keyframe.
@@ -18,7 +19,7 @@ struct CodecAdvice: Sendable {
 
     /// The payload type of the codec to send; nil if the publisher's own codec is fine.
     private(set) var payloadType: UInt8?
-    /// The payload type that the publisher sent before the advice.
+    /// The payload type of the publisher's own codec: the one that it sends without advice.
     private var own: UInt8?
     private var suitsSince: MediaTime?
     /// The payload type of the advice that has ended, and when it ended; nil once the publisher has returned to its
@@ -70,8 +71,8 @@ struct CodecAdvice: Sendable {
         return !isHeld
     }
 
-    /// Ends the advice once the publisher's own codec has suited the subscribers long enough, or at once if
-    /// `isUrgent`.
+    /// Ends the advice once the publisher's own codec has suited the subscribers for `releaseDelay`, or without that
+    /// delay if `isUrgent`. In both cases, at least `changeInterval` must have passed since the previous change.
     /// - Parameter isUrgent: whether fewer subscribers can decode the advised codec than the publisher's own.
     private mutating func end(now: MediaTime, isUrgent: Bool) {
         guard payloadType != nil else { return }

@@ -34,8 +34,8 @@ struct FrameRates: Equatable, Sendable {
         bytes[layer] &+= UInt32(truncatingIfNeeded: count)
     }
 
-    /// Updates the bitrates from the bytes counted in the elapsed milliseconds, or keeps them if there were none. They
-    /// are smoothed, so that one keyframe does not look like a high bitrate.
+    /// Updates the bitrates from the bytes counted in the elapsed milliseconds. Keeps them if no bytes were counted.
+    /// The bitrates are smoothed, so that one keyframe does not look like a high bitrate.
     private mutating func measureBytes(_ elapsed: Int64) {
         var sums = SIMD4<UInt32>()
         for layer in 0..<4 {

@@ -24,7 +24,8 @@ public struct VideoPreference: Equatable, Sendable {
     }
 }
 
-/// The properties of one of several encodings of a video (simulcast, RFC 8853) that layer selection needs.
+/// The properties of one encoding of a video that layer selection needs. With simulcast (RFC 8853), a video has
+/// several encodings.
 struct Layer: Equatable, Sendable {
     /// The size in the most recent keyframe. Nil before the first keyframe, and for codecs whose headers are not parsed.
     var size: PictureSize?
@@ -47,7 +48,7 @@ extension Layer {
     ///   - layers: all layers, in the publisher's order.
     ///   - current: the layer that the subscriber receives now. A small change of that layer's frame rate does not cause a
     ///     switch.
-    ///   - aliveOnly: whether to skip layers that currently send nothing.
+    ///   - aliveOnly: whether to skip layers that the publisher currently does not send.
     ///   - allowed: one bit for each layer that may be selected.
     /// - Returns: the index of the selected layer; nil only if there is no layer to choose.
     static func best(
@@ -75,8 +76,8 @@ extension Layer {
     }
 
     /// Guesses the size of a layer that has not sent a keyframe yet. Each layer is assumed to be half or twice as wide
-    /// and high as its neighbor, in the order of the known sizes. If no size is known, the preferred layer, which
-    /// comes first (RFC 8853 §5.2), is assumed to be 1280 × 720.
+    /// and high as the layer before it, depending on whether the known sizes decrease or increase. If no size is
+    /// known, the preferred layer, which comes first (RFC 8853 §5.2), is assumed to be 1280 × 720.
     static func guess(_ index: Int, among layers: [Layer]) -> PictureSize {
         var (nearest, other): (Int?, Int?)
         for known in layers.indices where layers[known].size != nil {

@@ -2,9 +2,10 @@
 ///
 /// A proxy may pass the path on or remove it, so the server accepts requests with and without it. Pages use relative
 /// references, and clients append the paths in messages to the server's URL (`protocol/README.md` §1), so neither
-/// contains the base path. The header `Location` contains it, because clients resolve it against the request's URL.
+/// pages nor messages contain the base path. The `Location` header does contain it, because clients resolve that
+/// header against the request's URL.
 struct BasePath: Equatable, Sendable {
-    /// The base path: empty, or a slash and a path without a slash at its end.
+    /// The base path: empty, or a path such as `/video`, which begins with a slash and does not end with one.
     let text: String
 
     /// The first segments of the server's own paths. A base path must not begin with one of them: the server could not tell
@@ -25,14 +26,15 @@ struct BasePath: Equatable, Sendable {
 
     /// Returns the target of a request without the base path, or unchanged if it is not below the base path.
     ///
-    /// The base path alone, without a slash at its end, is returned unchanged. The server redirects it, because the
-    /// relative references of a page would be wrong there.
+    /// The base path alone, without a slash at its end, is returned unchanged. The server redirects it, because a
+    /// browser would resolve the page's relative references against the wrong directory.
     func removed(from target: String) -> String {
         guard !text.isEmpty, target.utf8.starts(with: text.utf8) else { return target }
         let rest = target.utf8.dropFirst(text.utf8.count)
         return rest.first == UInt8(ascii: "/") ? String(Substring(rest)) : target
     }
 
-    /// The target of the redirection from the base path without a slash at its end. Nil if there is no base path.
+    /// Where a request for the base path without a slash at its end is redirected: to the same path with a slash. Nil
+    /// if there is no base path.
     var redirection: String? { text.isEmpty ? nil : text + "/" }
 }

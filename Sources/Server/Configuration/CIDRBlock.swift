@@ -13,7 +13,8 @@ public struct CIDRBlock: Hashable, Sendable {
         let masked = address.bytes.enumerated().map { index, byte in
             byte & Self.mask(forByte: index, prefixLength: length)
         }
-        // Never nil. Masking cannot turn an IPv6 address into an IPv4-mapped one, because mapped addresses are stored as IPv4.
+        // This is never nil, because masking does not change the number of bytes. It cannot turn an IPv6 address into
+        // an IPv4-mapped one either, because mapped addresses are stored as IPv4.
         self.network = IPAddress(bytes: masked) ?? address
         self.prefixLength = length
     }

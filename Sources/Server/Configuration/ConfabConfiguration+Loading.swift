@@ -8,7 +8,7 @@ import Foundation
 #endif
 
 extension ConfabConfiguration {
-    /// `CONFAB_*` variables that scripts use. They are not settings of the server.
+    /// `CONFAB_*` variables that scripts use. They are not settings of the server, so they cause no warning.
     public static let scriptVariables: Set = [
         "CONFAB_BINARY", "CONFAB_BROWSER_CACHE", "CONFAB_BROWSER_JOBS", "CONFAB_BROWSER_TIER", "CONFAB_BUILD",
         "CONFAB_CONFIG", "CONFAB_MODEL_EVENTS", "CONFAB_MODEL_SEED", "CONFAB_MUTATION_SECONDS", "CONFAB_MUTATION_SEED",
@@ -24,7 +24,7 @@ extension ConfabConfiguration {
             .map { ConfigurationError.Problem.unknown(key: $0, source: "in the environment", known: known).description }
     }
 
-    /// Maximum size of a configuration file. A larger file is probably something else.
+    /// Maximum size of a configuration file. A larger file is probably not a configuration file.
     private static let maxFileSize: ByteCount = .mebibytes(1)
 
     /// Loads the configuration. Flags override `CONFAB_*` variables, which override the file, which overrides the defaults.
@@ -39,8 +39,8 @@ extension ConfabConfiguration {
     ///     comma-separated.
     ///   - environment: all environment variables. Variables without the prefix `CONFAB_` are ignored.
     ///   - file: path of a YAML file, or nil for none.
-    /// - Throws: `ConfigurationError` if the file cannot be read or parsed, or with all unknown keys and invalid
-    ///   values. If there are none of these, with all conflicts between values.
+    /// - Throws: `ConfigurationError` if the file cannot be read or parsed. If keys are unknown or values are
+    ///   invalid, the error lists all of them. Otherwise, if values conflict with each other, it lists all conflicts.
     public static func load(
         overrides: [String: String] = [:], environment: [String: String] = [:], file: String? = nil
     ) throws(ConfigurationError) -> ConfabConfiguration {

@@ -1,7 +1,8 @@
 import Logging
 import Signaling
 
-/// All settings of the server as one value. The executable loads it once and passes it on; it is never global.
+/// All settings of the server as one value. The executable loads it at startup and for each reload, and passes it on;
+/// it is never global.
 ///
 /// The initial values here and in `Rules` are the only place that defines the defaults. Code that needs a setting gets this
 /// value or a part of it. ``keys`` describes each setting, with the reasons for its default. Printing this value redacts
@@ -78,7 +79,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var enabled: Enablement = .auto
         public init() {}
 
-        /// Whether to serve metrics. `auto` serves them only on a loopback address.
+        /// Whether to serve metrics. `auto` serves them only on a loopback address, and only if the port is free.
         public enum Enablement: String, Sendable, Equatable, CaseIterable {
             case auto
             case always = "true"
@@ -101,7 +102,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var address: IPAddress?
         /// Whether to choose the layers for subscribers according to the available bandwidth of their connections.
         public var congestionControl = true
-        /// Maximum number of publishers per session whose audio is forwarded. Few conversations have more voices.
+        /// Maximum number of publishers per session whose audio is forwarded. In few conversations, more people talk
+        /// at the same time.
         public var loudestStreams = 20
         /// The maximum total bitrates sent to the subscribers of one session, and of all sessions; nil for no limit.
         public var sessionBitrate: Bitrate?
@@ -153,7 +155,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
-    /// When a connection counts as lost.
+    /// Settings that determine when a connection counts as lost.
     public struct Connection: Sendable, Equatable {
         public var missedPings = 3
         public init() {}
@@ -242,14 +244,14 @@ extension ConfabConfiguration: CustomStringConvertible {
 }
 
 extension ConfabConfiguration {
-    /// The value of `Strict-Transport-Security` (RFC 6797), which makes browsers use HTTPS for this host. Nil, for no
-    /// header, without `tls.certificate`, if `tls.hsts` is off, and with `--lan`.
+    /// The value of `Strict-Transport-Security` (RFC 6797), which makes browsers use HTTPS for this host. Nil, which
+    /// means no header, if `tls.certificate` is not set, if `tls.hsts` is off, or with `--lan`.
     ///
     /// With `--lan`, only phones that were set up trust the certificate, and other devices must still be able to reach
     /// the machine. Subdomains are not included, because they may belong to other servers.
     public var strictTransport: String? {
         guard tls.certificate != nil, tls.hsts, !lan else { return nil }
-        // A year, as RFC 6797 §11.2 and browsers' lists suggest.
+        // One year, as RFC 6797 §11.2 and browsers' preload lists suggest.
         return "max-age=31536000"
     }
 }

@@ -24,7 +24,7 @@ extension ConfigurationError.Problem: CustomStringConvertible {
 }
 
 extension ConfigurationError: CustomStringConvertible {
-    /// One line per problem.
+    /// A heading, followed by one line per problem.
     public var description: String {
         (["The configuration is invalid:"] + problems.map { "  \($0)" }).joined(separator: "\n")
     }

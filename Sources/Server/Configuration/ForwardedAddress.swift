@@ -9,7 +9,7 @@ public struct ForwardedAddress: Equatable, Sendable {
     /// Whether the client connected over HTTPS; nil if no trusted proxy reported it.
     public var isSecure: Bool?
 
-    /// Maximum hops to consider. No real chain of proxies is longer.
+    /// Maximum number of hops to consider. No real chain of proxies is longer.
     static let maxHops = 32
 
     /// Resolves the client's address and scheme.

@@ -50,7 +50,8 @@ enum PrivateFiles {
     }
 
     /// Syncs the directory that contains `path`, so that a created or replaced file survives a power failure. The
-    /// file's contents must already be synced. Without this, the old file could reappear. Ignores errors.
+    /// file's contents must already be synced. If the directory is not synced, the old file can reappear after the
+    /// power failure. Ignores errors.
     static func syncDirectory(of path: String) {
         let descriptor = open(directory(of: path), O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
@@ -77,8 +78,8 @@ enum PrivateFiles {
         return try body()
     }
 
-    /// Checks that replacing the file does not change its owner. If the file belonged to the user of this process
-    /// afterwards, the server could no longer read it.
+    /// Checks that this process runs as the owner of the file. Otherwise, replacing the file would change its owner,
+    /// and the server, which runs as the old owner, could no longer read it.
     ///
     /// - Throws: `DataDirectoryError` if the file belongs to a different user than this process. Does not throw if the
     ///   owner cannot be read.
@@ -164,7 +165,8 @@ enum PrivateFiles {
     }
 }
 
-/// A file of the data directory that cannot be created, read or used. The description is a sentence for the operator.
+/// The error for a file of the data directory that cannot be created, read or used. The description is a sentence for
+/// the operator.
 public struct DataDirectoryError: Error, Equatable, Sendable, CustomStringConvertible {
     public let description: String
 

@@ -18,9 +18,10 @@ public struct ProjectFile: Sendable, Equatable {
     /// 8 to 20 digits.
     public let apiKey: String
     public let apiSecret: SecretText
-    /// The secret before the last rotation. Nil if the secret was never rotated, or if the configuration sets it.
+    /// The secret before the last rotation. Nil if the secret was never rotated, or if the configuration sets the
+    /// secret.
     public let previous: Previous?
-    /// The server key as text, as in `server.key`.
+    /// The server key as text: base64, as in `server.key`.
     let serverKey: SecretText
     /// Warnings for the operator, as sentences.
     public let warnings: [String]
@@ -204,8 +205,8 @@ extension ProjectFile {
         public let cutShort: Timestamp?
     }
 
-    /// Replaces the secret. Tokens signed by the replaced secret are accepted until the overlap ends. A running server notices
-    /// the change of the file.
+    /// Replaces the secret. Tokens signed with the replaced secret are accepted until `overlap` has passed. A running
+    /// server notices the change of the file.
     ///
     /// - Throws: `DataDirectoryError` if the secret cannot be rotated here, with a sentence that says what to do
     ///   instead.

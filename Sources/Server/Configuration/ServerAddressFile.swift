@@ -9,7 +9,7 @@ import Foundation
 /// next start.
 public enum ServerAddressFile {
     public static let fileName = "server.address"
-    /// Maximum bytes of the file. A host name has at most 253.
+    /// Maximum size of the file in bytes. It contains one URL, whose host name has at most 253 bytes.
     private static let maxSize = 1024
 
     /// Writes the server's URL to the file, replacing an earlier one.
@@ -26,8 +26,9 @@ public enum ServerAddressFile {
         try? FileManager.default.removeItem(atPath: directory + "/" + fileName)
     }
 
-    /// Returns the URL in the file; nil if there is no file. Without a file, no server is running with this data
-    /// directory, or the server could not write it. After a crash, the file exists although no server is running.
+    /// Returns the URL in the file; nil if the file does not exist or is empty. Without a file, no server is running
+    /// with this data directory, or the server could not write it. After a crash, the file exists although no server
+    /// is running.
     static func read(in directory: String) throws(DataDirectoryError) -> String? {
         guard let file = try PrivateFiles.read(directory + "/" + fileName, limit: maxSize) else { return nil }
         let text = String(decoding: file.bytes, as: UTF8.self)

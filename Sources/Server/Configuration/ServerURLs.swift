@@ -14,7 +14,7 @@ struct ServerURLs: Equatable, Sendable {
 
     /// - Parameters:
     ///   - host: the name or address that the server listens on.
-    ///   - addresses: this machine's addresses except loopback, the most reachable first.
+    ///   - addresses: this machine's addresses except loopback, the most likely reachable first.
     init(host: String, port: Int, isSecure: Bool, addresses: [IPAddress] = []) {
         func url(_ host: String) -> String {
             "\(isSecure ? "https" : "http")://\(URLAuthority(host: host, port: port))"

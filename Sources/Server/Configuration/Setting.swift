@@ -12,7 +12,8 @@ public struct ConfigurationKey: Sendable, Equatable {
     public let details: String
     /// The accepted values, for error messages. The text completes "expected …".
     public let accepts: String
-    /// What an empty value means, such as `no limit`. It may be empty if the value is required or `meaning` says it.
+    /// What an empty value means, such as `no limit`. Empty text if a value is required, or if `meaning` already says
+    /// what an empty value means.
     public let emptyMeaning: String
     /// True if the value must never be shown.
     public let isSecret: Bool
@@ -80,7 +81,7 @@ struct Setting: Sendable {
 }
 
 extension Format {
-    /// A format for one element.
+    /// A format for a single value.
     static func single(
         _ accepts: String, parse: @escaping @Sendable (String) -> Value?, write: @escaping @Sendable (Value) -> String
     ) -> Format {

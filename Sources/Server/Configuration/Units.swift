@@ -31,7 +31,8 @@ extension ByteCount: CustomStringConvertible {
     private static let units: [(String, Int)] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)]
 }
 
-/// A number of bits per second, written in configuration as `100Mbit/s`. The prefixes are decimal, as in networks.
+/// A number of bits per second, written in configuration as `100Mbit/s`. The prefixes are decimal, as is usual for
+/// networks.
 public struct Bitrate: Hashable, Sendable, CustomStringConvertible {
     public var bitsPerSecond: Int
 
@@ -47,7 +48,7 @@ public struct Bitrate: Hashable, Sendable, CustomStringConvertible {
         self.init(bitsPerSecond: bits)
     }
 
-    /// The bitrate in the largest unit that divides it. ``init(_:)`` parses it.
+    /// The bitrate in the largest unit that divides it, or rounded down to whole kbit/s. ``init(_:)`` parses it.
     public var description: String {
         let (unit, scale) = Self.units.first { bitsPerSecond % $0.1 == 0 } ?? ("kbit/s", 1000)
         return "\(bitsPerSecond / scale)\(unit)"

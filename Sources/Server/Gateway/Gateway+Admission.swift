@@ -58,6 +58,16 @@ extension Gateway {
             }
         }
     }
+
+    /// Charges one hello to the address's budget (`limits.hellosPerSecond`). If the budget is used up, charges nothing and
+    /// returns how long to wait.
+    func helloDelay(_ address: IPAddress) -> Duration? { budgets.takeHello(of: address, now: runner.now) }
+
+    /// Charges the address's budget for files at the admission point `file`, and its budget for hellos at any other.
+    /// If the budget is used up, charges nothing and returns how long to wait.
+    func delay(of address: IPAddress, at point: AdmissionPoint) -> Duration? {
+        point == .file ? budgets.takeFile(of: address, now: runner.now) : helloDelay(address)
+    }
 }
 
 extension Gateway.AdmissionPoint {

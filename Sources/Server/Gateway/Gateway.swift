@@ -67,9 +67,7 @@ final class Gateway {
     private var connections = [[ObjectIdentifier: any GatewayConnection]](repeating: [:], count: groupCount)
     private static let groupCount = 10
     private var currentGroup = 0
-    private var bans: [Ban] = []
-    private var addressBans = AddressBans()
-    private var identityBans = IdentityBans()
+    var bans = GatewayBans()
     private(set) var isDraining = false
 
     init(
@@ -197,47 +195,16 @@ final class Gateway {
         budgets.removeSocket(id, in: slot, now: runner.now)
     }
 
+    /// All registered connections, in no particular order.
+    var registeredConnections: [any GatewayConnection] { connections.flatMap(\.values) }
+
     func connection(_ id: ObjectIdentifier) -> (any GatewayConnection)? {
         for group in connections { if let connection = group[id] { return connection } }
         return nil
     }
 
-    /// Charges one hello to the address's budget. If the budget is used up, charges nothing and returns how long to
-    /// wait.
-    func helloDelay(_ address: IPAddress) -> Duration? { budgets.takeHello(of: address, now: runner.now) }
-
-    /// Charges the address's budget for files at the admission point `file`, and its budget for hellos at any other.
-    /// If the budget is used up, charges nothing and returns how long to wait.
-    func delay(of address: IPAddress, at point: AdmissionPoint) -> Duration? {
-        point == .file ? budgets.takeFile(of: address, now: runner.now) : helloDelay(address)
-    }
-
     /// Returns the key under which the rules count the clients of this address.
     func limitingText(_ address: IPAddress) -> String { limited(address).description }
-
-    func ban(of address: IPAddress) -> Ban? { addressBans.ban(of: address, at: runner.wallNow) }
-
-    /// Replaces the bans. `confab ban`, a separate process, may have changed them in storage.
-    func update(bans: [Ban]) {
-        // The bans may be unchanged: other processes also write to the database for other reasons.
-        guard bans != self.bans else { return }
-        self.bans = bans
-        addressBans = AddressBans(bans)
-        // Submit only the difference. With thousands of bans, submitting all of them again would block the loop for a
-        // while.
-        let difference = identityBans.replace(with: bans)
-        for identity in difference.lifted { runner.submit(.unbanned(identity)) }
-        for ban in difference.added { runner.submit(.banned(ban)) }
-        for connection in connections.flatMap(\.values) {
-            if let ban = ban(of: connection.address) { connection.expel(.banned(ban, now: runner.wallNow), .forbidden) }
-        }
-    }
-
-    /// Returns an active ban of a person or of the person's device, if there is one. A ban in memory may be newer than
-    /// the record from storage.
-    func ban(of identities: [IdentityID], _ record: PersonRecord) -> Ban? {
-        identityBans.active(stored: record.ban, identities, at: runner.wallNow)
-    }
 
     // MARK: Draining
 
@@ -245,7 +212,7 @@ final class Gateway {
     func drain() {
         isDraining = true
         runner.forgetSockets()
-        for connection in connections.flatMap(\.values) { connection.goAway() }
+        for connection in registeredConnections { connection.goAway() }
     }
 
     /// Closes all connections that are still open after the delay, in any state, so that none of them delays the

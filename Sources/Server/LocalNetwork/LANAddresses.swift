@@ -12,8 +12,8 @@ public struct LANAddress: Hashable, Sendable {
     }
 }
 
-/// Returns the addresses of this machine without duplicates, loopback and link-local addresses, the most likely reachable
-/// first.
+/// Returns this machine's addresses, the most likely reachable first. Omits loopback and link-local addresses, and
+/// duplicates.
 ///
 /// - Throws: `IOError` if the system cannot list its interfaces.
 public func lanAddresses() throws -> [LANAddress] {

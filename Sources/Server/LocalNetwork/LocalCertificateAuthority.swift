@@ -14,7 +14,7 @@ import Foundation
 /// The authority is created once and kept, because people install it on their phones. The server's certificate is reissued
 /// when the machine's addresses change or the certificate is about to expire. Keys are stored in files with mode 0600.
 public struct LocalCertificateAuthority: Sendable {
-    /// The data for the TLS server and for the page that explains the installation.
+    /// The data for the TLS server, and for the page that explains how to install the authority on a phone.
     public struct Material: Sendable, Equatable {
         /// The authority's certificate, for `/ca.crt`.
         public var authorityPEM: String
@@ -36,7 +36,8 @@ public struct LocalCertificateAuthority: Sendable {
     static let renewal: TimeInterval = 30 * day
     /// How far the start of a certificate's validity is backdated, for phones whose clocks are slow.
     static let backdating: TimeInterval = day
-    /// Maximum addresses in a certificate. Some phones fail on certificates with hundreds of names.
+    /// Maximum number of addresses in a certificate, in addition to loopback. Some phones fail on certificates with
+    /// hundreds of names.
     static let maxSubjects = 64
 
     private static let day: TimeInterval = 86400
@@ -54,8 +55,9 @@ public struct LocalCertificateAuthority: Sendable {
     /// - Parameters:
     ///   - addresses: the addresses of this machine, usually ``lanAddresses()``. Loopback is added.
     ///   - hostName: the name of this machine. `localhost` and `<hostName>.local` are added. Invalid names are ignored.
-    /// - Throws: `DataDirectoryError` if a file cannot be read or written, or if the authority's file is damaged. A damaged
-    ///   authority is never replaced silently, because people have installed it on their phones.
+    /// - Throws: `DataDirectoryError` if a file cannot be read or written, if a certificate cannot be created, or if
+    ///   the authority's file is damaged. A damaged authority is never replaced silently, because people have
+    ///   installed it on their phones.
     public func material(
         addresses: [IPAddress], hostName: String?, now: Date = Date()
     ) throws(DataDirectoryError) -> Material {
@@ -82,8 +84,8 @@ public struct LocalCertificateAuthority: Sendable {
         }
     }
 
-    /// Returns DNS names, then addresses in canonical text. They are sorted, so that a different order does not cause a new
-    /// certificate.
+    /// Returns DNS names, then addresses in canonical text. They are sorted, so that the same addresses in a
+    /// different order do not cause a new certificate.
     static func subjects(addresses: [IPAddress], hostName: String?) -> [String] {
         var names: Set = ["localhost"]
         if let hostName = hostName?.lowercased(), isHostName(hostName) {
@@ -118,8 +120,8 @@ public struct LocalCertificateAuthority: Sendable {
                         + "install on every phone.")
             }
             if kept.certificate.notValidAfter > now + Self.renewal { return kept }
-            // Replace an authority that has expired or is about to. People must then install the new one on their
-            // phones.
+            // Replace an authority that has expired or is about to expire. People must then install the new one on
+            // their phones.
             try setAside(path)
         }
         do {

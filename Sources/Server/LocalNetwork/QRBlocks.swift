@@ -1,5 +1,6 @@
 /// The division of a code's codewords into blocks, each with separate Reed–Solomon codewords (ISO/IEC 18004 table 9).
 struct QRBlocks {
+    /// The number of correction codewords of each block.
     let correctionCount: Int
     /// The number of data codewords of each block, shorter blocks first.
     let dataCounts: [Int]

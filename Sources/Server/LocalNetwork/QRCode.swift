@@ -25,7 +25,7 @@ public struct QRCode: Sendable, Equatable {
     /// The modules row by row. True means dark.
     private let modules: [Bool]
 
-    /// Encodes UTF-8 text in the smallest version that holds it.
+    /// Encodes text as UTF-8 in the smallest version that can hold it.
     ///
     /// - Throws: `TooLongError` above 271 bytes at level `low` or 213 bytes at `medium`.
     public init(_ text: String, errorCorrection: ErrorCorrection = .medium) throws(TooLongError) {
@@ -63,8 +63,9 @@ public struct QRCode: Sendable, Equatable {
 
     /// Returns the code with its quiet zone as lines of half blocks, two rows of modules per line.
     ///
-    /// - Parameter usesColor: whether to set black on white with escape sequences, which works on all terminals. Otherwise,
-    ///   light modules are drawn as blocks, which works on a dark background.
+    /// - Parameter usesColor: whether to set black on white with escape sequences, which works on all terminals.
+    ///   Otherwise, light modules are drawn as blocks in the terminal's text color, which works only on a dark
+    ///   background.
     public func terminalText(usesColor: Bool = false) -> String {
         let range = -Self.quietZone..<(size + Self.quietZone)
         var lines: [String] = []

@@ -143,7 +143,7 @@ struct QRMatrix {
         }
     }
 
-    /// The penalty of this pattern by the four rules of §7.8.3. A lower value is easier to read.
+    /// The penalty of this pattern by the four rules of §7.8.3. A code with a lower penalty is easier to scan.
     var penalty: Int {
         let rows = (0..<size).map { row in (0..<size).map { self[row, $0] } }
         let columns = (0..<size).map { column in (0..<size).map { self[$0, column] } }

@@ -2,7 +2,7 @@ import RTC
 
 /// The addresses for media: those advertised to clients, and those that the sockets bind to.
 struct MediaAddresses: Equatable, Sendable {
-    /// Addresses in the server's descriptions, best first.
+    /// Addresses in the server's session descriptions, best first.
     var advertised: [IPAddress]
     /// Addresses to bind, in the order of `advertised`. If the advertised address is not local, a single wildcard
     /// address.
@@ -21,7 +21,7 @@ struct MediaAddresses: Equatable, Sendable {
 
     /// - Parameters:
     ///   - configured: The setting `media.address`.
-    ///   - local: This machine's addresses, the most reachable first.
+    ///   - local: This machine's addresses, the most likely reachable first.
     ///   - publicHost: The host of `publicURL`. If it is public but all local addresses are private, a warning is added.
     init(configured: IPAddress?, local: [IPAddress], publicHost: String?, port: Int) throws(MediaPlaneError) {
         guard let configured else {

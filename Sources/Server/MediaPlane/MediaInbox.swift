@@ -6,7 +6,7 @@ import SFU
 
 /// The thread-safe interface to a media loop: requests in, events and counters out.
 ///
-/// A lock is enough because requests are rare compared with packets.
+/// A lock is fast enough, because requests are rare compared with packets.
 final class MediaInbox: Sendable {
     typealias Request = @Sendable (Router) -> Bool
 

@@ -19,8 +19,8 @@ final class MediaLoop: MediaSink {
     /// Maximum number of TCP connections, if enough file descriptors are available. Each takes at least 16 KiB. One
     /// address (an IPv6 /56 counts as one) may have at most half of them.
     static let maxConnections = 2000
-    /// Limits for unverified TCP connections, per address and in total. An IPv6 /64 counts as one address, and a /56
-    /// may have four times as many connections as an address.
+    /// Limits for unverified TCP connections, which have not passed an ICE connectivity check yet, per address and in
+    /// total. An IPv6 /64 counts as one address, and a /56 may have four times as many connections as an address.
     static let maxUnverifiedPerAddress = 16
     static let maxUnverified = 1000
     /// How long requests may run before packets are handled. The largest description takes 4 ms, most requests take 0.1
@@ -202,7 +202,7 @@ final class MediaLoop: MediaSink {
         pausedListeners.removeAll()
     }
 
-    /// True if one more unverified connection from this address is allowed.
+    /// Returns whether one more unverified connection from this address is allowed.
     private func hasRoom(for remote: TransportAddress) -> Bool {
         var (ofAll, ofBlock, ofWideBlock, verified) = (0, 0, 0, 0)
         for connection in connections.values {

@@ -25,7 +25,7 @@ final class MediaPlane: Sendable {
         var port: Int
         var address: IPAddress?
         var publicHost: String?
-        /// This machine's addresses, the most reachable first.
+        /// This machine's addresses, the most likely reachable first.
         var local: [IPAddress] = []
         /// Whether to choose the layers for subscribers according to the available bandwidth of their connections.
         var controlsCongestion = false
@@ -74,7 +74,8 @@ final class MediaPlane: Sendable {
         thread.start()
     }
 
-    /// Creates the certificate for all connections. Descriptions contain its fingerprint, so it needs no authority.
+    /// Creates the DTLS certificate for all connections. Clients verify it by its fingerprint in the session
+    /// description, so no certificate authority has to sign it.
     private static func certificate() throws(MediaPlaneError) -> DTLSCertificate {
         guard let certificate = DTLSCertificate.make() else {
             throw MediaPlaneError(
@@ -83,7 +84,7 @@ final class MediaPlane: Sendable {
         return certificate
     }
 
-    /// OpenSSL's version, for `/health`.
+    /// OpenSSL's version, for `/health` and the metrics.
     static var openSSLVersion: String { OpenSSLVersion.text }
 
     func stop() { inbox.finish() }
@@ -137,7 +138,8 @@ final class RunningMedia: Sendable {
     init(_ settings: MediaPlane.Settings) throws {
         let receiver = NIOLockedValueBox<Receiver?>(nil)
         self.receiver = receiver
-        // No events are lost: the first command is sent after the receiver is set, and there are no events before it.
+        // No events are lost: the first command is sent after the receiver is set, and there are no events before the
+        // first command.
         plane = try MediaPlane(settings) { event in receiver.withLockedValue { $0 }?(event) }
     }
 

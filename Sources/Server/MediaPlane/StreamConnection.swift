@@ -7,7 +7,7 @@ import RTC
 /// Both directions are bounded. An oversized frame ends the connection. Unsent data waits in a queue that drops new datagrams
 /// when it is full; the router monitors its delay (`queuedTime`).
 final class StreamConnection {
-    /// Maximum size of the send queue: half a second at 8 Mbit/s. Older data is useless in a call.
+    /// Maximum size of the send queue in bytes: half a second at 8 Mbit/s. Older data is useless in a call.
     static let maxQueueSize = 512 * 1024
     /// Time limit for a new connection to pass an ICE connectivity check. After that, the loop closes it.
     static let handshakeTimeout = MediaInterval.seconds(10)

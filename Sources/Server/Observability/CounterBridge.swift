@@ -8,8 +8,8 @@ final class CounterBridge: Sendable {
     private let old: Gauge?
     private let last = Mutex(UInt64(0))
 
-    /// - Parameter isNew: whether the metric never had the old name (without `_total`). Otherwise, it is also exported
-    ///   under that name.
+    /// - Parameter isNew: true for a metric that always had the suffix `_total`. An older metric is also exported
+    ///   under its old name, without the suffix, for compatibility.
     init(_ name: String, isNew: Bool = false, dimensions: [(String, String)] = []) {
         counter = Counter(label: name + "_total", dimensions: dimensions)
         old = isNew ? nil : Gauge(label: name)

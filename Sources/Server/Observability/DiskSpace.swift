@@ -12,8 +12,8 @@ import Darwin
 /// The free space of the data directory.
 ///
 /// A file system may take long to answer, so it is queried on a separate thread and the result is cached for a while.
-/// When the result is too old, only one caller queries it again; the others get the old result. `/ready` is public, so
-/// more requests for it must not cause more work.
+/// When the result is too old, only one caller queries it again; the others get the old result. `/ready` is public,
+/// so many requests for it must not cause many queries.
 final class DiskSpace: Sendable {
     /// The latest result, and whether `current` is waiting for a new one.
     private struct State {
@@ -47,12 +47,14 @@ final class DiskSpace: Sendable {
         (self.directory, self.minimum, self.lifetime, freeBytes) = (directory, minimum, lifetime, measure)
     }
 
-    /// Returns the free bytes, from the cache if they are recent; nil if they cannot be read.
+    /// Returns the free bytes: a new measurement, or the cached one if it is recent or another caller is already
+    /// measuring. Returns nil if they cannot be read, or if the first measurement is still pending.
     func free() async -> Int? {
         if case .bytes(let bytes) = await current() { bytes } else { nil }
     }
 
-    /// True if there is enough space, or if the first result is still pending. False if the space cannot be read.
+    /// Returns true if there is enough space, or if the first result is still pending. Returns false if there is too
+    /// little or if the space cannot be read.
     func hasRoom() async -> Bool {
         switch await current() {
         case .unknown: true

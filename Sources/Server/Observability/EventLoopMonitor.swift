@@ -1,14 +1,14 @@
 import CoreMetrics
 import NIOCore
 
-/// A timer on the gateway's event loop that checks whether the loops run.
+/// A timer on the gateway's event loop that checks whether this loop and the media loop are running.
 ///
 /// It measures how late it fires, which is how long all other work on the loop waits. It sends a heartbeat request to
 /// the media loop. It also notifies the supervisor that the event loop runs: if the loop is stuck, the notifications
 /// stop and the supervisor restarts the server. Used only on the gateway's loop.
 final class EventLoopMonitor {
-    /// The maximum time between two checks: short enough to notice stalls between two scrapes, and long enough to
-    /// cause no load.
+    /// The maximum time between two checks: short enough to notice a stall between two scrapes of the metrics, and
+    /// long enough to cause no noticeable load.
     private static let longestPeriod = TimeAmount.milliseconds(500)
 
     private let eventLoop: any EventLoop

@@ -3,7 +3,8 @@ import Synchronization
 
 /// The log settings that can change while the server runs: the minimum level, and the secrets to redact.
 public final class LogSettings: Sendable {
-    /// The level's position in `Logger.Level.allCases`. Every log statement reads it, so it takes no lock.
+    /// The level's position in `Logger.Level.allCases`. Atomic, because every log statement reads it and must not
+    /// wait for a lock.
     private let position: Atomic<Int>
     private let state: Mutex<Scrubber>
 

@@ -4,7 +4,8 @@ enum LogText {
     static let maxScalars = 2048
 
     /// Escapes characters that could start a new line, move the cursor or change the text direction: control characters, line
-    /// and paragraph separators, bidirectional and invisible formatting. Cuts the text at ``maxScalars``.
+    /// and paragraph separators, bidirectional and invisible formatting, and characters that are unassigned or for
+    /// private use. Cuts the text at ``maxScalars``.
     static func escaped(_ text: String) -> String {
         var result = ""
         var count = 0
@@ -20,7 +21,8 @@ enum LogText {
         return result
     }
 
-    /// Returns ``escaped(_:)`` text, in quotation marks unless it is a single word.
+    /// Returns the text as ``escaped(_:)`` does. Puts it in quotation marks if it is empty, or contains a space, a
+    /// character of the log's syntax such as `=`, or a character that is escaped.
     static func value(_ text: String) -> String {
         let needsQuotes =
             text.isEmpty
@@ -33,7 +35,8 @@ enum LogText {
             + "\""
     }
 
-    /// Returns a JSON string with quotation marks. Escapes the same characters as ``escaped(_:)``, as `\u` sequences.
+    /// Returns a JSON string with quotation marks, cut at ``maxScalars``. Apart from what JSON requires, escapes the
+    /// same characters as ``escaped(_:)``, as `\u` sequences.
     static func json(_ text: String) -> String {
         var result = "\""
         var count = 0

@@ -174,7 +174,7 @@ struct MetricLabels: Hashable, Comparable {
     func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
-/// Names, escapes and numbers of Prometheus's text format 0.0.4.
+/// Formats names, text and numbers for Prometheus's text format 0.0.4.
 enum MetricText {
     /// Returns the metric's name: a counter `confab.frames` becomes `confab_frames_total`, and timers end in `_seconds`.
     static func name(_ label: String, kind: MetricKind) -> String {

@@ -5,9 +5,10 @@ import NIOCore
 import ServiceLifecycle
 import Wire
 
-/// `GET /metrics` on a separate port.
+/// Serves `GET /metrics` on a separate port.
 ///
-/// If the port is taken, the server runs without metrics, unless the configuration requires them.
+/// If the port cannot be opened, the server runs without metrics. If `metrics.enabled` is `always`, `run` throws
+/// instead.
 struct MetricsEndpoint: Service {
     /// Maximum number of connections. Further ones wait. A scraper needs only one, and more would take descriptors from
     /// clients.

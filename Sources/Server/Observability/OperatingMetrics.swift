@@ -2,7 +2,8 @@ import Metrics
 import NIOSSL
 import Synchronization
 
-/// Metrics of the process, its build, its disk and its certificate. Read when they are scraped.
+/// Metrics of the process, its build, its disk and its HTTPS certificate. The figures of the process and the disk are
+/// read at each scrape.
 final class OperatingMetrics: Sendable {
     private let ready = Readiness.Part.allCases.map { part in
         (part, Gauge(label: "confab_ready", dimensions: [("part", part.rawValue)]))

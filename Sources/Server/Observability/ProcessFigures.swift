@@ -9,10 +9,10 @@ struct ProcessFigures: Equatable, Sendable {
     /// When the process started, in seconds since 1970.
     var startedAt: Double
     var openDescriptors: Int
-    /// The soft limit. Nil if there is none or it cannot be read.
+    /// The soft limit on open descriptors. Nil if there is none or it cannot be read.
     var maxDescriptors: Int?
 
-    /// Reads the current figures. Returns nil if `/proc` cannot be read.
+    /// Reads the current figures. Returns nil if `/proc/self/stat` cannot be read or parsed.
     static func read() -> ProcessFigures? {
         guard let text = contents("/proc/self/stat"), let stat = ProcessStat(text) else { return nil }
         let ticksPerSecond = Double(max(1, sysconf(Int32(_SC_CLK_TCK))))
@@ -25,9 +25,9 @@ struct ProcessFigures: Equatable, Sendable {
             openDescriptors: max(0, descriptors - 1), maxDescriptors: maxDescriptors)
     }
 
-    /// The boot time in seconds since 1970. Read once, so that the start time does not move with the wall clock. It is
-    /// not read from `/proc/stat`, because the unit's `ProcSubset=pid` hides that file. If the machine slept after it
-    /// booted, the start time is too late by the time that it slept.
+    /// The boot time in seconds since 1970. Computed once, so that a later change of the wall clock does not move the
+    /// start time. It is not read from `/proc/stat`, because the unit's `ProcSubset=pid` hides that file. If the
+    /// machine slept after it booted, the start time is too late by the time that it slept.
     private static let bootTime = Date().timeIntervalSince1970 - Double(NIODeadline.now().uptimeNanoseconds) / 1e9
 
     private static var maxDescriptors: Int? {

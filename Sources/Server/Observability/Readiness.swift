@@ -5,11 +5,11 @@ import NIOCore
 struct Readiness: Equatable, Sendable {
     /// A part of the server that can fail.
     enum Part: String, CaseIterable, Sendable {
-        /// Changes can be stored.
+        /// Ready if changes can be stored.
         case storage
-        /// The media loop runs.
+        /// Ready if the media loop is running, or if this server does not route media.
         case media
-        /// The data directory has space left.
+        /// Ready if the data directory's disk has enough free space.
         case disk
     }
 

@@ -36,8 +36,9 @@ public struct Scrubber: Sendable {
         for secret in secrets where text.utf8.count >= secret.utf8.count {
             text = text.split(separator: secret, omittingEmptySubsequences: false).joined(separator: Self.redacted)
         }
-        // Every token contains one of these characters or follows one, except for generated secrets, which are long. Most
-        // values are short, contain none of them, and are done here.
+        // Search for tokens only if the text may contain one. A token contains one of these characters or follows
+        // one, except for generated secrets, which are recognized by their length. Most values are short and contain
+        // none of these characters.
         let isSuspicious =
             text.utf8.count >= SecretText.generatedLength || text.utf8.contains { "=.\" _".utf8.contains($0) }
         return isSuspicious ? Self.redactingTokens(in: text) : text
@@ -104,8 +105,9 @@ public struct Scrubber: Sendable {
         }
     }
 
-    /// True if the run contains a generated secret: of an API key, or of a webhook. The projects may be many, so their
-    /// secrets are recognized by their form. They consist of 48 hexadecimal digits; the usual hashes have 40 or 64.
+    /// True if the run contains a generated secret: of an API key, or of a webhook. There may be many of these
+    /// secrets, so they are recognized by their form instead of being listed: they consist of 48 hexadecimal digits.
+    /// The usual hashes have 40 or 64.
     private static func isGeneratedSecret(_ run: ArraySlice<UInt8>) -> Bool {
         let separator: (UInt8) -> Bool = { !Character(UnicodeScalar($0)).isHexDigit }
         return run.split(whereSeparator: separator).contains { $0.count == SecretText.generatedLength }
@@ -113,7 +115,7 @@ public struct Scrubber: Sendable {
 
     private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
 
-    /// True for OpenTok's older tokens: `T1==` and base64.
+    /// True for OpenTok's older tokens: `T1==` followed by base64.
     private static func isLegacyToken(_ run: ArraySlice<UInt8>, then rest: ArraySlice<UInt8>) -> Bool {
         run.elementsEqual("T1".utf8) && rest.starts(with: Array("==".utf8))
     }

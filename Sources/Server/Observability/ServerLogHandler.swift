@@ -158,7 +158,7 @@ private func systemWrite(_ bytes: UnsafeRawBufferPointer) -> Int {
     write(STDERR_FILENO, bytes.baseAddress, bytes.count)
 }
 
-/// Timestamps without Foundation's formatters, which would cost more than the rest of the line.
+/// Formats timestamps without Foundation's formatters, which would take longer than formatting the rest of the line.
 enum LogTime {
     static func now() -> Int64 {
         Int64(Date().timeIntervalSince1970 * 1000)

@@ -21,7 +21,7 @@ struct DevicePushNotifier: PushNotifier {
 final class StoredPushDirectory: PushDirectory {
     private let storage: any Storage
     private let logger: Logger
-    /// The gateway to notify; nil until it has started. No notifications are sent before that.
+    /// The gateway to notify; nil until it has started. No pushes are sent before that.
     private let gateway = Mutex<NIOLoopBound<Gateway>?>(nil)
 
     init(storage: any Storage, logger: Logger) { (self.storage, self.logger) = (storage, logger) }

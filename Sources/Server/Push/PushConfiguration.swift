@@ -18,7 +18,7 @@ extension ConfabConfiguration {
         public var apnsServer: String?
         public init() {}
 
-        /// Address of the server to use instead of Apple's, for tests; nil for Apple's.
+        /// Host and port of the server to use instead of Apple's, for tests; nil for Apple's.
         var apnsAddress: (host: String, port: Int)? {
             apnsServer.flatMap { try? WebPushURL($0 + "/") }.map { ($0.host, $0.port) }
         }

@@ -4,17 +4,18 @@ import NIOHTTP1
 import NIOSSL
 import Wire
 
-/// A client for push services and webhooks.
+/// An HTTP client for requests to push services and webhooks.
 protocol PushTransport: Sendable {
     /// Sends a request and returns the response.
     ///
-    /// - Throws: `PushFailure`, or `CancellationError`.
+    /// - Throws: `PushFailure` if there is no response, or `CancellationError` if the task is canceled or the client
+    ///   closed.
     func exchange(_ request: PushRequest) async throws -> PushResponse
     /// Closes all connections. Later requests fail.
     func close() async
 }
 
-/// An HTTP client (HTTP/2 and HTTP/1.1 over TLS) that connects only to checked addresses.
+/// An HTTP client (HTTP/2 and HTTP/1.1, over TLS except for some webhooks) that connects only to checked addresses.
 ///
 /// Invariant: no connection is opened to an unchecked address. The host name is resolved here and all of its addresses are
 /// checked. The HTTP client then gets one of these addresses and does not resolve the name again, which prevents DNS
@@ -27,7 +28,7 @@ actor PushConnections: PushTransport {
         var allowsPrivateAddresses = false
         /// A PEM file of CA certificates to trust in addition to the system's; nil for none.
         var authorities: String?
-        /// Maximum bytes of a response to read.
+        /// Maximum number of bytes of a response's body to read.
         var maxBodySize = PushResponse.maxBodySize
         /// Whether to use HTTP/2 if the service offers it.
         var allowsHTTP2 = true
@@ -35,12 +36,14 @@ actor PushConnections: PushTransport {
         var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     }
 
-    /// Maximum addresses to try per request. Large services have a dozen addresses, but usually all of them work or none does.
+    /// Maximum number of addresses to try per request. Large services have a dozen addresses, but usually all of them
+    /// work or none does.
     private static let maxAttempts = 3
     /// How long to cache addresses. They rarely change, and a lookup for every push would be the slowest part of the
     /// push.
     private static let addressLifetime: Duration = .seconds(60)
-    /// Maximum cached names and connections. Browsers use only a few services, but wildcards can match more.
+    /// Maximum number of cached names, and of cached connections. Browsers use only a few services, but the wildcards
+    /// in the configuration can match more.
     private static let maxCached = 64
     /// How long to keep idle connections. Apple asks providers to keep connections open.
     private static let idleTimeout: TimeAmount = .minutes(5)
@@ -108,8 +111,9 @@ actor PushConnections: PushTransport {
         throw failure
     }
 
-    /// Returns all addresses of a service, from the cache if they are recent. Throws if any of them is private,
-    /// because the service's DNS is then not trustworthy, unless the settings allow private addresses.
+    /// Returns all addresses of a service, from the cache if they are recent. Throws if there are none. Unless the
+    /// settings allow private addresses, also throws if any of them is private, because the service's DNS is then not
+    /// trustworthy.
     private func addresses(of host: String) async throws -> [IPAddress] {
         if let known = names[host], ContinuousClock.now - known.resolvedAt < Self.addressLifetime {
             return known.addresses
@@ -186,7 +190,8 @@ actor PushConnections: PushTransport {
         message.body = .bytes(ByteBuffer(bytes: request.body))
         let response: HTTPClientResponse
         do {
-            // Set a longer timeout here than that of the whole exchange, which ends first and reports a clearer error.
+            // Use a longer timeout here than for the whole exchange. The exchange then times out first, with a
+            // clearer error.
             response = try await client.execute(message, timeout: .milliseconds(2 * settings.timeout.wholeMilliseconds))
         } catch is CancellationError {
             throw CancellationError()

@@ -11,7 +11,8 @@ enum PushEncryption {
     /// The record size to announce. It is larger than any message of this server, because the body must be a single record (RFC
     /// 8291 §4).
     static let recordSize: UInt32 = 4096
-    /// All messages are padded to this size, so that the service cannot infer their kind from the length.
+    /// Shorter messages are padded to this size in bytes, so that the service cannot infer their kind from the
+    /// length.
     static let paddedSize = 128
     static let saltSize = 16
     /// Maximum message size: the 4096 bytes that all services accept (RFC 8030 §7.2), minus header, 65-byte key, delimiter and
@@ -50,7 +51,7 @@ enum PushEncryption {
         return salt + size + [UInt8(ownKey.count)] + ownKey + Array(sealed.ciphertext) + Array(sealed.tag)
     }
 
-    /// Encrypts a message with a new key pair and salt and the default padding.
+    /// Encrypts a message with a new key pair and salt, padded to ``paddedSize``.
     static func seal(_ message: [UInt8], for key: [UInt8], authentication: [UInt8]) throws -> [UInt8] {
         var random = SystemRandomNumberGenerator()
         return try seal(

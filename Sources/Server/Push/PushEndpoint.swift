@@ -136,8 +136,8 @@ struct WebPushURL: Hashable, Sendable {
         return Int(port)
     }
 
-    /// True for labels of letters, digits and hyphens (RFC 1123 §2.1), if the last one is not a number. Resolvers interpret
-    /// `2130706433`, `0x7f.1` and `127.1` as IP addresses.
+    /// True for a name of dot-separated labels of letters, digits and hyphens (RFC 1123 §2.1) whose last label is not
+    /// a number. Resolvers interpret `2130706433`, `0x7f.1` and `127.1` as IP addresses.
     static func isHostName(_ text: String) -> Bool {
         let labels = text.split(separator: ".", omittingEmptySubsequences: false)
         guard text.utf8.count <= 253, let last = labels.last, last.utf8.contains(where: { $0 >= 0x61 && $0 <= 0x7a }),

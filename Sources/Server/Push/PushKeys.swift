@@ -10,8 +10,8 @@ import Foundation
 
 /// The keys that identify this server to push services.
 public struct PushKeys: Sendable {
-    /// The VAPID key (RFC 8292). A browser's subscription works only with the key for which it was made. Generated at
-    /// the first start.
+    /// The VAPID key (RFC 8292). A browser's subscription works only with the key for which it was created. The key
+    /// is generated at the first start.
     let web: P256.Signing.PrivateKey
     /// The key for Apple's service. If nil, apps get no pushes.
     let apns: APNSKey?

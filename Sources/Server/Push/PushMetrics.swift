@@ -21,7 +21,7 @@ struct PushMetrics: Sendable {
 
     /// Counts one outcome.
     ///
-    /// - Parameter endpoint: nil if the push ended before its endpoints were known.
+    /// - Parameter endpoint: the endpoint of the push; nil if the notice ended before any endpoint was known.
     func count(_ outcome: PushOutcome, to endpoint: PushEndpoint?) {
         let kind =
             switch endpoint?.kind {

@@ -21,7 +21,8 @@ struct PushRequest: Equatable, Sendable {
     subscript(name: String) -> String? { headers.first { $0.name == name }?.value }
 }
 
-/// An error that prevented an attempt to push. The texts are for the log and contain no secrets.
+/// Why a request to a push service or a webhook could not be made, or got no response. The texts are for the log and
+/// contain no secrets.
 enum PushFailure: Error, Equatable, Sendable {
     case nameUnknown(String)
     /// The host name resolves to a private address.
@@ -48,7 +49,7 @@ extension PushNotice {
 }
 
 extension PushRequest {
-    /// Returns a push message to a browser (RFC 8030 §5).
+    /// Returns the request that sends a notice to a browser (RFC 8030 §5).
     static func web(
         _ notice: PushNotice, to url: WebPushURL, key: [UInt8], authentication: [UInt8], authorization: String,
         now: Timestamp
@@ -85,7 +86,7 @@ enum APNS {
     /// eventually stops delivering pushes to it. Once woken, the app gets the further progress of the call from the server.
     static func sends(_ kind: PushNotice.Kind) -> Bool { kind == .incoming }
 
-    /// Returns a push message to an app.
+    /// Returns the request that sends a notice to an app.
     ///
     /// - Parameter server: replaces Apple's server in tests; nil for Apple's.
     static func request(

@@ -10,15 +10,17 @@ import Musl
 import Darwin
 #endif
 
-/// A DNS resolver for push services.
+/// A DNS resolver for push services and webhooks.
 protocol PushResolver: Sendable {
     /// Returns the addresses of a host in order of preference; empty if the name does not exist or cannot be looked
     /// up.
+    ///
+    /// - Throws: `PushFailure` if too many lookups are in progress, or `CancellationError`.
     func addresses(of host: String) async throws -> [IPAddress]
 }
 
-/// The system's resolver. It blocks a thread until the name servers answer, so each lookup gets a separate thread and never
-/// blocks those that serve calls.
+/// The system's resolver. It blocks a thread until the name servers answer, so each lookup gets a separate thread and
+/// never blocks the threads that serve calls.
 final class SystemResolver: PushResolver {
     /// Maximum concurrent lookups. Further ones fail with `nameUnknown`. A lookup that hangs holds a thread for 30 s,
     /// so a higher limit would only add threads.
@@ -102,7 +104,7 @@ enum PublicAddresses {
 
 /// A value that is set at most once. At most one task can wait for it, and that task may be canceled.
 final class Once<Value: Sendable>: Sendable {
-    /// Whether the value is set or awaited.
+    /// Whether the value is set, a task waits for it, or the waiting task was canceled.
     private enum State {
         case open
         case awaited(CheckedContinuation<Value?, Never>)

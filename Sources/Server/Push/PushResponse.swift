@@ -1,11 +1,11 @@
-/// The response of a push service.
+/// The response of a push service or a webhook.
 struct PushResponse: Equatable, Sendable {
     var status: Int
     var retryAfter: Duration?
-    /// The start of the response body, at most ``maxBodySize`` bytes.
+    /// The start of the response body, at most as many bytes as `PushConnections.Settings.maxBodySize`.
     var body: [UInt8] = []
 
-    /// Maximum bytes of the body to read. Error reasons are short.
+    /// The default maximum number of body bytes to read. Push services describe errors in fewer bytes.
     static let maxBodySize = 4096
     /// Maximum accepted value of Retry-After, in seconds. No notice lives longer.
     private static let maxRetryAfter = 86400

@@ -26,7 +26,7 @@ public protocol PushDirectory: Sendable {
 /// sender.send(PushNotice(call: call, kind: .incoming, expires: ringEnd), to: callee)
 /// ```
 public actor PushSender: Service {
-    /// Maximum endpoints per person. The directory stores no more either.
+    /// Maximum number of endpoints per person to send to. The directory does not store more than that.
     static let endpointsPerPerson = StorageLimits.pushEndpointsPerPerson
 
     /// The services that endpoints may belong to.

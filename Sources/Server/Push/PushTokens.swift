@@ -64,7 +64,7 @@ struct VAPIDTokens {
     ///
     /// - Parameter origin: the origin of the service, `https://host[:port]`.
     mutating func authorization(for origin: String, now: Timestamp) throws -> String {
-        // Reject a token that expires too late: it was created before the clock was set back.
+        // Do not reuse a token that expires too late: it was created before the clock was set back.
         if let kept = tokens[origin], now + Self.margin < kept.expires,
             kept.expires <= now + Self.lifetime + Self.margin
         {

@@ -3,7 +3,7 @@ import Wire
 /// What to do after a push service's response.
 enum PushVerdict: Equatable, Sendable {
     case delivered
-    /// The endpoint no longer exists.
+    /// Remove the endpoint, which no longer exists.
     case gone
     /// Retry, after this time if given.
     case again(after: Duration?)
@@ -17,7 +17,7 @@ enum PushVerdict: Equatable, Sendable {
         switch answer.status {
         case 200...299: self = .delivered
         case 404, 410: self = .gone
-        // A redirect (3xx) is refused, because it could lead to an unchecked address.
+        // Redirects (3xx) are refused by the default case, because they could lead to an unchecked address.
         case 408, 425, 429, 500...599: self = .again(after: answer.retryAfter)
         default: self = .refused("status \(answer.status)")
         }
@@ -78,7 +78,7 @@ enum PushOutcome: String, CaseIterable, Sendable {
     case expired
     /// A newer notice of the same call replaced it.
     case superseded
-    /// This kind of service does not get this kind of notice.
+    /// Nothing was sent, because the endpoint's service does not receive notices of this kind (`APNS.sends`).
     case untold
     /// The queue was full, or the server stopped.
     case dropped

@@ -17,7 +17,7 @@ public final class SQLiteStorage: Storage {
     public static let defaultLockTimeout: Duration = .seconds(5)
 
     /// Maximum rows to delete in one transaction.
-    private static let deletedAtOnce = 500
+    static let deletedAtOnce = 500
 
     let writer: GroupCommitWriter<Write>
     /// What the operator should know about how the database was opened, as sentences.
@@ -154,18 +154,6 @@ public final class SQLiteStorage: Storage {
             guard try database.closeReport(id: id, at: now) else { return false }
             if let entry { try database.audit(entry) }
             return true
-        }
-    }
-
-    @discardableResult
-    public func deleteOld(_ records: OldRecords, olderThan moment: Timestamp) async throws -> Int {
-        var total = 0
-        while true {
-            let count = try await write { try $0.deleteOld(records, olderThan: moment, limit: Self.deletedAtOnce) }
-            total += count
-            if count < Self.deletedAtOnce { return total }
-            // Let commits of clients run before the next deletion.
-            await Task.yield()
         }
     }
 

@@ -2,7 +2,8 @@ import GRDB
 
 /// The webhooks in the table `project`.
 ///
-/// A webhook that cannot be used, because an older version accepted it or somebody edited it, counts as none.
+/// A webhook that cannot be used is treated as missing: an older version may have accepted it, or the database was
+/// edited by hand.
 struct StoredWebhookTargets: WebhookTargets {
     let storage: SQLiteStorage
 

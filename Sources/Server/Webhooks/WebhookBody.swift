@@ -3,7 +3,7 @@ import Wire
 
 /// The JSON document of an event, with OpenTok's names (docs/webhooks.md).
 struct WebhookBody: Equatable, Sendable {
-    /// What begins or ends. The numbers are in the database.
+    /// What is created or destroyed. The raw values are stored in the database, so they must not change.
     enum Kind: Int, Sendable {
         case session = 0
         case connection = 1
@@ -17,9 +17,9 @@ struct WebhookBody: Equatable, Sendable {
         case forceUnpublished
         case networkDisconnected
 
-        /// OpenTok has no reason for a stream whose publisher ended it but stayed, and none for a match or call that ended.
-        /// It reports the first as `clientDisconnected`. The second is not a moderator's decision, so it is reported in the
-        /// same way.
+        /// Two reasons have no equivalent in OpenTok. It reports `clientDisconnected` for a stream that its publisher
+        /// ended without disconnecting. The end of a match or call is reported in the same way, because it is not a
+        /// moderator's decision.
         init(_ reason: GoneReason) {
             switch reason {
             case .clientDisconnected, .clientUnpublished, .matchEnded: self = .clientDisconnected
@@ -34,8 +34,8 @@ struct WebhookBody: Equatable, Sendable {
     let isEnd: Bool
     /// The ID of the connection or stream; empty for a session.
     let subject: String
-    /// The member of the document that describes the connection or stream, without braces; empty for a session. It is kept
-    /// until the end is reported.
+    /// The JSON member, name and value, that describes the connection or stream; empty for a session. It is stored
+    /// until the end is reported, because that event contains it too.
     let detail: [UInt8]
     let bytes: [UInt8]
 
@@ -59,7 +59,8 @@ struct WebhookBody: Equatable, Sendable {
             kind, isEnd: isEnd, detail, project: event.project, session: event.session, at: event.at, reason)
     }
 
-    /// The end of something that was reported with this detail.
+    /// Creates the event for the end of something whose creation was reported with this detail. Its `subject` is
+    /// empty.
     init(
         endOf kind: Kind, _ detail: [UInt8], project: String, session: SessionID, at: Timestamp, _ reason: Reason
     ) {

@@ -1,8 +1,9 @@
 import Crypto
 import Wire
 
-/// The signature of a request to a webhook: HMAC-SHA256 of the time in seconds, a dot and the body, under the project's webhook
-/// secret (docs/webhooks.md). The receiver rejects a request whose time is old, so that nobody can send it again later.
+/// The signature of a request to a webhook: HMAC-SHA256 of the time in seconds, a dot and the body, keyed with the
+/// project's webhook secret (docs/webhooks.md). The receiver rejects a request whose time is old, so that nobody who
+/// captured it can replay it later.
 enum WebhookSignature {
     static let header = "x-confab-signature"
 

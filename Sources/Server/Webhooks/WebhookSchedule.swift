@@ -5,24 +5,23 @@ import Wire
 
 /// Decides when each event in the outbox is sent. A pure machine: events, the time and randomness in, commands out.
 ///
-/// Invariants: an event is sent only after the previous event of its session was removed from the outbox, because it was delivered
-/// or given up. No event is passed over, because the position up to which a project's events were read only moves past events
-/// of sessions that are known. It holds at most ``sessionsPerProject`` sessions of each project in memory, each with the
-/// oldest event only.
+/// Invariants: an event is sent only after the previous event of its session was delivered or given up, and removed
+/// from the outbox. No event is skipped: the position up to which a project's events were read advances only past
+/// events whose session is in memory. The schedule keeps at most ``sessionsPerProject`` sessions of each project in
+/// memory, each with the oldest event only.
 struct WebhookSchedule: Sendable {
     static let firstDelay: Duration = .seconds(5)
     static let maxDelay: Duration = .seconds(900)
-    /// How long to wait before trying again what the database has refused.
+    /// How long to wait before retrying a command that the database could not carry out.
     static let storageDelay: Duration = .seconds(5)
-    /// Sessions of one project that are sent to or waited for at the same time. The events of further sessions wait in the
-    /// database.
+    /// Maximum number of sessions of one project in memory. The events of further sessions wait in the database.
     static let sessionsPerProject = 1000
-    /// Events that are read at once.
+    /// Maximum number of events in a page, which is read from the database at once.
     static let pageSize = 200
     /// One project may use at most 1/`share` of all requests, but always at least one.
     static let share = 4
 
-    /// What the schedule is notified of.
+    /// The inputs of the schedule.
     enum Event: Sendable {
         /// The projects that have a webhook.
         case targets(Set<String>)
@@ -32,11 +31,11 @@ struct WebhookSchedule: Sendable {
         case page(String, after: Int64, [WebhookEntry])
         /// The answer to `send`.
         case sent(WebhookEntry, Result)
-        /// The answer to `remove` and `follow`: the next event of the session.
+        /// The answer to `remove` and `follow`: the next event of the session, or nil if there is none.
         case removed(WebhookEntry, next: WebhookEntry?)
         /// The database could not carry out a command.
         case storageFailed(Command)
-        /// Time has passed.
+        /// Sent regularly, so that the schedule notices when a time limit has passed.
         case tick
     }
 
@@ -45,27 +44,27 @@ struct WebhookSchedule: Sendable {
         case delivered
         /// The reason is for the log.
         case failed(String)
-        /// The event is not in the outbox any more.
+        /// The event is no longer in the outbox.
         case missing
     }
 
-    /// What to do.
+    /// The outputs of the schedule: what the caller must do.
     enum Command: Hashable, Sendable {
-        /// Read `pageSize` events of a project that follow this one.
+        /// Read up to `pageSize` events of a project whose numbers are greater than `after`.
         case read(String, after: Int64)
         case send(WebhookEntry)
         /// Remove an event, and read the next one of its session.
         case remove(WebhookEntry, isGivenUp: Bool)
         /// Read the event of the same session that follows this one.
         case follow(WebhookEntry)
-        /// Log that a webhook began to fail, or accepts events again.
+        /// Log that a project's webhook began to fail, or that it accepts events again.
         case logFailing(String, reason: String)
         case logRecovered(String)
     }
 
-    /// A session with events, of which only the oldest is known.
+    /// A session with events in the outbox. Only the oldest event is in memory.
     private struct Lane: Sendable {
-        /// What the session waits for.
+        /// What happens to the session's oldest event.
         enum State: Hashable, Sendable {
             case ready
             case sending
@@ -76,9 +75,9 @@ struct WebhookSchedule: Sendable {
 
         var head: WebhookEntry
         var state = State.ready
-        /// Failed attempts to deliver `head`.
+        /// The number of failed attempts to deliver `head`.
         var failures = 0
-        /// The highest number of an event of this session that was read with a page.
+        /// The highest number among the events of this session that were read.
         var newest: Int64
     }
 
@@ -87,11 +86,11 @@ struct WebhookSchedule: Sendable {
         var lanes: [SessionID: Lane] = [:]
         var ready: Deque<SessionID> = []
         var sending = 0
-        /// Whether the last attempt failed.
+        /// Whether the last attempt to deliver an event of this project failed.
         var isFailing = false
         /// Whether the project is in `turns`.
         var hasTurn = false
-        /// The number of the last event that was read and whose session is known.
+        /// The number of the last event that was read. The next page begins after it.
         var position: Int64 = 0
         var isReading = false
         /// Whether there may be events after `position`.
@@ -100,7 +99,7 @@ struct WebhookSchedule: Sendable {
         var hasNews = false
     }
 
-    /// The time at which a session's event is sent again.
+    /// The time at which an event whose delivery failed is sent again.
     private struct Alarm: Comparable, Sendable {
         var at: Timestamp
         var entry: WebhookEntry
@@ -114,7 +113,8 @@ struct WebhookSchedule: Sendable {
     /// Projects with sessions that are ready, in the order in which they may send.
     private var turns: Deque<String> = []
     private var alarms = Heap<Alarm>()
-    /// Commands that the database could not carry out, and when to try again. At most one for each session and project.
+    /// Commands that the database could not carry out, at most one per session and one per project, and the time at
+    /// which they are retried; nil if there are none.
     private var postponed: [Command] = []
     private var postponedUntil: Timestamp?
     private var sending = 0
@@ -170,7 +170,7 @@ struct WebhookSchedule: Sendable {
         }
     }
 
-    /// Forgets a project. The answers to its requests that are running are ignored.
+    /// Forgets a project. The results of its running requests will be ignored.
     private mutating func drop(_ key: String) {
         guard let project = projects.removeValue(forKey: key) else { return }
         sending -= project.sending
@@ -192,7 +192,8 @@ struct WebhookSchedule: Sendable {
 
     // MARK: Reading
 
-    /// Requests a page of a project that may have more events, if there is room for their sessions.
+    /// Requests the next page of a project's events. Does nothing if there are no more events, if a page is already
+    /// being read, or if there is no room in memory for the sessions of a page.
     private mutating func read(_ key: String, _ commands: inout [Command]) {
         guard let index = projects.index(forKey: key), projects.values[index].hasMore,
             !projects.values[index].isReading,
@@ -203,7 +204,8 @@ struct WebhookSchedule: Sendable {
         commands.append(.read(key, after: projects.values[index].position))
     }
 
-    /// Takes a page. It may contain events that were removed while it was being read; `send` then finds them missing.
+    /// Handles a page. It may contain events that were removed while it was being read; sending one of them results
+    /// in `missing`.
     private mutating func take(
         _ entries: [WebhookEntry], after position: Int64, of key: String, _ commands: inout [Command]
     ) {
@@ -238,7 +240,7 @@ struct WebhookSchedule: Sendable {
 
     /// Sends as much as the limits allow, in turns, so that a project with many events does not delay the others.
     private mutating func send(_ commands: inout [Command]) {
-        // Stop when no project of a whole round may send.
+        // Stop after a whole round in which no project was allowed to send.
         var left = turns.count
         while sending < concurrency, left > 0, let key = turns.popFirst() {
             left -= 1
@@ -308,8 +310,9 @@ struct WebhookSchedule: Sendable {
         }
     }
 
-    /// The delay before the next attempt: `firstDelay`, doubled for each further failure, up to `maxDelay`. A random part of up
-    /// to a fifth is subtracted, so that sessions that failed together are not all sent again together.
+    /// Returns the delay before the next attempt: `firstDelay`, doubled for each further failure, up to `maxDelay`. A
+    /// random part of up to a fifth is subtracted, so that sessions that failed together are not all sent again
+    /// together.
     static func delay(afterFailures failures: Int, using random: inout some RandomNumberGenerator) -> Duration {
         let doublings = min(max(failures, 1) - 1, 16)
         let full = min(firstDelay * (1 << doublings), maxDelay)
@@ -326,7 +329,8 @@ struct WebhookSchedule: Sendable {
             projects.values[index].lanes[entry.session] = Lane(head: next, newest: max(lane.newest, next.id))
             makeReady(entry.session, of: index)
         } else if lane.newest > entry.id {
-            // A page had a later event, which was stored after the next event was looked for. Look again.
+            // A page contained a later event of this session. It was stored after the search for the next event, so
+            // search again.
             lane.newest = entry.id
             projects.values[index].lanes[entry.session] = lane
             commands.append(.follow(entry))

@@ -10,11 +10,12 @@ import Wire
 /// (``PushTransport``). It removes an event after the webhook has answered with a status from 200 to 299. If the server stops before
 /// that, the event is sent again after the next start.
 final class WebhookSender: Service {
-    /// Maximum bytes of a response to read. Its content is not used, but a connection can be used again only if it was read.
+    /// Maximum number of bytes of a response's body to read. The content is not used, but the connection can be
+    /// reused only if the body was read completely.
     static let maxBodySize = 65_536
-    /// How often the schedule looks at the time.
+    /// How often the schedule receives the time.
     private static let tick: Duration = .seconds(1)
-    /// Ticks between two looks at the projects' webhooks and at the number of events that wait.
+    /// After how many ticks the projects' webhooks and the number of waiting events are read again.
     private static let ticksPerLook = 5
 
     private let outbox: any WebhookOutbox
@@ -24,7 +25,7 @@ final class WebhookSender: Service {
     private let now: @Sendable () -> Moment
     private let pause: @Sendable (Duration) async throws -> Void
     private let metrics = WebhookMetrics()
-    /// Whether the schedule has yet to handle a tick.
+    /// Whether a `tick` or `targets` event is queued that the schedule has not handled yet.
     private let hasTick = Atomic<Bool>(false)
     private let logger: Logger
 
@@ -37,8 +38,9 @@ final class WebhookSender: Service {
             logger: logger, now: now)
     }
 
-    /// HTTP/2 is off, because a receiver gets only a few requests at the same time, and each has its own connection then: a
-    /// request cannot be held up by others of the same connection.
+    /// Returns the settings for connections to webhooks. HTTP/2 is off, so that each concurrent request has a
+    /// separate connection and cannot be held up by others. This needs few connections, because a receiver gets only
+    /// a few requests at a time.
     static func connections(_ settings: ConfabConfiguration.Webhooks) -> PushConnections.Settings {
         .init(
             timeout: settings.timeout, allowsPrivateAddresses: settings.allowPrivateAddresses,
@@ -65,8 +67,8 @@ final class WebhookSender: Service {
     private func deliver() async {
         var schedule = WebhookSchedule(concurrency: settings.concurrency, giveUpAfter: settings.giveUpAfter)
         var random = SystemRandomNumberGenerator()
-        // The size is limited by the schedule and not by the stream: each element is the answer to a command, a single tick, or
-        // new events, which the signal merges.
+        // The stream needs no size limit, because the schedule bounds it: each element is the answer to a command, a
+        // single tick, or new events, which `webhookSignal` merges.
         let (events, inbox) = AsyncStream.makeStream(of: WebhookSchedule.Event.self)
         await withDiscardingTaskGroup { group in
             group.addTask { await self.keepTime(inbox) }
@@ -91,7 +93,8 @@ final class WebhookSender: Service {
         }
     }
 
-    /// Sends ticks, and looks regularly at the webhooks and at the number of events that wait.
+    /// Sends ticks to the schedule. At some of them, instead sends the projects that have webhooks, records the
+    /// number of waiting events, and removes the events of projects without a webhook.
     private func keepTime(_ inbox: AsyncStream<WebhookSchedule.Event>.Continuation) async {
         var ticks = 0
         var refused: [String: Int]?
@@ -113,16 +116,17 @@ final class WebhookSender: Service {
         }
     }
 
-    /// Notifies the schedule of the time, unless it has not yet handled the previous notice.
+    /// Sends `tick` or `targets` to the schedule, unless it has not handled the previous one yet.
     private func announce(
         _ event: WebhookSchedule.Event, _ inbox: AsyncStream<WebhookSchedule.Event>.Continuation
     ) {
         if !hasTick.exchange(true, ordering: .relaxed) { inbox.yield(event) }
     }
 
-    /// Records how many events wait, and reports those that were refused.
+    /// Records how many events are waiting. Counts and logs the events that were refused since the previous call; at
+    /// the first call, when `refusedBefore` is nil, only determines their number.
     ///
-    /// - Returns: the number of refused events of each project.
+    /// - Returns: the number of refused events of each project, for the next call.
     private func countBacklogs(
         _ backlogs: [String: WebhookBacklog], refusedBefore: [String: Int]?
     ) -> [String: Int] {

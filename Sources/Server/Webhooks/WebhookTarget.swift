@@ -8,7 +8,8 @@ public protocol WebhookTargets: Sendable {
     func webhook(of project: String) async throws -> WebhookTarget?
 }
 
-/// The webhook of a project: where the project's server is notified of events, and the secret that signs the requests.
+/// The webhook of a project: the URL at which the project's application server is notified of events, and the secret
+/// that signs the requests.
 public struct WebhookTarget: Hashable, Sendable {
     /// Minimum length of a secret in bytes.
     public static let shortestSecret = 32

@@ -67,7 +67,8 @@ extension Client {
         if let place = seat?.place { recentlyEnded.remember(place.binding) }
     }
 
-    /// Leaves the client's room if `session`, which the client is no longer in, is the room's session.
+    /// Leaves the client's room if `session`, which the client is no longer in, is the room's session. `moderator` is
+    /// the client that removed this one; nil if none did.
     func leaveRoom(of session: SessionID, by moderator: ConnectionID?, _ context: inout Context) {
         guard let room, room.place?.session == session else { return }
         context.tell(.room(room.name, .leftSession(id, by: moderator)))

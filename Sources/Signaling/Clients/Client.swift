@@ -45,7 +45,7 @@ public struct Client: Machine, Equatable, Sendable {
 
     var isOver: Bool { presence == .gone }
     var isOnLinkedDevice: Bool { device != identity }
-    /// The client's socket; nil if the client has dropped or is gone.
+    /// The client's socket; nil if the socket was lost or the client is gone.
     var socket: SocketID? { if case .live(let socket) = presence { socket } else { nil } }
 
     /// Creates the client connection for a new client, or for one that could not resume.

@@ -293,7 +293,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
                 try check(condition)
                 guard let credentials, credentials != offer.credentials else {
                     // The fragment does not restart ICE, and its candidates are not needed: the server is ICE-lite and
-                    // gets the client's address from the client's connectivity checks (RFC 8445 §6.1.1).
+                    // learns the client's address from the client's connectivity checks (RFC 8445 §6.1.1).
                     return context.reply(socket, .accepted(re: request.re))
                 }
                 try begin(credentials, re: request.re, &context)
@@ -329,7 +329,8 @@ public struct MediaResource: Machine, Equatable, Sendable {
         }
     }
 
-    /// Starts an ICE restart (RFC 9725 §4.3.3): sends the media plane the original offer with new credentials.
+    /// Starts an ICE restart (RFC 9725 §4.3.3): sends the media plane the original offer with new credentials. Throws
+    /// if one of the credentials is not new, or if another restart is in progress.
     private mutating func begin(_ credentials: ResourceCredentials, re: UInt64, _ context: inout Context)
         throws(WireError)
     {
@@ -364,6 +365,8 @@ public struct MediaResource: Machine, Equatable, Sendable {
         deadline = isConnected ? nil : context.now + context.rules.resourceConnect
     }
 
+    /// Ends the resource: answers pending requests, leaves the session, and closes the peer connection.
+    ///
     /// - Parameter error: the error with which to answer the POST, if it is unanswered, and an ICE restart, if one is
     ///   in progress.
     private mutating func depart(_ reason: GoneReason, _ error: WireError, _ context: inout Context) {

@@ -28,7 +28,8 @@ struct RosterPages: Equatable, Sendable {
 
     mutating func forget(_ session: SessionID) { awaited.removeAll { $0.session == session } }
 
-    /// Removes and returns the sessions whose next page may be sent.
+    /// Removes and returns the sessions whose next page may be sent after the client acknowledged all messages up to
+    /// `ack`.
     mutating func take(upTo ack: UInt64) -> [SessionID] {
         guard awaited.contains(where: { $0.seq <= ack }) else { return [] }
         let ready = awaited.filter { $0.seq <= ack }.map(\.session)

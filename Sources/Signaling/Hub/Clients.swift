@@ -15,7 +15,7 @@ struct Clients: Sendable {
     private var register = MediaResourceRegister()
     /// The clients on linked devices, keyed by the device's own identity, which differs from the identity of the
     /// client's person.
-    private var linked: [IdentityID: Set<ConnectionID>] = [:]
+    private(set) var linked: [IdentityID: Set<ConnectionID>] = [:]
 
     /// The number of clients that are connected or can still resume, without WHIP and WHEP resources.
     var count: Int { clients.count + legacyClients.count + perchClients.count }
@@ -53,17 +53,6 @@ struct Clients: Sendable {
             if linked[client.device]?.isEmpty == true { linked[client.device] = nil }
         }
         return delivered.wakeUp
-    }
-
-    // MARK: Devices
-
-    /// Disconnects the clients on a linked device if the ban of the device's own identity is active. Their person has
-    /// another identity, to which the ban does not apply.
-    func banned(device: IdentityID, _ ban: Ban, _ context: inout Context) {
-        guard ban.isActive(at: context.wallNow) else { return }
-        for client in (linked[device] ?? []).sorted() {
-            context.tell(.client(client, .expel(.banned(ban, now: context.wallNow), .forbidden)))
-        }
     }
 
     // MARK: Sockets

@@ -31,5 +31,5 @@ extension Hub {
     /// The number of clients that watch a page of people nearby.
     package var watchCount: Int { directory.machine.watchCount }
     /// The people who are in the roulette and in a call at the same time. Tests check that there are none.
-    package var peopleInTwoPlaces: [IdentityID] { people.ids { $0.roulette.search != nil && $0.calls.isBusy } }
+    package var peopleInTwoPlaces: [IdentityID] { people.ids { $0.roulette.search != nil && $0.calls.isInCall } }
 }

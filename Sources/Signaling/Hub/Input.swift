@@ -71,10 +71,7 @@ extension Hub {
         case .expel(let socket, let error, let code): clients.tell(socket, .expel(error, code), &context)
         case .moved(let socket, let address): clients.tell(socket, .moved(address: address), &context)
         case .closed(let socket, let leaving): clients.closed(socket, leaving: leaving, &context)
-        case .banned(let ban):
-            guard case .identity(let identity) = ban.subject else { return }
-            context.tell(.person(identity, .banned(ban)))
-            clients.banned(device: identity, ban, &context)
+        case .banned(let ban): banned(ban)
         case .unbanned(let identity): context.tell(.person(identity, .unbanned))
         case .media(let event):
             if case .refused(_, _, let error) = event, error.code == .bandwidthExceeded {

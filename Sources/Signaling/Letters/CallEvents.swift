@@ -44,7 +44,7 @@ public enum CallEvent: Equatable, Sendable {
     case rejoin(IdentityID)
     // From the session.
     case joined(IdentityID)
-    // From the other call, after the two people called each other.
+    // From another call, when two people called each other at the same time. This call ends in favor of that one.
     case merge(into: CallID)
 }
 
@@ -52,8 +52,8 @@ public enum CallEvent: Equatable, Sendable {
 public enum CallAnswer: Equatable, Sendable {
     /// The call may ring. The callee has reserved a place for it in their list of calls.
     case ready(Counterpart)
-    /// The callee is already calling the caller, in the call `with`. Only one of the two calls continues. If it is
-    /// this call, the callee has reserved a place for it.
+    /// The callee is already calling the caller, in the call `with`. Only one of the two calls continues. If that is
+    /// the call that asked, the callee has reserved a place for it.
     case mutual(Counterpart, with: CallID)
     /// The callee is busy or unreachable. `isMissed`: whether to log a missed call for the callee.
     case refused(Counterpart, CallOutcome, isMissed: Bool)

@@ -23,8 +23,8 @@ public enum Change: Hashable, Sendable {
     // Sessions.
     /// A moderator removed a member from a session, so the member's token no longer admits anyone.
     case revoked(Revocation)
-    /// A mute of all members of the session began (true) or ended (false). The moderator is nil if the mute ended by
-    /// itself, after `Rules.muteGrace`.
+    /// A mute of all members of the session began (true) or ended (false). The moderator is nil if an application's
+    /// server did it, or if the mute ended by itself, after `Rules.muteGrace`.
     case muted(SessionID, Bool, by: IdentityID?, at: Timestamp)
     /// An event to report to the application's server.
     case webhook(WebhookEvent)
@@ -44,7 +44,7 @@ public enum Change: Hashable, Sendable {
 }
 
 extension Change {
-    /// What the shell must know about a change, apart from how storage applies it.
+    /// What the shell needs to know about a change, besides how to store it.
     public struct Summary: Equatable, Sendable {
         /// The people whose state in memory no longer agrees with storage if this change is not committed.
         public var people: Set<IdentityID> = []
@@ -53,7 +53,8 @@ extension Change {
         public var room: RoomID?
         /// The identity whose secret belongs to another person, or to no one, after this change; nil if there is none.
         public var provenIdentity: IdentityID?
-        /// The bytes that the change adds to the storage; 0 if it only updates or deletes.
+        /// An estimate of the bytes that the change adds to the storage; 0 if it adds nothing, or if the size of an
+        /// earlier change already included them.
         public var storedBytes = 0
         /// The event that metrics count for this change; nil if they count none.
         public var counted: Counted?

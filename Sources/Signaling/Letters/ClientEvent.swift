@@ -24,7 +24,7 @@ public enum ClientEvent: Equatable, Sendable {
     /// The client is no longer in the session. `by`: the moderator who removed the client, if one did.
     case leftSession(SessionID, GoneReason, by: ConnectionID? = nil)
     case roulette(Snapshot.Roulette)
-    /// The call in progress on this device, if any.
+    /// The call that is now in progress on this device; nil if there is none.
     case call(Snapshot.Call?)
     /// Whether media can flow over the client's peer connection. Only WHIP and WHEP resources use this event: they have no
     /// socket that could disconnect.

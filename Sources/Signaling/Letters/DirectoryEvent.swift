@@ -1,7 +1,7 @@
 import Wire
 
-/// What people report to the directory: whether they can be found, where they are, and which of their devices watch a
-/// page of people nearby.
+/// What the state machines of people report to the directory: whether the person can be found, where they are, and
+/// which of their devices watch a page of people nearby.
 public enum DirectoryEvent: Equatable, Sendable {
     /// Adds a person to the directory, or updates their listing.
     case show(Listing)

@@ -32,7 +32,8 @@ public enum Effect: Equatable, Sendable {
 /// An event and the state machine that it is addressed to. The hub delivers the event directly. With several nodes, it
 /// would pass the event to the node that owns the receiving state machine.
 ///
-/// Letters are moved several times, so large events that are rare are `indirect`, here and in the events.
+/// Letters are moved several times, so they must be small. Rare events with much content are therefore `indirect`,
+/// here and in the event types.
 public enum Letter: Equatable, Sendable {
     case client(ConnectionID, ClientEvent)
     /// A message for each of these clients, in this order.

@@ -31,17 +31,17 @@ public enum MediaEvent: Equatable, Sendable {
     case refused(ConnectionID, re: UInt64, WireError)
     /// The available bitrate of a client's connection in bits per second; nil if nothing limits it.
     case estimated(ConnectionID, re: UInt64, bitrate: Int?)
-    /// The server closed its peer connection for this side.
+    /// The server closed its peer connection for this side of the client. The error is the reason.
     case closed(ConnectionID, MediaSide, WireError)
     /// Media can flow over this side's peer connection (true), or no longer can (false).
     case connected(ConnectionID, MediaSide, Bool)
-    /// The layer that a subscriber receives of a stream's video has changed.
+    /// The layer of a stream's video that a subscriber receives has changed.
     case subscriptionChanged(SessionNotice.SubscriptionChanged, subscriber: ConnectionID)
     /// The quality with which the server receives a stream has changed.
     case streamQuality(SessionNotice.StreamQuality)
-    /// The layers that subscribers need of a publisher's video have changed.
+    /// The layers of a publisher's video that subscribers need have changed.
     case layersWanted(SessionNotice.LayersWanted, publisher: ConnectionID)
-    /// The session or the whole server has reached its bandwidth limit (true), or neither has anymore (false).
+    /// The session or the whole server has reached its bandwidth limit (true), or neither is at its limit now (false).
     case full(SessionID, Bool)
     /// The active speaker of a session changed; nil if no one speaks.
     case speaking(SessionID, StreamID?)

@@ -23,8 +23,8 @@ public struct ResourceCredentials: Hashable, Sendable {
     public init(ufrag: String, pwd: String) { (self.ufrag, self.pwd) = (ufrag, pwd) }
 }
 
-/// A client's SDP offer. It is kept as long as the resource, because an ICE restart sends the same offer with other
-/// credentials. Only the shell and the media plane interpret the SDP.
+/// A client's SDP offer. It is kept for as long as the resource exists, because an ICE restart sends the media plane
+/// the same offer with other credentials. Only the shell and the media plane interpret the SDP.
 public struct ResourceOffer: Equatable, Sendable {
     /// The SDP text before the ICE credentials. `tail` is the text after them.
     public var head: String
@@ -63,7 +63,7 @@ public struct ResourceArrival: Equatable, Sendable {
 
 /// A PATCH or DELETE request for an existing resource.
 public struct ResourceRequest: Equatable, Sendable {
-    /// `If-Match` (RFC 9110 §13.1.1).
+    /// The value of the header `If-Match` (RFC 9110 §13.1.1).
     public enum Condition: Equatable, Sendable {
         case none
         case any
@@ -91,7 +91,7 @@ public struct ResourceRequest: Equatable, Sendable {
 
 /// The answer to a request. Each request gets exactly one answer, even if the resource ends in the meantime.
 public enum ResourceReply: Equatable, Sendable {
-    /// Answers the POST.
+    /// Answers the POST: the resource was created.
     case created(sdp: String, tag: String, ICEConfiguration)
     /// Answers a PATCH that does not restart ICE.
     case accepted(re: UInt64)

@@ -9,7 +9,7 @@ public struct OperatorRequest: Equatable, Sendable {
         case describe(RoomName)
         case change(RoomName, RoomChanges)
         case close(RoomName)
-        /// Creates a token for joining.
+        /// Creates a token with which a person can join the room.
         case token(RoomName, RoomTokenRequest)
         /// A person sends or downloads a file of the room. The secret in the action authorizes this, not the API
         /// secret.

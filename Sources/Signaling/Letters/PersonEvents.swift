@@ -17,7 +17,8 @@ public enum PersonEvent: Equatable, Sendable {
     case verb(ConnectionID, re: UInt64, ClientMessage)
     /// A request of a legacy client.
     case asked(ConnectionID, RouletteTokRequest)
-    // From the pool. A person is first reserved, and then either matched or released. No one can thus be in two matches.
+    // From the pool. A person is first reserved, and then either matched or released, so that no one can be in two
+    // matches.
     case reserve(MatchID, with: IdentityID)
     case release(MatchID)
     case queueFull
@@ -40,7 +41,8 @@ public enum PersonEvent: Equatable, Sendable {
     case contact(PersonContactEvent)
 }
 
-/// The name that a device presented. A name from a user token cannot be overridden.
+/// The name that a device presented: from its user token (`vouched`), or entered by the user (`chosen`). The user
+/// cannot replace a name from a user token.
 public enum DeviceName: Equatable, Sendable {
     case vouched(String)
     case chosen(String)
@@ -48,7 +50,7 @@ public enum DeviceName: Equatable, Sendable {
 }
 
 extension DeviceName {
-    /// Returns the name to show if the device requests the name `requested`.
+    /// Returns the name to show: a vouched name, else the requested name, else the chosen name, else an empty string.
     func shown(or requested: String?) -> String {
         switch self {
         case .vouched(let name): name
@@ -62,10 +64,11 @@ extension DeviceName {
 public enum PersonPresenceEvent: Equatable, Sendable {
     /// A device used this person's pairing code and is now linked to this person.
     case linked(LinkedDevice, ConnectionID, re: UInt64)
-    /// This person's device is now a device of another person. Sent to the person that the device was before it was linked.
+    /// This person's only device was linked to another person, so this person's identity is now that of a device of
+    /// the other person.
     case becameDevice(of: IdentityID)
-    /// The blocks of a device that was just linked to this person, and whether the device can receive push notifications. Sent
-    /// by the person that the device was before.
+    /// A device was just linked to this person. Contains the blocks of the person to whom the device belonged before,
+    /// and whether the device can receive push notifications. Sent by that person's state machine.
     case inherited(blocked: [IdentityID], hasPush: Bool)
     /// Reports whether any device of this person can receive push notifications (`isReachable`), after a lookup or a
     /// change.

@@ -9,7 +9,8 @@ public struct PushNotice: Hashable, Sendable {
     }
     public var call: CallID
     public var kind: Kind
-    /// The time after which the notification is useless.
+    /// The time after which the notification is useless: on the timers' clock until `Context.push` converts it to the
+    /// wall clock.
     public var expires: Timestamp
 
     public init(call: CallID, kind: Kind, expires: Timestamp) {

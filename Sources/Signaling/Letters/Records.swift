@@ -69,7 +69,7 @@ public struct Report: Hashable, Sendable {
 /// A session token that a moderator made invalid by removing its holder.
 public struct Revocation: Hashable, Sendable {
     public var session: SessionID
-    /// Identifies the token, which cannot be computed from it.
+    /// Identifies the token. The token cannot be computed from it.
     public var fingerprint: [UInt8]
     /// When the token would have expired. The revocation need not be kept after that.
     public var expiresAt: Timestamp
@@ -102,12 +102,13 @@ public struct AuditEntry: Hashable, Sendable {
     public var at: Timestamp
     /// Who acted: `operator` for commands, otherwise the moderator's identity.
     public var actor: String
-    /// The action: `ban.add`, `ban.remove`, `report.close`, `project.rotate`, `session.remove`, `session.mute`,
-    /// `session.unmute`.
+    /// The kind of thing that was changed and what was done to it, such as `ban.add`, `report.close`,
+    /// `project.rotate`, `room.create` or `session.mute`.
     public var action: String
-    /// The target of the action: an identity, an address, a report's number or a session.
+    /// The target of the action, such as an identity, an address, a report's number, a project's API key, a room's
+    /// name or a session.
     public var subject: String
-    /// Further facts, such as the reason of a ban; may be empty.
+    /// Further facts, such as the reason for a ban; may be empty.
     public var detail: String
 
     public init(at: Timestamp, actor: String, action: String, subject: String, detail: String = "") {

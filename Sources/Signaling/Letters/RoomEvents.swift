@@ -2,8 +2,9 @@ import Wire
 
 /// Events for a room from clients, operators and the room registry.
 public enum RoomEvent: Equatable, Sendable {
-    /// Creates the room with this ID. The registry has checked that this is allowed. The creator is nil for a room of the
-    /// operators. If people of a room that has ended open it again, `formerID` is the ID of that room; otherwise nil.
+    /// Creates the room with this ID. The registry has checked that this is allowed. The creator is nil if an operator
+    /// creates the room, or a client that cannot moderate. If people of a room that has ended open it again,
+    /// `formerID` is the ID of that room; otherwise nil.
     indirect case open(RoomSettings, RoomID, creator: IdentityID?, formerID: RoomID? = nil)
     /// Restores a persistent room after a restart.
     indirect case restore(StoredRoom)
@@ -19,8 +20,8 @@ public enum RoomEvent: Equatable, Sendable {
     case away(ConnectionID, Bool)
     /// The client connection ended.
     case gone(ConnectionID)
-    /// The client is no longer in the room's session. `by`: the moderator who removed it; nil if it lost its place
-    /// there.
+    /// The client is no longer in the room's session. `by`: the moderator who removed it; nil if it lost its place in
+    /// the session for another reason.
     case leftSession(ConnectionID, by: ConnectionID?)
     /// An operator ends the room.
     case close
@@ -105,11 +106,12 @@ public struct RoomSeat: Equatable, Sendable {
 }
 
 extension RoomRole {
-    /// The role in the room's session. Cohosts moderate only through the room, which protects hosts.
+    /// The role in the room's session. A cohost is only a publisher there, and moderates through the room, which does
+    /// not let cohosts remove hosts.
     var sessionRole: Role { self == .host ? .moderator : .publisher }
     /// Whether this role may admit, mute and remove others.
     var moderates: Bool { self != .guest }
-    /// Sorts hosts before cohosts before guests.
+    /// The position when people are sorted by role: hosts first, then cohosts, then guests.
     var rank: Int {
         switch self {
         case .host: 0
@@ -153,7 +155,10 @@ public struct RoomRights: Hashable, Sendable {
     /// Restores the lasting role. Called when an owner enters.
     mutating func endStandIn() { role = lasting }
 
-    /// - Parameter giver: the host who gives the role. A role given by a stand-in ends when an owner enters.
+    /// Changes the person's role.
+    ///
+    /// - Parameter giver: the rights of the host who gives the role. A role given by a stand-in ends when an owner
+    ///   enters.
     mutating func give(_ role: RoomRole, by giver: RoomRights) {
         self.role = role
         if giver.lasting == .host { lasting = role }

@@ -1,10 +1,11 @@
 import Wire
 
-/// What people who search report to the pool, and how they answer its proposals.
+/// Events for the pool, mostly from the state machines of people: they enter and leave the queue, and accept or refuse
+/// proposed matches.
 public enum PoolEvent: Equatable, Sendable {
     case enter(PoolEntry)
     case withdraw(IdentityID)
-    /// The person accepts or refuses the match. Answers `PersonEvent.reserve`.
+    /// The person accepts (`reserved`) or refuses the match. Answers `PersonEvent.reserve`.
     case reserved(MatchID, IdentityID)
     case refused(MatchID, IdentityID)
     /// The first person has blocked the second. If the first person is waiting, the two must no longer be matched.
@@ -57,7 +58,7 @@ public struct PoolEntry: Equatable, Sendable {
     }
 }
 
-/// What the two people, their session and the operators report to their match.
+/// Events for a match, from the pool and from the state machines of the two people.
 public enum MatchEvent: Equatable, Sendable {
     /// Both people are reserved, so the match begins.
     case begin(ChatMode, PoolEntry, PoolEntry)
@@ -65,6 +66,7 @@ public enum MatchEvent: Equatable, Sendable {
     case leave(IdentityID, EndReason)
     /// This person's device lost its connection (true) or reconnected (false).
     case away(IdentityID, Bool)
-    /// This person's device has a new address. The partner needs it for a report.
+    /// This person's device has a new address. The match passes it to the partner, in case the partner reports this
+    /// person.
     case moved(IdentityID, address: String)
 }

@@ -1,6 +1,6 @@
 import Wire
 
-/// What clients, rooms, matches and operators request from a session.
+/// Events for a session from clients, rooms, matches, calls, operators and the media plane.
 public enum SessionEvent: Equatable, Sendable {
     case join(ConnectionID, IdentityID, SessionGrant, re: UInt64)
     case verb(ConnectionID, re: UInt64, SessionVerb)
@@ -24,7 +24,8 @@ public enum SessionEvent: Equatable, Sendable {
     case homeClosed(MatchID)
     /// Restores revoked tokens and a mute from storage, after a restart.
     case moderated(SessionModeration)
-    /// A member reports the partner. The session adds the last lines of the text chat to the report and stores it.
+    /// A member reports their chat partner. The session adds the last lines of the text chat to the report and stores
+    /// it.
     case report(Report, by: ConnectionID, re: UInt64)
     /// An event from the room that this session belongs to.
     case room(RoomSessionEvent)

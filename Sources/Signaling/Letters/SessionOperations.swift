@@ -11,7 +11,8 @@ public enum SessionOperation: Equatable, Sendable {
     /// Removes a connection, and revokes the token with which it joined.
     case disconnect(ConnectionID)
     case mute(StreamID)
-    /// Mutes all streams except these, and future streams. Nil ends the mute of future streams, and unmutes no stream.
+    /// Mutes all current streams except these, and all future streams. If nil, future streams are no longer muted, but
+    /// current streams stay muted.
     case muteAll(excluding: Set<StreamID>?)
 }
 

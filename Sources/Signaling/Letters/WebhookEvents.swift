@@ -1,7 +1,8 @@
 import Wire
 
-/// An event in a session that is reported to the application's server, at the webhook URL of the session's project. It is
-/// committed to the outbox together with the change that it reports, and then delivered until the server accepts it.
+/// An event in a session that is reported to the application's server, at the webhook URL of the session's project. It
+/// is committed to the outbox in order with the other changes. Delivery is then retried until the server accepts the
+/// event or `webhooks.giveUpAfter` has passed.
 public struct WebhookEvent: Hashable, Sendable {
     /// What happened. The names are OpenTok's.
     public enum Kind: Hashable, Sendable {

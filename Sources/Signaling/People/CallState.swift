@@ -58,9 +58,6 @@ struct CallState: Equatable, Sendable {
         var rung: Set<ConnectionID>? { if case .ringing(let clients) = state { clients } else { nil } }
     }
 
-    /// Maximum number of calls: one active or outgoing call, and one waiting call.
-    static let maxCalls = 2
-
     /// The request for a call that is being placed and has no id yet; nil if there is none.
     var asking: Request?
     var parts: [Part] = []
@@ -80,7 +77,7 @@ struct CallState: Equatable, Sendable {
 
     /// Whether the person is in a call or placing one. If so, the person cannot place another call or use the
     /// roulette.
-    var isBusy: Bool { asking != nil || engaged != nil }
+    var isInCall: Bool { asking != nil || engaged != nil }
 
     var engaged: Part? { parts.first(where: \.isEngaged) }
 

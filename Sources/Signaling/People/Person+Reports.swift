@@ -65,7 +65,7 @@ extension Person {
     /// The directory entry; nil unless the person is online, visible and has a location.
     private var listing: Listing? {
         guard let cell = locationState.cell, isSeenOnline else { return nil }
-        let isBusy = roulette.isChatting || calls.isBusy || persona.profile.doNotDisturb
+        let isBusy = roulette.isChatting || calls.isInCall || persona.profile.doNotDisturb
         return Listing(
             identity: id, person: persona.id, name: persona.shownName, isBusy: isBusy, cell: cell, blocked: blocks.all
         )

@@ -50,7 +50,7 @@ public struct Person: Machine, Equatable, Sendable {
     /// A read-only view of this person, for the parts to read each other's state.
     var snapshot: PersonSnapshot {
         PersonSnapshot(
-            id: id, persona: persona, devices: devices, blocks: blocks, ban: ban, isCalling: calls.isBusy,
+            id: id, persona: persona, devices: devices, blocks: blocks, ban: ban, isCalling: calls.isInCall,
             searchName: roulette.search?.name)
     }
 
@@ -189,15 +189,7 @@ public struct Person: Machine, Equatable, Sendable {
         if devices.isEmpty, device.home == nil, hasStateToKeep { absentSince = context.now }
     }
 
-    // MARK: Ban and deletion
-
-    private mutating func banned(_ ban: Ban, _ context: inout Context) {
-        self.ban = ban.isActive(at: context.wallNow) ? ban : nil
-        guard let error = snapshot.banError(context.wallNow) else { return }
-        roulette.stop(.banned, notifies: true, snapshot, &context)
-        calls.endAll(.hungUp, snapshot, &context)
-        for client in devices.clients { context.tell(.client(client, .expel(error, .forbidden))) }
-    }
+    // MARK: Deletion
 
     /// Removes this person from memory, because the state in memory no longer matches storage. The person's clients are
     /// disconnected with close code 1012. When the first of them reconnects, the state is loaded from storage.

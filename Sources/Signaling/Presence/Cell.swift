@@ -61,7 +61,7 @@ struct GlobePoint: Hashable, Sendable {
     private static let steps = Double(1 << 30)
     /// The earth's mean radius (IUGG), in meters.
     static let earthRadius = 6_371_008.8
-    /// The distance from pole to pole, the largest possible, in meters.
+    /// Half the earth's circumference, which is the largest possible distance between two points, in meters.
     private static let halfway = earthRadius * .pi
 
     var x: Int32

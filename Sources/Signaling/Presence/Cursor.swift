@@ -1,10 +1,9 @@
 import Wire
 
-/// The position at which a page of people nearby ends: a distance bucket, and a place in the order that people have
-/// on this day.
+/// The position at which a page of people nearby ends: a distance bucket, and a place in the daily order.
 ///
-/// A cursor reveals nothing new to clients: the last row of the page shows the same bucket, and the place is a keyed
-/// hash.
+/// A cursor reveals nothing about locations that the rows of the pages do not show: the bucket is the one in which the
+/// search stopped, and the place is a keyed hash.
 struct Cursor: Equatable, Sendable {
     var bucket: Int
     var place: UInt64

@@ -13,7 +13,8 @@ extension Directory {
         var limit: Int
     }
 
-    /// How many people a page still needs, and from which distance bucket.
+    /// What a page still needs from one distance bucket: `missing` people whose place in the daily order is after
+    /// `after`.
     private struct Want {
         let search: Search
         let center: GlobePoint
@@ -31,7 +32,7 @@ extension Directory {
         var number: Int32
     }
 
-    /// The people on a page, and the position at which the page ends (`next`); nil if no more people follow.
+    /// The people on a page. `next` is the position at which the page ends; nil if no more people follow.
     struct Page {
         var hits: ContiguousArray<Hit> = []
         var next: Cursor?
@@ -72,7 +73,8 @@ extension Directory {
         return page
     }
 
-    /// Collects people from a bucket with few people: visits all of them, and keeps those that come first in the day's order.
+    /// Collects people from a bucket with few people: visits all of them, and keeps those that are first in the daily
+    /// order.
     private func gather(_ want: Want, from census: PeopleGrid.Census, into page: inout Page) {
         var first: ContiguousArray<Hit> = []
         for (block, index) in census.pieces {
@@ -98,7 +100,7 @@ extension Directory {
         if first.count > want.missing { first.removeLast() }
     }
 
-    /// Collects people from a bucket with many people: visits the table in the day's order until enough people are
+    /// Collects people from a bucket with many people: visits the table in the daily order until enough people are
     /// found or the maximum number of steps is reached.
     ///
     /// - Returns: the last place visited if the maximum number of steps was reached, otherwise nil.
@@ -147,8 +149,8 @@ extension Directory {
 }
 
 extension ContiguousArray {
-    /// Returns the index of the first element for which `belongs` is true, or the end index if there is none. All
-    /// elements for which it is false must come before.
+    /// Returns the index of the first element for which `belongs` is true, or the end index if there is none. The
+    /// elements for which `belongs` is false must all precede those for which it is true.
     fileprivate func partitioningIndex(where belongs: (Element) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)
         while low < high {

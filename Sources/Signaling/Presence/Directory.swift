@@ -3,8 +3,8 @@ import Wire
 /// The directory of people nearby: which people are in which cell, and which clients watch which page.
 ///
 /// Owns the list of people and its order. It knows people only through their listings.
-/// Invariant: of a person's location, only the cell influences the output. Within a bucket, people are
-/// in the daily order, which changes every day and does not depend on their locations.
+/// Invariant: of a person's location, only the cell influences the output. Within a distance bucket, people are in the
+/// daily order, which changes every day and does not depend on their locations.
 ///
 /// Adding, moving and removing a person takes time independent of the number of people. A sweep over the watched pages notifies
 /// their viewers. It refreshes a limited number of pages at a time, so neither many listed people nor many viewers can stall
@@ -13,7 +13,7 @@ public struct Directory: Machine {
     /// A listed person.
     struct Person: Sendable {
         var listing: Listing
-        /// The person's place in the table: a keyed hash that stays the same as long as the server key.
+        /// The person's place in the table: a keyed hash, which changes only if the server key changes.
         var order: UInt64
     }
 
@@ -127,7 +127,8 @@ extension ServerKey {
     }
 }
 
-/// The locations of recent changes. Pages that are too far away from all of them need no refresh.
+/// The locations of people who recently appeared, moved, changed or disappeared. Watched pages that are too far away
+/// from all of these locations need no refresh.
 struct RecentChanges: Sendable {
     /// Maximum number of changes kept: about as many as happen in a second on a busy server. Scanning all of them takes a few
     /// microseconds.

@@ -19,8 +19,8 @@ public enum Distance {
         }
     }
 
-    /// Returns the number of buckets that a radius covers. A radius between two edges is rounded up. A larger radius covers all
-    /// buckets.
+    /// Returns the number of buckets that a radius covers. A radius between two edges is rounded up to the next edge.
+    /// A radius beyond the last edge covers all buckets.
     static func reach(_ radius: Int, _ unit: DistanceUnit) -> Int {
         let labels = labels(unit)
         return (labels.firstIndex { $0 >= radius } ?? buckets - 1) + 1

@@ -108,8 +108,8 @@ struct OrderTable: Sendable {
 
     // MARK: Walking
 
-    /// Visits the leaves in the day's order, starting with the one that contains `place`. Continues while the visitor returns
-    /// true.
+    /// Visits the leaves in the daily order, starting with the one that contains `place`. Continues while the visitor
+    /// returns true. The entries within a leaf are not sorted.
     ///
     /// - Returns: the last place visited, or `nil` if the walk reached the end.
     func visit(from place: UInt64, key: UInt64, _ visit: (UnsafeBufferPointer<Entry>) -> Bool) -> UInt64? {

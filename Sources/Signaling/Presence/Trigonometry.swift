@@ -13,8 +13,8 @@ enum Trigonometry {
 
     static func cos(_ angle: Double) -> Double { sin(angle + .pi / 2) }
 
-    /// Evaluates the Taylor series of the sine for an angle of at most a quarter turn. There the first omitted term is below
-    /// 1e-17.
+    /// Evaluates the Taylor series of the sine for an angle between -π/2 and π/2. For such an angle, the first omitted
+    /// term is below 1e-17.
     private static func series(_ angle: Double) -> Double {
         let square = angle * angle
         // The coefficients are inverse factorials. The sum is split into three expressions, because a single one would compile

@@ -1,6 +1,6 @@
 import Wire
 
-/// The viewer of a page.
+/// The person for whom a page is computed, with their blocks and location.
 struct Viewer: Equatable, Sendable {
     var identity: IdentityID
     var blocked: Set<IdentityID>
@@ -8,7 +8,7 @@ struct Viewer: Equatable, Sendable {
     var cell: Cell?
 }
 
-/// A page that a client watches, as it was most recently sent.
+/// A page that a client watches: which people it asks for, and the rows that were most recently sent.
 struct Watching: Sendable {
     var client: ConnectionID
     var viewer: Viewer
@@ -24,7 +24,7 @@ struct Watching: Sendable {
     var sentAt: Timestamp?
     /// True if the viewer's location, blocks or connection may have changed since the page was computed.
     var isStale = false
-    /// True while the viewer has lost their connection.
+    /// True while the viewer's connection is lost. The page is then not refreshed.
     var isAway = false
 }
 
@@ -192,7 +192,8 @@ extension Directory {
 }
 
 extension NearbyNotice.Changed {
-    /// Describes the difference between two pages: new or changed rows, removed people, and the new order.
+    /// Describes the difference between two versions of a page: new or changed rows, removed people, and the new
+    /// order.
     init(from old: [NearbyRow], to new: [NearbyRow], next: String?) {
         self.init()
         let before = Dictionary(old.map { ($0.person, $0) }) { first, _ in first }

@@ -129,24 +129,26 @@ extension Room {
 
     private func mustWait(_ applicant: RoomApplicant) -> Bool {
         guard options.lobby, !isCreator(applicant), applicant.grant == nil else { return false }
-        // A room with a lobby, but without a creator or anyone who admits people, could never be opened. If tokens for
-        // hosts exist, a host will arrive.
+        // If a room with a lobby has no creator and nobody in it can admit people, let the person in. Otherwise nobody
+        // could ever enter. If tokens for hosts exist, a host is expected.
         return roster.canHost || creator != nil || hasHostTokens
     }
 
-    // MARK: Coming in
+    // MARK: Entering
 
-    /// - Parameter re: the join request to answer; nil for a person who waited in the lobby, because that request was
-    ///   already answered.
+    /// Lets a person into the room, and notifies them, the others, and the session.
+    ///
+    /// - Parameter re: the number of the join request to answer; nil for a person who waited in the lobby, because
+    ///   that request was already answered.
     mutating func enter(_ applicant: RoomApplicant, re: UInt64?, _ context: inout Context) {
         let isOwner = isOwner(applicant)
         if isOwner { (ownersAddress, isOwnersAddressLost) = (applicant.address, false) }
         var rights = RoomRights(isOwner ? .host : applicant.grant?.role ?? .guest, hasToken: applicant.grant != nil)
-        // Someone must always be host. In an empty room, this is the new person. If no client in the room can moderate
-        // and the new one can, the new person becomes host too.
+        // Someone must always be host, so the first person in an empty room becomes host. If no client in the room can
+        // moderate and the new one can, the new person becomes host too.
         if roster.isEmpty || applicant.abilities.contains(.hosting) && !roster.canHost { rights.standIn() }
         let role = rights.role
-        // Do this before inserting the new person, so that it cannot change the new person's role.
+        // End the stand-ins before inserting the new person, so that this cannot change the new person's role.
         let former = isOwner ? roster.endStandIns() : []
         context.figures.rooms.joins["joined", default: 0] += 1
         let binding = MatchID.random(using: &context.random)
@@ -169,9 +171,9 @@ extension Room {
         for member in former { roleChanged(of: member, &context) }
     }
 
-    /// Admits the people who wait for a room that no longer has a lobby, until the room is full. If everyone has left
-    /// a room that has a lobby and that no owner can open, admits the first person waiting, just as `mustWait` lets
-    /// in a person who arrives then.
+    /// Admits the people who wait for a room that no longer has a lobby, until the room is full. If the room has a
+    /// lobby, but nobody in it can admit people and it cannot have an owner, admits the people waiting, in order,
+    /// until one of them can admit the rest. `mustWait` has the same exception for people who arrive.
     mutating func admitWaiting(_ context: inout Context) {
         guard state != .over, !options.locked else { return }
         let rules = context.rules
@@ -187,7 +189,7 @@ extension Room {
         enter(applicant, re: nil, &context)
     }
 
-    /// Notifies a person who waited that they are not admitted. They must already be removed from the lobby.
+    /// Notifies a person who waited that they are not admitted. The caller has already removed them from the lobby.
     func refuse(_ applicant: RoomApplicant, _ error: WireError, _ context: inout Context) {
         context.tell(.client(applicant.client, .room(nil)))
         context.send(.room(.refused(.init(name: name, error))), to: applicant.client)
@@ -196,7 +198,8 @@ extension Room {
 }
 
 extension RoomApplication {
-    /// Throws if members of the room would see each other's addresses and the client ruled that out (`routedOnly`).
+    /// Throws if the room is a mesh room, in which members see each other's addresses, and the client does not accept
+    /// that (`routedOnly`).
     func permitMesh(_ options: RoomOptions) throws(WireError) {
         if join.routedOnly == true, options.media == .mesh { throw .roomMesh }
     }

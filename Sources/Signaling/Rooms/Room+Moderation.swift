@@ -53,14 +53,17 @@ extension Room {
 
     // MARK: Options and roles
 
-    /// Throws if these changes must be stored but currently cannot be. Data that is stored about a room protects the
-    /// people in it, so it counts as essential. Making a room persistent can wait, so it counts as optional.
+    /// Throws if these changes must be stored but currently cannot be. Changes of a persistent room count as
+    /// essential, because its stored data protects the people in it. Making a room persistent counts as optional,
+    /// because it can wait.
     private func permitStoring(_ changes: RoomChanges, _ context: Context) throws(WireError) {
         let becomesPersistent = changes.persistent == true && !options.persistent
         let use: StorageUse = becomesPersistent ? .optional : options.persistent ? .essential : .none
         if let error = context.permit.refusal(of: use) { throw error }
     }
 
+    /// Changes options and the password, and notifies the people in the room of changed options.
+    ///
     /// - Parameter lasts: whether the change stays in effect when the room is empty.
     mutating func change(_ changes: RoomChanges, lasts: Bool, _ context: inout Context) throws(WireError) {
         let former = settings

@@ -16,7 +16,7 @@ extension Room {
         member.rights.lasting == .host && (member.identity == creator || member.token != nil)
     }
 
-    /// Whether anyone who has a reserved place could enter.
+    /// Whether there is anyone who could enter as a host in their own right, and for whom a place must be reserved.
     private var mayHaveOwners: Bool { creator != nil || hasHostTokens }
 
     private var most: Int { options.media == .routed ? Limits.routedRoom : Limits.meshRoom }
@@ -81,10 +81,10 @@ extension Room {
         let previous = dropped.first { $0.address == applicant.address } ?? dropped.first
         guard let previous else { throw isFull ? full : .addressFull }
         if isFull {
-            // People who are already waiting for a place come first. If the room has more people than its capacity,
-            // because the capacity was lowered, nobody returns until there are fewer. Hosts in their own right do not
-            // count. Count the connection that gives way as what the person is now: someone who held a host's token
-            // may return without it.
+            // People who are already waiting for a place take precedence. If the capacity was lowered below the number
+            // of people, nobody returns until there are fewer. Hosts in their own right do not count toward the
+            // capacity here. Count the connection that gives way by the rights with which the person now returns:
+            // someone who held a host's token may return without it.
             let others = roster.members.count { hasOwnPlace($0) && $0.client != previous.client }
             let owners = others + (hasOwnPlace(applicant) ? 1 : 0)
             guard options.lobby || lobby.waiting.isEmpty, roster.count <= options.capacity + owners else { throw full }

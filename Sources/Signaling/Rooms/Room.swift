@@ -28,8 +28,8 @@ public struct Room: Machine, Equatable, Sendable {
     /// They include people who had been removed from it: the bans of a room that is not persistent end with the room.
     /// This room also has its own ID, so that tokens of the earlier room stay invalid.
     private(set) var formerID: RoomID?
-    /// The ID with which people return. It stays the same when some of them open the room again, so that people who
-    /// do not know about that still find the others.
+    /// The ID with which people return. It stays the same when some people open the room again, so that the others,
+    /// who know only the earlier room's ID, find them.
     var returnID: RoomID { formerID ?? id }
     private(set) var createdAt = Timestamp(milliseconds: 0)
     private(set) var state = State.new
@@ -40,8 +40,8 @@ public struct Room: Machine, Equatable, Sendable {
     private(set) var creator: IdentityID?
     var settings: RoomSettings
     var roster = RoomRoster()
-    /// The address of the last host in their own right (`Room+Places`); nil if there was none or the server restarted
-    /// since.
+    /// The address of the owner (`RoomRights`) who entered last; nil if none has entered since the room was created or
+    /// the server restarted.
     var ownersAddress: String?
     /// Whether `ownersAddress` is unknown because the server restarted. Addresses are not stored.
     var isOwnersAddressLost = false
@@ -264,8 +264,8 @@ public struct Room: Machine, Equatable, Sendable {
         if let storedAt, storedAt + interval <= context.wallNow { store(&context) }
     }
 
-    /// Handles changed options. If the changes affect how long an empty room is kept, the room then ends at a
-    /// different time.
+    /// Stores changed options. If the room is empty and the changes affect how long an empty room is kept, also
+    /// computes anew when the room ends.
     mutating func optionsChanged(from before: RoomOptions, _ context: inout Context) {
         store(&context)
         let isSame =
@@ -309,7 +309,8 @@ public struct Room: Machine, Equatable, Sendable {
         _ context: inout Context
     ) {
         guard let member = roster.remove(client) else { return }
-        // A client that cannot ask its user joins again by itself, so make it wait. Other clients ask first.
+        // A client that cannot ask its user joins again by itself, so make it wait before it can return. Other clients
+        // ask their users first.
         if !member.abilities.contains(.prompts), reason == .removed { lobby.sendAway(member.identity, context) }
         if let moderator { withdraw(member, by: moderator, &context) }
         context.send(.room(.ended(.init(name: name, reason: reason))), to: client)
@@ -359,9 +360,9 @@ public struct Room: Machine, Equatable, Sendable {
         context.tell(.roomRegistry(.ended(name)))
     }
 
-    /// Reloads the room, because a change could not be stored and storage has a different state. Drops the room, and
-    /// restores the stored one if there is one. Everyone is disconnected, including the person who made the change.
-    /// Their pages reconnect and join again.
+    /// Reloads the room, because a change could not be stored and storage has a different state. Ends the room in
+    /// memory, and restores the stored one if there is one. Disconnects everyone, including the person who made the
+    /// change. Their clients reconnect and join again.
     private mutating func reload(_ stored: StoredRoom?, _ context: inout Context) {
         guard state != .over else { return }
         (state, storedAt) = (.over, nil)
@@ -383,7 +384,7 @@ public struct Room: Machine, Equatable, Sendable {
         if isChanged, moderator.actsForOwners { store(&context) }
     }
 
-    // MARK: Telling
+    // MARK: Sending
 
     /// Charges a message to everyone in the room to the room's budget, which has the same rate as a session's. Throws
     /// if the budget is exhausted.

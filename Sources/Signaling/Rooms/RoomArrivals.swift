@@ -41,7 +41,8 @@ struct RoomArrivals: Equatable, Sendable {
         _ = addresses.take(applicant.address, network, now: context.now)
     }
 
-    /// Charges a knock and the message that ends it.
+    /// Charges a knock: one message to each host when the person begins to wait, and one when the wait ends. Throws if
+    /// the room's budget is exhausted.
     mutating func chargeKnock(to hosts: Int, _ context: Context) throws(WireError) { try pay(2, to: hosts, context) }
 
     /// Charges the drop of a connection together with its return. If the budget is exhausted, charges nothing and

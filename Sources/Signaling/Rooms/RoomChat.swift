@@ -40,7 +40,8 @@ struct RoomChat: Equatable, Sendable {
     /// Removes the line of a deleted file.
     mutating func remove(_ file: RoomFileID) { lines.removeAll { $0.file?.id == file } }
 
-    /// Returns the size of a message as the person typed it. JSON encodes a control character in six bytes, so with the
-    /// encoded size a short message could displace all others. File names are short, and their number is limited.
+    /// Returns the size of a message's text in bytes, as the person typed it; 0 for a file, because names are short
+    /// and the number of files is limited. Not the encoded size: JSON encodes a control character in six bytes, so a
+    /// short message could displace all others.
     private static func size(_ line: RoomLine) -> Int { line.file == nil ? line.text.utf8.count : 0 }
 }

@@ -2,8 +2,8 @@ import Wire
 
 /// The people waiting until a host admits them, and the people who were recently turned away.
 struct RoomLobby: Equatable, Sendable {
-    /// Maximum number of addresses with separate budgets, and of recently refused people. The number is small,
-    /// because each room keeps its own.
+    /// Maximum number of addresses with separate budgets, and of people in `sentAway`. It is small, because each room
+    /// keeps separate lists.
     private static let maxKept = 100
 
     /// The people waiting, in order of arrival.

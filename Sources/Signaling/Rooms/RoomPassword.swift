@@ -16,7 +16,7 @@ extension RoomPassword {
 }
 
 extension RoomSettings {
-    /// Returns true if the room has no password, or if this is its password.
+    /// Returns true if the room has no password, or if `text` is its password.
     func accepts(_ text: String?, _ key: ServerKey) -> Bool {
         guard let password else { return true }
         return text.map { password.matches($0, key) } ?? false

@@ -4,14 +4,14 @@ import Wire
 ///
 /// Owns the names and the limits. The rooms own everything else.
 struct RoomRegistry: Machine {
-    /// A room, with what the limits and the list of rooms need.
+    /// What the registry keeps about a room, for the limits and for the list of rooms.
     private struct Entry: Sendable {
         let cursor: RoomCursor
-        /// The person who created the room. Nil for a room of the operators, and after a restart for a room without a
-        /// creator.
+        /// The person who created the room. Nil for a room that operators created, and after a restart for a room
+        /// without a creator.
         var identity: IdentityID?
-        /// The address from which the room was created. Nil for a room of the operators, and after a restart, because
-        /// addresses are not stored.
+        /// The address from which the room was created. Nil for a room that operators created, and after a restart,
+        /// because addresses are not stored.
         var address: String?
         var isPersistent = false
     }
@@ -134,7 +134,8 @@ struct RoomRegistry: Machine {
         RoomCursor(createdAt: context.wallNow, id: .random(using: &context.random))
     }
 
-    /// Returns the settings of a new room.
+    /// Returns the settings of a new room: the defaults with these changes. Throws if the server does not route media
+    /// and a routed room is requested, or if the changes are not permitted.
     private func settings(_ changes: RoomChanges?, _ context: inout Context) throws(WireError) -> RoomSettings {
         let rules = context.rules
         let media = changes?.media ?? (rules.routesMedia ? .routed : .mesh)
@@ -174,7 +175,7 @@ struct RoomRegistry: Machine {
                 return context.answer(request.socket, .admissible)
             }
             name = room
-        // The hub sends these to the session.
+        // The hub sends operations on sessions to the session instead.
         case .session: return
         case .list(let cursor, let limit): return list(after: cursor, limit: limit, request.socket, &context)
         }
@@ -242,7 +243,7 @@ struct RoomRegistry: Machine {
     /// Otherwise nobody could create a room anymore.
     private func permitPersistent(_ address: String?, _ context: Context) throws(WireError) {
         let fromAddress = address.flatMap { persistentPerAddress[$0] } ?? 0
-        // Limit them to half of all rooms, even if an operator has changed only `maxRooms`.
+        // Limit persistent rooms to half of all rooms, even if an operator has changed only `maxRooms`.
         let most = min(context.rules.maxPersistentRooms, context.rules.maxRooms / 2)
         guard fromAddress < context.rules.persistentRoomsPerAddress, persistent < most else {
             throw WireError(
@@ -252,7 +253,8 @@ struct RoomRegistry: Machine {
         }
     }
 
-    /// Records whether a room is persistent. Rooms of the operators are not counted.
+    /// Records whether a room is persistent, for the limits on such rooms. Rooms that operators created are not
+    /// counted.
     private mutating func setPersistent(_ isPersistent: Bool, _ name: RoomName) {
         guard let room = rooms[name], room.identity != nil, room.isPersistent != isPersistent else { return }
         rooms[name]?.isPersistent = isPersistent

@@ -25,7 +25,7 @@ extension RoomRights {
         case lastHost
     }
 
-    /// Throws if the person may not do this.
+    /// Throws if a person with these rights may not perform the action.
     func permit(_ action: Action) throws(WireError) {
         if case .removeFile(isOwn: true, _) = action { return }
         guard role.moderates else {

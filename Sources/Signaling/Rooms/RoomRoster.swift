@@ -8,7 +8,7 @@ struct RoomRoster: Equatable, Sendable {
     struct Member: Equatable, Sendable {
         let client: ConnectionID
         let identity: IdentityID
-        /// The address from which they joined, for limits.
+        /// The address from which the person joined, for the limits per address.
         let address: String
         /// The ID to which the client's session token is bound.
         let binding: MatchID

@@ -23,8 +23,8 @@ struct NumberIndex: Sendable {
     /// Marks an empty bucket; never a valid number.
     private static let none = Int32.min
 
-    /// The table uses open addressing with linear probing. Its size is a power of two, and at most three quarters of it are in
-    /// use.
+    /// The buckets of the table, which uses open addressing with linear probing. Their number is a power of two, and
+    /// at most three quarters of them are in use.
     private var buckets = ContiguousArray(repeating: Bucket(key: 0, number: none), count: 16)
     private var count = 0
 
@@ -57,7 +57,8 @@ struct NumberIndex: Sendable {
 
     mutating func remove(at position: Position) {
         count -= 1
-        // Move entries that probing had placed after the gap into it, so that no lookup stops too early.
+        // Backward-shift deletion: move later entries of the probe sequence into the gap, so that no lookup stops at
+        // the gap before it reaches its entry.
         var gap = position.bucket
         var index = after(gap)
         while buckets[index].number != Self.none {

@@ -22,8 +22,8 @@ public struct Pool: Machine {
         var entered: Timestamp
         /// The number of the attempted match for which this person is reserved; nil if there is none.
         var attempt: Int32?
-        /// Whether this person may be matched with anyone, because they have no interests or have waited long enough for shared
-        /// ones.
+        /// Whether this person may be matched with people who share no interest, because the person has none, or has
+        /// waited for `interestWait`.
         var isOpen: Bool
         /// Whether this person is in the queues. A person for whom a partner was found on entering is not.
         var isQueued = false
@@ -63,7 +63,7 @@ public struct Pool: Machine {
 
     private var slots = Numbered<Slot>()
     private var byIdentity = NumberIndex()
-    /// The number of people waiting per address.
+    /// Maps the key of each address to the number of people waiting from it.
     private var perAddress = NumberIndex()
     private var attempts = Numbered<Attempt>()
     private var byMatch = NumberIndex()
@@ -326,7 +326,7 @@ public struct Pool: Machine {
     }
 
     /// Returns the previous partner if both people have waited for `rematchWait`, otherwise when to retry. Returns
-    /// `nobody` if no previous partner was found. Called if no one else is available.
+    /// `nobody` if the search found no previous partner. Called if the search found no one else.
     private func rematch(_ slot: Int32, with fallback: WaitQueue.Place?, now: Timestamp) -> Finding {
         guard let fallback else { return .nobody }
         // The previous partner may have left or been reserved since the search found them. There may be another
@@ -378,8 +378,8 @@ public struct Pool: Machine {
     /// Handles a match that one of the two people refused. Both keep waiting.
     private mutating func refused(_ match: MatchID, _ identity: IdentityID, _ context: inout Context) {
         guard let (number, slot) = attempt(match, of: identity) else { return }
-        // Do not try to match these two people again, whether the reason is a block that the pool has not received yet or
-        // another activity.
+        // Do not propose these two people to each other again. The person may have refused because of a block that the
+        // pool has not received yet, or because they are busy.
         slots[attempts[number].other(than: slot)].entry.excluded.insert(identity)
         release(number, &context)
     }

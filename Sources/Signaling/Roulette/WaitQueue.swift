@@ -1,6 +1,6 @@
-/// A queue of waiting people who share an interest, or who are all open to anyone.
+/// A queue of waiting people who share an interest, or who may all be matched with anyone.
 ///
-/// Places of people who left are skipped, and later removed together.
+/// When a person leaves, their place stays in the queue. Such places are skipped, and later removed together.
 struct WaitQueue: Equatable, Sendable {
     /// A person's place in a queue.
     struct Place: Equatable, Sendable {
@@ -26,8 +26,8 @@ struct WaitQueue: Equatable, Sendable {
         }
     }
 
-    /// Counts a person who left the queue, and drops unused places if there are many. `isAlive`: whether a place is
-    /// still in use.
+    /// Records that a person left the queue, and removes unused places if there are many. `isAlive` returns whether a
+    /// place is still in use.
     mutating func leave(_ isAlive: (Place) -> Bool) {
         live -= 1
         while first < places.count, !isAlive(places[first]) { first += 1 }
@@ -57,7 +57,8 @@ struct WaitQueue: Equatable, Sendable {
     }
 }
 
-/// Walks over several queues as if they were one. Returns each place once, in the order of entry.
+/// Walks over several queues as if they were one. `next` returns each place once, in the order of entry, even if the
+/// person is in several of the queues.
 struct Walk {
     /// The position of the walk in one queue. An interest that only one person has needs no queue: `one` is that
     /// person's place.

@@ -94,14 +94,6 @@ extension Session {
         announceChange(of: stream, &context)
     }
 
-    /// In a routed session, stops forwarding the audio of a muted stream, even if the publisher's client ignores the
-    /// mute. The publisher may unmute the stream later.
-    mutating func silence(_ id: StreamID, _ context: inout Context) {
-        guard isRouted, var stream = streams[id]?.stream else { return }
-        stream.hasAudio = false
-        change(stream, &context)
-    }
-
     // MARK: Relayed to routed
 
     /// Starts the wait for media between two members when one of them first subscribes to the other, if the session

@@ -28,7 +28,7 @@ extension Session {
         }
     }
 
-    private func permit(_ allowed: Bool, _ action: String) throws(WireError) {
+    func permit(_ allowed: Bool, _ action: String) throws(WireError) {
         guard allowed else {
             throw WireError(
                 .notPermitted, "The token's role does not permit \(action). Use a token with another role.")
@@ -292,43 +292,6 @@ extension Session {
         removeStream(stream, owner: owner, .forceUnpublished, &context)
         let event = SessionNotice.StreamDestroyed(session: id, stream: stream, reason: .forceUnpublished)
         broadcast(.session(.streamDestroyed(event)), about: members[owner]?.number, &context)
-    }
-
-    private mutating func forceMute(_ verb: SessionVerb.ForceMute, by member: Member, _ context: inout Context)
-        throws(WireError)
-    {
-        try permit(member.capabilities.forceMute, "muting others")
-        if let stream = verb.stream {
-            let owner = try existing(stream).stream.connection
-            context.send(
-                .session(.muted(.init(session: id, active: verb.active, stream: stream))), to: owner)
-            if verb.active { silence(stream, &context) }
-            return
-        }
-        setMuted(verb.active, by: member.identity, excluding: Set(verb.excluded ?? []), &context)
-    }
-
-    /// Mutes all streams that are not excluded, and future streams; or ends the mute of future streams, which unmutes
-    /// no stream.
-    ///
-    /// - Parameter moderator: nil if an application's server requests this.
-    mutating func setMuted(
-        _ isMuted: Bool, by moderator: IdentityID?, excluding excluded: Set<StreamID>, _ context: inout Context
-    ) {
-        setMuted(isMuted, by: moderator, &context)
-        broadcast(.session(.muted(.init(session: id, active: isMuted))), &context)
-        guard isMuted else { return }
-        for client in order {
-            for stream in members[client]?.streams ?? [] where !excluded.contains(stream) {
-                mute(stream, of: client, &context)
-            }
-        }
-    }
-
-    /// Mutes one stream. Its publisher may unmute it later.
-    mutating func mute(_ stream: StreamID, of owner: ConnectionID, _ context: inout Context) {
-        context.send(.session(.muted(.init(session: id, active: true, stream: stream))), to: owner)
-        silence(stream, &context)
     }
 }
 

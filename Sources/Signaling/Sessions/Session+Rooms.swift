@@ -11,10 +11,7 @@ extension Session {
             }
             endForbiddenScreens(&context)
         case .placeClosed(let place, let reason): close(place, as: reason, &context)
-        case .mute(let target):
-            for member in order.compactMap({ members[$0] }) where target.includes(member.match) {
-                for stream in member.streams { mute(stream, of: member.connection.id, &context) }
-            }
+        case .mute(let target): mute(target, &context)
         case .stopScreens(let target): endScreens(&context) { target.includes($0.match) }
         case .screens(let onlyOfHosts):
             hasScreensOnlyOfHosts = onlyOfHosts
@@ -57,7 +54,7 @@ extension Session {
 }
 
 extension RoomTarget {
-    fileprivate func includes(_ place: MatchID?) -> Bool {
+    func includes(_ place: MatchID?) -> Bool {
         switch self {
         case .one(let one): place == one
         case .everyone(let except): place != except

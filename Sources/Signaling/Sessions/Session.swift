@@ -250,12 +250,6 @@ public struct Session: Machine, Equatable, Sendable {
         revokedCheckAt = revoked.values.min().map { context.moment.look(forWall: $0) }
     }
 
-    mutating func setMuted(_ isMuted: Bool, by moderator: IdentityID?, _ context: inout Context) {
-        guard self.isMuted != isMuted else { return }
-        self.isMuted = isMuted
-        context.persist(.muted(id, isMuted, by: moderator, at: context.wallNow))
-    }
-
     private mutating func endMute(_ context: inout Context) {
         muteUntil = nil
         setMuted(false, by: nil, &context)

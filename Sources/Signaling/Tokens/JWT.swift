@@ -8,7 +8,7 @@ struct JWT {
     private static let header = Base64URL.encode(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
 
     let claims: JSONObject
-    /// One half of the signature. It identifies the token, but is not enough to use it.
+    /// The first 16 bytes of the signature. They identify the token, but are not enough to use it.
     let fingerprint: [UInt8]
     /// Whether the private key of the project's application signed the token, rather than the API secret.
     let isOfApplication: Bool
@@ -73,8 +73,8 @@ struct JWT {
         }
     }
 
-    /// Returns a claim that is text, or an array of texts, which are then joined by spaces. Returns "" if it is missing
-    /// or has another type.
+    /// Returns the text of a claim. If the claim is an array, returns its texts joined by spaces. Returns "" if the
+    /// claim is missing or has another type.
     func words(_ name: String) -> String {
         switch claims[name] {
         case .string(let text)?: text
@@ -84,7 +84,8 @@ struct JWT {
         }
     }
 
-    /// Checks the claims that all tokens of a project have: issuer, type, scope and dates.
+    /// Checks the claims that all tokens of a project have: issuer (or application), type, scope and dates. Throws if
+    /// one of them is wrong.
     ///
     /// - Parameters:
     ///   - scope: the scope that the token must have; nil if it must have none.
@@ -113,7 +114,8 @@ struct JWT {
             expires: expires, issued: date("iat") ?? now, notBefore: date("nbf"), longest: longest, now: now)
     }
 
-    /// Checks the dates of a token of any kind.
+    /// Checks the dates of a JWT or T1 token. Throws if it is not valid now, or if its lifetime is longer than
+    /// `longest`.
     static func checkDates(
         expires: Timestamp, issued: Timestamp, notBefore: Timestamp?, longest: Duration, now: Timestamp
     ) throws(WireError) {

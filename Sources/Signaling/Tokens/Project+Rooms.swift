@@ -1,6 +1,6 @@
 import Wire
 
-/// The permissions and lifetime of a room token to create.
+/// The permissions and lifetime of a room token that is to be created.
 struct RoomTokenClaims: Equatable, Sendable {
     var room: RoomName
     var id: RoomID
@@ -57,7 +57,8 @@ extension Project {
 
     /// The longest lifetime of a request token, the same as OpenTok's.
     public static let longestRequestToken: Duration = .seconds(300)
-    /// The longest lifetime of a token for OpenTok's interface: one of the vendor's packages creates tokens for 30 days.
+    /// The longest lifetime of a request token for the OpenTok-compatible endpoints. It is this long because one of
+    /// the vendor's packages creates tokens that are valid for 30 days.
     public static let longestApplicationToken: Duration = .seconds(30 * 24 * 3600)
 
     /// Returns a token for HTTP requests that require the API secret.

@@ -1,7 +1,7 @@
 import Wire
 
-/// Session ids, which contain the session's properties (`protocol/README.md` §7). Every id with a valid signature is
-/// a session. Creating a session therefore stores nothing and works on any node.
+/// Session ids, which contain the session's properties (`protocol/README.md` §7). Any id with a valid signature is
+/// accepted, so creating a session stores nothing and works on any node.
 extension Project {
     private static let randomBytes = 9
     private static let codeBytes = 8
@@ -48,7 +48,7 @@ extension Project {
         return (mode, mode == .relayed && flags & Self.relayedOnlyFlag != 0)
     }
 
-    /// Returns the API key in a session ID, which may not be authentic; nil if the ID contains none.
+    /// Returns the API key in a session ID; nil if the ID contains none. The ID is not verified, so it may be forged.
     static func apiKey(in session: SessionID) -> String? {
         let text = session.text.utf8
         guard text.count > 2, let plain = Base64URL.decode(text.dropFirst(2)) else { return nil }

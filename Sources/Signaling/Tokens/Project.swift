@@ -8,7 +8,7 @@ import Wire
 /// the secret, so they survive a rotation.
 public struct Project: Sendable, Equatable {
     public let apiKey: String
-    /// Creates the IDs. It stays the same when the secret is rotated.
+    /// The key that creates the IDs. It stays the same when the secret is rotated.
     public let serverKey: ServerKey
     private let signingKey: SymmetricKey
     private let previous: Previous?
@@ -39,7 +39,8 @@ public struct Project: Sendable, Equatable {
         let acceptedUntil: Timestamp
     }
 
-    /// Creates a project, or returns `nil` if the key is not numeric or a secret is too short.
+    /// Creates a project. Returns `nil` if the API key does not consist of 1 to 32 digits, or if a secret is too
+    /// short.
     ///
     /// - Parameter serverKey: the key that creates the IDs; nil if the secret creates them.
     public init?(
@@ -60,7 +61,7 @@ public struct Project: Sendable, Equatable {
         }
     }
 
-    /// A pair of an ID and a public key, whose private key signs tokens with RS256.
+    /// An application of a project: its ID, and the public key with which its tokens (RS256) are verified.
     public struct Application: Sendable, Equatable {
         /// The ID in the claim `application_id`.
         public let id: String
@@ -109,7 +110,8 @@ public struct Project: Sendable, Equatable {
         try check(signature, of: bytes, now: now, Self.code)
     }
 
-    /// Throws if the signature of a T1 token is invalid. Accepts the previous secret as `check` does.
+    /// Throws if the signature of a T1 token is invalid. Like `check`, accepts signatures made with the previous
+    /// secret until the overlap ends.
     func checkT1(_ signature: [UInt8], of bytes: [UInt8], now: Timestamp) throws(WireError) {
         try check(signature, of: bytes, now: now, Self.codeOfT1)
     }
@@ -147,7 +149,8 @@ extension Project: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["apiKey": apiKey]) }
 }
 
-/// Compares two secrets. The time taken does not depend on where they differ. The length of a secret is not confidential.
+/// Returns whether two secrets are equal. The time taken does not depend on where they differ. It may reveal whether
+/// their lengths are equal, because the length of a secret is not confidential.
 package func constantTimeEquals(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     guard left.count == right.count else { return false }
     var difference: UInt8 = 0

@@ -2,8 +2,8 @@ import Crypto
 
 /// The key that creates session IDs, identity secrets and public person IDs.
 ///
-/// These IDs are verified by computing them again instead of being stored, so the key must never change. With another
-/// key, every session ID would be invalid and every anonymous identity would be refused.
+/// All of these are verified by computing them again instead of being stored, so the key must never change. With
+/// another key, every session ID would be invalid and every anonymous identity would be refused.
 public struct ServerKey: Sendable, Equatable {
     private let key: SymmetricKey
 

@@ -19,7 +19,8 @@ private struct SessionToken {
 }
 
 extension Projects {
-    /// Verifies a session token with the keys of the project to which the session belongs.
+    /// Verifies a session token with the keys of the project to which the session belongs, or with those of the main
+    /// project if it belongs to none.
     ///
     /// - Parameter session: the session that the token must be for; nil for the one that the token names.
     public func verifySessionToken(
@@ -29,7 +30,8 @@ extension Projects {
         return try project.verifySessionToken(text, for: session, now: now)
     }
 
-    /// True if the text is a session token, which may be invalid, rather than a token of another kind.
+    /// Returns true if the text has the form of a session token rather than of another kind of token. It may still be
+    /// invalid.
     public static func isSessionToken(_ text: String) -> Bool {
         T1Token.isT1(text) || unverifiedSession(in: text) != nil
     }
@@ -105,7 +107,7 @@ extension Project {
             fingerprint: token.fingerprint, expiresAt: token.date("exp") ?? now)
     }
 
-    /// Verifies a T1 token. Only the bytes that are signed are read.
+    /// Verifies a T1 token. Apart from the API key, which must be this project's, only signed bytes are used.
     private func verifyT1(_ text: String, now: Timestamp) throws(WireError) -> SessionToken {
         guard text.utf8.count <= Limits.token else {
             throw WireError(.tokenMalformed, "The token must not exceed \(Limits.token) bytes.")
@@ -131,7 +133,7 @@ extension Project {
     }
 }
 
-/// A token of OpenTok's first form, which is not verified yet: `T1==` and the base64 text of
+/// A token in OpenTok's older format, parsed but not verified: `T1==` and the base64 text of
 /// `partner_id=<API key>&sig=<HMAC-SHA1 as hexadecimal digits>:<signed fields, URL-encoded>`.
 struct T1Token {
     private static let prefix = "T1=="

@@ -1,7 +1,7 @@
 import Wire
 import Crypto
 
-/// The permissions and lifetime of a session token to create.
+/// The permissions and lifetime of a session token that is to be created.
 public struct SessionTokenClaims: Equatable, Sendable {
     public var session: SessionID
     public var role: Role
@@ -49,14 +49,16 @@ extension Project {
         }
     }
 
-    /// Returns the claim that binds a token of a match or call to a person: sixteen bytes of a keyed hash. It reveals
-    /// nothing to readers of the token, and differs in each match, so that a person's tokens cannot be linked.
+    /// Returns the value of the `holder` claim, which binds a token of a match or call to a person: sixteen bytes of a
+    /// keyed hash. It does not reveal the identity to readers of the token, and differs in each match, so that a
+    /// person's tokens cannot be linked.
     func holder(_ identity: IdentityID, of match: MatchID) -> String {
         let code = serverKey.authenticationCode(Array("confab holder\n".utf8) + match.bytes + identity.bytes)
         return Base64URL.encode(code.prefix(16))
     }
 
-    /// Throws if the token is bound to another person.
+    /// Throws if the token with these permissions is bound to a person other than `identity`. A token without a holder
+    /// may be used by anyone.
     func check(_ grant: SessionGrant, isHeldBy identity: IdentityID) throws(WireError) {
         guard let holder = grant.holder else { return }
         let own = grant.match.map { self.holder(identity, of: $0) }

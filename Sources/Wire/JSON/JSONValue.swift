@@ -17,7 +17,7 @@ public enum JSONValue: Hashable, Sendable {
 }
 
 extension JSONValue {
-    /// Approximate length in bytes when written.
+    /// The approximate length of the value in bytes when it is written as JSON.
     public var size: Int {
         switch self {
         case .null, .bool, .integer, .number: 8

@@ -58,9 +58,9 @@ public enum CallVerb: Equatable, Sendable, MessageSet {
 }
 
 extension CallVerb {
-    /// The callee and the kind of call.
+    /// The person to call, and whether the caller sends video.
     public struct Start: Payload, Hashable {
-        /// The callee.
+        /// The public id of the callee.
         public var person = PersonID(high: 0, low: 0)
         /// Whether the caller wants to send video.
         public var video = true
@@ -81,7 +81,7 @@ extension CallVerb {
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) { try coder.id("callId", &call) }
     }
 
-    /// A page of the call log.
+    /// Which page of the call log to send.
     public struct LogPage: Payload, Hashable {
         /// ``CallNotice/Log/next`` of the previous page; nil for the newest calls.
         public var before: String?
@@ -97,7 +97,7 @@ extension CallVerb {
 
     /// The calls to delete from the log.
     public struct Forget: Payload, Hashable {
-        /// The call to delete; nil for all calls.
+        /// The id of the call to delete; nil for all calls.
         public var call: CallID?
         public init() {}
         public init(call: CallID?) { self.call = call }
@@ -178,7 +178,7 @@ extension CallNotice {
 
     /// The number of devices that are ringing.
     public struct Ringing: Payload, Hashable {
-        /// The call that is ringing.
+        /// The id of the call that is ringing.
         public var call = CallID(high: 0, low: 0)
         /// The number of connected devices that are ringing; 0 if only a push notification was sent.
         public var devices = 0
@@ -219,7 +219,7 @@ extension CallNotice {
     public struct Accepted: PossibleAnswerPayload, Hashable {
         /// The `seq` of the request that this message answers; nil for an event.
         public var re: UInt64?
-        /// The call that was accepted.
+        /// The id of the call that was accepted.
         public var call = CallID(high: 0, low: 0)
         /// The other person.
         public var person = PersonInfo()
@@ -249,7 +249,7 @@ extension CallNotice {
 
     /// The state of the other person's connection.
     public struct Partner: Payload, Hashable {
-        /// The call that both are in.
+        /// The id of the call that the two people are in.
         public var call = CallID(high: 0, low: 0)
         /// Whether the other person is connected, or disconnected but able to return.
         public var state = PartnerState.connected
@@ -263,7 +263,7 @@ extension CallNotice {
 
     /// The end of a call, from the point of view of the person to whom it is sent.
     public struct Ended: Payload, Hashable {
-        /// The call that ended.
+        /// The id of the call that ended.
         public var call = CallID(high: 0, low: 0)
         /// Why the call ended.
         public var reason = CallOutcome.ended
@@ -277,7 +277,7 @@ extension CallNotice {
         public var at = Timestamp(milliseconds: 0)
         /// The time from when the call was accepted until it ended; nil if no device accepted it.
         public var duration: Duration?
-        /// The call that continues instead, if `reason` is `merged`; nil otherwise.
+        /// The id of the call that continues instead, if `reason` is `merged`; nil otherwise.
         public var into: CallID?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -314,7 +314,7 @@ extension CallNotice {
 
 /// A call, and whether one of its two people sends video.
 public struct CallVideo: Payload, Hashable {
-    /// The call that both people are in.
+    /// The id of the call that both people are in.
     public var call = CallID(high: 0, low: 0)
     /// Whether video is sent after this change. In a request, this is the sender's video; in a notice, the other
     /// person's.

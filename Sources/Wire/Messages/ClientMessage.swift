@@ -3,7 +3,8 @@
 /// Every numbered message is a request that gets exactly one answer: `ok`, the notice that the documentation of the request
 /// names, or an error. Any request can fail with `malformed` or `rate_limited`.
 public enum ClientMessage: Equatable, Sendable, MessageSet {
-    /// The first message on each socket, within 10 s. Unnumbered; answered with ``ServerMessage/welcome(_:)`` or an error.
+    /// The first message on each socket, which must arrive within 10 s. Unnumbered; answered with
+    /// ``ServerMessage/welcome(_:)`` or an error.
     case hello(Hello)
     /// Acknowledges messages if the client has nothing else to send. The acknowledged number is in ``Envelope/ack``.
     /// Unnumbered.
@@ -20,7 +21,7 @@ public enum ClientMessage: Equatable, Sendable, MessageSet {
     case roulette(RouletteVerb)
     /// A request about the peer connections with the server.
     case media(MediaVerb)
-    /// A request about this person and its devices.
+    /// A request about this person and their devices.
     case presence(PresenceVerb)
     /// A request about people nearby.
     case nearby(NearbyVerb)

@@ -5,7 +5,8 @@ public enum ContactVerb: Equatable, Sendable, MessageSet {
     case keep(MeetingReference)
     /// Requests all contacts. Answered with ``ContactNotice/list(_:)``.
     case list
-    /// Removes a contact for both people. Answered with `ok`, or with `not_found`.
+    /// Removes a contact, so that the two people are no longer contacts of each other. Answered with `ok`, or with
+    /// `not_found`.
     case remove(PersonReference)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -25,7 +26,7 @@ public enum ContactVerb: Equatable, Sendable, MessageSet {
 
 /// A server's message about contacts (`protocol/people.md` §13).
 public enum ContactNotice: Equatable, Sendable, MessageSet {
-    /// The other person of this chat or call wants to stay in touch. Sent again when a device goes online.
+    /// The other person in this chat or call wants to stay in touch. Sent again when a device goes online.
     case asked(MeetingReference)
     /// A person became a contact, because both agreed.
     case added(Added)
@@ -60,9 +61,9 @@ extension ContactNotice {
     public struct Added: Payload, Hashable {
         /// The new contact.
         public var person = PersonInfo()
-        /// The match in which the two people met; nil if they met in a call.
+        /// The id of the match in which the two people met; nil if they met in a call.
         public var match: MatchID?
-        /// The call in which the two people met; nil if they met in a chat.
+        /// The id of the call in which the two people met; nil if they met in a chat.
         public var call: CallID?
         public init() {}
         public init(person: PersonInfo, meeting: MeetingReference) {

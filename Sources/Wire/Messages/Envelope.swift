@@ -1,10 +1,10 @@
-/// A message with its number and acknowledgement (`protocol/README.md` §1).
+/// A message with its number and acknowledgment (`protocol/README.md` §1).
 public struct Envelope<Message: Equatable & Sendable>: Equatable, Sendable {
     /// The number of this message, from 1; nil for unnumbered messages.
     public var seq: UInt64?
     /// The highest `seq` received from the other end; nil if the message acknowledges nothing.
     public var ack: UInt64?
-    /// The message without its number and acknowledgement.
+    /// The message without its number and acknowledgment.
     public var message: Message
 
     public init(seq: UInt64? = nil, ack: UInt64? = nil, message: Message) {
@@ -30,7 +30,7 @@ public struct UnreadableMessage: Error, Equatable, Sendable {
 /// The largest message number. JavaScript represents integers exactly only up to 2^53.
 private let largestSequenceNumber: UInt64 = 1 << 53
 
-/// The parts of a received message that are read before its members.
+/// The type, number and acknowledgment of a received message, and all its members, which are not decoded yet.
 private struct Head {
     var type = ""
     var seq: UInt64?
@@ -75,7 +75,7 @@ extension Envelope where Message == ClientMessage {
         }
     }
 
-    /// Returns the message as JSON bytes.
+    /// Returns the message as JSON bytes, including its number and acknowledgment if they are not nil.
     public func encode() -> [UInt8] {
         message.encode(seq: seq, ack: ack)
     }
@@ -95,7 +95,7 @@ extension Envelope where Message == ServerMessage {
         }
     }
 
-    /// Returns the message as JSON bytes.
+    /// Returns the message as JSON bytes, including its number and acknowledgment if they are not nil.
     public func encode() -> [UInt8] {
         message.encode(seq: seq, ack: ack)
     }

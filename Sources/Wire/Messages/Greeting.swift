@@ -45,7 +45,7 @@ public struct Hello: Payload {
     }
 }
 
-/// The answer to `hello`.
+/// The server's answer to a `hello` that it accepts.
 public struct Welcome: Payload {
     /// The data for resuming a connection.
     public struct Resume: Payload {
@@ -127,13 +127,13 @@ public struct Welcome: Payload {
     /// How long a client waits without receiving anything before it sends `ping`. After the same time without an
     /// answer, the client abandons the socket.
     public var ping: Duration = .seconds(10)
-    /// ICE servers for peer connections.
+    /// The ICE servers that the client should use for its peer connections.
     public var ice = ICEConfiguration()
     /// The media mode of matches; nil if the server does not route media.
     public var media: Media?
     /// The key for Web Push; nil if the server cannot send push notifications to browsers.
     public var push: Push?
-    /// The server's limits for a single message.
+    /// The server's limits on messages, signals and interests.
     public var limits = Bounds()
     /// The state of this client connection as the server sees it.
     public var state = Snapshot()
@@ -174,7 +174,7 @@ public struct Snapshot: Payload {
     public struct Roulette: Payload {
         /// Whether the device is searching, chatting or neither.
         public var state = RouletteState.idle
-        /// The current match; nil unless `state` is `matched`.
+        /// The id of the current match; nil unless `state` is `matched`.
         public var match: MatchID?
         public init() {}
         public init(state: RouletteState, match: MatchID? = nil) { (self.state, self.match) = (state, match) }

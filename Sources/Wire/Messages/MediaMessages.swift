@@ -28,7 +28,7 @@ extension MediaVerb {
     /// A client's offer for one of its two peer connections. No candidates are sent separately: the server's answer contains
     /// all of the server's candidates, and the server does not need the client's.
     public struct Offer: Payload {
-        /// The peer connection to open or renegotiate.
+        /// Which of the two peer connections to open or renegotiate.
         public var side = MediaSide.send
         /// The session description, at most 256 KiB. If the session id in the `o=` line is new, a new peer connection replaces
         /// the previous one on this side.
@@ -41,9 +41,9 @@ extension MediaVerb {
         }
     }
 
-    /// The peer connection to close.
+    /// A request to close one of the client's two peer connections.
     public struct Close: Payload {
-        /// The peer connection to close.
+        /// Which of the two peer connections to close.
         public var side = MediaSide.send
         public init() {}
         public init(side: MediaSide) { self.side = side }
@@ -80,7 +80,7 @@ extension MediaNotice {
     public struct Answer: AnswerPayload {
         /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
-        /// The peer connection for which this is the answer.
+        /// Which of the two peer connections this is the answer for.
         public var side = MediaSide.send
         /// The session description, including all candidates of the server.
         public var sdp = ""
@@ -110,11 +110,11 @@ extension MediaNotice {
 
     /// The end of a peer connection, and the reason.
     public struct Closed: Payload {
-        /// The peer connection that the server closed.
+        /// Which of the two peer connections the server closed.
         public var side = MediaSide.send
         /// The reason, such as `dtls_failed` or `fingerprint_mismatch`.
         public var code = WireError.Code("")
-        /// The reason in a sentence.
+        /// The reason, in one sentence for people.
         public var message = ""
         public init() {}
         public init(side: MediaSide, _ error: WireError) {
@@ -139,9 +139,9 @@ public enum MediaSide: String, Hashable, Sendable, CaseIterable {
 /// The transceivers that carry a stream, named by the `mid` of their media sections (RFC 8829 §5.2.1). Each `mid` has
 /// at most 16 bytes. The server ignores them in relayed sessions.
 public struct MediaMids: Hashable, Sendable {
-    /// The transceiver for audio; nil if there is none, or if an update does not change it.
+    /// The mid of the transceiver for audio; nil if there is none, or if an update does not change it.
     public var audio: String?
-    /// The transceiver for video; nil if there is none, or if an update does not change it.
+    /// The mid of the transceiver for video; nil if there is none, or if an update does not change it.
     public var video: String?
 
     public init(audio: String? = nil, video: String? = nil) { (self.audio, self.video) = (audio, video) }
@@ -168,11 +168,11 @@ public struct VideoPreference: Hashable, Sendable {
     /// Maximum frames per second, 1 to 240; nil for no maximum.
     public var frameRate: Int?
     /// How important the video is, 0 to ``maxPriority``; nil is the same as 0. If the subscriber's connection cannot
-    /// carry all of its videos, those of a higher priority become sharp first and pause last. A video with a priority
-    /// above 0 takes precedence over the active speaker.
+    /// carry all of its videos, those with a higher priority get a higher quality first and are paused last. A video
+    /// with a priority above 0 takes precedence over the active speaker.
     public var priority: Int?
 
-    /// The highest priority. Enough for any order that an application may need.
+    /// The highest priority. 101 values are enough for any order that an application may need.
     public static let maxPriority = 100
 
     public init(width: Int? = nil, height: Int? = nil, frameRate: Int? = nil, priority: Int? = nil) {

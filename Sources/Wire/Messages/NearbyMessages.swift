@@ -121,9 +121,9 @@ extension NearbyNotice {
     public struct Changed: Payload, Hashable {
         /// The rows that are new or have changed, including members that have not changed.
         public var people: [NearbyRow] = []
-        /// People who are no longer on the page; nil is the same as an empty list.
+        /// The ids of people who are no longer on the page; nil is the same as an empty list.
         public var gone: [PersonID]? = []
-        /// All people on the page now, in order; nil is the same as an empty list.
+        /// The ids of all people on the page now, in order; nil is the same as an empty list.
         public var order: [PersonID]? = []
         /// The value of `after` with which to request the next page; nil on the last page.
         public var next: String?
@@ -150,7 +150,7 @@ public enum DistanceUnit: String, Hashable, Sendable, CaseIterable {
 public struct NearbyRow: Payload, Hashable {
     /// The person's public id.
     public var person = PersonID(high: 0, low: 0)
-    /// The name as shown to others.
+    /// The name that the person shows to others.
     public var name = ""
     /// The distance in the unit of the request, rounded up to one of the values in ``NearbyVerb/Watch/radius``. The
     /// server never sends an exact distance.

@@ -12,7 +12,7 @@ public protocol Payload: Equatable, Sendable {
 }
 
 extension Payload {
-    /// Always nil, because most payloads answer no request.
+    /// Nil by default, because most payloads answer no request.
     public var answeredRequest: UInt64? { nil }
 
     /// The payload as a JSON object.

@@ -2,11 +2,11 @@
 
 /// The role that a token gives its holder in a session. OpenTok has the same four roles.
 public enum Role: String, Hashable, Sendable, CaseIterable {
-    /// Subscribes only.
+    /// May subscribe, but not publish or send signals.
     case subscriber
-    /// Publishes, subscribes and sends signals.
+    /// May publish, subscribe and send signals.
     case publisher
-    /// Publishes only.
+    /// May publish, but not subscribe or send signals.
     case publisherOnly = "publisheronly"
     /// Has the permissions of a publisher, and may also disconnect, unpublish and mute others.
     case moderator
@@ -63,7 +63,7 @@ public enum VideoType: String, Hashable, Sendable {
 public struct StreamInfo: Payload, Hashable {
     /// The id of the stream, which the server assigns.
     public var id = StreamID(high: 0, low: 0)
-    /// The connection that publishes the stream.
+    /// The id of the connection that publishes the stream.
     public var connection = ConnectionID(high: 0, low: 0)
     /// When the stream was published.
     public var createdAt = Timestamp(milliseconds: 0)
@@ -133,7 +133,7 @@ public struct Capabilities: Payload, Hashable {
 
 /// A session, and a token to join it.
 public struct Admission: Payload, Hashable {
-    /// The session to join.
+    /// The id of the session to join.
     public var session = SessionID.unset
     /// The session token.
     public var token = ""
@@ -184,12 +184,12 @@ public struct ICEServer: Payload, Hashable {
     }
 }
 
-/// The ICE servers to use, and for how long.
+/// The ICE servers to use, how to use them, and when their credentials expire.
 public struct ICEConfiguration: Payload, Hashable {
     /// The ICE servers; empty if none are configured.
     public var servers: [ICEServer] = []
-    /// Whether clients must use only TURN candidates in the roulette, so that strangers do not see each other's IP
-    /// address.
+    /// Whether clients must use only TURN candidates in relayed sessions, so that people do not see each other's IP
+    /// addresses. True if the server has a TURN server.
     public var relayOnly = false
     /// When the credentials expire, in milliseconds since 1970; nil if they do not expire. Clients should request `ice.servers`
     /// again before an ICE restart.

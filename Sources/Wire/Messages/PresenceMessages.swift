@@ -1,4 +1,4 @@
-/// A client's request about its person and devices (`protocol/people.md` §10).
+/// A client's request about its person and that person's devices (`protocol/people.md` §10).
 public enum PresenceVerb: Equatable, Sendable, MessageSet {
     /// Takes the person online on this device: others can see them, and calls ring here. Answered with
     /// ``PresenceNotice/own(_:)``, or with `invalid_name`.
@@ -280,7 +280,7 @@ public struct PersonInfo: Payload, Hashable {
     public var id = PersonID(high: 0, low: 0)
     /// The name that other people see.
     public var name = ""
-    /// Whether the person is online on some device and visible.
+    /// Whether the person is visible and online on at least one device.
     public var online = false
     public init() {}
     public init(id: PersonID, name: String, online: Bool) { (self.id, self.name, self.online) = (id, name, online) }

@@ -51,7 +51,7 @@ public struct PushRegistration: Payload, Hashable {
     public var p256dh: String?
     /// The subscription's authentication secret (RFC 8291 §2), 16 bytes in base64url. Required for `web`, nil for `apns`.
     public var auth: String?
-    /// Whether the device token belongs to a development build; nil means false. Only for `apns`.
+    /// Whether the device token belongs to a development build; nil means false. Used only for `apns`.
     public var sandbox: Bool?
     public init() {}
     public init(kind: PushKind, endpoint: String, p256dh: String? = nil, auth: String? = nil, sandbox: Bool? = nil) {

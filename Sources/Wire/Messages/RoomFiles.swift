@@ -1,6 +1,6 @@
 // Files in the chat of a room (`protocol/rooms.md`).
 
-/// Identifies a file in a room.
+/// The id of a file in a room's chat.
 public struct RoomFileID: Identifier128 {
     /// The first 8 bytes, big-endian.
     public let high: UInt64
@@ -10,7 +10,8 @@ public struct RoomFileID: Identifier128 {
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
 
-/// The secret of one upload, or the secret with which one member of a room downloads its files. It is never logged.
+/// The secret of one upload, or the secret with which one member of a room downloads the room's files. It is never
+/// logged.
 public struct RoomFileKey: Identifier128 {
     /// The first 8 bytes, big-endian.
     public let high: UInt64
@@ -54,7 +55,7 @@ public struct RoomFileAccess: Payload, Hashable {
 }
 
 extension RoomVerb {
-    /// A file to send.
+    /// The name and size of a file that the client wants to send.
     public struct File: Payload {
         /// The file's name, 1 to 200 bytes.
         public var name = ""
@@ -81,13 +82,13 @@ extension RoomVerb {
 }
 
 extension RoomNotice {
-    /// The destination of a file: send it with `PUT` to the path, with the secret as bearer token.
+    /// Where to upload a file: send it with `PUT` to `path`, with `secret` as the bearer token.
     public struct Upload: AnswerPayload {
         /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
         /// The id that the server assigned to the file.
         public var id = RoomFileID(high: 0, low: 0)
-        /// The path of the file.
+        /// The path to which to send the file with `PUT`.
         public var path = ""
         /// The bearer token for this upload. It works once.
         public var secret = RoomFileKey(high: 0, low: 0)

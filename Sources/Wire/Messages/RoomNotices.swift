@@ -137,9 +137,9 @@ extension RoomNotice {
         }
     }
 
-    /// A person who requests to join.
+    /// A person who is waiting to be admitted, or no longer is.
     public struct Knock: Payload {
-        /// The person's connection.
+        /// The id of the person's connection.
         public var connection = ConnectionID(high: 0, low: 0)
         /// The name that others see.
         public var displayName = ""
@@ -167,9 +167,9 @@ extension RoomNotice {
         }
     }
 
-    /// A reaction.
+    /// A reaction of a person to what happens in the room.
     public struct Reacted: Payload {
-        /// The person's connection.
+        /// The id of the connection of the person who reacted.
         public var connection = ConnectionID(high: 0, low: 0)
         /// The reaction, 1 to 40 bytes.
         public var reaction = ""

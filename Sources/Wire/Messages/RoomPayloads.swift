@@ -6,7 +6,7 @@ public enum RoomRole: String, Hashable, Sendable, CaseIterable {
     case host
     /// Can do what a host does, except change roles and remove hosts and cohosts.
     case cohost
-    /// Can publish, subscribe and write.
+    /// Can publish, subscribe and write in the chat.
     case guest
 }
 
@@ -28,9 +28,9 @@ public enum RoomSharing: String, Hashable, Sendable, CaseIterable {
 
 /// The options of a room, as sent to its people.
 public struct RoomOptions: Payload, Hashable {
-    /// The media mode.
+    /// Whether media goes through the server or directly between the people.
     public var media = RoomMedia.routed
-    /// Maximum number of people.
+    /// Maximum number of people in the room.
     public var capacity = 0
     /// Whether the room is locked, so that nobody else can join.
     public var locked = false
@@ -59,9 +59,10 @@ public struct RoomOptions: Payload, Hashable {
 
 /// Options for a new room, or options to change. A nil member keeps the default or the current value.
 public struct RoomChanges: Payload, Hashable {
-    /// The media mode. Only for a new room.
+    /// The media mode, which can be set only for a new room.
     public var media: RoomMedia?
-    /// Maximum number of people: 1 to 100 in a routed room, 1 to 6 in a mesh room. People already in the room stay.
+    /// Maximum number of people: 1 to 100 in a routed room, 1 to 6 in a mesh room. If more people than this are
+    /// already in the room, they stay.
     public var capacity: Int?
     /// Whether the room is locked, so that nobody else can join.
     public var locked: Bool?
@@ -100,9 +101,9 @@ public enum RoomPresence: String, Hashable, Sendable, CaseIterable {
     case left
 }
 
-/// A person in a room. Display names need not be unique, but the connection is.
+/// A person in a room. Several people may have the same display name, but each has their own connection.
 public struct RoomPerson: Payload, Hashable {
-    /// The person's connection, in the room and in its session.
+    /// The id of the person's connection, in the room and in its session.
     public var connection = ConnectionID(high: 0, low: 0)
     /// The name that others see.
     public var displayName = ""
@@ -127,15 +128,15 @@ public struct RoomPerson: Payload, Hashable {
 
 /// A message in a room's chat.
 public struct RoomLine: Payload, Hashable {
-    /// The connection that wrote the message. Its person may have left.
+    /// The id of the connection that sent the message. The sender may have left the room since.
     public var connection = ConnectionID(high: 0, low: 0)
-    /// The person's display name when they wrote it.
+    /// The sender's display name at the time of sending.
     public var displayName = ""
-    /// The text, 1 to 4096 bytes.
+    /// The text, 1 to 4096 bytes; the name of the file if there is one.
     public var text = ""
     /// When the server received the message.
     public var at = Timestamp(milliseconds: 0)
-    /// The file that the person sent, with the text as its name; nil for a message.
+    /// The file that the person sent, whose name is in `text`; nil for a text message.
     public var file: RoomFile?
     public init() {}
     public init(

@@ -29,7 +29,7 @@ public struct RoomSummary: Payload, Hashable {
 public struct RoomDescription: Payload, Hashable {
     /// The properties that the list of rooms also contains. In JSON, they are members of the description itself.
     public var summary = RoomSummary()
-    /// The session that the people of the room are in.
+    /// The id of the session that the people of the room are in.
     public var session = SessionID.unset
     /// The people, in the order of joining.
     public var people: [RoomPerson] = []

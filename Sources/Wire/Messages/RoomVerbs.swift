@@ -14,7 +14,7 @@ public enum RoomVerb: Equatable, Sendable, MessageSet {
     case admit(Connection)
     /// Refuses a waiting person. Hosts and cohosts only. Answered with `ok`, or with `not_permitted` or `not_found`.
     case deny(Connection)
-    /// Changes options. Hosts and cohosts only. Answered with `ok`, or with `not_permitted`.
+    /// Changes options of the room. Hosts and cohosts only. Answered with `ok`, or with `not_permitted`.
     case set(Change)
     /// Mutes one person or everyone else. There is no request to unmute others. Hosts and cohosts only. Answered with
     /// `ok`, or with `not_permitted` or `not_found`.
@@ -83,8 +83,8 @@ extension RoomVerb {
     public struct Join: Payload {
         /// The room's name; nil for a new room with a random name.
         public var name: RoomName?
-        /// The room that this client was in, for joining the same one again. Fails with `room_other` if another room
-        /// now has the name. Nil on the first join.
+        /// The id of the room that this client was in, for joining the same one again. Fails with `room_other` if
+        /// another room now has the name. Nil on the first join.
         public var room: RoomID?
         /// The display name, at most 40 characters; empty for a generated one. A name from a user token takes
         /// precedence.
@@ -121,7 +121,7 @@ extension RoomVerb {
 
     /// The waiting person to admit or refuse.
     public struct Connection: Payload {
-        /// The person's connection.
+        /// The id of the person's connection.
         public var connection = ConnectionID(high: 0, low: 0)
         public init() {}
         public init(connection: ConnectionID) { self.connection = connection }
@@ -130,9 +130,9 @@ extension RoomVerb {
         }
     }
 
-    /// One person, or everyone else.
+    /// Whom a request applies to: one person, or everyone but the sender.
     public struct Target: Payload {
-        /// The person's connection; nil for everyone but the sender.
+        /// The id of the person's connection; nil for everyone but the sender.
         public var connection: ConnectionID?
         public init() {}
         public init(connection: ConnectionID?) { self.connection = connection }
@@ -154,7 +154,7 @@ extension RoomVerb {
 
     /// The person to remove.
     public struct Remove: Payload {
-        /// The person's connection.
+        /// The id of the person's connection.
         public var connection = ConnectionID(high: 0, low: 0)
         /// Whether to also ban the person from the room; nil is the same as false. The ban applies as long as the room
         /// exists, or only until the room is empty if the sender is host in place of an absent owner.
@@ -167,9 +167,9 @@ extension RoomVerb {
         }
     }
 
-    /// A new role.
+    /// The person whose role changes, and the new role.
     public struct Role: Payload {
-        /// The person's connection.
+        /// The id of the person's connection.
         public var connection = ConnectionID(high: 0, low: 0)
         /// The new role.
         public var role = RoomRole.guest
@@ -193,7 +193,7 @@ extension RoomVerb {
         }
     }
 
-    /// Whether the hand is raised.
+    /// The new state of the sender's hand.
     public struct Hand: Payload {
         /// True to raise the hand, false to lower it.
         public var raised = true

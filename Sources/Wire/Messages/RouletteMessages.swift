@@ -14,7 +14,7 @@ public enum RouletteVerb: Equatable, Sendable, MessageSet {
     case report(Report)
     /// Blocks a partner. Ends the chat and searches again. Answered with `ok`, or with `not_matched`.
     case block(MatchReference)
-    /// Requests the number of people. Answered with ``RouletteNotice/count(_:)``.
+    /// Requests how many people are online and waiting. Answered with ``RouletteNotice/count(_:)``.
     case count
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -43,8 +43,8 @@ extension RouletteVerb {
     public struct Start: Payload {
         /// Video or text chat; nil for video.
         public var mode: ChatMode?
-        /// At most ``Welcome/Bounds/interests`` interests of 50 characters each, compared without case and surrounding white
-        /// space; nil for none.
+        /// At most ``Welcome/Bounds/interests`` interests of 50 characters each; nil for none. Interests are compared
+        /// without regard to case and surrounding white space.
         public var interests: [String]?
         /// The name that partners see, at most 256 bytes; nil for the name in ``Hello/name``. A name from a user token takes
         /// precedence.
@@ -64,7 +64,7 @@ extension RouletteVerb {
     public struct Report: Payload {
         /// What happened, at most 500 bytes.
         public var reason = ""
-        /// The match to report, up to 60 s after its end; nil for the current or most recent match.
+        /// The id of the match to report, up to 60 s after its end; nil for the current or most recent match.
         public var match: MatchID?
         public init() {}
         public init(reason: String, match: MatchID? = nil) { (self.reason, self.match) = (reason, match) }
@@ -119,7 +119,7 @@ public enum RouletteNotice: Equatable, Sendable, MessageSet {
 }
 
 extension RouletteNotice {
-    /// The state of a client that is searching.
+    /// The state of a client's search.
     public struct Waiting: PossibleAnswerPayload {
         /// The `seq` of the request that this message answers; nil for an event.
         public var re: UInt64?
@@ -160,7 +160,7 @@ extension RouletteNotice {
 
     /// The state of the partner's connection.
     public struct Partner: Payload {
-        /// The match that the two people are in.
+        /// The id of the match that the two people are in.
         public var match = MatchID(high: 0, low: 0)
         /// Whether the partner is connected, or disconnected but able to return.
         public var state = PartnerState.connected
@@ -174,7 +174,7 @@ extension RouletteNotice {
 
     /// The match that is over, and the reason.
     public struct Ended: Payload {
-        /// The match that ended.
+        /// The id of the match that ended.
         public var match = MatchID(high: 0, low: 0)
         /// Why the match ended. After `next`, `blocked`, `partnerNext` and `partnerLeft` the server continues the search and
         /// sends `waiting`.

@@ -3,7 +3,7 @@
 extension SessionNotice {
     /// The new media mode of a session.
     public struct MediaModeChanged: Payload {
-        /// The session whose media mode has changed.
+        /// The id of the session whose media mode has changed.
         public var session = SessionID.unset
         /// The new media mode, which is always `routed`.
         public var mediaMode = MediaMode.routed
@@ -17,9 +17,9 @@ extension SessionNotice {
 
     /// A change of the video that a subscriber receives of a stream: a pause, another layer, or a warning.
     public struct SubscriptionChanged: Payload {
-        /// The session that the stream is in.
+        /// The id of the session that the stream is in.
         public var session = SessionID.unset
-        /// The stream to which the client subscribes.
+        /// The id of the stream to which the client subscribes.
         public var stream = StreamID(high: 0, low: 0)
         /// True if the server sends no video for now; false if it sends video again.
         public var videoPaused = true
@@ -55,13 +55,13 @@ extension SessionNotice {
     /// The quality with which the server receives a publisher's media. Sent to the publisher and the subscribers of the
     /// stream.
     public struct StreamQuality: Payload {
-        /// The session that the stream is in.
+        /// The id of the session that the stream is in.
         public var session = SessionID.unset
-        /// The stream that is rated.
+        /// The id of the stream that is rated.
         public var stream = StreamID(high: 0, low: 0)
-        /// The new level.
+        /// The quality with which the server receives the stream now.
         public var level = QualityLevel.good
-        /// The problem; nil if the level is good.
+        /// What impairs the stream; nil if the level is good.
         public var reason: QualityReason?
         public init() {}
         public init(session: SessionID, stream: StreamID, level: QualityLevel, reason: QualityReason?) {
@@ -77,9 +77,9 @@ extension SessionNotice {
 
     /// The layers and codec that subscribers need of a stream's video. The publisher need not send anything else.
     public struct LayersWanted: Payload {
-        /// The session that the stream is in.
+        /// The id of the session that the stream is in.
         public var session = SessionID.unset
-        /// The client's stream.
+        /// The id of the client's stream.
         public var stream = StreamID(high: 0, low: 0)
         /// The RIDs of the layers, in the order of the publisher's description; empty or nil while no subscriber needs video.
         public var rids: [String]? = []
@@ -104,9 +104,9 @@ extension SessionNotice {
 
     /// The active speaker.
     public struct Speaking: Payload {
-        /// The session that the client is in.
+        /// The id of the session that the client is in.
         public var session = SessionID.unset
-        /// The stream of the person who is speaking; nil if no one is.
+        /// The id of the stream of the person who is speaking; nil if no one is.
         public var stream: StreamID?
         public init() {}
         public init(session: SessionID, stream: StreamID?) { (self.session, self.stream) = (session, stream) }
@@ -133,11 +133,11 @@ public enum SubscriptionReason: String, Hashable, Sendable, CaseIterable {
 
 /// The quality with which the server receives a stream.
 public enum QualityLevel: String, Hashable, Sendable, CaseIterable {
-    /// No significant losses.
+    /// No noticeable loss of quality.
     case good
-    /// People may notice the losses.
+    /// People may notice a loss of quality.
     case fair
-    /// People will certainly notice the losses.
+    /// The loss of quality is obvious.
     case poor
 }
 

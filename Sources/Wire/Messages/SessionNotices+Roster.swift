@@ -1,5 +1,5 @@
 extension SessionNotice {
-    /// True if the server waits for the acknowledgement of this message before it sends the next page of the session's roster.
+    /// True if the server waits for the acknowledgment of this message before it sends the next page of the session's roster.
     /// Acknowledge such a message immediately.
     public var awaitsAcknowledgement: Bool {
         switch self {
@@ -11,7 +11,7 @@ extension SessionNotice {
 
     /// A page of a session's connections and their streams. The client does not know any of them yet.
     public struct Roster: Payload {
-        /// The session that the client is in.
+        /// The id of the session that the client is in.
         public var session = SessionID.unset
         /// Connections in the session, in the order of joining.
         public var connections: [ConnectionInfo] = []

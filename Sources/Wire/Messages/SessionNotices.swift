@@ -26,7 +26,7 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
     case subscribed(Subscribed)
     /// Notifies the publisher that a client no longer subscribes to the stream.
     case unsubscribed(Unsubscribed)
-    /// Another client sent a session description or an ICE candidate. Only in relayed sessions.
+    /// Another client sent a session description or an ICE candidate. Sent only in relayed sessions.
     case negotiate(Negotiate)
     /// A client sent a signal. If the signal is for everyone, the sender receives it as well.
     case signal(Signal)
@@ -100,7 +100,7 @@ extension SessionNotice {
     public struct Joined: AnswerPayload {
         /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
-        /// The session that the client joined.
+        /// The id of the session that the client joined.
         public var session = SessionID.unset
         /// The client's own connection. In JSON, the id of the connection is also the member `connectionId`.
         public var connection = ConnectionInfo()
@@ -135,9 +135,9 @@ extension SessionNotice {
 
     /// The session from which the client was removed, and the reason.
     public struct Left: Payload {
-        /// The session that the client is no longer in.
+        /// The id of the session that the client is no longer in.
         public var session = SessionID.unset
-        /// `forceDisconnected` or `matchEnded`.
+        /// Why the client was removed: `forceDisconnected` or `matchEnded`.
         public var reason = GoneReason.forceDisconnected
         public init() {}
         public init(session: SessionID, reason: GoneReason) { (self.session, self.reason) = (session, reason) }
@@ -149,7 +149,7 @@ extension SessionNotice {
 
     /// A connection that joined.
     public struct ConnectionCreated: Payload {
-        /// The session that the connection joined.
+        /// The id of the session that the connection joined.
         public var session = SessionID.unset
         /// The new connection.
         public var connection = ConnectionInfo()
@@ -165,11 +165,11 @@ extension SessionNotice {
 
     /// A connection that left a session.
     public struct ConnectionDestroyed: Payload {
-        /// The session that the connection was in.
+        /// The id of the session that the connection was in.
         public var session = SessionID.unset
-        /// The connection that left.
+        /// The id of the connection that left.
         public var connection = ConnectionID(high: 0, low: 0)
-        /// `clientDisconnected`, `networkDisconnected` or `forceDisconnected`.
+        /// Why the connection left: `clientDisconnected`, `networkDisconnected` or `forceDisconnected`.
         public var reason = GoneReason.clientDisconnected
         public init() {}
         public init(session: SessionID, connection: ConnectionID, reason: GoneReason) {
@@ -182,11 +182,11 @@ extension SessionNotice {
         }
     }
 
-    /// A connection in a session.
+    /// A connection in a session that dropped or reconnected.
     public struct ConnectionReference: Payload {
-        /// The session that both clients are in.
+        /// The id of the session that both clients are in.
         public var session = SessionID.unset
-        /// The connection that dropped or reconnected.
+        /// The id of the connection that dropped or reconnected.
         public var connection = ConnectionID(high: 0, low: 0)
         public init() {}
         public init(session: SessionID, connection: ConnectionID) {
@@ -198,11 +198,11 @@ extension SessionNotice {
         }
     }
 
-    /// The stream that the client publishes.
+    /// The stream that the client now publishes.
     public struct Published: AnswerPayload {
         /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
-        /// The session that the stream is in.
+        /// The id of the session that the stream is in.
         public var session = SessionID.unset
         /// The stream with its new id. In a routed session in which everyone is muted, the stream has no audio.
         public var stream = StreamInfo()
@@ -219,7 +219,7 @@ extension SessionNotice {
 
     /// A stream with all its properties.
     public struct StreamState: Payload {
-        /// The session that the stream is in.
+        /// The id of the session that the stream is in.
         public var session = SessionID.unset
         /// The current state of the stream.
         public var stream = StreamInfo()
@@ -233,11 +233,12 @@ extension SessionNotice {
 
     /// A stream that ended.
     public struct StreamDestroyed: Payload {
-        /// The session that the stream was in.
+        /// The id of the session that the stream was in.
         public var session = SessionID.unset
-        /// The stream that ended.
+        /// The id of the stream that ended.
         public var stream = StreamID(high: 0, low: 0)
-        /// Any reason except `matchEnded`. If the publisher left, this is the reason why it left.
+        /// Why the stream ended: any reason except `matchEnded`. If the publisher left, this is the reason why it
+        /// left.
         public var reason = GoneReason.clientUnpublished
         public init() {}
         public init(session: SessionID, stream: StreamID, reason: GoneReason) {
@@ -250,13 +251,13 @@ extension SessionNotice {
         }
     }
 
-    /// A subscription to one of the client's streams.
+    /// A new or changed subscription to one of the client's streams.
     public struct Subscribed: Payload {
-        /// The session that the stream is in.
+        /// The id of the session that the stream is in.
         public var session = SessionID.unset
-        /// The client's stream.
+        /// The id of the client's stream.
         public var stream = StreamID(high: 0, low: 0)
-        /// The subscriber.
+        /// The id of the subscriber's connection.
         public var connection = ConnectionID(high: 0, low: 0)
         /// Whether the subscriber receives audio.
         public var audio = true
@@ -276,13 +277,13 @@ extension SessionNotice {
         }
     }
 
-    /// A subscription that ended.
+    /// A subscription to one of the client's streams that ended.
     public struct Unsubscribed: Payload {
-        /// The session that the stream is in.
+        /// The id of the session that the stream is in.
         public var session = SessionID.unset
-        /// The client's stream.
+        /// The id of the client's stream.
         public var stream = StreamID(high: 0, low: 0)
-        /// The client that is no longer subscribed.
+        /// The id of the connection that is no longer subscribed.
         public var connection = ConnectionID(high: 0, low: 0)
         public init() {}
         public init(session: SessionID, stream: StreamID, connection: ConnectionID) {
@@ -297,9 +298,9 @@ extension SessionNotice {
 
     /// A message for the peer connection with another client. It contains either a description or a candidate.
     public struct Negotiate: Payload {
-        /// The session that both clients are in.
+        /// The id of the session that both clients are in.
         public var session = SessionID.unset
-        /// The connection that sent this message.
+        /// The id of the connection that sent this message.
         public var from = ConnectionID(high: 0, low: 0)
         /// The offer or answer; nil if the message contains a candidate.
         public var description: SessionDescription?
@@ -307,8 +308,8 @@ extension SessionNotice {
         public var candidate: JSONValue?
         /// An object that maps `MediaStream` ids in the description to stream ids; nil if the ids are the same.
         public var streams: JSONValue?
-        /// The peer connection between the two clients to which this message belongs; nil if the sender does not
-        /// specify it.
+        /// The id of the peer connection between the two clients to which this message belongs; nil if the sender does
+        /// not specify it.
         public var negotiationID: String?
         /// The number of the offer on the peer connection `negotiationID`; both clients share one counter. An answer
         /// has the number of its offer. Nil for a candidate, or if the sender does not specify it.
@@ -332,9 +333,9 @@ extension SessionNotice {
 
     /// A signal that was sent to this client.
     public struct Signal: Payload {
-        /// The session in which the signal was sent.
+        /// The id of the session in which the signal was sent.
         public var session = SessionID.unset
-        /// The connection that sent the signal; nil if the server sent it.
+        /// The id of the connection that sent the signal; nil if the server sent it.
         public var from: ConnectionID?
         /// The signal's type, at most 128 bytes; nil if it has none.
         public var type: String?
@@ -354,11 +355,12 @@ extension SessionNotice {
 
     /// Notifies a client that streams were muted, or that the muting ended.
     public struct Muted: Payload {
-        /// The session in which streams are muted.
+        /// The id of the session in which streams are muted.
         public var session = SessionID.unset
-        /// True to mute, false if the muting has ended.
+        /// True if streams are muted, false if the muting has ended.
         public var active = true
-        /// The client's stream that is muted or no longer muted; nil if this applies to the streams of everyone.
+        /// The id of the client's stream that is muted or no longer muted; nil if this applies to the streams of
+        /// everyone.
         public var stream: StreamID?
         public init() {}
         public init(session: SessionID, active: Bool, stream: StreamID? = nil) {

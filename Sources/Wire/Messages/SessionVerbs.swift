@@ -72,7 +72,7 @@ public enum SessionVerb: Equatable, Sendable, MessageSet {
 extension SessionVerb {
     /// The session to join, and a token for it.
     public struct Join: Payload {
-        /// The session to join. The application that creates the token also provides the session ID.
+        /// The id of the session to join. The application that creates the token also provides this id.
         public var session = SessionID.unset
         /// A session token for this session, at most 8 KiB.
         public var token = ""
@@ -86,7 +86,7 @@ extension SessionVerb {
 
     /// The session to leave.
     public struct Leave: Payload {
-        /// A session that the client has joined.
+        /// The id of a session that the client has joined.
         public var session = SessionID.unset
         public init() {}
         public init(session: SessionID) { self.session = session }
@@ -95,7 +95,7 @@ extension SessionVerb {
 
     /// A stream in a session.
     public struct StreamReference: Payload {
-        /// The session that the stream is in.
+        /// The id of the session that the stream is in.
         public var session = SessionID.unset
         /// The stream's id, from ``SessionNotice/published(_:)``, `joined`, `roster` or `streamCreated`.
         public var stream = StreamID(high: 0, low: 0)
@@ -109,7 +109,7 @@ extension SessionVerb {
 
     /// The stream to publish.
     public struct Publish: Payload {
-        /// The session to publish in, which the client must have joined.
+        /// The id of the session to publish in, which the client must have joined.
         public var session = SessionID.unset
         /// The stream's name, at most 256 bytes; nil for an empty name.
         public var name: String?
@@ -123,8 +123,8 @@ extension SessionVerb {
         public var width: Int?
         /// Height of the video in pixels, 0 to 16384; nil if unknown.
         public var height: Int?
-        /// The transceivers of the `send` connection that carry the stream. The client must send an offer with these mids
-        /// first.
+        /// The mids of the transceivers that carry the stream on the `send` connection. The client must first send an
+        /// offer with these mids.
         public var mids = MediaMids()
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -141,9 +141,9 @@ extension SessionVerb {
 
     /// Changes to a stream. A member that is nil stays unchanged.
     public struct Update: Payload {
-        /// The session that the stream is in.
+        /// The id of the session that the stream is in.
         public var session = SessionID.unset
-        /// The client's stream.
+        /// The id of the client's stream.
         public var stream = StreamID(high: 0, low: 0)
         /// Whether the stream currently has audio.
         public var hasAudio: Bool?
@@ -153,7 +153,7 @@ extension SessionVerb {
         public var width: Int?
         /// Height of the video in pixels, 0 to 16384.
         public var height: Int?
-        /// The new transceivers of the `send` connection that carry the stream.
+        /// The mids of the transceivers that now carry the stream on the `send` connection.
         public var mids = MediaMids()
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -169,16 +169,16 @@ extension SessionVerb {
 
     /// A subscription, with all its properties.
     public struct Subscribe: Payload {
-        /// The session that the stream is in.
+        /// The id of the session that the stream is in.
         public var session = SessionID.unset
-        /// The stream to receive.
+        /// The id of the stream to receive.
         public var stream = StreamID(high: 0, low: 0)
         /// Whether to receive audio.
         public var audio = true
         /// Whether to receive video.
         public var video = true
-        /// The transceivers of the `receive` connection that carry the stream. In a routed session, a client that names none
-        /// receives nothing.
+        /// The mids of the transceivers that carry the stream on the `receive` connection. In a routed session, a
+        /// client that names none receives nothing.
         public var mids = MediaMids()
         /// The preferred size, frame rate and priority, in a routed session.
         public var preference = VideoPreference()
@@ -203,9 +203,9 @@ extension SessionVerb {
     /// A message for the peer connection with another client. Exactly one of `description` and `candidate` must be set.
     /// Otherwise the request fails with `malformed`.
     public struct Negotiate: Payload {
-        /// The session that both clients are in.
+        /// The id of the session that both clients are in.
         public var session = SessionID.unset
-        /// The connection to which the server relays this message.
+        /// The id of the connection to which the server relays this message.
         public var to = ConnectionID(high: 0, low: 0)
         /// The offer or answer; nil if the message contains a candidate.
         public var description: SessionDescription?
@@ -214,8 +214,8 @@ extension SessionVerb {
         public var candidate: JSONValue?
         /// An object that maps `MediaStream` ids in the description to stream ids; nil if the ids are the same.
         public var streams: JSONValue?
-        /// The peer connection between the two clients to which this message belongs; nil if the client does not
-        /// specify it. The client that makes the first offer chooses it.
+        /// The id of the peer connection between the two clients to which this message belongs; nil if the client does
+        /// not specify it. The client that makes the first offer chooses the id.
         public var negotiationID: String?
         /// The number of the offer on the peer connection `negotiationID`; both clients share one counter. An answer
         /// has the number of its offer. Nil for a candidate, or if the client does not specify it.
@@ -237,13 +237,13 @@ extension SessionVerb {
 
     /// A signal to send.
     public struct Signal: Payload {
-        /// The session in which to send the signal.
+        /// The id of the session in which to send the signal.
         public var session = SessionID.unset
         /// The signal's type, at most 128 characters of `A-Z a-z 0-9 - _ ~`; nil for none. Text chat uses `chat`.
         public var type: String?
         /// The signal's data, at most 8 KiB; nil for none.
         public var data: String?
-        /// The only connection that receives the signal; nil for everyone, including the sender.
+        /// The id of the only connection that receives the signal; nil for everyone, including the sender.
         public var to: ConnectionID?
         public init() {}
         public init(session: SessionID, type: String?, data: String?, to: ConnectionID? = nil) {
@@ -260,9 +260,9 @@ extension SessionVerb {
 
     /// The connection to remove from a session.
     public struct ForceDisconnect: Payload {
-        /// The session that the connection is in.
+        /// The id of the session that the connection is in.
         public var session = SessionID.unset
-        /// The connection to remove. The token with which it joined is revoked.
+        /// The id of the connection to remove. The token with which it joined is revoked.
         public var connection = ConnectionID(high: 0, low: 0)
         public init() {}
         public init(session: SessionID, connection: ConnectionID) {
@@ -276,13 +276,13 @@ extension SessionVerb {
 
     /// The streams to mute, or the end of muting.
     public struct ForceMute: Payload {
-        /// The session that the streams are in.
+        /// The id of the session that the streams are in.
         public var session = SessionID.unset
         /// True to mute, false to end the muting.
         public var active = true
-        /// The only stream to mute; nil for all streams, including those published later.
+        /// The id of the only stream to mute; nil for all streams, including those published later.
         public var stream: StreamID?
-        /// Streams to leave unmuted if `stream` is nil, at most 64; nil for none.
+        /// The ids of streams to leave unmuted if `stream` is nil, at most 64; nil for none.
         public var excluded: [StreamID]?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -296,9 +296,9 @@ extension SessionVerb {
     /// A report on whether relayed media between this client and another client works. If neither of the two reports true
     /// within 8 s, the server may switch the whole session to routed media (`protocol/README.md` §8).
     public struct Connected: Payload {
-        /// The session that both clients are in.
+        /// The id of the session that both clients are in.
         public var session = SessionID.unset
-        /// The other client's connection.
+        /// The id of the other client's connection.
         public var connection = ConnectionID(high: 0, low: 0)
         /// True if media works. False has no effect.
         public var connected = true
@@ -315,7 +315,7 @@ extension SessionVerb {
 }
 
 extension SessionVerb {
-    /// The session that the request is about.
+    /// The id of the session that the request is about.
     public var session: SessionID {
         switch self {
         case .join(let verb): verb.session

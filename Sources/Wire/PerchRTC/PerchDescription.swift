@@ -17,7 +17,8 @@ public enum PerchDescription {
         return names
     }
 
-    /// Names the stream in a description without stream names: each audio and video section gets an `a=msid` line.
+    /// Returns the description `sdp`, which has no stream names, with the name `stream` added: each audio and video
+    /// section gets an `a=msid` line.
     public static func named(_ stream: String, _ sdp: String) -> String {
         var result: [String] = []
         var kind: String?

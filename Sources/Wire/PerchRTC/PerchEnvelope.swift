@@ -11,11 +11,11 @@ public enum PerchEnvelope: String, Hashable, Sendable, CaseIterable {
 public struct PerchPlace: Hashable, Sendable {
     /// The form of the client's messages.
     public var envelope: PerchEnvelope
-    /// The domain that the client sent. It is only echoed.
+    /// The domain that the client sent. The server only repeats it in its messages.
     public var domain: String
-    /// The application that the client sent. It is only echoed.
+    /// The application that the client sent. The server only repeats it in its messages.
     public var application: String
-    /// The room as the client wrote it.
+    /// The name of the room, as the client wrote it.
     public var room: String
     /// The name of the device, which is also the client's own user id.
     public var user: String
@@ -37,10 +37,11 @@ public enum PerchRequest: Hashable, Sendable {
     /// A message that could not be read.
     case unreadable
 
-    /// Maximum bytes of a user id. A device's name has far fewer, and `~` with a number may follow.
+    /// Maximum bytes of a user id. A user id is the name of a device, possibly followed by `~` and a number, so it is
+    /// much shorter in practice.
     public static let maxUser = Limits.name
 
-    /// Parses a message in this form.
+    /// Parses a message that has the given form.
     ///
     /// - Throws: `malformed` or `unknown_type`.
     public init(parsing bytes: [UInt8], _ envelope: PerchEnvelope) throws(WireError) {

@@ -1,6 +1,6 @@
 /// A message from one end of a peer connection to the other, in PerchRTC's protocol (`protocol/perchrtc.md` §3).
 public struct PerchSignal: Hashable, Sendable {
-    /// The message without the ID of its peer connection.
+    /// The kind of the message, and its data.
     public enum Content: Hashable, Sendable {
         /// Proposes a connection, or a change to it, in SDP.
         case offer(String)
@@ -94,7 +94,7 @@ extension PerchCandidate {
     /// Maximum size of a candidate in bytes. The longest in practice, with a host name and a relay's address, have
     /// about 200.
     private static let maxSize = 2048
-    /// The highest number of a media section. PerchRTC has three.
+    /// The highest accepted number of a media section. PerchRTC's descriptions have only three sections.
     private static let maxLabel = 255
 
     fileprivate init(_ object: JSONObject) throws(WireError) {

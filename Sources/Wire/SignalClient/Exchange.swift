@@ -1,9 +1,9 @@
 /// The numbered messages of one client connection (`protocol/README.md` §1): message numbers in both directions, unanswered
-/// requests, and the next acknowledgement. If a connection cannot be resumed, a new exchange starts.
+/// requests, and the next acknowledgment. If a connection cannot be resumed, a new exchange starts.
 ///
 /// Invariant: a request is in `unanswered` from `send` until `takeRequest` or the end of the exchange.
 struct Exchange: Sendable {
-    /// How many messages may arrive, and how much time may pass, before an acknowledgement is sent in a separate
+    /// How many messages may arrive, and how much time may pass, before an acknowledgment is sent in a separate
     /// message (`protocol/README.md` §1).
     private static let maxUnacknowledged = 32
     private static let maxAcknowledgementDelay = Duration.seconds(2)
@@ -15,12 +15,12 @@ struct Exchange: Sendable {
 
     init(bounds: Link.Bounds, maxRequests: Int) { (link, self.maxRequests) = (Link(bounds: bounds), maxRequests) }
 
-    /// The highest number received.
+    /// The highest message number received from the server.
     var received: UInt64 { link.received }
     var unansweredCount: Int { requests.count }
     /// The unanswered requests, in the order in which they were sent.
     var unanswered: [SignalClient.RequestID] { requests.sorted { $0.key < $1.key }.map(\.value) }
-    /// Whether an acknowledgement must be sent before its deadline.
+    /// Whether so many messages have arrived that an acknowledgment must be sent now, before its deadline.
     var mustAcknowledge: Bool { link.unacknowledgedReceipts >= Self.maxUnacknowledged }
 
     // MARK: Sending

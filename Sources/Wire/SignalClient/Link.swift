@@ -9,7 +9,7 @@ public struct Link: Equatable, Sendable {
     public struct Bounds: Equatable, Sendable {
         /// Maximum number of messages.
         public var messages: Int
-        /// Maximum total bytes of all messages that have at most this many bytes each.
+        /// Maximum total bytes of the messages of normal size: those that have at most this many bytes each.
         public var bytes: Int
         /// Maximum total bytes of the messages that are larger than `bytes`, such as session descriptions.
         public var largeBytes: Int
@@ -44,14 +44,14 @@ public struct Link: Equatable, Sendable {
     private var usualBytes = 0
     private var largeBytes = 0
     private var nextSequence: UInt64 = 1
-    /// The highest number that the other end has acknowledged.
+    /// The highest message number that the other end has acknowledged.
     private var acknowledged: UInt64 = 0
 
     /// The number of the most recently sent message; 0 before the first.
     public var sent: UInt64 { nextSequence - 1 }
-    /// The highest number received; every number below it was received too.
+    /// The highest message number received from the other end; every number below it was received too.
     public private(set) var received: UInt64 = 0
-    /// How many numbered messages were received since this end last sent an acknowledgement.
+    /// How many numbered messages were received since this end last sent an acknowledgment.
     public private(set) var unacknowledgedReceipts = 0
 
     public init(bounds: Bounds = Bounds()) { self.bounds = bounds }

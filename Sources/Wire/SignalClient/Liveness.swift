@@ -9,8 +9,8 @@ struct Liveness: Equatable, Sendable {
         case ping, dead
     }
 
-    /// A check that is later than this does not abandon the socket, but sends another ping. Timers of an awake device
-    /// are less late.
+    /// If a check is late by more than this, it sends another ping instead of abandoning the socket. On a device that
+    /// is awake, timers are less late.
     private static let lateness = Duration.seconds(1)
     /// Maximum number of consecutive late checks that do not abandon the socket. Browsers repeatedly delay the timers
     /// of hidden pages by a minute.

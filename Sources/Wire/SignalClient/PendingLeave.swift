@@ -2,10 +2,12 @@
 /// socket, only to send `bye`. Otherwise the server would keep the connection for the grace period, and other clients
 /// would wait for one that has left.
 ///
-/// Invariant: it has one socket at most, and is over when the server can no longer keep the connection.
+/// Invariant: a pending leave has at most one socket, and ends when the server can no longer keep the connection.
 struct PendingLeave: Sendable {
-    /// Legal transitions: `waiting` → `opening`, `over`; `opening` → `greeting`, `waiting`, `over`; `greeting` → `waiting`,
-    /// `over`.
+    /// The progress of sending `bye`.
+    ///
+    /// Legal transitions: `waiting` → `opening`, `over`; `opening` → `greeting`, `waiting`, `over`; `greeting` →
+    /// `waiting`, `over`.
     enum State: Equatable, Sendable {
         case waiting(until: Timestamp)
         case opening(SignalClient.Socket, until: Timestamp)

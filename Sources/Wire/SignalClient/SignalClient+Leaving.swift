@@ -1,4 +1,4 @@
-// Leaving, even while the connection has dropped.
+// Leaving, even while the connection is down.
 extension SignalClient {
     /// The time until which the signaling client may still have to notify the server that it has left; nil if the
     /// server was notified or keeps no connection. Until that time, carry out effects and report events as before.

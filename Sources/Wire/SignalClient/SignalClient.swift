@@ -1,8 +1,8 @@
-/// The client's end of a client connection (`protocol/README.md` §1 to §3): hello, numbering, acknowledgements, requests,
+/// The client's end of a client connection (`protocol/README.md` §1 to §3): hello, numbering, acknowledgments, requests,
 /// pings, reconnecting and resuming.
 ///
 /// A signaling client has no I/O and no clock. Its owner reports events, carries out the returned effects, and calls
-/// `handleTimeout` at the time `nextTimeout`. That time may change with every call.
+/// `handleTimeout` at the time `nextTimeout`. That time may change with every event and timeout.
 ///
 /// ```swift
 /// var client = SignalClient(hello: hello, random: SystemRandomNumberGenerator())
@@ -15,6 +15,8 @@
 /// Invariants: each request gets exactly one `answered` or `failed`. Each numbered message of the server is delivered once,
 /// in order, unless `restarted` or `ended` reports a possible loss. `Options` limits how many messages are kept.
 public struct SignalClient: Sendable {
+    /// The progress of connecting.
+    ///
     /// Legal transitions: `idle` → `opening`, `ended`; `opening` → `greeting`, `waiting`, `ended`; `greeting` →
     /// `connected`, `waiting`, `ended`; `connected` → `waiting`, `ended`; `waiting` → `opening`, `ended`.
     enum State: Equatable, Sendable {
@@ -36,9 +38,9 @@ public struct SignalClient: Sendable {
 
     /// How long to wait after close codes 4408 and 4429 if the server does not specify a time.
     static let defaultPause = Duration.seconds(10)
-    /// The longest pause before the next attempt that a server can request. It is limited, because the application
-    /// would seem to have stopped during a longer one, and because a change of the network does not shorten a
-    /// requested pause.
+    /// The longest pause before the next attempt that a server can request. The limit is needed because the
+    /// application would seem to have stopped during a longer pause, and because a change of the network does not
+    /// shorten a requested pause.
     static let longestPause = Duration.seconds(300)
     /// The number of missed pings after which the server drops a socket (`protocol/README.md` §1).
     private static let missedPings = 3
@@ -55,7 +57,8 @@ public struct SignalClient: Sendable {
     private(set) var state = State.idle
     private(set) var socketCount: UInt64 = 0
     private(set) var exchange: Exchange
-    /// What is needed to resume; nil before the first welcome and while there is no connection to resume.
+    /// The connection to resume and the secret for it; nil before the first welcome and while there is no connection
+    /// to resume.
     private(set) var place: Place?
     /// The reason why the next welcome will start a new connection; nil if there is none.
     private var restartReason: WireError?
@@ -130,7 +133,7 @@ public struct SignalClient: Sendable {
 
     // MARK: Time
 
-    /// When to call `handleTimeout`; nil for never. It may change with every call.
+    /// When to call `handleTimeout`; nil if no timeout is pending. Read it again after each event and timeout.
     public var nextTimeout: Timestamp? {
         var next: Timestamp?
         func consider(_ time: Timestamp?) {
@@ -199,7 +202,7 @@ public struct SignalClient: Sendable {
     private mutating func greet(on socket: Socket, _ until: Timestamp, _ effects: inout [Effect]) {
         state = .greeting(socket, until: until)
         var hello = hello
-        // The hello's member `received` also acknowledges messages, so no separate acknowledgement is necessary.
+        // The hello's member `received` also acknowledges messages, so no separate acknowledgment is necessary.
         hello.resume = place.map { Hello.Resume(secret: $0.secret, received: exchange.acknowledge()) }
         send(.hello(hello), on: socket, &effects)
     }
@@ -367,7 +370,7 @@ public struct SignalClient: Sendable {
         if isMiscounted { expire(&effects) }
     }
 
-    /// Must be called if a welcome does not match this client's state. Sends `bye`, so that the server discards the
+    /// Handles a welcome that does not match this client's state. Sends `bye`, so that the server discards the
     /// connection, and starts a new one after the backoff. Without `Options.reconnects`, the signaling client ends.
     private mutating func startOver(_ socket: Socket, _ now: Timestamp, _ effects: inout [Effect]) {
         send(.bye, on: socket, &effects)

@@ -26,9 +26,9 @@ public struct SocketIOPacket: Equatable, Sendable {
 
     /// The type of the packet: the digit before the first colon.
     public var kind: Kind
-    /// The id under which the sender requests an acknowledgement, at most 2^53; nil if it requests none.
+    /// The id under which the sender requests an acknowledgment, at most 2^53; nil if it requests none.
     public var id: UInt64?
-    /// Whether the acknowledgement must carry data (`+` after the id), which only the handler of the packet can provide.
+    /// Whether the acknowledgment must carry data (`+` after the id), which only the handler of the packet can provide.
     public var wantsData = false
     /// The namespace. Empty for the default namespace, which is the only one that is supported here.
     public var endpoint = ""
@@ -120,7 +120,7 @@ extension SocketIOPacket {
         return SocketIOPacket(.error, endpoint: String(name), data: "2".utf8)
     }
 
-    /// Returns the acknowledgement of the packet with this id.
+    /// Returns the acknowledgment of the packet with this id.
     ///
     /// - Parameter isBare: true to confirm only that the packet arrived, false to add the results of the packet's handler,
     ///   which are an empty list.

@@ -76,8 +76,8 @@ public enum SocketIOScript {
         return Array("io.j[\(index)](".utf8) + lineSeparatorsEscaped(writer.bytes) + Array(");".utf8)
     }
 
-    /// Escapes U+2028 and U+2029. A JSON string may contain these characters, but in the JavaScript of 2012 they ended a line
-    /// and thus made the string invalid.
+    /// Escapes U+2028 and U+2029. A JSON string may contain these characters, but in the JavaScript of 2012 they ended
+    /// a line, which made the string invalid.
     private static func lineSeparatorsEscaped(_ bytes: [UInt8]) -> [UInt8] {
         let text = String(decoding: bytes, as: UTF8.self)
         guard text.unicodeScalars.contains(where: { $0 == "\u{2028}" || $0 == "\u{2029}" }) else { return bytes }

@@ -13,7 +13,8 @@ import WebRTC
         let session = RTCAudioSession.sharedInstance()
         session.useManualAudio = true
         session.isAudioEnabled = AudioMachine.isEnabledAtLaunch
-        // Otherwise, the app's own ringtone would stay silent for a call that arrives during a conversation.
+        // Without this permission, the app's own ringtone would stay silent for a call that arrives during a
+        // conversation.
         try? AVAudioSession.sharedInstance().setAllowHapticsAndSystemSoundsDuringRecording(true)
         Self.use(AudioMode(speaker: AudioMachine.usesSpeakerAtLaunch))
     }

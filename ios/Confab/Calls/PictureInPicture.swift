@@ -6,8 +6,8 @@ import Foundation
 import SwiftUI
 import UIKit
 
-/// Shows a video in a small window when the app leaves the foreground. Place it behind the video, from which the window
-/// grows.
+/// Shows a video in a small window when the app leaves the foreground. Place it behind the video, because the window
+/// appears to grow out of this view.
 struct PictureInPicture: UIViewRepresentable {
     let window: SmallWindow?
     /// Called with true when the window was shown, and with false when it was hidden.
@@ -24,7 +24,7 @@ struct PictureInPicture: UIViewRepresentable {
 
     func makeCoordinator() -> Window { Window() }
 
-    /// Controls the window through the system.
+    /// Opens, fills and closes the system's window.
     @MainActor final class Window: NSObject {
         var tell: @MainActor (Bool) -> Void = { _ in }
         private var window = PictureWindow()
@@ -54,7 +54,7 @@ struct PictureInPicture: UIViewRepresentable {
                 case .exchange(let size): if let source { fill(source, CGSize(size)) }
                 case .close: closeWindow()
                 case .open(let size): if let source, let view { openWindow(source, CGSize(size), from: view) }
-                // Report it asynchronously, because a view that is being updated must not change the model.
+                // Report the change asynchronously, because a view that is being updated must not change the model.
                 case .tell(let isShown): Task { [tell] in tell(isShown) }
                 }
             }

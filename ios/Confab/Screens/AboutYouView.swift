@@ -31,7 +31,7 @@ struct AboutYouView: View {
     }
 }
 
-/// Requests the camera and the microphone.
+/// Asks the user for the permissions to use the camera and the microphone.
 struct PermissionsView: View {
     let model: PermissionsModel
 

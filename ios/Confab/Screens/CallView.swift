@@ -29,7 +29,7 @@ struct IncomingCallView: View {
     }
 }
 
-/// The end of the last call, with the available actions.
+/// The end of the last call or a message to the user, with the available actions.
 struct EndedCallView: View {
     let calls: CallsModel
 
@@ -62,7 +62,7 @@ struct EndedCallView: View {
 /// An active call: the partner's video fills the screen, with the self-view in a corner.
 struct CallView: View {
     let calls: CallsModel
-    /// The width and height of the self-view.
+    /// The width and height of the self-view, in points.
     private static let ownSide: CGFloat = 120
 
     var body: some View {

@@ -48,7 +48,7 @@ struct SettingsButton: View {
 }
 
 extension View {
-    /// Styles a round button over a video. VoiceOver reads its text.
+    /// Styles a round button over a video. Only its symbol is visible, and VoiceOver reads its text.
     func round(_ color: Color = .white) -> some View {
         labelStyle(.iconOnly)
             .frame(width: 52, height: 52)
@@ -65,6 +65,7 @@ extension View {
 // The buttons shared by calls, rooms and the roulette. Their symbols change with the state, because colors alone are
 // not accessible.
 
+/// Mutes or unmutes the microphone.
 struct MuteButton: View {
     let isOn: Bool
     let action: @MainActor () -> Void

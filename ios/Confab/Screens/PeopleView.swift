@@ -68,6 +68,7 @@ private struct ContactsSection: View {
     }
 }
 
+/// The row of a contact or a past call.
 private struct PersonRow<ID: Hashable & Sendable>: View {
     let row: ListRow<ID>
 

@@ -198,7 +198,7 @@ private struct RoomTile: View {
         .accessibilityLabel(row.accessibilityText)
         .accessibilityAction(named: "Pin or unpin") { model.togglePin(tile.id) }
         .accessibilityAction(named: "Fit or fill") { model.doubleTap(tile.id) }
-        // Added last, so that VoiceOver reads it as a separate element.
+        // Add the menu last, so that VoiceOver reads it as a separate element.
         .overlay(alignment: .topTrailing) { HostMenu(model: model, id: tile.id) }
     }
 }

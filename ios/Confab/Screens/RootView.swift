@@ -32,7 +32,7 @@ extension AppPhase {
     }
 }
 
-/// The state of the connection, shown only if there is a problem.
+/// The state of the connection. Hidden while connected, and before the app connects.
 struct ConnectionBar: View {
     let app: ApplicationModel
 

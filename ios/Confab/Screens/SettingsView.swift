@@ -65,7 +65,7 @@ private struct MediaSettings: View {
     }
 }
 
-/// The account's devices, and linking another one.
+/// The account's devices, and the controls to link another one.
 private struct DeviceSection: View {
     @Bindable var model: SettingsModel
 
@@ -127,7 +127,8 @@ private struct DataSection: View {
     }
 }
 
-/// A separate view, so that diagnostics are collected only when it opens, and not with each change of the settings.
+/// Shows the diagnostics. This is a separate view, so that they are collected only when it opens, and not with each
+/// change of the settings.
 private struct DiagnosticsView: View {
     let model: SettingsModel
 

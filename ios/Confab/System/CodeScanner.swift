@@ -21,7 +21,7 @@ struct CodeScanner: UIViewControllerRepresentable {
         do {
             try scanner.startScanning()
         } catch {
-            // Report it asynchronously, because a view that is being updated must not change the model.
+            // Report the failure asynchronously, because a view that is being updated must not change the model.
             Task { [failed] in failed() }
         }
     }

@@ -1,7 +1,7 @@
 import AVFoundation
 import AppModel
 
-/// Requests access to the camera, the microphone and the location.
+/// Reads and requests the permissions to use the camera, the microphone and the location.
 @MainActor final class DevicePermissions: Permissions {
     private let location: DeviceLocation
 

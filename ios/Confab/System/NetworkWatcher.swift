@@ -2,7 +2,7 @@ import AppModel
 import Dispatch
 import Network
 
-/// Notifies the model of each network change, so that it reconnects without waiting for the next attempt.
+/// Notifies the model of each network change, so that the client reconnects without waiting for its next attempt.
 @MainActor final class NetworkWatcher {
     private let monitor = NWPathMonitor()
 

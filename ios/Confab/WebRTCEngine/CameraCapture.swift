@@ -37,7 +37,7 @@ actor CameraCapture: VideoCapture {
 /// The cameras of the device, captured with WebRTC.
 private actor SystemCamera: CameraDevice {
     private let capturer: RTCCameraVideoCapturer
-    /// Retained here, because WebRTC holds its delegate weakly.
+    /// The capturer's delegate. Retained here, because WebRTC holds it weakly.
     private let limiter: LimitedSource
     nonisolated let interruptions: Interruptions
 

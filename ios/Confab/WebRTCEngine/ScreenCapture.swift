@@ -6,11 +6,11 @@ import Foundation
 import ReplayKit
 import WebRTC
 
-/// Captures the screen of this app. The system asks the user for permission once per run.
+/// Captures the screen of this app. The system asks the user for permission once per launch of the app.
 actor ScreenCapture: VideoCapture {
     nonisolated let changes: AsyncStream<CaptureChange>
     nonisolated private let frames: ScreenFrames
-    /// Retained here, because the recorder holds its delegate weakly.
+    /// The recorder's delegate. Retained here, because the recorder holds it weakly.
     private let watcher: RecorderWatcher
 
     init(source: RTCVideoSource) {
@@ -60,7 +60,7 @@ actor ScreenCapture: VideoCapture {
     }
 }
 
-/// Notices when the system ends the recording: because of a call or another recording, or because the user stopped it
+/// Reports when the system ends the recording: because of a call or another recording, or because the user stopped it
 /// outside the app.
 private final class RecorderWatcher: NSObject, Sendable {
     private let change: AsyncStream<CaptureChange>.Continuation
@@ -89,6 +89,7 @@ private final class ScreenFrames: Sendable {
     private let source: RTCVideoSource
     private let capturer: Locked<Capturer>
 
+    /// WebRTC's capturer, marked as `Sendable` so that `Locked` can store it.
     private struct Capturer: @unchecked Sendable { let native: RTCVideoCapturer }
 
     init(_ source: RTCVideoSource) {

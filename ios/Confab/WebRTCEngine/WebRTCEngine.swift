@@ -9,7 +9,8 @@ import WebRTC
 /// let client = ConfabClient(server: url, media: WebRTCEngine())
 /// ```
 ///
-/// This folder is self-contained: copy it into your own application. It imports only Confab, ConfabUI and AppModel.
+/// This folder is self-contained: copy it into your own application. Of Confab's modules, it imports only Confab,
+/// ConfabUI and AppModel.
 final class WebRTCEngine: MediaEngine {
     /// One factory for the process, because each has its own threads.
     static let factory: RTCPeerConnectionFactory = {

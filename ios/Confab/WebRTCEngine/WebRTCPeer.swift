@@ -9,7 +9,7 @@ actor WebRTCPeer: MediaPeer {
     private let continuation: AsyncStream<PeerEvent>.Continuation
     private let connection: RTCPeerConnection
     private typealias Tracks = ReceivedTracks<RTCRtpTransceiver, RTCRtpReceiver, WatchedTrack>
-    /// Retained here, because WebRTC holds its delegate weakly.
+    /// The connection's delegate. Retained here, because WebRTC holds it weakly.
     private let observer: PeerObserver
     private var transceivers: [TransceiverHandle: RTCRtpTransceiver] = [:]
     private var tracks = Tracks()
@@ -18,7 +18,7 @@ actor WebRTCPeer: MediaPeer {
     init(connection: RTCPeerConnection, observer: PeerObserver) {
         (self.connection, self.observer) = (connection, observer)
         (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(EngineRules.maxUnreadEvents))
-        // Ends when `close` finishes the observer's stream.
+        // This task ends when `close` finishes the observer's stream.
         Task { [weak self, observations = observer.observations] in
             for await observation in observations { await self?.handle(observation) }
         }

@@ -35,6 +35,7 @@ extension WebRTCMedia: OTFrameMedia {
 
 /// Passes the frames of a capturer to WebRTC, on the capturer's thread.
 private actor FrameCapture: VideoCapture {
+    /// WebRTC's source and capturer, marked as `Sendable` so that `Locked` can store them.
     private struct Native: @unchecked Sendable {
         let source: RTCVideoSource
         let capturer: RTCVideoCapturer

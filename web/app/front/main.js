@@ -15,8 +15,8 @@ button('new-room').addEventListener('click', () => {
   location.assign(roomPath(randomRoomName(), guest));
 });
 
-// Forward links to people, devices and calls to the nearby page. Old links may lead here: if it was once the only
-// enabled feature, the nearby page had this address.
+// Links to a person, a device or a call belong to the nearby page: forward them to it. Old ones may lead here, because
+// the nearby page has this address while it is the only enabled feature.
 const parts = new URLSearchParams(location.hash.slice(1));
 const isNearby = ['person', 'link', 'call'].some((name) => parts.has(name));
 if (isNearby && enabledFeatures().includes('nearby')) location.replace(at(`/nearby${location.search}${location.hash}`));

@@ -1,4 +1,5 @@
-// The calls part of the state machine: the ringing call, the current call, and actions that wait for the camera. Pure.
+// The calls part of the state machine: the ringing call, the current call, and actions that wait for the camera. All
+// functions are pure.
 //
 // Invariant: the camera and the microphone are open only while an action waits for them or uses them (`command`), or
 // while there is a call other than an unanswered incoming one.
@@ -93,8 +94,8 @@ function answer(state, line, video) {
 }
 
 /**
- * Starts an action of the user. If the devices that it needs are not open, opens them first; the action waits for
- * them.
+ * Starts an action that the user requested: placing or answering a call. If the devices that it needs are not open,
+ * opens them first; until then, the action waits in `command`.
  * @param {State} state @param {Command} command @returns {Step}
  */
 function want(state, command) {
@@ -115,7 +116,7 @@ function want(state, command) {
 function fulfil(state) {
   const { command } = state;
   if (!command) return unchanged(state);
-  // The camera starts on if this action is with video, even if it was turned off in the previous call.
+  // A call with video starts with the camera on, even if the user turned it off in the previous call.
   const fresh = { ...state, cameraOff: !command.video };
   if (command.is === 'answer') return [{ ...fresh, command: null }, [{ do: 'accept', line: command.line, video: command.video }]];
   if (command.sent) return unchanged(state);
@@ -140,7 +141,7 @@ function mediaOn(state, camera) {
 /** @param {State} state @param {import('./types.js').MediaTrouble} why @returns {Step} */
 function mediaFailed(state, why) {
   const person = state.command?.is === 'dial' ? state.command.person : null;
-  // A call continues without the video.
+  // The current call continues without the camera.
   if (currentCall(state)) {
     return [{ ...state, media: { is: 'on', camera: false }, command: null, trouble: { code: 'media', message: '', person, why } }, []];
   }
@@ -151,8 +152,8 @@ function mediaFailed(state, why) {
 }
 
 /**
- * Handles an unplugged device. Without the microphone, the video continues. Without the camera, notifies the other
- * person that there is no video.
+ * Handles an unplugged device and shows a notice about it. A call continues with the other device; if the camera is
+ * gone, the other person is notified that there is no video. Without a call, a lost camera closes both devices.
  * @param {State} state @param {'audio' | 'video'} kind @returns {Step}
  */
 function mediaLost(state, kind) {
@@ -161,7 +162,7 @@ function mediaLost(state, kind) {
   const unheard = { code: 'media', message: '', person: null, why: 'unheard' };
   if (kind === 'audio') return [{ ...state, trouble: unheard }, []];
   const [lost, effects] = mediaFailed({ ...state, cameraOff: true }, 'lost');
-  // Continue to show a missing microphone, because it is worse than a missing camera.
+  // If the microphone is missing too, keep its notice: that is worse than a missing camera.
   const trouble = state.trouble?.why === 'unheard' ? state.trouble : lost.trouble;
   return [{ ...lost, trouble }, call ? [...effects, { do: 'setVideo', line: call.line, on: false }] : effects];
 }
@@ -176,7 +177,7 @@ function hangUp(state) {
 }
 
 /**
- * Closes the camera and the microphone unless something needs them.
+ * Closes the camera and the microphone, unless an action or a call needs them.
  * @param {State} state @returns {Step}
  */
 function release(state) {
@@ -195,7 +196,12 @@ function toggleCamera(state) {
   return [{ ...state, cameraOff: off }, [{ do: 'setVideo', line: call.line, on: !off }]];
 }
 
-/** @param {State} state @param {string | undefined} callId default: the current or, without one, the last call @returns {Step} */
+/**
+ * Offers to keep in touch with the other person of a call.
+ * @param {State} state
+ * @param {string | undefined} callId by default, the id of the current call or, if there is none, of the last one
+ * @returns {Step}
+ */
 function keep(state, callId = currentCall(state)?.id ?? state.over?.callId) {
   if (!callId || keepingOf(state.keeping, callId).mine) return unchanged(state);
   return [{ ...state, keeping: changeKeeping(state.keeping, callId, { mine: true }) }, [{ do: 'keep', callId }]];
@@ -207,7 +213,7 @@ function callNews(state, call, now) {
   const activeAt = known?.activeAt ?? (call.state === 'active' ? now : null);
   const line = { ...call, activeAt, silent: known?.silent ?? false };
   const calls = known ? changed(state.calls, call.line, line) : [...state.calls, line];
-  // The call that the user placed exists now, so it is no longer a command.
+  // The call that the user placed exists now, so it no longer waits in `command`.
   const command = state.command?.is === 'dial' && call.direction === 'outgoing' ? null : state.command;
   const news = { ...state, calls, command, over: call.state === 'incoming' ? state.over : null };
   const begins = call.state === 'active' && known?.activeAt == null;
@@ -229,7 +235,7 @@ function callOver(state, { line, callId, outcome, person, direction, video, dura
   return [released, [...effects, { do: 'askLog', before: null }, ...(beside ? [] : [later, { do: 'focus', on: 'home' }])]];
 }
 
-/** @param {State} state @param {Event} event a call that could not be placed @returns {Step} */
+/** @param {State} state @param {Event} event reports that a call could not be placed @returns {Step} */
 function callRefused(state, { line, code, message = '' }) {
   const person = companion(state);
   return release({ ...state, calls: state.calls.filter((one) => one.line !== line), command: null, trouble: { code, message, person } });

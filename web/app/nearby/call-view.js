@@ -1,4 +1,4 @@
-// Draws a call, the incoming call dialog, and the question about a second call.
+// Draws a call, the dialog for an incoming call, and the notice about a second incoming call.
 import { box, button, byId, enable, initialOf, setAttribute, setText, show } from '../shared/dom.js';
 import { keepingOf, keepWords } from '../shared/keep.js';
 import { companion, currentCall, incomingCall } from './call-state.js';
@@ -11,7 +11,7 @@ import { statusOf } from './words.js';
 
 export class CallView {
   #dialog = byId('incoming', HTMLDialogElement);
-  /** @type {number | null} the number of the ringing call that the buttons answer */
+  /** @type {number | null} the `line` of the ringing call that the buttons accept or decline */
   #asked = null;
 
   /** @param {Strings} strings @param {(event: Event) => void} dispatch */
@@ -30,8 +30,8 @@ export class CallView {
       press(`${prefix}accept-voice`, () => ({ type: 'accept', line: this.#asked, video: false }));
       press(`${prefix}decline`, () => ({ type: 'decline', line: this.#asked }));
     }
-    // The text has the initial focus, not Accept, because a key meant for something else must not accept the call. For the same
-    // reason, Escape does not decline.
+    // The dialog's text has the initial focus, not the Accept button, because a key meant for something else must not
+    // accept the call. For the same reason, Escape does not decline it.
     this.#dialog.addEventListener('cancel', (event) => event.preventDefault());
     this.#dialog.addEventListener('close', () => {
       if (this.#wanted) this.#dialog.showModal();
@@ -120,8 +120,7 @@ export class CallView {
     show(button('keep'), canKeep && !keeping.agreed);
     setAttribute(button('keep'), 'aria-pressed', String(keeping.mine));
     const words = keepWords(keeping);
-    // The style depends on the kind of text: an explanation of the button appears only on hover or focus, a status
-    // always.
+    // The style sheet shows an explanation of the button only on hover or focus, but a status always.
     setAttribute(box('keep-words'), 'data-is', words);
     setText(box('keep-words'), canKeep && call ? this.strings[words](call.person.name) : '');
   }

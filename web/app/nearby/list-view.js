@@ -1,4 +1,4 @@
-// The lists: people nearby, search result, contacts and calls.
+// The lists: people nearby, the search result, contacts and the call history.
 import { at } from '../shared/base.js';
 import { box, button, byId, enable, icon, input, setAttribute, setText, show } from '../shared/dom.js';
 import { showQr } from '../shared/qr.js';

@@ -112,7 +112,7 @@ const machine = run({
     ring.set(soundOf(state));
     const ringing = incomingCall(state);
     notifications.show(ringing && { id: ringing.id, name: ringing.person.name });
-    // Draw again when the duration of the call changes.
+    // Draw again when the displayed duration of the call changes, which is once a second.
     const since = currentCall(state)?.activeAt;
     return since ? now + 1000 - ((now - since) % 1000) : null;
   },

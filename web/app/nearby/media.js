@@ -5,9 +5,9 @@ import { box } from '../shared/dom.js';
 import { mediaTrouble } from '../shared/media-trouble.js';
 
 export class Media {
-  /** @type {any} The SDK's Publisher, or null */
+  /** @type {any} the SDK's publisher; null until the devices are open, and after `close` */
   publisher = null;
-  // Counts openings and closings, so that results of earlier ones are ignored.
+  // Counts the calls of `open` and `close`. A publisher that was requested before the latest one is discarded.
   #turn = 0;
 
   /**
@@ -20,7 +20,7 @@ export class Media {
     this.devices = devices;
   }
 
-  /** @param {boolean} camera false: the camera stays off */
+  /** @param {boolean} camera whether to open the camera in addition to the microphone */
   open(camera) {
     this.close();
     if (!window.isSecureContext || !navigator.mediaDevices) {
@@ -38,7 +38,7 @@ export class Media {
   }
 
   /**
-   * Opens any camera and microphone, because the saved ones may be gone.
+   * Tries again without the saved devices, because they may be gone: the browser chooses the devices.
    * @param {any} failed @param {boolean} camera @param {number} turn
    */
   #openAny(failed, camera, turn) {

@@ -13,8 +13,9 @@ export class Notifications {
   #plain = null;
 
   /**
-   * @param {import('./strings.js').NearbyStrings['notification']} words @param {boolean} guest a guest gets no push, because a
-   * guest's identity ends with the tab
+   * @param {import('./strings.js').NearbyStrings['notification']} words
+   * @param {boolean} guest whether the user is a guest. A guest gets no push, because a guest's identity ends with
+   *   the tab
    */
   constructor(words, guest) {
     this.words = words;
@@ -49,7 +50,7 @@ export class Notifications {
       await enablePush(client, { serviceWorker });
       return 'on';
     } catch (error) {
-      // Without push, the page can still notify while it is open.
+      // Without push, the page can still show notifications while it is open.
       if (/** @type {any} */ (error)?.code === 'push_unsupported') return 'onPage';
       throw error;
     }

@@ -1,10 +1,10 @@
-// This device's location. Sends the first fix, then moves of at least 50 m, at most one in ten seconds: the server rounds to
-// cells of 2 km, so more would only drain the battery.
+// This device's location. Sends the first fix, and then moves of at least 50 m, at most one every ten seconds. The
+// server rounds locations to cells of 2 km, so sending more would only drain the battery.
 
 /** @typedef {{latitude: number, longitude: number, accuracy?: number}} Fix */
 /** @typedef {{sent: Fix | null, sentAt: number, waiting: Fix | null}} Moves */
 
-/** Minimum distance to send (meters). The location of a phone lying on a table drifts by about this much. */
+/** Minimum distance between two locations sent (meters). The location of a phone at rest drifts by about as much. */
 const leastMove = 50;
 /** Minimum time between two moves sent (milliseconds). */
 const leastPause = 10_000;
@@ -16,9 +16,9 @@ const earthRadius = 6_371_000;
 export const noMoves = { sent: null, sentAt: 0, waiting: null };
 
 /**
- * Returns the new state, the fix to send now (null for none), and after how many milliseconds to check again (null
- * for never).
- * @param {Moves} moves @param {Fix | null} fix null to check again after the returned time @param {number} now
+ * Decides whether to send a fix. Returns the new state, the fix to send now (null for none), and after how many
+ * milliseconds to call this again with a `fix` of null (null for never).
+ * @param {Moves} moves @param {Fix | null} fix a new fix, or null if the returned time has passed @param {number} now
  * @returns {{moves: Moves, send: Fix | null, after: number | null}}
  */
 export function moved(moves, fix, now) {
@@ -106,7 +106,8 @@ export class Position {
 
   /** @param {number} code the code of a GeolocationPositionError; 1 means that access was denied */
   #failed(code) {
-    // Unless access was denied, the watch continues, and the last location stays valid until the next one.
+    // Unless access was denied, the error may be temporary. If a location was sent, it stays valid, and the watch
+    // continues.
     if (code !== 1 && this.#moves.sent) return;
     this.stop();
     this.tell(code === 1 ? 'refused' : 'unavailable');

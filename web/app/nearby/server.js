@@ -9,7 +9,7 @@ import { isIdentityLost } from '../shared/memory.js';
 /** @typedef {{recall: () => string | undefined, remember: (secret: string | null) => void}} IdentityMemory */
 /** @typedef {import('../../lib/people/call.js').Call} SdkCall */
 
-/** Rows per page of the list and of the call history. */
+/** The maximum number of rows on a page of the people nearby and of the call history. */
 const rows = 50;
 
 export class Server {
@@ -79,7 +79,7 @@ export class Server {
       restarted: tell(() => ({ type: 'restarted', isNew: client.welcome?.identity !== undefined })),
       closed: present(({ code, error }) => this.#closed(error?.code ?? String(code), error?.message)),
     });
-    // `closed` reports the failure; ignore the rejection.
+    // The `closed` event reports the failure, so ignore the rejection.
     Promise.resolve(client.connect()).catch(() => {});
   }
 
@@ -212,7 +212,10 @@ export class Server {
     });
   }
 
-  /** @param {import('../../lib/people/people.js').Position} fix @returns {Promise<void>} rejects if the server rejects the location, after reporting it */
+  /**
+   * Sends the location. If the server rejects it, reports the error to the state machine, and rejects too.
+   * @param {import('../../lib/people/people.js').Position} fix @returns {Promise<void>}
+   */
   async move(fix) {
     try {
       await this.people.move(fix);
@@ -224,8 +227,8 @@ export class Server {
 
   /**
    * Sends a request and passes its result to `done`. Passes an error to `refused`; dispatches it if there is no
-   * `refused`, or if that rethrows it. Ignores both after the client was replaced, and errors caused by the end of the
-   * connection.
+   * `refused`, or if `refused` rethrows it. Ignores the result or the error if the client was replaced while it
+   * waited. Also ignores errors caused by the end of the connection.
    * @param {(people: any) => any} ask
    * @param {{done?: (answer: any) => void, refused?: (error: any) => void}} then `refused` may rethrow the error
    */

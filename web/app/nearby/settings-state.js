@@ -1,4 +1,4 @@
-// The settings part of the state machine: status, devices, blocked people, stored data. Pure.
+// The settings part of the state machine: status, devices, blocked people, stored data. All functions are pure.
 import { passingTime } from './call-state.js';
 
 /** @typedef {import('./types.js').State} State */
@@ -6,14 +6,14 @@ import { passingTime } from './call-state.js';
 /** @typedef {import('./types.js').Effect} Effect */
 /** @typedef {import('./types.js').Step} Step */
 
-/** Maximum stored names of blocked people. Other blocked people appear with the name that the server sends. */
+/** How many blocked people's names are stored. Other blocked people appear with the name that the server sends. */
 const maxBlockedNames = 200;
 
 /** @param {State} state @returns {Step} */
 const unchanged = (state) => [state, []];
 
 /**
- * Shows a confirmation for a moment.
+ * Shows a confirmation for `passingTime`.
  * @param {State} state @param {string} passing @param {Effect[]} [effects] @returns {Step}
  */
 const good = (state, passing, effects = []) => [

@@ -17,11 +17,11 @@ import { settingsHandlers } from './settings-state.js';
  * @type {Record<import('./types.js').Unit, number[]>}
  */
 export const distances = { mi: [2, 5, 10, 25, 50, 100, 200], km: [3, 8, 16, 40, 80, 160, 320] };
-/** Maximum length of a name (protocol §10). */
+/** Maximum length of a name in characters (protocol §10). */
 export const longestName = 40;
-/** Maximum contacts shown; the server stores no more. */
+/** Maximum number of contacts shown; the server stores no more. */
 const maxContacts = 500;
-/** Maximum rows of the call history in the page. */
+/** Maximum number of calls that the page keeps of the call history. */
 const maxLogged = 500;
 
 /** @type {Listing} */
@@ -32,7 +32,7 @@ const noList = { is: 'off', people: [], next: null, pages: [null] };
  * @returns {State}
  */
 export function initialState({ form, kept: before, guest, arrival: { call = false, ...arrival } = { find: null, link: null } }) {
-  // To answer a call, the user must go online.
+  // If the user pressed a call's notification, go online, because only then can the call be answered.
   const kept = { ...before, entered: before.entered || (call && form.agreed) };
   return {
     link: { is: 'connecting' }, guest, form, kept, entered: kept.entered && form.agreed, saysForm: false, me: null, position: 'off', list: noList,
@@ -100,13 +100,13 @@ const handlers = {
   contactRemoved: (state, { personId }) => [{ ...state, contacts: state.contacts?.filter((one) => one.personId !== personId) ?? null }, []],
   log: (state, event) => logArrived(state, event),
 
-  // Results of requests, and time.
+  // Results of requests, and timers.
   refused: (state, { code, message = '' }) => [{ ...state, trouble: { code, message, person: null } }, []],
   passed: (state, { passing }) => [state.passing === passing ? { ...state, passing: null } : state, []],
 };
 
 /**
- * Removes this message after a moment, unless another one has replaced it.
+ * Returns the effect that removes a confirmation after `passingTime`, unless another one has replaced it by then.
  * @param {string} passing @returns {Effect}
  */
 export function passes(passing) {
@@ -124,7 +124,7 @@ function changeForm(state, change) {
 }
 
 /**
- * Goes online because the user pressed the button, or for a call that woke this device.
+ * Goes online, because the user pressed the button or pressed a call's notification.
  * @param {State} state
  * @param {State} [otherwise] the next state if the user has not agreed to the rules, or is already online
  * @returns {Step}
@@ -140,8 +140,9 @@ function enter(state, otherwise = state) {
 }
 
 /**
- * Appears to others. Normally keeps the settings that the server has, because another device of this person may have changed
- * them. Sends the form only if the user went online here, or if this person is new to the server.
+ * Sends `presence.appear`, which puts the user online. Normally keeps the settings that the server has, because
+ * another device of this person may have changed them. Sends the form only if the user went online here, or if this
+ * person is new to the server.
  * @param {State} state @param {boolean} isNew @returns {Step}
  */
 function appear(state, isNew) {
@@ -171,7 +172,8 @@ function leave(state) {
 }
 
 /**
- * Returns the state without anything that the server has sent about people.
+ * Returns the state as before going online: without what the server has sent about people, and without calls,
+ * questions and messages. Keeps the form, the stored settings and the connection.
  * @param {State} state @returns {State}
  */
 function blank(state) {
@@ -185,7 +187,8 @@ function blank(state) {
 /** @param {State} state @param {boolean} resumed @param {boolean} isNew @returns {Step} */
 function connected(state, resumed, isNew) {
   const dropped = state.link.is === 'reconnecting';
-  // Connected again, but as a new client. The `restarted` event follows, and the SDK repeats `presence.appear`.
+  // The SDK has connected again, but as a new client. The `restarted` event follows, and the SDK repeats
+  // `presence.appear`.
   if (dropped && !resumed) return unchanged(state);
   if (dropped) return backOnline(state, isNew);
   /** @type {State} */
@@ -195,7 +198,7 @@ function connected(state, resumed, isNew) {
 
 /**
  * Handles a restored connection. The SDK restores the presence that it had sent before, but the user may have pressed
- * Go online while the connection was lost.
+ * “Go online” while the connection was lost.
  * @param {State} state @param {boolean} isNew @returns {Step}
  */
 function backOnline(state, isNew) {
@@ -251,7 +254,8 @@ function self(state, me) {
 }
 
 /**
- * Carries out what the address requests, once, after the user has gone online.
+ * Carries out what the address requests, once, after the user has gone online. Linking this device takes precedence
+ * over finding a person.
  * @param {State} state @returns {Step}
  */
 function arrive(state) {
@@ -300,7 +304,7 @@ function watchAnew(state, change) {
 }
 
 /**
- * Returns the radius at the same index in the table of `unit`.
+ * Returns the radius of `unit` that corresponds to the current one: the one at the same index of `distances`.
  * @param {Remembered} kept @param {import('./types.js').Unit} unit
  */
 function sameRadius({ unit: old, radius }, unit) {

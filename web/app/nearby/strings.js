@@ -3,7 +3,7 @@
 import { stringsFor } from '../shared/strings.js';
 
 /**
- * Wraps a name for use inside a sentence, as in `../shared/strings.js`.
+ * Wraps a name in Unicode isolates for use inside a sentence, as in `../shared/strings.js`.
  * @param {string} name
  */
 const isolated = (name) => `\u2068${name}\u2069`;

@@ -1,7 +1,10 @@
 // Types of the state machine of the page `/nearby`.
 
 /** @typedef {{personId: string, name: string, online: boolean}} Person */
-/** @typedef {{personId: string, name: string, distance: number, busy: boolean}} Row a person in the list; `distance`: the upper edge of the person's distance bucket */
+/**
+ * @typedef {{personId: string, name: string, distance: number, busy: boolean}} Row a person in the list; `distance`:
+ *   the upper edge of the person's distance bucket, in the list's unit
+ */
 /** @typedef {'mi' | 'km'} Unit */
 /** @typedef {'everyone' | 'contacts' | 'nobody'} Ringable */
 /**
@@ -18,8 +21,8 @@
  */
 /**
  * @typedef {{is: 'off' | 'loading' | 'here', people: Row[], next: string | null, pages: (string | null)[]}} Listing
- *   next: where the next page starts, or null; pages: where each page starts, up to the current one, which is the last
- *   entry. Null stands for the first page
+ *   next: where the next page starts, or null if there is none; pages: where each page starts, up to the current one,
+ *   which is the last entry. The first entry is null: the first page starts at the beginning
  */
 /** @typedef {'placing' | 'ringing' | 'incoming' | 'joining' | 'active' | 'ended'} CallState */
 /** @typedef {'outgoing' | 'incoming'} Direction */
@@ -31,14 +34,15 @@
  * @property {Direction} direction
  * @property {boolean} video whether it was placed as a video call
  * @property {boolean} withVideo whether the other person is sending video now
- * @property {boolean} waiting
+ * @property {boolean} waiting whether it rings during another call
  * @property {CallState} state
  * @property {number | null} devices the number of devices on which the call rings; null until it is known
  * @property {boolean} away whether the other person lost the connection and may return
  */
 /**
  * @typedef {Call & {activeAt: number | null, silent: boolean}} Line
- *   activeAt: when the call became active, by this page's clock; silent: the browser blocks the sound until the user clicks
+ *   activeAt: when the call became active, in milliseconds by this page's clock, or null; silent: the browser blocks
+ *   the sound until the user clicks
  */
 /**
  * @typedef {'hungUp' | 'ended' | 'declined' | 'cancelled' | 'missed' | 'unanswered' | 'busy' | 'unreachable' | 'failed'
@@ -49,7 +53,7 @@
  */
 /**
  * @typedef {{is: 'dial', person: Person, video: boolean, sent: boolean} | {is: 'answer', line: number, video: boolean}} Command
- *   an action that waits for the camera and microphone. If a `dial` was `sent`, it waits until its call exists
+ *   an action that waits for the camera and microphone. Once a `dial` has been `sent`, it waits until the call exists
  */
 /** @typedef {'refused' | 'missing' | 'busy' | 'insecure' | 'lost' | 'unheard' | 'unknown'} MediaTrouble */
 /** @typedef {{is: 'off'} | {is: 'asking', toggle?: boolean} | {is: 'on', camera: boolean} | {is: 'failed', why: MediaTrouble}} Media `toggle`: the camera was requested during the current call */
@@ -66,10 +70,19 @@
  * @typedef {{is: 'delete'} | {is: 'link', code: string} | {is: 'unlink', device: Device} | {is: 'block', person: Person}
  *   | {is: 'forgetLog'}} Question
  */
-/** @typedef {'unavailable' | 'off' | 'busy' | 'on' | 'onPage' | 'refused'} Push `onPage`: only notifications from the open page */
-/** @typedef {{code: string, message: string, person: Person | null, why?: MediaTrouble}} Trouble `person`: the callee */
+/**
+ * @typedef {'unavailable' | 'off' | 'busy' | 'on' | 'onPage' | 'refused'} Push `onPage`: notifications appear only
+ *   while the page is open
+ */
+/**
+ * @typedef {{code: string, message: string, person: Person | null, why?: MediaTrouble}} Trouble `person`: the person
+ *   whom the user was calling, or null
+ */
 /** @typedef {{name: string, agreed: boolean}} Form */
-/** @typedef {{find: string | null, link: string | null, call?: boolean}} Arrival `call`: the user pressed a call's notification */
+/**
+ * @typedef {{find: string | null, link: string | null, call?: boolean}} Arrival what the address requests. find: the
+ *   id of a person to find; link: a code that links this device; call: whether the user pressed a call's notification
+ */
 /**
  * @typedef {object} Remembered
  * @property {boolean} entered whether the previous visit ended online; if so, this visit starts online
@@ -108,7 +121,7 @@
  * @property {Over | null} over
  * @property {import('../shared/keep.js').ContactOffer[]} keeping
  * @property {Device[] | null} devices
- * @property {{code: string, until: number} | null} code the code for linking another device
+ * @property {{code: string, until: number} | null} code the code for linking another device, and when it expires
  * @property {Person[] | null} blocked
  * @property {Push} push
  * @property {Question | null} question

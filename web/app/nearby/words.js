@@ -1,5 +1,5 @@
-// Turns a state of the page `/nearby` into text and sounds: the status line, notices, the screen, and the sound to
-// play. Pure.
+// Turns a state of the page `/nearby` into the screen to show, the texts of the status line and the notices, and the
+// sound to play. All functions are pure.
 import { keepingOf } from '../shared/keep.js';
 import { companion, currentCall, incomingCall } from './call-state.js';
 
@@ -21,8 +21,8 @@ export function screenOf(state) {
 }
 
 /**
- * Returns which sound to play: a ring, a knock for a second call, the ringback tone while the other person's device
- * rings, or `none`.
+ * Returns which sound to play: a ring for an incoming call, a knock if it is a second call, the ringback tone while
+ * the user's own call rings (unless no device of the other person rings yet), or `none`.
  * @param {State} state @returns {'none' | 'ring' | 'knock' | 'ringback'}
  */
 export function soundOf(state) {
@@ -79,7 +79,8 @@ export function overText({ outcome, direction, person, durationMs }, { nearby })
 }
 
 /**
- * Returns the problem to show, or null.
+ * Returns the notice to show: why the connection is closed, the latest problem, or that the browser blocks the call's
+ * sound. Returns null if there is none of these.
  * @param {State} state @param {Strings} strings @returns {Notice | null}
  */
 export function noticeOf(state, strings) {
@@ -121,7 +122,8 @@ function troubleNotice(state, { code, message, person, why }, strings) {
 }
 
 /**
- * Returns what to offer after a call, or null. The status line says how the call ended.
+ * Returns what to offer after a call: to call again, to call back, or to keep in touch. Null if there is nothing to
+ * offer. The status line says how the call ended.
  * @param {State} state @param {Strings} strings @returns {Notice | null}
  */
 export function afterwardsOf(state, { nearby }) {

@@ -1,4 +1,4 @@
-// Parses the page's address: the room, and how the user arrives. Pure.
+// Parses the page's address: the room's name, and the options in the query and the fragment. All functions are pure.
 
 import { basePath } from '../shared/base.js';
 
@@ -6,10 +6,10 @@ import { basePath } from '../shared/base.js';
  * Parses a room's address.
  * @param {{pathname: string, search: string, hash: string}} location
  * @param {any} [kept] `history.state`, which survives a reload; it may contain the token
- * @param {string} [base] the path below which the server is
- * @returns {{name: string, guest: boolean, mesh: boolean, token: string | null}} name: empty if the address cannot be
- *   read. token: an application's token, from the fragment (which browsers do not send to servers) or from `kept`;
- *   null if there is none
+ * @param {string} [base] the path under which the server is deployed
+ * @returns {{name: string, guest: boolean, mesh: boolean, token: string | null}} name: the room's, or empty if the
+ *   address cannot be read. token: an application's token, from the fragment (which browsers do not send to servers)
+ *   or from `kept`; null if there is none
  */
 export function arrivalIn({ pathname, search, hash }, kept, base = basePath) {
   const query = new URLSearchParams(search);

@@ -44,7 +44,8 @@ export class ChatView {
   }
 
   /**
-   * Puts text that could not be sent back into the field, unless the user has started to type other text.
+   * Handles a message that could not be sent: puts its text back into the field, unless the user has started to type
+   * another message.
    * @param {string} text
    */
   restore(text) {
@@ -94,8 +95,8 @@ export class ChatView {
     for (const [index, line] of lines.entries()) {
       setAttribute(/** @type {Element} */ (this.#shown.get(line.id)?.firstElementChild), 'class', showsName(line, lines[index - 1]) ? 'who' : 'unseen');
     }
-    // Update the buttons of all files, because the user's role may change while lines are shown. After rejoining, the
-    // user has a new connectionId, and the server treats files sent before as another person's.
+    // Update the Remove buttons of all files, because the user's role may change while lines are shown. After
+    // rejoining, the user has a new connectionId, and the server treats the user's earlier files as another person's.
     const moderates = (room?.role ?? 'guest') !== 'guest';
     for (const { id, file, connectionId } of lines) {
       if (file) this.files.allow(/** @type {HTMLElement} */ (this.#shown.get(id)), moderates || connectionId === room?.me);

@@ -108,7 +108,7 @@ export class Dialogs {
     const tell = () => {
       const isReplaced = select.selectedOptions[0]?.disabled === true;
       show(box(hint), isReplaced);
-      // Remove a hidden description, because screen readers would read it.
+      // Remove the reference to the hint while it is hidden, because screen readers read hidden descriptions too.
       setAttribute(select, 'aria-describedby', isReplaced ? hint : null);
     };
     select.addEventListener('change', tell);

@@ -5,9 +5,11 @@ import { box, button, enable, icon, input, setAttribute, setText, show } from '.
 /**
  * @typedef {object} Files the file operations of the page
  * @property {(file: File, transfer: import('../../lib/rooms/room-files.js').Transfer) => Promise<void>} send
+ *   uploads a file to the room
  * @property {(fileId: string) => Promise<Blob | undefined>} fetch
- * @property {(fileId: string) => Promise<void>} remove
- * @property {(error: {code: string, message: string}) => void} failed
+ *   downloads a file; undefined if the user is in no room
+ * @property {(fileId: string) => Promise<void>} remove removes a file from the room
+ * @property {(error: {code: string, message: string}) => void} failed shows an error
  */
 
 export class FileView {
@@ -28,7 +30,8 @@ export class FileView {
       this.#choose(files);
     });
     button('file-cancel').addEventListener('click', () => this.#upload?.abort());
-    // Listen on the whole document: outside the chat, the browser would open a dropped file instead of the page and end the visit.
+    // Listen on the whole document: by default, a browser opens a dropped file in place of the page, so a file that is
+    // dropped next to the chat would end the visit.
     document.addEventListener('dragover', (event) => {
       if (!event.dataTransfer?.types.includes('Files')) return;
       event.preventDefault();
@@ -96,7 +99,8 @@ export class FileView {
   }
 
   /**
-   * Returns the elements of a sent file: its name, which saves it, and a button that removes it. `allow` shows that button.
+   * Returns the elements of a sent file: a button with its name that saves it, and a button that removes it. The
+   * button that removes it is hidden until `allow` shows it.
    * @param {import('./types.js').ChatLine} line
    */
   element({ text, file }) {
@@ -156,7 +160,7 @@ export class FileView {
 /** @param {Blob} blob @param {string} name */
 function offer(blob, name) {
   const link = document.createElement('a');
-  // Never use a type that a browser would open.
+  // Do not use the file's own type: the browser might open the file instead of saving it.
   link.href = URL.createObjectURL(new Blob([blob], { type: 'application/octet-stream' }));
   link.download = name;
   link.click();

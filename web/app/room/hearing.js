@@ -1,4 +1,4 @@
-// Detects whether the microphone picks up sound. Pure: takes levels and times, and returns a verdict.
+// Detects whether the microphone picks up sound, from levels and times that the caller passes in.
 
 /** A level above this counts as sound, not as noise of the device; 0 to 1, linear. */
 const audible = 0.01;
@@ -7,7 +7,10 @@ const audible = 0.01;
  * if the user only listens.
  */
 const alive = 0.0005;
-/** How long there must be no sound before the user is warned (milliseconds). Even a quiet user makes some sound in this time. */
+/**
+ * How long there must be no sound before the user is warned (milliseconds). Even a quiet user makes some sound in this
+ * time.
+ */
 const silence = 8_000;
 
 export class Hearing {

@@ -1,7 +1,8 @@
-// Plays two short tones when someone knocks. Browsers play no sound before the first user gesture; a host has already pressed Join.
+// Plays two short tones when someone knocks. Browsers play no sound before the first user gesture, but the host who
+// receives the knock has already pressed Join.
 import { mayPlay, tone } from '../shared/tone.js';
 
-/** [frequency in hertz, start, end], in seconds. */
+/** The tones as [frequency in hertz, start, end]. Start and end are in seconds. */
 const tones = /** @type {const} */ ([[520, 0, 0.09], [520, 0.16, 0.25]]);
 const volume = 0.14;
 

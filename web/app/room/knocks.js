@@ -12,7 +12,7 @@ import { inside } from './room-state.js';
 
 /** Minimum time between two knock sounds (milliseconds), however many people knock. */
 const knockRest = 4_000;
-/** Maximum knocks to keep: the capacity of a lobby (protocol §15). */
+/** Maximum number of knocks to keep: the capacity of a lobby (protocol §15). */
 const keptKnocks = 100;
 /** How long the card ignores presses after it appeared, changed or was pressed (milliseconds). Reading a name and pressing takes longer. */
 const cardRest = 700;
@@ -33,7 +33,7 @@ function knocked(state, { connectionId, displayName, waiting }, now) {
   if (!waiting) return [{ ...state, knocks: others }, []];
   const isHeard = now - state.knockedAt >= knockRest;
   const knock = { connectionId, displayName };
-  // A person who is reported again keeps their position.
+  // A person who is reported again keeps their position in the list.
   const isKnown = others.length < state.knocks.length;
   const knocks = isKnown ? state.knocks.map((one) => (one.connectionId === connectionId ? knock : one)) : [...others, knock].slice(0, keptKnocks);
   return [{ ...state, knocks, knockedAt: isHeard ? now : state.knockedAt }, isHeard ? [{ do: 'knockSound' }] : []];
@@ -54,20 +54,20 @@ function answered(state, how, connectionId) {
 function cardAnswered(state, how, connectionId) {
   const { card } = state;
   if (card?.connectionId !== connectionId || !card.isReady) return [state, []];
-  // The second press of a double click must not answer again.
+  // Ignore presses for a moment, because the second click of a double click must not answer again.
   return resting(answered(state, how, connectionId), connectionId);
 }
 
-/** @param {Step} step @param {string} connectionId who is on the card @returns {Step} */
+/** @param {Step} step @param {string} connectionId the person on the card @returns {Step} */
 function resting([state, effects], connectionId) {
   const card = { connectionId, isReady: false };
   return [{ ...state, card }, [...effects, { do: 'later', after: cardRest, event: { type: 'cardReady', card } }]];
 }
 
 /**
- * Returns the step with the card updated: it keeps its person while they wait, otherwise it shows the one who has
- * waited longest, and there is no card if nobody waits. The card is hidden while the People panel is open. When it
- * reappears, it ignores presses for a moment again.
+ * Returns the step with an updated card. The card keeps its person while that person waits. Otherwise it shows the
+ * person who has waited longest; if nobody waits, there is no card. The card is hidden while the People panel is open.
+ * When it reappears, it ignores presses for a moment again.
  * @param {State} before @param {Step} step @returns {Step}
  */
 export function withCard(before, [state, effects]) {

@@ -124,13 +124,13 @@ const machine = run({
 
 /** @param {import('./types.js').Event} event */
 function dispatchOfPreview(event) {
-  // For a new microphone, forget the sound of the previous one.
+  // Another microphone is in use: forget what the previous one picked up.
   if (event.type === 'mediaBack' && event.kind !== 'video') hearing.reset();
   dispatch(event);
   if (event.type !== 'mediaOn') return;
   output.list();
-  // The server may refuse the video of a camera that is turned on later. The SDK continues to offer it, so the fault
-  // may end.
+  // The server may refuse the video of a camera that is turned on later. The SDK continues to offer it, and the server
+  // may accept it then.
   preview.publisher?.off('videoRefused videoRefusalOver').on({
     videoRefused: (/** @type {any} */ { error }) => dispatch({ type: 'fault', of: 'video', code: error.code, isFinal: false }),
     videoRefusalOver: () => dispatch({ type: 'faultOver', of: 'video' }),
@@ -163,7 +163,11 @@ function dispatchOfServer(event) {
   screen.close();
 }
 
-/** @returns {string} the address to share: this room's address without the current query and fragment; a mesh room is marked as one */
+/**
+ * Returns the address to share: this room's address without the current query and fragment, with `media=mesh` for a
+ * mesh room.
+ * @returns {string}
+ */
 function inviteLink() {
   const link = new URL(location.origin + location.pathname);
   if (machine.state.mesh) link.searchParams.set('media', 'mesh');

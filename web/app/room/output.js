@@ -3,18 +3,21 @@ import { byId, show } from '../shared/dom.js';
 
 /** @typedef {HTMLMediaElement & {sinkId?: string, setSinkId?: (deviceId: string) => Promise<void>}} Player */
 
-/** Whether the page can select the speakers. Otherwise the system does. */
+/** Returns whether the page can select the speakers. If not, the system selects them. */
 const canChoose = () => 'setSinkId' in HTMLMediaElement.prototype && typeof navigator.mediaDevices?.enumerateDevices === 'function';
 
 export class Output {
   #picker = byId('speakers', HTMLSelectElement);
-  /** The id of the output device in use; empty for the system default. Differs from the chosen one if that is unplugged. */
+  /**
+   * The id of the output device in use; empty for the system default. Differs from the device that the user chose
+   * while that device is unplugged.
+   */
   #current = '';
 
   /**
    * @param {import('./strings.js').Strings} strings
    * @param {import('../shared/memory.js').DeviceMemory} devices
-   * @param {() => Iterable<Player>} players returns the elements that are playing
+   * @param {() => Iterable<Player>} players returns the media elements that play incoming audio
    */
   constructor(strings, devices, players) {
     this.strings = strings;
@@ -29,8 +32,8 @@ export class Output {
   }
 
   /**
-   * Lists the output devices in the picker, and uses the chosen one if it is connected. Browsers reveal device names
-   * only after microphone access was granted.
+   * Lists the output devices in the picker, and uses the chosen one if it is connected, otherwise the system default.
+   * Browsers reveal device names only after microphone access was granted.
    */
   async list() {
     if (!canChoose()) return;
@@ -63,7 +66,8 @@ export class Output {
     if (!player.setSinkId || player.sinkId === this.#current) return;
     const wanted = this.#current;
     player.setSinkId(wanted).catch(() => {
-      // Ignore the failure if another device was chosen since. If the system default fails, there is no other device to use.
+      // Ignore the failure if another device was selected in the meantime. If the system default fails, there is no
+      // other device to use.
       if (this.#current !== wanted || wanted === '') return;
       // The device was just unplugged: use the system default until the list of devices changes.
       this.#use('');

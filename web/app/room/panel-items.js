@@ -1,8 +1,11 @@
-// The actions that the user may take on a person in the People panel. Pure.
+// The actions that the user may take on a person in the People panel. The function is pure.
 
 /** @typedef {import('./types.js').Event} Event */
 /** @typedef {import('./types.js').Role} Role */
-/** @typedef {import('./types.js').Person & {isMe: boolean, myRole: Role, isMuted: boolean, shares: boolean}} Row the person in one row */
+/**
+ * A person, with everything that the person's row and its menu depend on.
+ * @typedef {import('./types.js').Person & {isMe: boolean, myRole: Role, isMuted: boolean, shares: boolean}} Row
+ */
 
 /**
  * Returns the items of a person's menu. Hosts may do everything; cohosts may do everything except change roles and

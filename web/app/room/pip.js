@@ -4,13 +4,13 @@
 /** @param {HTMLVideoElement | null} video */
 const mayFloat = (video) => document.pictureInPictureEnabled && video !== null && video.readyState > 0 && !video.disablePictureInPicture;
 
-/** Whether this browser lets pages use Picture in Picture. */
+/** Returns whether this browser lets pages use Picture in Picture. */
 export const hasPip = () => Boolean(document.pictureInPictureEnabled);
 
 /** @param {HTMLVideoElement | null} video */
 export function togglePip(video) {
   if (document.pictureInPictureElement) document.exitPictureInPicture().catch(() => {});
-  else if (mayFloat(video)) video?.requestPictureInPicture().catch(() => {}); // The user closed it immediately.
+  else if (mayFloat(video)) video?.requestPictureInPicture().catch(() => {}); // Rejects if closed at once.
 }
 
 /**

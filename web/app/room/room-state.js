@@ -9,11 +9,11 @@
 /** @typedef {import('./types.js').Person} Person */
 /** @typedef {import('./types.js').Handlers} Handlers */
 
-/** Maximum lines in the log, so that it cannot grow without bound. */
+/** Maximum number of lines in the chat log, so that it cannot grow without bound. */
 const keptLines = 300;
 /** How long a confirmation stays in the status line (milliseconds). */
 const passingTime = 5_000;
-/** How long a reaction stays on its tile (milliseconds), and the maximum reactions on one tile and in total. */
+/** How long a reaction stays on its tile (milliseconds), and how many reactions are kept for one tile and in total. */
 const reactionTime = 4_000;
 const reactionsPerTile = 3;
 const keptReactions = 60;

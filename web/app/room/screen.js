@@ -13,7 +13,7 @@ const meanings = {
 };
 
 export class Screen {
-  /** @type {any} The SDK's Publisher, or null */
+  /** @type {any} the SDK's publisher, from `open` until the share ends; otherwise null */
   publisher = null;
 
   /** @param {(event: import('./types.js').Event) => void} dispatch @param {(publisher: any) => void} publish */
@@ -33,7 +33,7 @@ export class Screen {
       this.dispatch({ type: 'screenOn' });
     });
     this.publisher = publisher;
-    // The user may stop sharing with the browser's own button.
+    // The publisher is also destroyed if the user stops sharing with the browser's own button.
     publisher.on('destroyed', () => this.#ended(publisher));
   }
 
@@ -51,7 +51,8 @@ export class Screen {
 
   /** @param {any} publisher */
   #ended(publisher) {
-    // If the capture was refused or failed, the publisher is destroyed before `initPublisher` reports the error.
+    // If the capture was refused or failed, the publisher is destroyed before `initPublisher` reports the error, which
+    // `#failed` handles.
     if (publisher !== this.publisher || publisher.accessAllowed === false) return;
     this.publisher = null;
     this.dispatch({ type: 'screenOff' });

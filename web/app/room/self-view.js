@@ -1,4 +1,5 @@
-// The self-view in a corner: a click or Enter mutes, and dragging or the arrow keys move it to another corner.
+// The self-view in a corner: a click, Enter or the space bar mutes or unmutes, and dragging or the arrow keys move it
+// to another corner.
 import { box, initialOf, setAttribute, setText, show } from '../shared/dom.js';
 import { handIsRaised } from './room-state.js';
 import { reactionsOf } from './tiles.js';
@@ -41,7 +42,7 @@ export class SelfView {
     box('you').addEventListener('resize', () => this.#measure(), { capture: true });
   }
 
-  /** Width divided by height; null until the camera has been on. */
+  /** The width of the camera's video divided by its height; null until the camera has been on. */
   get aspect() {
     return this.#aspect;
   }
@@ -69,7 +70,7 @@ export class SelfView {
 
   /**
    * @param {import('./tiles.js').Rectangle | null | undefined} rectangle
-   * @param {{isAlone: boolean, isApart: boolean}} how `isApart`: it overlaps no other tile
+   * @param {{isAlone: boolean, isApart: boolean}} how `isAlone`: there are no tiles; `isApart`: it overlaps no tile
    */
   place(rectangle, { isAlone, isApart }) {
     show(this.#element, Boolean(rectangle));

@@ -18,12 +18,12 @@ export class Server {
   /** @type {Room | null} */
   room = null;
   #forgotIdentity = false;
-  /** Whether the server has accepted the identity. If so, a token error concerns the application's token. */
+  /** Whether the client is connected. If so, the identity is valid: a token error concerns the application's token. */
   #isConnected = false;
   #speaker = new ActiveSpeaker();
   /** Sessions whose stream properties are observed. */
   #followed = new WeakSet();
-  /** Subscribers to which media have arrived. @type {WeakSet<Subscriber>} */
+  /** Subscribers that are connected, so that media arrives. @type {WeakSet<Subscriber>} */
   #live = new WeakSet();
   /** @type {import('./types.js').Settings | null} */
   #settings = null;
@@ -61,7 +61,7 @@ export class Server {
     });
     on('restarted', () => this.dispatch({ type: 'restarted' }));
     on('closed', ({ code, error }) => this.#closed(error?.code ?? String(code), error?.message));
-    // `closed` reports the failure; ignore the rejection.
+    // The `closed` event reports the failure, so ignore the rejection.
     Promise.resolve(client.connect()).catch(() => {});
   }
 
@@ -208,8 +208,8 @@ export class Server {
   // ---- Requests
 
   /**
-   * Sends a request in the room, and reports an error unless the room has ended in the meantime. Does nothing if the
-   * user is in no room.
+   * Sends a request in the room. Passes an error to `refused`, by default to the state machine, unless the room has
+   * ended in the meantime. Does nothing if the user is in no room.
    * @param {(room: Room) => Promise<unknown> | void} act
    * @param {(error: {code: string, message: string}) => void} [refused]
    */
@@ -235,7 +235,10 @@ function snapshot(room) {
   return { name, role, options, me, people: [...room.people.values()], away: false, maxFileSize: room.files.maxSize };
 }
 
-/** @param {import('../../lib/session/roster.js').Stream | undefined} stream the remote stream that an event is about; undefined for a local one */
+/**
+ * Returns the members of a fault event that identify a remote stream; none for a local stream.
+ * @param {import('../../lib/session/roster.js').Stream | undefined} stream undefined if the event is about a local one
+ */
 function sourceOf(stream) {
   if (!stream) return {};
   const { streamId, videoType, connection: { connectionId } } = stream;

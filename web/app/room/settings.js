@@ -1,5 +1,5 @@
 // The media settings of this device, which are those of the app PerchRTC: the choices, and their conversion to SDK
-// options. Pure.
+// options.
 
 /** @typedef {import('./types.js').Settings} Settings */
 
@@ -52,7 +52,7 @@ export function codecChoices(names, sendable, missing) {
 }
 
 /**
- * Returns the options of the SDK's publisher.
+ * Returns the options of the SDK's publisher that correspond to the settings.
  * @param {Settings} settings
  */
 export function publisherOptions({ size, rate, videoCodec, audioCodec }) {
@@ -64,7 +64,7 @@ export function publisherOptions({ size, rate, videoCodec, audioCodec }) {
 }
 
 /**
- * Returns the ICE settings of the SDK's client and room.
+ * Returns the ICE configuration for the SDK's client and room that corresponds to the settings.
  * @param {Settings} settings
  * @returns {import('../../lib/media/ice.js').IceConfig}
  */

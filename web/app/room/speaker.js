@@ -1,8 +1,8 @@
-// Detects the active speaker from everyone's audio levels. Pure: takes levels and times, and returns the speaker.
+// Detects the active speaker from everyone's audio levels. The caller passes in the levels and the times.
 
 /** A level below this is background noise; 0 to 1, linear. */
 const quiet = 0.02;
-/** The half-life of a level (milliseconds). */
+/** While no new level arrives, the smoothed level halves in this time (milliseconds). */
 const halfLife = 300;
 /**
  * To replace the current speaker, another person must be louder by the factor `margin`. A speaker stays for at least

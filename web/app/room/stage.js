@@ -98,8 +98,8 @@ export class Stage {
 
   /** @param {State} state @param {Tile[]} tiles @param {'auto' | 'grid' | 'speaker' | 'pinned'} is @param {string | undefined} focus */
   #place(state, tiles, is, focus) {
-    // Rounded up: tiles that end a fraction of a pixel before the stage would leave a dark line. The stage clips the
-    // rest.
+    // The size is rounded up: tiles that end a fraction of a pixel before the stage would leave a dark line. The stage
+    // clips what exceeds it.
     const { width, height } = this.#size();
     const room = {
       width, height, layout: is, focus, gap, page: state.page,
@@ -174,7 +174,8 @@ export class Stage {
   }
 
   /**
-   * Shows the knock card while the People panel, which lists all knocks, is closed.
+   * Shows the person on the knock card. Hides the card if there is none, and while the People panel is open, because
+   * the panel lists all knocks.
    * @param {State} state
    */
   #renderKnock({ knocks, card: is, panel }) {

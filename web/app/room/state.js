@@ -15,11 +15,11 @@ import { handlers as inRoom } from './room-state.js';
 /** @typedef {import('./types.js').Link} Link */
 /** @typedef {import('./types.js').Remembered} Remembered */
 
-/** Limits of the server (protocol §10, §15). */
+/** The server's limits (protocol §10, §15): of a name in characters, of a password and a message in bytes. */
 export const limits = { name: 40, password: 128, message: 4096 };
 /** How long a confirmation stays in the status line (milliseconds). */
 const passingTime = 5_000;
-/** Settings whose change needs a new connection. All others need a new publisher. */
+/** Settings that take effect only on a new connection. All others need only a new publisher. */
 const networkSettings = /** @type {const} */ (['candidates', 'protocol']);
 /**
  * Errors that the user can fix, by correcting the form or waiting, before joining again. All others end the visit,
@@ -66,7 +66,7 @@ const handlers = {
   ...inRoom,
   ...knocks,
 
-  // User actions before the room.
+  // User actions before and after the visit.
   name: (state, { name }) => keep(state, { name }),
   password: (state, { password }) => [{ ...state, password }, []],
   join: (state) => join(state),
@@ -193,7 +193,7 @@ function roomIs(state, { room, knocks, streams }) {
 function joinRefused(state, { code, message, retryAfterMs }, now) {
   // The user canceled before the error arrived.
   if (state.place.is !== 'joining' && state.place.is !== 'waiting') return unchanged(state);
-  // The connection was replaced by another one before the server answered. Join again.
+  // The SDK had to connect as a new client before the server answered, so the request is lost. Join again.
   if (code === 'connection_restarted') return begin({ ...state, place: { is: 'joining', sent: false } });
   // The link did not say that this is a mesh room. Show the note, which the user must read before pressing Join again.
   if (code === 'room_mesh') {
@@ -202,7 +202,7 @@ function joinRefused(state, { code, message, retryAfterMs }, now) {
   if (!correctable.includes(code)) return over(state, code, message);
   const trouble = { code, message, ...(retryAfterMs ? { until: now + retryAfterMs, seconds: Math.ceil(retryAfterMs / 1000) } : {}) };
   const before = { ...state, place: /** @type {Place} */ ({ is: 'before' }), trouble };
-  // The next press of Join joins without a password: by then, the notice has told the user that the room has none.
+  // The next press of Join joins without a password: by then, the user has seen the notice that the room has none.
   if (code === 'room_no_password') return [{ ...before, asksPassword: false, password: '' }, [{ do: 'focus', on: 'join' }]];
   if (code !== 'room_password') return [before, []];
   const isWrong = state.password !== '';
@@ -307,7 +307,7 @@ function changeSettings(state, change) {
 function connected(state, { resumed, mesh }) {
   const known = { ...state, mesh: state.mesh || mesh === true };
   const dropped = state.link.is === 'reconnecting';
-  // Connected again, but as a new client. The `restarted` event follows and handles this.
+  // The SDK has connected again, but as a new client. The `restarted` event follows, and its handler continues.
   if (dropped && !resumed) return unchanged(known);
   const online = { ...known, link: /** @type {Link} */ ({ is: 'online' }) };
   return dropped && state.place.is === 'in' ? pass(online, { is: 'backAgain' }) : begin(online);

@@ -1,4 +1,5 @@
-// The tiles of the stage: one for each other person, and one for each shared screen. Pure. The SDK's `layout.js` positions them.
+// The tiles of the stage: one for each other person, and one for each shared screen. The SDK's `layout.js` positions
+// them.
 
 import { personOf } from './room-state.js';
 
@@ -13,9 +14,9 @@ import { personOf } from './room-state.js';
  * @property {string | null} streamId the id of the stream to show; null if there is none
  * @property {boolean} hasVideo whether the stream has video
  * @property {boolean} isMuted
- * @property {boolean} isAway
+ * @property {boolean} isAway whether the person lost the connection and may return
  * @property {boolean} isUnseen whether the person's camera and microphone currently cannot be received
- * @property {boolean} hand
+ * @property {boolean} hand whether the person's hand is raised
  * @property {boolean} isSpeaking
  * @property {boolean} isPinned
  * @property {boolean} isHost
@@ -64,7 +65,7 @@ const nameHeight = 40;
 
 /**
  * Returns how many pixels of the tile's name strip the self-view covers, counted from the left or from the right,
- * whichever is less. The other number is 0; both are 0 if it does not cover the strip.
+ * whichever is less. The other number is 0; both are 0 if the self-view does not cover the strip.
  * @param {Rectangle} tile @param {Rectangle | null} own the rectangle of the self-view
  */
 export function coveredEdge(tile, own) {
@@ -79,8 +80,9 @@ export const reactionsOf = (state, connectionId) => (
   state.reactions.filter((one) => one.connectionId === connectionId).map(({ reaction }) => reaction));
 
 /**
- * Returns which layout to use, and the id of the tile that is large in it (in a grid, none is): the pinned one,
- * otherwise the newest screen, otherwise the active speaker's, otherwise the first. The id is undefined without tiles.
+ * Returns the layout to use, and the id of the tile in focus: the pinned one, otherwise the newest screen, otherwise
+ * the active speaker's, otherwise the first. All layouts except a grid show this tile large. The id is undefined if
+ * there are no tiles.
  * @param {State} state @param {Tile[]} tiles
  * @returns {{layout: 'auto' | 'grid' | 'speaker' | 'pinned', focus: string | undefined}}
  */

@@ -35,7 +35,8 @@
 /**
  * @typedef {{streamId: string, connectionId: string, isScreen: boolean, hasAudio: boolean, hasVideo: boolean, aspect: number | null,
  *   isLive: boolean, isSilent: boolean}} Stream
- *   a stream of another person. isLive: media arrives; isSilent: the browser blocks its sound until the user clicks
+ *   a stream of another person. isLive: whether its media arrives; isSilent: whether the browser blocks its sound
+ *   until the user clicks
  */
 /** @typedef {{id: number, connectionId: string, name: string, text: string, at: number, mine: boolean, file?: {fileId: string, size: number}}} ChatLine */
 /** @typedef {{connectionId: string, displayName: string}} Knock */

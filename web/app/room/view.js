@@ -158,7 +158,7 @@ export class View {
   #renderPreview(state) {
     const { media, cameraOff, link } = state;
     const { strings } = this;
-    /** @type {[string, string, string[]]} icon, text, next steps */
+    /** @type {[string, string, string[]]} the icon, the text and the actions to offer */
     let cover = ['camera', strings.room.previewOff, link.is === 'closed' ? [] : ['turnOn']];
     if (media.is === 'asking') cover = ['camera', strings.previewAsking, []];
     else if (media.is === 'failed') cover = ['camera-off', strings.room.media[media.why], mediaActions(media.why)];

@@ -1,4 +1,5 @@
-// Turns a state of the page into text: the screen, the status line, the current problem, and the end of a visit. Pure.
+// Turns a state of the page into text: the screen, the status line, the current problem, and the end of a visit. All
+// functions are pure.
 import { handIsRaised } from './room-state.js';
 
 /** @typedef {import('./types.js').State} State */
@@ -56,7 +57,7 @@ function insideStatus(state, words) {
 }
 
 /**
- * Returns the problem to show above everything else, or null.
+ * Returns the most important notice to show above everything else, or null if there is none.
  * @param {State} state @param {Strings} strings @returns {Notice | null}
  */
 export function noticeOf(state, strings) {
@@ -81,7 +82,8 @@ function lostText({ media }, strings) {
 }
 
 /**
- * Returns the notice about media that cannot be sent, or else about media that cannot be received.
+ * Returns the text about media that cannot be sent or, if everything can be sent, about media that cannot be received.
+ * Null if there is no fault, and after the user has dismissed the notice.
  * @param {State} state @param {Strings} strings
  */
 function faultText({ faults, faultsRead, room }, strings) {
@@ -95,7 +97,7 @@ function faultText({ faults, faultsRead, room }, strings) {
   const [first] = faults;
   const person = faults.length === 1 ? room?.people.find(({ connectionId }) => connectionId === first.connectionId) : undefined;
   const what = faults.every(({ isScreen }) => isScreen) ? 'screens' : 'others';
-  // Advise the user to leave only if no stream is still being retried.
+  // Say that receiving failed for good only if no stream is still being retried.
   const tried = faults.find(({ isFinal }) => !isFinal);
   const sentence = /** @type {const} */ (`${what}${!tried ? 'Final' : isFull(tried) ? 'Full' : ''}`);
   return words[sentence](person?.displayName ?? '');
@@ -118,7 +120,7 @@ function closedNotice({ code, message }, strings) {
   const text = tokenText(code, strings) ?? strings.troubles[/** @type {'replaced'} */ (code)];
   switch (code) {
     case 'version_unsupported': return { text, actions: ['reload'], tone: 'bad' };
-    // The server's message contains the end of the ban.
+    // The server's message says when the ban ends.
     case 'banned': return { text: message ? `${text} ${message}` : text, actions: [], tone: 'bad' };
     case 'forbidden_origin': return { text, actions: [], tone: 'bad' };
     case 'replaced': return { text, actions: ['takeOver'], tone: 'bad' };
@@ -162,8 +164,8 @@ const isOfToken = (code) => code.startsWith('token_');
 const tokenText = (code, strings) => strings.room.troubles[/** @type {'token_expired'} */ (code)];
 
 /**
- * Whether to link to the other rooms. Users with an application's token did not choose this room, and the list cannot be shown in a
- * frame.
+ * Returns whether to link to the list of other rooms. Users with an application's token did not choose this room, and
+ * the list cannot be shown in a frame.
  * @param {State} state
  */
 export const maySeeRooms = ({ hasToken, isFramed }) => !hasToken && !isFramed;

@@ -2,7 +2,10 @@
 
 const maxCharacters = 64;
 const maxBytes = 256;
-/** The slash, and control, private-use and other invisible characters, except those used in emoji and in some scripts. */
+/**
+ * Matches the slash, and control, private-use and other invisible characters, except those used in emoji and in some
+ * scripts.
+ */
 const forbidden = /[/\p{Cc}\p{Co}\p{Cs}\p{Zl}\p{Zp}]|(?![\u200c\u200d\u{e0020}-\u{e007f}])\p{Cf}/u;
 const visible = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/u;
 

@@ -1,4 +1,4 @@
-// Explains a network condition to users, and what they can do about it.
+// Explains a network condition to users, and says what they can do about it.
 
 /** @typedef {import('../../lib/media/condition.js').Condition} Condition */
 

@@ -7,7 +7,10 @@ import { explain } from './connection-words.js';
 /** Space between the button and the sentence, and between the sentence and the window's edge, in CSS pixels. */
 const gap = 8;
 
-/** The sentence that explains a network condition. At most one is open. It is outside the tiles, because they would crop it. */
+/**
+ * The sentence that explains a network condition. At most one is open. Its element is outside the tiles, because a
+ * tile would crop it.
+ */
 class Bubble {
   /** @type {HTMLElement | null} */
   #element = null;
@@ -65,7 +68,7 @@ class Bubble {
     document.addEventListener('scroll', ({ target }) => {
       if (target instanceof Node && target.contains(this.button)) this.close();
     }, { capture: true, passive: true });
-    // Handle Escape before the page does, so that it closes only the sentence.
+    // Handle Escape before the page does, so that Escape closes only the sentence.
     window.addEventListener('keydown', (event) => {
       if (event.key !== 'Escape' || !this.button) return;
       event.preventDefault();

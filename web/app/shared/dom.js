@@ -26,7 +26,7 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** @param {Element} element @param {string} name @param {string | null} value null removes it */
+/** @param {Element} element @param {string} name @param {string | null} value null removes the attribute */
 export function setAttribute(element, name, value) {
   if (element.getAttribute(name) === value) return;
   if (value === null) element.removeAttribute(name);
@@ -44,8 +44,8 @@ export function enable(element, enabled) {
 }
 
 /**
- * Moves an element to another parent, unless it is already there. Uses a single `append`, so that a video keeps
- * playing.
+ * Moves an element to another parent, unless it is already there. Does not remove the element first, so that a video
+ * in it keeps playing.
  * @param {HTMLElement} element @param {HTMLElement} parent
  */
 export function moveInto(element, parent) {

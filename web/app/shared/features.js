@@ -1,11 +1,11 @@
-// The features: pages on which to meet people. The server writes the enabled ones into each page, in their order. `style.css` hides
-// the elements of the others.
+// The features: pages on which to meet people. The server writes the enabled features into each page, in the order in
+// which to show them. `style.css` hides the elements of the disabled ones.
 
 import { at } from './base.js';
 
 /** @typedef {'strangers' | 'nearby' | 'rooms'} Feature */
 
-/** @returns {Feature[]} the enabled features, in their order */
+/** @returns {Feature[]} the enabled features, in the order in which to show them */
 export const enabledFeatures = () => /** @type {Feature[]} */ ((document.documentElement.dataset.features ?? '').split(' '));
 
 /** Returns a random room name in the server's format: `abc-defg-hij`. */
@@ -26,10 +26,10 @@ export function roomPath(name, guest, mesh = false) {
 }
 
 /**
- * Sorts the links between the pages in the order of the features. For a guest, adds `guest` to them, so that the next
- * page opens for the same guest.
+ * Sorts the links to the features' pages in the order of `enabledFeatures`. For a guest, adds `guest` to the links, so
+ * that the next page opens for the same guest.
  * @param {boolean} guest
- * @param {string[]} [others] selectors of further links
+ * @param {string[]} [others] selectors of further links that get `guest`
  */
 export function setUpFeatureLinks(guest, others = []) {
   const features = enabledFeatures();

@@ -1,5 +1,5 @@
-// Offers to keep in touch after a chat or a call. Two people become contacts if both agree. Pure. The pages for
-// strangers and for people nearby each keep a list of `ContactOffer` objects.
+// Offers to keep in touch after a chat or a call. Two people become contacts if both agree. The pages for
+// strangers and for people nearby each keep a list of `ContactOffer` objects. All functions are pure.
 
 /**
  * @typedef {object} ContactOffer
@@ -9,7 +9,7 @@
  * @property {boolean} agreed whether both have agreed and are contacts now
  */
 
-/** Maximum meetings to remember: the current one, the previous one, and two more for late answers. */
+/** How many meetings to remember: the current one, the previous one, and two more for late answers. */
 const keptMeetings = 4;
 
 /** @param {ContactOffer[]} list @param {string | null | undefined} meeting @returns {ContactOffer} */

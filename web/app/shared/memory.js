@@ -3,9 +3,10 @@
 import { basePath } from './base.js';
 
 /**
- * Returns a storage whose keys end with the path of the server. Otherwise, two servers below different paths of one
+ * Returns a storage that appends the server's path to each key. Otherwise, two servers under different paths of one
  * origin would share an identity.
- * @param {() => Storage} choose a function, because reading `window.localStorage` can itself throw
+ * @param {() => Storage} choose returns the storage to use. It is a function because reading `window.localStorage` can
+ *   throw
  */
 function memoryIn(choose) {
   return {

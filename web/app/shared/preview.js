@@ -20,8 +20,9 @@ export async function allowedBefore() {
 }
 
 /**
- * Runs a function after the first user gesture. Before that, browsers measure no audio level, and log a warning if a page tries
- * to measure it.
+ * Runs a function after the first user gesture, or immediately if there was one, or if the browser does not report
+ * whether there was. Before the first gesture, browsers measure no audio level, and log a warning if a page tries to
+ * measure it.
  * @param {() => void} run
  */
 function afterGesture(run) {
@@ -42,9 +43,9 @@ function afterGesture(run) {
  */
 
 export class Preview {
-  /** @type {any} The SDK's Publisher, or null */
+  /** @type {any} the SDK's publisher; null until the devices are open, and after `close` */
   publisher = null;
-  // Counts openings and closings, so that results of earlier ones are ignored.
+  // Counts the calls of `open` and `close`. A publisher that was requested before the latest one is discarded.
   #turn = 0;
   #level = box('level');
   /** @type {import('./memory.js').Devices} the devices that the pickers show as in use */
@@ -168,7 +169,7 @@ export class Preview {
     this.#showLevel(0);
   }
 
-  /** @param {number} audioLevel 0 to 1, linear; the bar is logarithmic, like hearing */
+  /** @param {number} audioLevel 0 to 1, linear. The bar shows it on a logarithmic scale, like human hearing */
   #showLevel(audioLevel) {
     const shown = audioLevel > 0 ? Math.min(1, Math.max(0, 1 + Math.log10(audioLevel) / 2)) : 0;
     this.#level.style.setProperty('--level', shown.toFixed(2));
@@ -213,7 +214,7 @@ export class Preview {
     return track?.readyState === 'live' ? track : undefined;
   }
 
-  /** @param {'camera' | 'microphone'} kind @returns {string | undefined} the id of the device, if the browser reports it */
+  /** @param {'camera' | 'microphone'} kind @returns {string | undefined} the id of the device in use, if known */
   #inUse(kind) {
     return this.#liveTrack(kind)?.getSettings().deviceId;
   }

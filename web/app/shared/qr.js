@@ -3,17 +3,17 @@
 import { at } from './base.js';
 
 /**
- * For each element, the text whose QR code it should show.
+ * Maps an element to the text whose QR code it should show.
  * @type {WeakMap<HTMLElement, string>}
  */
 const wanted = new WeakMap();
 
-/** Maximum pause before another attempt, in milliseconds. The server normally asks for less than a minute. */
+/** Maximum pause before another attempt, in milliseconds. The server normally requests less than a minute. */
 const longestPause = 600_000;
 
 /**
  * Shows the QR code of a text in an element. If the server is too busy, shows a note and tries again later.
- * @param {HTMLElement} place stays empty until the server responds, and if it returns no image
+ * @param {HTMLElement} place the element; it stays empty until the server responds, and if it returns no image
  * @param {string} text an empty text removes the image
  * @param {string} label
  * @param {string} [later] a sentence to show while the server is too busy to draw the code, until the request is

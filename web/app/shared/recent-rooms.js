@@ -2,10 +2,13 @@
 import { shelf } from './memory.js';
 import { isSameRoom } from './same-room.js';
 
-/** Maximum rooms: enough for the usual ones, and fits on one screen of a phone. */
+/** Maximum number of rooms: enough for those that a user visits often, and few enough for a phone's screen. */
 const maxRooms = 6;
 
-/** @typedef {{name: string, mesh: boolean}} RecentRoom `mesh`: whether it was a mesh room. If the room has ended, its link creates it with this mode again */
+/**
+ * @typedef {{name: string, mesh: boolean}} RecentRoom `mesh`: whether it was a mesh room. If the room has ended,
+ *   opening its link creates it again with this mode
+ */
 
 /** @param {boolean} guest */
 export function recentRooms(guest) {

@@ -9,7 +9,7 @@ import { icon, initialOf, setAttribute } from './dom.js';
  * @param {T[]} items
  * @param {(item: T) => string} key returns an id that is unique in the list
  * @param {(item: T) => HTMLElement[]} fill returns the row's children
- * @param {(row: HTMLElement, item: T) => void} [mark] sets attributes of the row; called each time
+ * @param {(row: HTMLElement, item: T) => void} [mark] sets attributes of the row; called on every `showRows`
  */
 export function showRows(list, items, key, fill, mark = () => {}) {
   const known = new Map([...list.children].map((row) => [/** @type {HTMLElement} */ (row).dataset.key, /** @type {HTMLElement} */ (row)]));

@@ -1,7 +1,7 @@
 // Runs a page's state machine: takes an event and the time, draws the next state, then carries out its effects. Invariant:
 // when an effect runs, the page already shows the state that requested it, or a later one.
 
-/** Added to each wake-up (milliseconds), because timers may fire early. */
+/** Added to the delay of each timer (milliseconds), because timers may fire slightly early. */
 const late = 5;
 
 /**
@@ -9,8 +9,8 @@ const late = 5;
  * @param {object} page
  * @param {State} page.state the initial state
  * @param {(state: State, event: Event, now: number) => [State, {do: string}[]]} page.step
- * @param {(state: State, now: number) => number | null} page.draw returns the time of the next drawing, in
- *   milliseconds as in `now`; null to wait for the next event
+ * @param {(state: State, now: number) => number | null} page.draw draws the state. Returns when to draw again,
+ *   on the same clock as `now` (milliseconds); null to wait for the next event
  * @param {Record<string, (effect: any) => void>} page.carryOut
  */
 export function run({ state, step, draw, carryOut }) {

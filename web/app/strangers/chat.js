@@ -73,7 +73,7 @@ export class Chat {
   #setTyping(typing) {
     clearTimeout(this.#typingTimer);
     if (typing) this.#typingTimer = window.setTimeout(() => this.#setTyping(false), typingPause);
-    // Report typing on each key press, which the SDK throttles. Report the end of typing only once.
+    // Report typing on each key press; the SDK throttles these reports. Report the end of typing only once.
     if (typing || this.#typing) this.tellTyping(typing);
     this.#typing = typing;
   }
@@ -85,7 +85,7 @@ export class Chat {
     const open = matched && chat.textChat;
     this.#renderLines(state);
     enable(button('send'), open);
-    // The field stays enabled while waiting, so that a phone's keyboard does not jump and the user can prepare a greeting.
+    // The field stays enabled while waiting, so that a phone's keyboard stays open and the user can type a greeting.
     enable(this.#message, open || chat.is === 'waiting');
     setText(box('typing'), matched && chat.typing ? this.strings.isTyping(chat.name) : '');
     setAttribute(box('typing'), 'data-on', matched && chat.typing ? 'yes' : null);

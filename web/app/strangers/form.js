@@ -1,4 +1,4 @@
-// The form on the first screen: reads the input, manages the chips, and passes changes to the state machine.
+// The form on the first screen: reads the input, shows interests as chips, and passes changes to the state machine.
 import { box, byId, icon, input, setText } from '../shared/dom.js';
 import { withInterests } from './interests.js';
 import { limits } from './state.js';
@@ -44,7 +44,7 @@ export function setUpForm(form, strings, dispatch) {
  * @param {string[]} remembered
  * @param {Strings} strings
  * @param {(interests: string[]) => void} change
- * @returns {() => void} a function that adds typed text that is not a chip yet
+ * @returns {() => void} a function that adds the text in the field, which is not an interest yet
  */
 function setUpInterests(remembered, strings, change) {
   let interests = remembered;
@@ -76,7 +76,7 @@ function setUpInterests(remembered, strings, change) {
     set(interests.filter((one) => one !== text));
     change(interests);
     say(strings.interestRemoved(text));
-    // Keep focus in the row: on the chip that moved up, or in the field.
+    // Keep the focus in the row: on the chip that takes the removed one's place, or in the field if there is no chip.
     const buttons = chips.querySelectorAll('button');
     (buttons[Math.min(at, buttons.length - 1)] ?? field).focus();
   };
@@ -104,7 +104,7 @@ function listen(field, add, removeLast) {
     }
   });
   field.addEventListener('input', () => {
-    // Phone keyboards do not report keys, and pasted text may hold several interests.
+    // Check for commas here too: phone keyboards do not report keys, and pasted text may contain several interests.
     if (field.value.includes(',')) add();
   });
   field.addEventListener('blur', add);

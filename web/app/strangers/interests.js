@@ -1,9 +1,10 @@
-// The list of interests on the first screen. Pure.
+// The list of interests on the first screen. The function is pure.
 import { limits } from './state.js';
 
 /**
  * Returns the interests with typed or pasted text added. The text may contain several interests, separated by commas.
- * Leaves out those that are already in the list, comparing as the server does, and those beyond its maximum.
+ * Leaves out those that are already in the list, comparing as the server does, and those that exceed the maximum
+ * number.
  * @param {string[]} interests @param {string} typed @returns {string[]}
  */
 export function withInterests(interests, typed) {

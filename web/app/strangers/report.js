@@ -23,7 +23,8 @@ export class Report {
     });
     this.#form.addEventListener('change', () => setText(box('report-error'), ''));
     button('report-cancel').addEventListener('click', () => dispatch({ type: 'unask' }));
-    // Escape must not close the dialog itself: the state machine does, so that its question is withdrawn too.
+    // Escape must not close the dialog directly. Instead, `unask` makes the state machine withdraw its question, which
+    // closes the dialog.
     this.#dialog.addEventListener('cancel', (event) => {
       event.preventDefault();
       dispatch({ type: 'unask' });

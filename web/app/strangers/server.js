@@ -48,7 +48,7 @@ export class Server {
     on('restarted', () => this.dispatch({ type: 'restarted' }));
     on('closed', ({ code, error }) => this.#closed(error?.code ?? String(code), error?.message, name));
     if (this.#publisher) this.#roulette.usePublisher(this.#publisher);
-    // `closed` reports the failure; ignore the rejection.
+    // The `closed` event reports the failure, so ignore the rejection.
     Promise.resolve(client.connect()).catch(() => {});
   }
 
@@ -108,8 +108,8 @@ export class Server {
     showCondition(box('partner'), subscriber, 'theirs', this.strings);
     subscriber.on('connected', () => this.dispatch({ type: 'stream', is: 'live', matchId }));
     subscriber.on('disconnected', () => this.dispatch({ type: 'stream', is: 'stalled', matchId }));
-    // When a match ends, its stream is destroyed first. Dispatch this later, so that the end of the match is handled
-    // before it.
+    // When a match ends, its stream is destroyed first. Dispatch `missing` later, so that the end of the match is
+    // handled before it.
     subscriber.on('destroyed', () => queueMicrotask(() => this.dispatch({ type: 'stream', is: 'missing', matchId })));
     subscriber.on('audioBlocked', () => this.dispatch({ type: 'sound', silent: true, matchId }));
     subscriber.on('audioUnblocked', () => this.dispatch({ type: 'sound', silent: false, matchId }));
@@ -184,7 +184,7 @@ export class Server {
   }
 
   /**
-   * Returns a promise, even if the SDK throws synchronously.
+   * Calls a function with the roulette. Returns a promise, which rejects even if the SDK throws synchronously.
    * @param {(roulette: any) => any} call
    */
   async #call(call) {

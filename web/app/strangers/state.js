@@ -21,9 +21,9 @@ import { changeKeeping, keepingOf } from '../shared/keep.js';
 /** @typedef {import('./types.js').PastMatch} PastMatch */
 /** @typedef {import('./types.js').Pause} Pause */ /** @typedef {import('./types.js').Line} Line */
 
-/** Limits of the server (protocol §5). */
+/** The server's limits (protocol §5): the number of interests, and the length of each text. */
 export const limits = { interests: 10, interest: 50, name: 40, message: 2000 };
-/** Maximum lines in the log, so that it cannot grow without bound. */
+/** Maximum number of lines in the chat log, so that it cannot grow without bound. */
 const keptLines = 300;
 /**
  * Endings after which the search continues automatically.
@@ -130,7 +130,7 @@ function changeForm(state, change) {
   const form = { ...state.form, ...change };
   const remember = { do: 'remember', form };
   if (form.mode === 'video' || state.form.mode === 'text') return [{ ...state, form }, [remember]];
-  // The user chose Text only: turn the camera off now, and cancel a start that waits for the camera.
+  // The user chose “Text only”: turn the camera off now, and cancel a start that waits for the camera.
   return [{ ...state, form, media: { is: 'off' }, chat: { is: 'idle' } }, [remember, { do: 'closeMedia' }]];
 }
 
@@ -219,7 +219,7 @@ function say(state, text) {
 function ask(state, about) {
   const whom = state.chat.is === 'matched' ? state.chat : state.last;
   if (!whom) return unchanged(state);
-  // Keep the match id: the person in question must not change while the user reads it.
+  // Keep the match id in the question: the person whom it is about must not change while the user reads it.
   return [{ ...state, question: { is: about, matchId: whom.matchId, name: whom.name }, reporting: null }, []];
 }
 
@@ -260,7 +260,7 @@ function reported(state, { matchId, alsoBlock }, now) {
 
 /** @param {State} state @param {boolean} camera @returns {Step} */
 function mediaOn(state, camera) {
-  // The user chose Text only while the browser was still asking for the camera.
+  // The user chose “Text only” while the browser was still asking for the camera.
   if (state.form.mode === 'text') return [{ ...state, media: { is: 'off' } }, [{ do: 'closeMedia' }]];
   const [begun, effects] = begin({ ...state, media: { is: 'on', camera } });
   return [begun, [{ do: 'useMedia' }, ...effects]];
@@ -277,7 +277,7 @@ function mediaFailed(state, why) {
 function connected(state, { resumed, hidesAddress }) {
   const known = { ...state, hidesAddress: hidesAddress ?? state.hidesAddress };
   const dropped = state.link.is === 'reconnecting';
-  // Connected again, but as a new client. The `restarted` event follows and handles this.
+  // The SDK has connected again, but as a new client. The `restarted` event follows, and its handler continues.
   if (dropped && !resumed) return unchanged(known);
   const online = { ...known, link: /** @type {Link} */ ({ is: 'online' }) };
   if (dropped) return [{ ...online, passing: 'back' }, [passes('back')]];
@@ -287,7 +287,7 @@ function connected(state, { resumed, hidesAddress }) {
 
 /**
  * Handles a connection as a new client, because the server restarted or has forgotten this client after a long outage.
- * The SDK searches again by itself; after a long absence, this stops the search.
+ * The SDK searches again automatically; after a long absence, stops that search.
  * @param {State} state @param {Event} _ @param {number} now @returns {Step}
  */
 function restarted(state, _, now) {
@@ -331,6 +331,7 @@ function matched(state, { matchId, mode = state.form.mode, partner = {}, textCha
 }
 
 /**
+ * Changes members of the current match.
  * @param {State} state
  * @param {Event} event an event with a `matchId` applies only to that match
  * @param {Partial<Matched>} change
@@ -364,7 +365,7 @@ function heard(state, { text, mine }) {
 /** @param {State} state @param {Event} event @param {number} now @returns {Step} */
 function refused(state, { verb, matchId, code, message = '', retryAfterMs }, now) {
   if (verb === 'report') return [{ ...state, reporting: state.question ? 'failed' : null }, []];
-  // Ignore answers that crossed the end of a match, and requests that were already fulfilled.
+  // The match ended while the request was on its way, or the request was already fulfilled. Ignore the error.
   if (code === 'not_matched') return unchanged(state);
   const trouble = { code, message, pause: pauseOf(retryAfterMs, now) };
   if (verb === 'keep' && matchId) return [{ ...state, trouble, keeping: changeKeeping(state.keeping, matchId, { mine: false }) }, []];
@@ -379,7 +380,7 @@ function pauseOf(milliseconds, now) {
 }
 
 /**
- * Removes this message after a moment, unless another one has replaced it.
+ * Returns the effect that removes a confirmation after `passingTime`, unless another one has replaced it by then.
  * @param {string} passing @returns {Effect}
  */
 function passes(passing) {

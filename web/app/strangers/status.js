@@ -1,4 +1,4 @@
-// Turns a state into text: the status line, the current problem, and the next steps. Pure, like the state machine.
+// Turns a state into text: the status line, the current problem, and the next steps. All functions are pure.
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('../shared/strings.js').Strings} Strings */
@@ -101,7 +101,7 @@ function troubleNotice({ code, message, pause }, state, strings, now) {
 }
 
 /**
- * Returns why Start is disabled, or null.
+ * Returns the text that says why the Start button is disabled, or null if it is enabled.
  * @param {State} state @param {Strings} strings
  */
 export function startReason(state, strings) {

@@ -79,7 +79,7 @@ export class View {
   /** @param {State} state */
   #renderPreview({ form, media, cameraOff, link }) {
     const { strings } = this;
-    /** @type {[string, string, string[]]} icon, text, next steps */
+    /** @type {[string, string, string[]]} the icon, the text and the actions to offer */
     let cover = ['camera', strings.previewOff, link.is === 'closed' ? [] : ['turnOn']];
     if (form.mode === 'text') cover = ['bubble', strings.previewText, []];
     else if (media.is === 'asking') cover = ['camera', strings.previewAsking, []];

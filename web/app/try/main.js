@@ -14,11 +14,11 @@ document.title = words.title;
 
 const log = box('log');
 const message = byId('message', HTMLTextAreaElement);
-/** @type {any} the SDK's Session, or null */
+/** @type {any} the SDK's session; null while the user is in none */
 let session = null;
 /** @type {any} */
 let publisher = null;
-/** @type {Set<string>} the other connections */
+/** @type {Set<string>} the connectionIds of the other people in the session */
 const others = new Set();
 
 /** @param {string} text @param {string} [tone] */
@@ -34,8 +34,8 @@ function warn(text) {
 }
 
 /**
- * Reads the fragment of the address, which browsers do not send to servers, and removes the token from it: the address bar is
- * seen in screenshots and kept in the history.
+ * Returns the session and the token from the address's fragment, which browsers do not send to servers. Removes the
+ * token from the address, because addresses appear in screenshots and are kept in the history.
  */
 function fromAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -60,7 +60,7 @@ function join(sessionId, token) {
   warn('');
   say(words.joining, 'busy');
   const claims = claimsOf(token);
-  // The API key of a token is its issuer.
+  // A token names the API key as its issuer.
   const joining = OT.initSession(String(claims.iss ?? ''), sessionId);
   session = joining;
   listen(joining, claims);
@@ -153,8 +153,8 @@ function watch(joined, stream) {
 }
 
 /**
- * Offers a button that turns on the sound. Browsers play no sound before the first click, and a page that was just opened by its
- * link has had none.
+ * Shows a button that turns on the sound while the browser blocks it. Browsers play no sound before the first click,
+ * and on a page that joins directly from a link, the user has not clicked yet.
  * @param {any} subscriber @param {HTMLElement} tile
  */
 function offerSound(subscriber, tile) {
@@ -180,7 +180,7 @@ function makeTile(name) {
 }
 
 /**
- * Shows a signal. Types other than `chat` are shown with their type, for testing.
+ * Shows a signal. Unless its type is `chat` or empty, shows the type too, for testing. Ignores `typing`.
  * @param {string} type @param {unknown} data @param {any} from
  */
 function hear(type, data, from) {
@@ -210,7 +210,7 @@ function send() {
   });
 }
 
-/** Clears the page after the session has ended. */
+/** Forgets the session, and shows the form again. Called when the session has ended or the user leaves it. */
 function tidy() {
   session = null;
   others.clear();

@@ -4,18 +4,18 @@
 
 import { Timers } from '../clock.js';
 
-/** Polling interval until the media is handed out, and for a while after video was requested again. */
+/** Polling interval until the media is handed out, and for `soonMs` after video was requested again. */
 const waitingMs = 20;
 /** Polling interval after the media was handed out without video, which may still arrive. */
 const listeningMs = 200;
 /**
  * How long to wait for audio packets if no video is expected. After that, the media is handed out without them: a
- * silent sender may cause no packets at all, because in a large session only the loudest are forwarded.
+ * silent sender's packets may never arrive, because in a large session only those of the loudest are forwarded.
  */
 const silentMs = 1000;
 /** How long to poll often after video was requested again: about the time until its first keyframe arrives. */
 const soonMs = 2000;
-/** How long packets of the previous stream may still arrive or be decoded after a slot was reassigned. */
+/** How long packets of the previous stream may still arrive or be decoded after a slot was freed. */
 const drainMs = 300;
 
 /** @typedef {{packets: number, frames: number}} Counts */

@@ -52,8 +52,8 @@ export function listenTo(track) {
 }
 
 /**
- * Measures the level of a publisher's audio track. The publisher passes null to `listen` while it has no track or no
- * handler.
+ * Measures the level of a publisher's audio track. The publisher passes null to `listen` while it has no track, or no
+ * handler for the level.
  */
 export class SentLevel {
   #tell;

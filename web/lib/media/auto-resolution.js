@@ -16,7 +16,7 @@ const shrinkMs = 1000;
 
 /**
  * Delays changes of a view. When the delay is over, `view` becomes the latest view that was measured. If the measured
- * view has returned to `view` before, nothing changes.
+ * view returns to `view` before that, nothing changes.
  */
 export class SteadyView {
   #clock;

@@ -36,7 +36,7 @@ function ordered(all, codec, nameOf) {
  */
 export function preferCodec(transceiver, kind, options) {
   const codec = codecOf(kind, options);
-  // Firefox before 128 lacks this method. In it, only the order in the other side's description counts
+  // Firefox before 128 lacks this method. In these versions, only the order in the other side's description counts
   // (`withCodecsFirst`).
   if (!transceiver?.setCodecPreferences) return;
   const known = globalThis.RTCRtpReceiver?.getCapabilities?.(kind)?.codecs ?? [];

@@ -12,7 +12,7 @@ const everyMs = 2000;
  * @typedef {object} MeterOptions
  * @property {import('../clock.js').Clock} clock
  * @property {() => Promise<Counters | null>} count returns the current counters; null while there is nothing to judge
- * @property {(before: Counters, after: Counters) => Judgment} judge
+ * @property {(before: Counters, after: Counters) => Judgment} judge judges the time between two counts
  * @property {() => void} changed called when a new judgment has changed `judgment`
  */
 

@@ -41,7 +41,8 @@ export function worst(judgments) {
  * For each measure, the values from which the level is fair, and from which it is poor. Shares are 0 to 1, times in
  * seconds.
  *
- * - Loss: audio conceals about 2 % well, and video without retransmission breaks above that; from 8 %, speech is hard to follow.
+ * - Loss: up to about 2 %, lost audio is concealed well. Above that, video without retransmission breaks. From 8 %,
+ *   speech is hard to follow.
  * - Concealed: the share of audio samples that replaced missing audio.
  * - Round trip: at 300 ms people start to interrupt each other; at 700 ms they have to take turns.
  * - Jitter: a jitter buffer adds twice this much delay.
@@ -51,7 +52,7 @@ export function worst(judgments) {
 const limits = /** @type {const} */ ({
   loss: [0.02, 0.08], concealed: [0.02, 0.1], roundTrip: [0.3, 0.7], jitter: [0.05, 0.15], freezes: [0.05, 0.25], limited: [0.5, Infinity],
 });
-/** Minimum packets for judging loss. With fewer, a single loss is not significant. */
+/** Minimum number of packets for judging loss. With fewer, a single lost packet would weigh too much. */
 const leastPackets = 20;
 /** Below this bitrate (bit/s), video is no more than a slide show. */
 const leastBitrate = 150_000;

@@ -9,10 +9,11 @@
  *   choice. To share a screen: 'screen', 'window' or 'application'
  * @property {string} [resolution] the preferred size of a camera's video, such as '640x480' (the default)
  * @property {{width: number, height: number}} [maxResolution] the maximum size, in pixels
- * @property {number} [frameRate] 30, 15, 7 or 1
+ * @property {number} [frameRate] frames per second: 30, 15, 7 or 1
  * @property {boolean} [enableStereo]
- * @property {'user' | 'environment' | string} [facingMode]
- * @property {boolean} [disableAudioProcessing]
+ * @property {'user' | 'environment' | string} [facingMode] the camera to prefer: 'user' is a phone's front camera,
+ *   'environment' the back camera
+ * @property {boolean} [disableAudioProcessing] turns off the three options below, unless they are set
  * @property {boolean} [echoCancellation]
  * @property {boolean} [noiseSuppression]
  * @property {boolean} [autoGainControl]

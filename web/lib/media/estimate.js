@@ -3,8 +3,8 @@
 /** How long an answer stays valid, so that the statistics of many subscribers need only one request. */
 export const freshMs = 1000;
 /**
- * How long statistics wait for the answer. If it takes longer, because the connection is interrupted, they have no
- * estimate.
+ * How long to wait for the answer. If it takes longer, for example because the connection is interrupted, statistics
+ * are reported without an estimate.
  */
 export const waitMs = 1000;
 
@@ -24,8 +24,8 @@ export class DownlinkEstimate {
   }
 
   /**
-   * @returns {Promise<number | undefined>} in bit/s; undefined while nothing limits the connection, while this client
-   *   is disconnected, or if the server does not report it in time
+   * @returns {Promise<number | undefined>} the estimate in bit/s; undefined while nothing limits the connection, while
+   *   this client is disconnected, or if the server does not answer in time
    */
   async read() {
     if (this.#client.state !== 'connected') return undefined;

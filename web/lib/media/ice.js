@@ -35,8 +35,8 @@ export class IceServers {
   }
 
   /**
-   * Returns the STUN and TURN servers to use now. Requests them again if their credentials expire and are old. If that
-   * fails, returns the old ones.
+   * Returns the STUN and TURN servers to use now. Requests them again if their credentials expire and are at least
+   * `freshMs` old. If that fails, returns the old ones.
    * @returns {Promise<IceInfo>}
    */
   async current() {
@@ -54,8 +54,8 @@ export class IceServers {
  * @typedef {object} IceConfig
  * @property {'all' | 'custom'} [includeServers] `all` (the default): the server's and the `customServers`; `custom`:
  *   only the `customServers`
- * @property {'all' | 'relay'} [transportPolicy]
- * @property {RTCIceServer[]} [customServers]
+ * @property {'all' | 'relay'} [transportPolicy] `relay`: use only relays
+ * @property {RTCIceServer[]} [customServers] the program's own STUN and TURN servers
  * @property {'local' | 'stun' | 'turn'} [candidates] which candidates to use; default: all. `local`: none from
  *   STUN or TURN servers; `stun`: no relays; `turn`: only relays
  * @property {'udp' | 'tcp'} [protocol] use only candidates over this protocol. Between browsers, TCP means a relay reached over TCP
@@ -74,7 +74,8 @@ export function iceConfiguration(info, config = {}) {
     iceServers: chosenServers(includeServers === 'custom' ? customServers : [...customServers, ...info.servers], config),
     // `relayOnly` hides strangers' addresses from each other. The program can override it with `transportPolicy`.
     iceTransportPolicy: transportPolicy ?? (needsRelay ? 'relay' : 'all'),
-    // Bundle audio and video. This halves the number of candidates and prevents half-open connections.
+    // Send audio and video over one transport. This halves the number of candidates, and one cannot connect without
+    // the other.
     bundlePolicy: 'max-bundle',
   };
 }
@@ -119,7 +120,7 @@ function chosenServers(servers, { candidates, protocol }) {
 
 /**
  * Removes the candidates of other protocols from the server's answer.
- * @param {string} sdp @param {'udp' | 'tcp'} [protocol] default: all
+ * @param {string} sdp @param {'udp' | 'tcp'} [protocol] the protocol to keep; default: both
  */
 export function withProtocol(sdp, protocol) {
   if (protocol === undefined) return sdp;

@@ -35,14 +35,14 @@ export const two = [
 export const single = [{ maxBitrate: maxVideoBitrate }];
 
 /**
- * What the server requests a publisher to encode.
+ * What the server asks a publisher to encode.
  * @typedef {object} Wanted
  * @property {string[]} rids the ids of the layers to encode
  * @property {boolean} [video] whether to encode a video without layers; default: yes
- * @property {number} [codec] the payload type of the codec to send, because subscribers cannot decode the local choice
+ * @property {number} [codec] the payload type of the codec to send, if subscribers cannot decode the preferred one
  */
 
-/** @type {Wanted} the encodings before the server requests any */
+/** @type {Wanted} what to encode before the server's first request */
 export const wantedAtFirst = { rids: ['f'] };
 
 /** @param {Layers} layers @returns {RTCRtpEncodingParameters[]} a copy, which the browser may keep */
@@ -72,7 +72,7 @@ export function sendsLayers(codec, userAgent = globalThis.navigator?.userAgent ?
 }
 
 /**
- * Returns the layers of a publisher's video.
+ * Returns the layers of a publisher's video: three or two, depending on its size, or a single one without simulcast.
  * @param {ScalableOptions & import('./constraints.js').SourceOptions & import('./codecs.js').CodecOptions} options
  * @param {MediaStreamTrack | null} track the video track, if there is one
  * @returns {Layers}

@@ -38,9 +38,10 @@ import { opusParameters, tune, withOpusParameters } from './sending.js';
  */
 /**
  * @typedef {object} LinkUser
- * @property {() => void} changed the state of the receiving side changed
- * @property {(side: Side) => void} renewed the connection was replaced: send this side's mids to the server again
- * @property {(error: unknown) => void} failed
+ * @property {() => void} changed called when the state of the receiving side has changed
+ * @property {(side: Side) => void} renewed called when a side's connection was replaced, so that its mids must be sent
+ *   to the server again
+ * @property {(error: unknown) => void} failed called with each error of the two connections
  */
 /**
  * The members of a `Client` that `SFUConnections` uses.
@@ -400,7 +401,10 @@ export class SFUConnections {
     if (isRenewed) this.#users.forEach((user) => user.renewed(side));
   }
 
-  /** Resets both sides after the server has forgotten this client, or after the client left. */
+  /**
+   * Resets both sides, because the server has forgotten this client, the client has left, or the connections were
+   * closed.
+   */
   #reset() {
     this.#timers.clearAll();
     for (const side of Object.values(this.#sides)) side.reset();

@@ -22,7 +22,7 @@ export const restartAgainMs = 10_000;
 export const maxRestarts = 2;
 /** The longest pause between attempts, which become less frequent as they keep failing. */
 export const longestPauseMs = 60_000;
-/** How long to wait before sending a rejected offer again, if the server does not say. */
+/** How long to wait before sending a rejected offer again, if the server does not request another pause. */
 export const retryMs = 1000;
 
 /** @typedef {import('./peer.js').PeerState} PeerState */
@@ -38,14 +38,14 @@ export const retryMs = 1000;
  *   all TURN servers
  * @property {(connection: RTCPeerConnection) => void} opened adds the transceivers to a new connection
  * @property {boolean} receives whether this connection carries incoming media
- * @property {(isRenewed: boolean) => void} offered requests may use the mids of the latest offer now.
+ * @property {(isRenewed: boolean) => void} offered called when requests may use the mids of the latest offer.
  *   `isRenewed`: it is the first offer of a connection that replaced another
  * @property {(sdp: string) => string} [write] changes the offer before it is applied; default: no change
  * @property {(sdp: string) => string} read changes the server's answer before it is applied
- * @property {() => void} answered the server's answer was applied
- * @property {() => void} closed the connection and its transceivers are gone
- * @property {() => void} changed the state changed
- * @property {(error: unknown) => void} failed
+ * @property {() => void} answered called when the server's answer was applied
+ * @property {() => void} closed called when the connection and its transceivers are gone
+ * @property {() => void} changed called when the state may have changed
+ * @property {(error: unknown) => void} failed called with each error of this connection
  */
 
 export class MediaSide {

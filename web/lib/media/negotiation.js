@@ -2,8 +2,8 @@
 // which of two crossing offers is valid. It does not use `RTCPeerConnection`; `Peer` carries out its decisions.
 //
 // Each peer connection has an id, chosen by the end that makes its first offer. Both ends number their offers in one sequence. An
-// answer repeats the number of its offer. From the id, an end recognizes descriptions and candidates of another
-// peer connection; from the number, answers to a withdrawn offer, and an offer that is sent again.
+// answer repeats the number of its offer. The id shows whether a description or candidate belongs to another peer
+// connection. The number shows whether an answer belongs to a withdrawn offer, and whether an offer was sent again.
 
 /** Maximum number of candidates that wait for their description to be set. No browser gathers this many. */
 const maxEarlyCandidates = 100;
@@ -28,7 +28,7 @@ export const answerDelay = (repeated) => Math.min(answerMs * 2 ** repeated, maxA
  * - `accept`: apply and answer it. A pending local offer is withdrawn.
  * - `renew`: it starts another peer connection: replace the local one, then accept the offer.
  * - `repeat`: it was answered before: send the answer again.
- * - `ignore`: the local offer is the valid one, or this one is outdated.
+ * - `ignore`: the local offer is the valid one, or the received one is outdated.
  * - `refuse`: it continues a peer connection that no longer exists here. The other end must start a new one.
  * @typedef {'accept' | 'renew' | 'repeat' | 'ignore' | 'refuse'} Decision
  */
@@ -55,7 +55,7 @@ export class Negotiation {
   }
 
   /**
-   * The label for candidates.
+   * The label for local candidates; empty before the peer connection has an id.
    * @returns {Label}
    */
   get label() {
@@ -102,7 +102,8 @@ export class Negotiation {
   }
 
   /**
-   * @param {Label} label the label of an offer from the other end
+   * Returns what to do with an offer from the other end.
+   * @param {Label} label the label of that offer
    * @param {boolean} isBusy whether a local offer is being created or is waiting for its answer
    * @returns {Decision}
    */
@@ -143,7 +144,8 @@ export class Negotiation {
   }
 
   /**
-   * Returns whether an answer with this label belongs to the pending local offer. Without an id, it belongs to any.
+   * Returns whether an answer with this label belongs to the pending local offer. A label without an id belongs to any
+   * pending offer.
    * @param {Label} label
    */
   isAnswer(label) {
@@ -157,7 +159,8 @@ export class Negotiation {
   }
 
   /**
-   * Returns whether a candidate with this label may belong to this peer connection: if the ids match, or it has none.
+   * Returns whether a candidate with this label may belong to this peer connection: true if the ids match, or if the
+   * label has no id.
    * @param {Label} label
    */
   concerns({ negotiationId }) {
@@ -165,7 +168,7 @@ export class Negotiation {
   }
 }
 
-/** Holds candidates that arrived before their description. */
+/** Stores candidates that arrived before their description. */
 export class EarlyCandidates {
   /** @type {{candidate: RTCIceCandidateInit | null, label: Label}[]} */
   #waiting = [];

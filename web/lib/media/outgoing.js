@@ -46,7 +46,7 @@ export class OutgoingStreams {
   }
 
   /**
-   * Sends the streams on this connection instead of the previous one. If there is none (null), sends nothing.
+   * Sends the streams on this connection instead of the previous one. If `connection` is null, sends nothing.
    * @param {RTCPeerConnection | null} connection
    */
   move(connection) {
@@ -71,8 +71,8 @@ export class OutgoingStreams {
       return;
     }
     const outgoing = {
-      // Only the id of this container is used: `nameStreams` replaces it by the stream's id in the descriptions. So
-      // each peer needs a separate container.
+      // Each peer has a separate container. Only its id is used, which `nameStreams` replaces with the stream's id in
+      // the descriptions for this peer.
       container: new this.#rtc.MediaStream(), wanted, codecs,
       tracks: new Map(tracks.map((track) => [track.kind, /** @type {MediaStreamTrack | null} */ (track)])),
       senders: new Map(),

@@ -37,14 +37,14 @@ export const connectMs = 15_000;
 /** @typedef {'connecting' | 'connected' | 'disconnected' | 'failed'} PeerState */
 /**
  * @typedef {object} PeerOptions
- * @property {boolean} polite
+ * @property {boolean} polite whether this end is the polite one in perfect negotiation
  * @property {Rtc} rtc
  * @property {import('../clock.js').Clock} clock
  * @property {() => Promise<RTCConfiguration>} configuration returns a configuration with valid credentials
- * @property {(payload: Payload) => Promise<unknown>} send
- * @property {(streamId: string, media: MediaStream) => void} arrived
- * @property {(state: PeerState) => void} changed
- * @property {(error: unknown) => void} failed
+ * @property {(payload: Payload) => Promise<unknown>} send sends a payload to the other end
+ * @property {(streamId: string, media: MediaStream) => void} arrived called when the other end has added a stream
+ * @property {(state: PeerState) => void} changed called when the state may have changed
+ * @property {(error: unknown) => void} failed called with each error
  */
 
 export class Peer {
@@ -129,8 +129,9 @@ export class Peer {
   }
 
   /**
+   * Handles a message from the other end, after those that arrived before it.
    * @param {import('../signaling/messages.js').Message} message a `session.negotiate` message, which the server has
-   *   forwarded from the other end
+   *   forwarded
    */
   receive({ description, candidate, streams, negotiationId, offerNumber }) {
     for (const [id, name] of Object.entries(streams ?? {})) this.#aliases.set(id, String(name));
@@ -211,8 +212,8 @@ export class Peer {
   }
 
   /**
-   * Replaces the connection by a new one: because the other end did so, because ours cannot apply the other end's
-   * description, or because restarts fail or would fail.
+   * Replaces the connection with a new one: because the other end did so, because ours cannot apply the other end's
+   * description, or because ICE restarts have failed or are known to fail.
    */
   async #renew() {
     this.#shut();
@@ -255,7 +256,10 @@ export class Peer {
     });
   }
 
-  /** Whether this end has anything to offer. Without that, it cannot start a new connection. */
+  /**
+   * Whether this end has media to send or, if it makes the first offer, media to request. Otherwise it cannot start a
+   * new connection.
+   */
   get #canOffer() {
     return !this.#outgoing.isEmpty || (this.#expecting && !this.#options.polite);
   }
@@ -350,7 +354,7 @@ export class Peer {
     // Ignore an answer whose offer was withdrawn, or whose connection is gone.
     if (this.#connection?.signalingState !== 'have-local-offer' || !this.#negotiation.isAnswer(label)) return;
     this.#ignoringOffer = false;
-    // Do this before applying the answer, because the next offer may start immediately.
+    // Do this before applying the answer, because the browser may start the next offer as soon as it is applied.
     this.#negotiation.completed();
     this.#timers.clear('answer');
     await this.#accept(description);

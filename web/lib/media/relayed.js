@@ -24,7 +24,7 @@ export class RelayedTransport {
   #peers = new Map();
   /** @type {Map<string, Source>} by stream id */
   #published = new Map();
-  /** @type {Map<string, Map<string, Wanted>>} by stream id, then by the subscriber's connection id */
+  /** @type {Map<string, Map<string, Wanted>>} the wanted media, by stream id and the subscriber's connection id */
   #subscribers = new Map();
   /** @type {Map<string, {connectionId: string, sinks: Set<Sink>, media: MediaStream | null}>} by stream id */
   #subscriptions = new Map();
@@ -71,7 +71,7 @@ export class RelayedTransport {
 
   /**
    * @param {string} streamId
-   * @param {string} connectionId the publisher's
+   * @param {string} connectionId the publisher's connection id
    * @param {Sink} sink
    */
   subscribe(streamId, connectionId, sink) {
@@ -99,7 +99,7 @@ export class RelayedTransport {
     const { streamId, connectionId, from } = message;
     if (message.type === 'session.subscribed') this.#subscribed(streamId, connectionId, message);
     if (message.type === 'session.unsubscribed') this.#unsubscribed(streamId, connectionId);
-    // Ignore late messages from a member with whom no stream is exchanged anymore.
+    // Ignore late messages from a member with whom no stream is exchanged now.
     if (message.type !== 'session.negotiate' || !this.#isRelated(from)) return;
     if (isChosen(message.candidate?.candidate ?? '', this.#options.iceConfig)) this.#peer(from).receive(this.#read(message));
   }

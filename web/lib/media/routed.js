@@ -156,7 +156,10 @@ export class RoutedTransport {
     return [{ connectionId: this.#options.connectionId, reports }];
   }
 
-  /** @param {string} streamId @returns {RTCRtpReceiver[]} their counters include earlier streams of the slot */
+  /**
+   * Returns the receivers of the stream's slot. Their counters include the slot's earlier streams.
+   * @param {string} streamId @returns {RTCRtpReceiver[]}
+   */
   receivers(streamId) {
     const { slot, media } = this.#subscriptions.get(streamId) ?? {};
     return media && slot?.transceivers ? Object.values(slot.transceivers).map(({ receiver }) => receiver) : [];

@@ -9,7 +9,8 @@ import { maxVideoBitrate } from './layers.js';
  * Uses OpenTok's names, except for `degradationPreference`, `networkPriority` and the codecs, which have WebRTC's names.
  * @typedef {object} SendingOptions
  * @property {number} [audioBitrate] maximum bitrate of Opus, 6000 to 510000 bit/s
- * @property {boolean} [enableStereo] send two channels, if the source has two. Also turn off the audio processing, which mixes them into one
+ * @property {boolean} [enableStereo] send two channels, if the source has two. Requires `disableAudioProcessing`,
+ *   because the audio processing mixes the channels into one
  * @property {boolean} [enableDtx] send almost nothing during silence; default: as the other side's description says
  * @property {number} [maxVideoBitrate] maximum bitrate of the largest layer, in bit/s; the others are reduced in proportion
  * @property {number} [frameRate] 30, 15, 7 or 1
@@ -18,7 +19,7 @@ import { maxVideoBitrate } from './layers.js';
  * @property {{audio?: Priority, video?: Priority}} [networkPriority] which media to send first and give a larger share of the bitrate
  * @property {import('./codecs.js').VideoCodec} [videoCodec] the codec to send if both sides support it; set before publishing. In
  *   a routed session another codec is sent while more subscribers can decode it.
- *   Simulcast needs VP8 or H.264, and in Firefox before 136 VP8
+ *   Simulcast needs VP8 or H.264; in Firefox before 136, it needs VP8
  * @property {import('./codecs.js').AudioCodec} [audioCodec] routed sessions use only Opus
  */
 /** @typedef {{maxBitrate?: number, maxFramerate?: number, priority?: Priority, networkPriority?: Priority}} Encoding */

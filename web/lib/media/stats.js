@@ -58,7 +58,7 @@ function select(entries, type, kind) {
 function selectedPair(entries) {
   const pairs = select(entries, 'candidate-pair');
   const ids = select(entries, 'transport').map(({ selectedCandidatePairId }) => selectedCandidatePairId);
-  // Other browsers name the pair in the transport's entry. Firefox marks the pair itself as `selected`.
+  // Firefox marks the pair itself as `selected`. Other browsers name the pair in the transport's entry.
   return pairs.filter(({ id, selected }) => selected || ids.includes(id));
 }
 
@@ -159,8 +159,8 @@ export function receivedCounters(reports) {
 
 /**
  * @param {Reports} reports
- * @param {boolean} [isAudioOnly] whether currently no video is sent. If so, ignores the statistics of the video:
- *   browsers keep the last ones of a video that was sent
+ * @param {boolean} [isAudioOnly] whether no video is being sent at the moment. If so, ignores the video's statistics:
+ *   browsers keep the last ones of a video that was sent before
  * @returns {import('./condition.js').SentCounters | null} null if nothing was sent
  */
 export function sentCounters(reports, isAudioOnly = false) {

@@ -19,8 +19,8 @@ const margin = 100;
 const step = 16;
 
 /**
- * Returns the size at which a whole frame is drawn, rounded up to multiples of `step`: at least as large as the box
- * if the frame covers it and is cropped, at most as large if the frame is contained in it.
+ * Returns the size at which a whole frame is drawn, rounded up to multiples of `step`. With `cover`, the frame is at
+ * least as large as the box, which crops it. With `contain`, it is at most as large as the box.
  * @param {Size} box
  * @param {Size} picture 0 × 0 if it is unknown, in which case the result is the box
  * @param {'cover' | 'contain'} fitMode
@@ -49,7 +49,7 @@ export class ViewObserver {
   /** @type {boolean | null} whether the video is in or near the window; null until the browser has reported it */
   #isInWindow = null;
   #wasConnected = false;
-  /** @type {Size | null} the window of Picture in Picture, while the video is in it */
+  /** @type {Size | null} the Picture in Picture window, while the video is in it; otherwise null */
   #floating = null;
   #done = new AbortController();
   #stopObserving = () => {};

@@ -10,8 +10,8 @@
  * @property {InsertMode} [insertMode] `replace` (the default) makes the target itself the widget
  * @property {boolean} [insertDefaultUI] false: creates only a video element, for the program to insert
  * @property {number | string} [width] a number of pixels, or a CSS length such as '50%'
- * @property {number | string} [height]
- * @property {'cover' | 'contain'} [fitMode]
+ * @property {number | string} [height] like `width`
+ * @property {'cover' | 'contain'} [fitMode] `cover` (the default) crops the video, `contain` shows all of it
  * @property {boolean} [mirror]
  * @property {string} [label] the accessible name of the video, such as 'You' or 'Partner'
  */
@@ -21,9 +21,9 @@
  */
 /**
  * @typedef {object} WidgetHooks
- * @property {() => void} loaded the first audio or video of the shown media has arrived
- * @property {(dimensions: {width: number, height: number}) => void} resized
- * @property {() => void} [blocked] the browser requires a click before it plays sound
+ * @property {() => void} loaded called when the first audio or video of the shown media has arrived
+ * @property {(dimensions: {width: number, height: number}) => void} resized called when the video's size has changed
+ * @property {() => void} [blocked] called when the browser requires a click before it plays sound
  */
 
 /** OpenTok's default size, in pixels. */

@@ -11,12 +11,13 @@ import { SessionCore } from '../session/core.js';
 /** @typedef {(target?: any, options?: object) => Subscriber} Subscribe */
 /**
  * @typedef {object} MediaHooks
- * @property {() => void} there the other person joined the session
- * @property {(stream: Stream, subscribe: Subscribe) => void} stream the other person's stream
- * @property {(error: ConfabError) => void} trouble an error of audio or video; the call continues
- * @property {(error: ConfabError) => void} failed joining the session failed
- * @property {(error: ConfabError) => void} ending joining the session failed because the call or the connection ended,
- *   which is reported separately
+ * @property {() => void} there called when the other person has joined the session
+ * @property {(stream: Stream, subscribe: Subscribe) => void} stream called with the other person's stream, and a
+ *   function that subscribes to it
+ * @property {(error: ConfabError) => void} trouble called with an error of audio or video; the call continues
+ * @property {(error: ConfabError) => void} failed called when joining the session failed
+ * @property {(error: ConfabError) => void} ending called when joining the session failed because the call or the
+ *   connection ended, which is reported separately
  */
 
 /** Codes of errors that only result from the end of the call or of the connection, which is reported separately. */

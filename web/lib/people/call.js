@@ -29,28 +29,33 @@ import { CallMedia } from './call-media.js';
  * @property {import('./questions.js').Questions} questions
  * @property {import('./calls.js').CallsOptions} options
  * @property {import('../clock.js').Clock} clock
- * @property {(call: Call) => void} prepare the call's publisher will be published soon
- * @property {(call: Call) => void} accepted the call was accepted, so all other calls end, or wait if they ring here
- * @property {(call: Call) => void} over the call has ended
+ * @property {(call: Call) => void} prepare called when the call's publisher will be published soon
+ * @property {(call: Call) => void} accepted called when the call was accepted, so that all other calls end, or wait if
+ *   they ring here
+ * @property {(call: Call) => void} over called when the call has ended
  */
 
 /**
- * A call as `Calls` uses it: handlers for server messages.
+ * A call as `Calls` uses it. Most members handle a server message.
  * @typedef {object} CallControl
- * @property {() => Publisher | null} publisher our publisher
- * @property {(placed: any) => void} placed the server placed the call, or reports after `rejoin` that it is not
- *   accepted yet
- * @property {(devices: number) => void} ringing the call rings on this number of devices
- * @property {(incoming: any) => void} incoming the call rings here, or still rings after a reconnection
- * @property {(waiting: boolean) => void} waits whether this call rings during another call
- * @property {(accepted: import('../signaling/people-messages.js').Accepted) => void} accepted
- * @property {(withVideo: boolean) => void} changed the other person turned video on or off
- * @property {(state: 'connected' | 'reconnecting') => void} partner the other person's connection dropped or was
- *   resumed
- * @property {(callId: string) => void} becomes two people called each other, and this call continues under the other call's id
- * @property {() => void} lost the server no longer keeps this connection, so the call's session is lost too
+ * @property {() => Publisher | null} publisher returns our publisher
+ * @property {(placed: any) => void} placed called when the server has placed the call, or, after `rejoin`, when it
+ *   reports that the call is not accepted yet
+ * @property {(devices: number) => void} ringing called with the number of devices on which the call rings
+ * @property {(incoming: any) => void} incoming called when the call rings here, or still rings after a reconnection
+ * @property {(waiting: boolean) => void} waits sets whether this call rings during another call
+ * @property {(accepted: import('../signaling/people-messages.js').Accepted) => void} accepted called when the call was
+ *   accepted, here or by the other person
+ * @property {(withVideo: boolean) => void} changed called when the other person has turned video on or off
+ * @property {(state: 'connected' | 'reconnecting') => void} partner called when the other person's connection dropped
+ *   or was resumed
+ * @property {(callId: string) => void} becomes sets the call's id: two people called each other, and this call
+ *   continues under the other call's id
+ * @property {() => void} lost called when the server no longer keeps this connection, so that the call's session is
+ *   lost too
  * @property {() => Promise<void>} rejoin asks the server about this call after the connection was replaced
- * @property {(ending: Ending, isLost?: boolean) => void} end `isLost`: the server has already forgotten the call's session
+ * @property {(ending: Ending, isLost?: boolean) => void} end ends the call here. `isLost`: whether the server has
+ *   already forgotten the call's session
  */
 
 /** @type {WeakMap<Call, CallControl>} */
@@ -94,19 +99,21 @@ export class Call extends Emitter {
    */
   devices = 0;
   /**
-   * When the call stops ringing, in the local time of `Date.now()`; null after it was accepted.
+   * When the call stops ringing, in the local time of `Date.now()`; null before it was placed, and after it was
+   * accepted.
    * @type {number | null}
    */
   expiresAt = null;
   /**
-   * When the call was accepted, on the server's clock. To show the duration, use `elapsedMs` instead.
+   * When the call was accepted, in milliseconds on the server's clock; null before that. To show the duration, use
+   * `elapsedMs` instead.
    * @type {number | null}
    */
   since = null;
   /** @type {Outcome | null} */
   outcome = null;
   /**
-   * The time from acceptance to the end; undefined before the end, or if the call was not accepted.
+   * The time from acceptance to the end, in milliseconds; undefined before the end, or if the call was not accepted.
    * @type {number | undefined}
    */
   durationMs = undefined;
@@ -216,7 +223,7 @@ export class Call extends Emitter {
   /**
    * Turns our own video on or off. If it is turned on and the publisher has no video track, opens a camera.
    * @param {boolean} on
-   * @returns {Promise<void>} rejects if the call has ended, or if the camera cannot be opened
+   * @returns {Promise<void>} rejects if the call has already ended, or if the camera cannot be opened
    */
   async setVideo(on) {
     if (this.isOver) throw wrongState('This call has already ended.');

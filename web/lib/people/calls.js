@@ -32,11 +32,11 @@ export class Calls extends Emitter {
   #client;
   #questions;
   #host;
-  /** @type {Map<string, Call>} by id, calls that are not over */
+  /** @type {Map<string, Call>} the calls that are not over, by id */
   #calls = new Map();
   /** @type {Call | null} the requested call, while it has no id yet */
   #placing = null;
-  /** Whether media with the server was opened in advance for a call. */
+  /** Whether the media connections with the server were opened in advance for a call. */
   #isPrepared = false;
   /** @type {Set<string>} ids of ended calls */
   #over = new Set();
@@ -98,7 +98,7 @@ export class Calls extends Emitter {
     if (this.#placing) {
       const message = 'You are already placing a call. Wait until it rings, or end it.';
       const error = new ConfabError({ code: 'call_state', message, retryable: true });
-      // Report the error later, because no listener can be attached yet.
+      // Report the error later, because the caller cannot have added a listener yet.
       queueMicrotask(() => controlOf(call).end({ outcome: 'refused', error }));
       return call;
     }
@@ -111,7 +111,11 @@ export class Calls extends Emitter {
     return call;
   }
 
-  /** @param {{before?: string, limit?: number}} page @returns {Promise<{calls: LoggedCall[], next?: string}>} newest first */
+  /**
+   * @param {{before?: string, limit?: number}} page
+   * @returns {Promise<{calls: LoggedCall[], next?: string}>} one page of the call log, newest first. `next`: the
+   *   `before` for the next page; absent on the last page
+   */
   async log({ before, limit } = {}) {
     const { calls, next } = await this.#questions.ask('call.log', { before, limit });
     return next === undefined ? { calls } : { calls, next };

@@ -27,11 +27,11 @@ export function questionsOf(people) {
 /**
  * Every method that sends a request returns a promise, which rejects with a `ConfabError`.
  *
- * Events: `self` (the new `self`), `positionForgotten {}` (another device deleted the location), `nearby` (a `Page`:
- * after `watch`, on every change, and after a restart), `contactAsked {matchId?, callId?}` (the other person of this
- * chat or call wants to keep in touch), `contactAdded {person, matchId?, callId?}`, `contactChanged {person}`,
- * `contactRemoved {personId}`, `unlinked {}` and `deleted {}` (the client is `closed` next; connecting creates a new
- * person), `error {error}` (the server rejected a value that was sent again after a restart).
+ * Events: `self` (with the new value of `self`), `positionForgotten {}` (another device deleted the location),
+ * `nearby` (a `Page`: after `watch`, on every change, and after a restart), `contactAsked {matchId?, callId?}` (the
+ * other person of this chat or call wants to keep in touch), `contactAdded {person, matchId?, callId?}`,
+ * `contactChanged {person}`, `contactRemoved {personId}`, `unlinked {}` and `deleted {}` (the client is `closed` next;
+ * connecting creates a new person), `error {error}` (the server rejected a value that was sent again after a restart).
  */
 export class People extends Emitter {
   #client;
@@ -188,7 +188,7 @@ export class People extends Emitter {
   }
 
   /**
-   * Deletes all data that the server has about this person, on all devices.
+   * Deletes all data that the server has about this person. This ends the account on all linked devices.
    * @returns {Promise<void>}
    */
   async deleteEverything() {
@@ -320,8 +320,8 @@ export class People extends Emitter {
   }
 
   /**
-   * Starts a new connection if this client requested the link: it now belongs to another person, so the server closes
-   * the current connection next.
+   * Starts a new connection if this client requested the link: this device now belongs to another person, so the
+   * server closes the current connection next.
    */
   #linked() {
     if (!this.#isLinking) return;
@@ -331,7 +331,7 @@ export class People extends Emitter {
   }
 
   /**
-   * Handles a new connection, for which the server has no presence, location and watched page: if this person was
+   * Handles a new connection, for which the server has no presence, location or watched page: if this person was
    * online, sends them again. Then sends the waiting requests.
    */
   #begin() {

@@ -4,8 +4,9 @@
 /** @typedef {import('../session/publisher.js').Publisher} Publisher */
 /**
  * @typedef {object} KeptHooks
- * @property {(publisher: Publisher) => void} muted a host muted it
- * @property {(publisher: Publisher, reason: string) => void} dropped it is no longer published, for a reason other than a local request
+ * @property {(publisher: Publisher) => void} muted called when a host has muted the publisher
+ * @property {(publisher: Publisher, reason: string) => void} dropped called when the publisher is no longer published,
+ *   unless a local request is the reason
  */
 
 export class KeptPublishers {

@@ -23,8 +23,8 @@
  * @property {PlacedTile[]} tiles
  * @property {(Rectangle & {fit: 'cover' | 'contain'}) | null} self the self-view; null if it is not shown
  * @property {number} overflow the number of tiles on other pages
- * @property {number} page
- * @property {number} pages
+ * @property {number} page the page that is shown, from 0
+ * @property {number} pages the number of pages
  */
 
 /**
@@ -32,13 +32,13 @@
  */
 const least = { width: 96, height: 72 };
 /**
- * Maximum tiles on a page of a grid. This is the default capacity of a room, and ordinary computers can decode this
- * many videos.
+ * Maximum number of tiles on a page of a grid. This is the default capacity of a room, and ordinary computers can
+ * decode this many videos.
  */
 const maxTiles = 25;
-/** Maximum pinned tiles. Four still have the minimum size on the smallest viewport. */
+/** Maximum number of pinned tiles. Four still have the minimum size on the smallest viewport. */
 const maxPinned = 4;
-/** Maximum strips side by side. With a fourth, each would show only a third of an ordinary video. */
+/** Maximum number of strips side by side. With a fourth, each would show only a third of an ordinary video. */
 const maxStrips = 3;
 const defaultGap = 8;
 /**
@@ -86,7 +86,7 @@ export function layOut(input) {
 
 /**
  * Returns the length of a side of the viewport, or 0 if the given length is negative or not a finite number. A page
- * gives a negative height if its window is lower than the controls below the videos.
+ * may pass a negative height if its window is too small for the controls below the videos.
  * @param {number} value
  */
 const sideOf = (value) => (Number.isFinite(value) ? Math.max(0, value) : 0);
@@ -113,8 +113,8 @@ function place(space, tiles, layout, focus, own) {
 }
 
 /**
- * Returns the tiles to show large, beside a strip of the others. Returns none for the layout `grid`, and for `auto`
- * without a screen.
+ * Returns the tiles to show large, beside a strip of the others. Returns none for the layout `grid`, and for `auto` if
+ * no screen is shared.
  * @param {Tile[]} tiles
  * @param {Layout} layout
  * @param {string[]} focus
@@ -134,7 +134,7 @@ function largeOf(tiles, layout, focus) {
  * Divides tiles among pages, and arranges those of the requested page, or of the nearest page that exists.
  * @param {Space} space
  * @param {Tile[]} tiles
- * @param {number} capacity the maximum tiles on a page
+ * @param {number} capacity the maximum number of tiles on a page
  * @param {(part: Tile[]) => PlacedTile[]} arrange
  * @returns {Placed}
  */
@@ -226,8 +226,8 @@ function grid(area, gap, tiles, columns = columnsFor(area, gap, tiles)) {
 }
 
 /**
- * Returns the number of columns at which people are largest. If every number makes the tiles too low, returns the
- * largest number that fits.
+ * Returns the number of columns at which people are largest. If the tiles are below the minimum height with every
+ * number, returns the largest number that fits.
  * @param {Rectangle} area @param {number} gap @param {Tile[]} tiles
  */
 function columnsFor({ width, height }, gap, tiles) {
@@ -327,6 +327,7 @@ function withStrip(space, large, others, own) {
 // ---- The self-view
 
 /**
+ * Returns where the self-view is, and how large: in its corner, unless it is alone.
  * @param {Rectangle} viewport
  * @param {{aspect?: Aspect, corner?: Corner}} self
  * @param {boolean} isAlone true: the self-view fills the viewport

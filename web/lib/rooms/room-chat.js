@@ -11,7 +11,7 @@ export const maxBytes = 16 * 1024;
 
 const encoder = new TextEncoder();
 /**
- * Returns the bytes of a line that count toward `maxBytes`. A file counts as 0, so that files do not displace
+ * Returns how many bytes of a line count toward `maxBytes`. A file counts as 0 bytes, so that files do not displace
  * messages.
  * @param {RoomLine} line
  */

@@ -6,18 +6,18 @@ import { ConfabError } from '../errors.js';
 /** @typedef {{fileId: string, path: string, secret: string}} Upload */
 /**
  * @typedef {object} Transfer
- * @property {(share: number) => void} [onProgress] from 0 to 1
+ * @property {(share: number) => void} [onProgress] called with the share of the file that was sent, from 0 to 1
  * @property {AbortSignal} [signal] cancels the upload
  */
 
-/** Characters that the server does not allow in names. */
+/** Matches a character that the server does not allow in a file name. */
 const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}/\\:*?"<>|]/gu;
 const maxNameBytes = 200;
 const encoder = new TextEncoder();
 
 /**
- * Returns a file name that the server accepts; `file` if no character is left. Shortens a long name at the start,
- * because its end contains the file type.
+ * Returns a file name that the server accepts: replaces characters that it does not allow, and shortens a long name at
+ * the start, because its end contains the file type. Returns `file` if no character is left.
  * @param {string} name
  */
 export function safeName(name) {

@@ -1,5 +1,5 @@
 // Audio and video of one visit to a room's session: subscribes to everyone's streams, and publishes the local ones. Failed attempts
-// are retried, so that all members receive each other in the end. Invariant: after `end`, nothing keeps running, and
+// are retried, so that all members eventually receive each other. Invariant: after `end`, nothing keeps running, and
 // only `subscriberGone` and `lost` are still reported.
 
 import { systemClock, Timers } from '../clock.js';
@@ -14,14 +14,16 @@ import { SessionCore } from '../session/core.js';
 /** @typedef {{stream: Stream} | {publisher: Publisher}} Failed the stream that cannot be received, or the publisher that cannot be sent */
 /**
  * @typedef {object} RoomMediaHooks
- * @property {(subscriber: Subscriber) => void} subscriber created, not playing yet
- * @property {(subscriber: Subscriber) => void} subscriberGone the subscriber was destroyed
- * @property {(publisher: Publisher) => boolean} isKept whether it should still be published
- * @property {(publisher: Publisher, error: ConfabError) => void} refused the publisher was destroyed or cannot be
- *   published in this room, so it is not tried again
- * @property {(error: ConfabError, of: Failed, isFinal: boolean) => void} trouble an attempt failed; it is retried unless `isFinal`
- * @property {(of: Failed) => void} recovered the failed stream or publisher works now, or is no longer wanted
- * @property {() => void} lost the session ended without a local request
+ * @property {(subscriber: Subscriber) => void} subscriber called when a subscriber was created, before it plays
+ * @property {(subscriber: Subscriber) => void} subscriberGone called when a subscriber was destroyed
+ * @property {(publisher: Publisher) => boolean} isKept returns whether the publisher should still be published
+ * @property {(publisher: Publisher, error: ConfabError) => void} refused called when the publisher was destroyed or
+ *   cannot be published in this room, so that it is not tried again
+ * @property {(error: ConfabError, of: Failed, isFinal: boolean) => void} trouble called when an attempt has failed; it
+ *   is retried unless `isFinal`
+ * @property {(of: Failed) => void} recovered called when the failed stream or publisher works now, or is no longer
+ *   wanted
+ * @property {() => void} lost called when the session has ended without a local request
  */
 
 /** The longest pause between two attempts, unless the server asks for a longer one (milliseconds). */
@@ -67,7 +69,8 @@ export class RoomMedia {
   }
 
   /**
-   * Joins the session, and starts to publish without waiting for the answer. If joining fails, ends and rejects.
+   * Joins the session, and starts to publish without waiting for the answer. If joining fails, ends this visit and
+   * rejects.
    * @param {string} token
    * @param {Iterable<Publisher>} publishers
    */
@@ -109,7 +112,7 @@ export class RoomMedia {
     this.session.unpublish(publisher);
   }
 
-  /** @param {Publisher} publisher no longer sent, so publishing it is not retried */
+  /** @param {Publisher} publisher a publisher that is no longer sent, so that publishing it is not retried */
   forget(publisher) {
     this.#settled(publisher);
   }
@@ -174,8 +177,8 @@ export class RoomMedia {
   }
 
   /**
-   * Retries after a pause, unless the error is final. Reports the first of several failures in a row, and a final
-   * error.
+   * Retries after a pause, unless the error is final. Reports only the first of several failures in a row, and every
+   * final error.
    * @param {unknown} key the id of the stream, or the publisher
    * @param {Failed} of
    * @param {string} timer the name of the timer for the pause

@@ -19,12 +19,13 @@ import { RoomMedia } from './room-media.js';
 /** @typedef {Partial<Omit<RoomOptions, 'password'>> & {password?: string}} RoomChanges */
 /**
  * @typedef {object} RoomsOptions
- * @property {(stream: Stream) => Element | undefined} [subscriberTarget] where to show a stream; default: a detached element
+ * @property {(stream: Stream) => Element | undefined} [subscriberTarget] returns the element in which to show a
+ *   stream; default: a detached element
  * @property {import('../session/subscriber-types.js').SubscriberOptions} [subscriberOptions]
  * @property {import('../media/ice.js').IceConfig} [iceConfig] for media from browser to browser
  * @property {import('../media/peer.js').Rtc} [rtc]
  * @property {import('../clock.js').Clock} [clock]
- * @property {() => number} [random]
+ * @property {() => number} [random] returns a number between 0 and 1, for pauses; default: `Math.random`
  * @property {typeof import('./room-files.js').sendFile} [sendFile]
  */
 /**
@@ -33,9 +34,10 @@ import { RoomMedia } from './room-media.js';
  * @property {import('../signaling/client.js').Client} client
  * @property {RoomsOptions} options
  * @property {() => Promise<void>} leave sends `room.leave`
- * @property {(password: string) => void} passwordChanged this person set the room's password
- * @property {() => void} expelled the membership in the room no longer works, so the room must be joined again
- * @property {() => void} over the room ended here
+ * @property {(password: string) => void} passwordChanged called when this person has set the room's password
+ * @property {() => void} expelled called when the membership in the room does not work, so that the room must be
+ *   joined again
+ * @property {() => void} over called when the room has ended here
  */
 /** @typedef {{name: string, roomId?: string, sessionId: string, token: string, role: RoomRole, options: RoomOptions, people: RoomPerson[], chat: RoomLine[], files?: import('./room-files.js').FileAccess}} Joined */
 
@@ -152,7 +154,7 @@ export class Room extends Emitter {
     this.#media?.publish(publisher);
   }
 
-  /** @param {Publisher} publisher is no longer sent, but not destroyed */
+  /** @param {Publisher} publisher the publisher to stop sending; it is not destroyed */
   unpublish(publisher) {
     if (!this.#publishers.has(publisher)) return;
     this.#media?.unpublish(publisher);
@@ -237,7 +239,7 @@ export class Room extends Emitter {
     this.#token = token;
     this.connectionId = this.#host.client.welcome?.connectionId ?? this.connectionId;
     this.#endMedia(false);
-    // The server sends the current knocks again.
+    // Forget the knocks, because the server sends the current ones again.
     this.knocks.clear();
     this.#state = 'joined';
     this.#changed(options);
@@ -398,12 +400,12 @@ export class Room extends Emitter {
  * The operations of a room that are reserved for `Rooms`.
  * @typedef {object} RoomControl
  * @property {(joined: Joined) => Promise<void>} enter resolves when the session can be used
- * @property {() => void} lost
- * @property {() => void} waiting
- * @property {() => void} reconnecting
- * @property {() => void} reconnected
- * @property {(reason: string, error?: ConfabError) => void} end
- * @property {(message: any) => void} receive
+ * @property {() => void} lost handles the loss of the connection, or of the membership in the room, on the server
+ * @property {() => void} waiting emits the event `waiting`
+ * @property {() => void} reconnecting emits the event `reconnecting`, unless it is reconnecting already
+ * @property {() => void} reconnected ends the reconnection, unless the session still has to be joined again
+ * @property {(reason: string, error?: ConfabError) => void} end ends the room here
+ * @property {(message: any) => void} receive handles a server message about the room
  */
 
 /** @param {RoomPerson} one @param {RoomPerson | undefined} other */

@@ -13,13 +13,15 @@ import { controlOf, Room } from './room.js';
 /**
  * @typedef {object} RoomRequest
  * @property {string} [name] default: a random one
- * @property {string} [roomId] the id of a room that this person was in: reject with `room_other` if another room has
- *   the name now
+ * @property {string} [roomId] the id of a room that this person was in: joining rejects with `room_other` if another
+ *   room has the name now
  * @property {string} [displayName] default: the server picks one
- * @property {string} [password] the room's password: reject with `room_no_password` if no room with this name has one
+ * @property {string} [password] the room's password: joining rejects with `room_no_password` if no room with this name
+ *   has a password
  * @property {string} [token] an application's token for the room, also used for rejoining
  * @property {RoomChanges} [options] the room's options, if this request creates it
- * @property {boolean} [routedOnly] reject with `room_mesh` instead of joining a room whose members see each other's addresses
+ * @property {boolean} [routedOnly] whether joining a room whose members see each other's addresses rejects with
+ *   `room_mesh`
  */
 /**
  * @typedef {object} Attempt

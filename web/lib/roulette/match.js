@@ -18,7 +18,7 @@ const streamMs = 10_000;
 
 /**
  * @typedef {object} MatchOptions
- * @property {Element | ((stream: Stream) => Element) | string} [subscriberTarget]
+ * @property {Element | ((stream: Stream) => Element) | string} [subscriberTarget] where to show the partner's stream
  * @property {import('../session/subscriber-types.js').SubscriberOptions} [subscriberOptions]
  * @property {import('../media/peer.js').Rtc} [rtc]
  * @property {import('../clock.js').Clock} [clock]
@@ -143,8 +143,8 @@ export class Match {
 
   /** @param {Stream} stream */
   #watch(stream) {
-    // In a text chat, only a modified client publishes. Do not subscribe, because a peer connection would show it this person's
-    // IP address. In a video chat, show one video at a time.
+    // In a text chat, only a modified client publishes. Do not subscribe, because a peer connection would reveal this
+    // person's IP address to it. In a video chat, show one video at a time.
     if (this.#over || this.mode !== 'video' || this.#theirs.session.getSubscribersForStream(this.subscriber?.stream).length > 0) return;
     const { subscriberTarget, subscriberOptions } = this.#options;
     const target = typeof subscriberTarget === 'function' ? subscriberTarget(stream) : subscriberTarget;
@@ -171,8 +171,8 @@ export class Match {
 
   /** @param {ConfabError} error */
   #failed(error) {
-    // Ignore errors of requests that crossed the end of the match, and errors of a lost connection, which is reported
-    // elsewhere.
+    // Ignore errors of requests that were on their way when the match ended, and errors of a lost connection, which is
+    // reported elsewhere.
     const expected = ['token_match_ended', 'connection_restarted', 'not_joined', 'left', 'not_connected'];
     const known = otError(error, 'connect');
     if (!expected.includes(known.reason ?? '') && known.name !== 'OT_NOT_CONNECTED') this.#tell('error', { error: known });

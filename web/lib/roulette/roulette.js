@@ -127,14 +127,18 @@ export class Roulette extends Emitter {
     if (this.#search === null) this.#state = 'idle';
   }
 
-  /** @param {string} reason @param {string} [matchId] by default the current or most recent match @returns {Promise<void>} */
+  /**
+   * Reports a partner to the operators.
+   * @param {string} reason @param {string} [matchId] by default the id of the current or most recent match
+   * @returns {Promise<void>}
+   */
   async report(reason, matchId = this.#match?.matchId ?? this.#lastMatchId) {
     await this.#client.request('roulette.report', { reason, matchId });
   }
 
   /**
    * Blocks a partner for good. If it is the current partner, the match ends and the search continues.
-   * @param {string} [matchId] by default the current or most recent match
+   * @param {string} [matchId] by default the id of the current or most recent match
    * @returns {Promise<void>}
    */
   block(matchId = this.#match?.matchId ?? this.#lastMatchId) {

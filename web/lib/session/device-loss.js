@@ -1,6 +1,6 @@
 // Handles a publisher's device that stops unexpectedly, for example because a headset was unplugged. Replaces a
-// microphone by the default one, or by the next one that is connected. Never replaces a camera, because another one
-// may show something private.
+// microphone with the default one, or with the next one that is connected. Never replaces a camera, because another
+// one may show something private.
 
 import { OTEvent } from '../events.js';
 
@@ -8,8 +8,8 @@ import { OTEvent } from '../events.js';
 /**
  * @typedef {object} LossOptions
  * @property {() => Promise<MediaStreamTrack | null>} replace switches to the default microphone
- * @property {(device: import('../media/devices.js').Device) => void} replaced
- * @property {() => void} missing no other microphone could be opened
+ * @property {(device: import('../media/devices.js').Device) => void} replaced called with the new microphone
+ * @property {() => void} missing called when no other microphone could be opened
  */
 
 class MicrophoneLoss {
@@ -83,7 +83,7 @@ export class DeviceLoss {
     const kind = /** @type {Kind} */ (track.kind);
     dispatch(new OTEvent('mediaStopped', { track }, true), () => {
       if (this.#isOver) return;
-      // The user stopped the screen share, so it is over.
+      // The user stopped the screen share, so the publisher ends.
       if (capture.videoType === 'screen' && kind === 'video') over();
       else if (kind === 'audio' && capture.hasScreenSound) return;
       else if (kind === 'audio' && capture.owns(track)) this.#microphone.lost();

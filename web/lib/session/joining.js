@@ -6,7 +6,8 @@ import { ConfabError } from '../errors.js';
 import { Backoff } from '../signaling/backoff.js';
 
 /**
- * Maximum attempts. With the server's pauses, these are enough for all members of the largest session to join again.
+ * Maximum number of attempts. With the server's pauses, they are enough for all members of the largest session to join
+ * again.
  */
 const maxAttempts = 30;
 /** The longest pause between two attempts, unless the server asks for a longer one (milliseconds). */

@@ -3,7 +3,10 @@
 
 import { Timers } from '../clock.js';
 
-/** Messages per second, half of what the server allows a client for all its messages. */
+/**
+ * The rate in messages per second, half of what the server allows a client for all its messages, and how many messages
+ * may be sent at once after a pause.
+ */
 const perSecond = 10;
 const burst = 20;
 

@@ -10,7 +10,7 @@ import { settle } from './registry.js';
 /** @typedef {import('./core.js').SessionCore} SessionCore */
 /** @typedef {import('./publisher.js').Publisher} Publisher */
 
-/** The pause before a refused video is offered again, if the server does not say (milliseconds). */
+/** The pause before a refused video is offered again, if the server does not request another one (milliseconds). */
 const againMs = 10_000;
 
 export class Publications {

@@ -6,7 +6,7 @@ import { advance, dueAt, eventOf, unstopped } from '../media/audio-fallback.js';
 /**
  * @typedef {object} FallbackOptions
  * @property {() => boolean} isTooSlow whether the network is too slow for the media being sent
- * @property {() => void} changed `isStopped` changed
+ * @property {() => void} changed called when `isStopped` has changed
  * @property {(type: string, attributes: {reason?: string}) => void} tell emits an event
  */
 

@@ -6,9 +6,9 @@
 /** @typedef {import('../media/capture.js').Kind} Kind */
 /**
  * @typedef {object} PublishOptions
- * @property {string} [name]
- * @property {boolean} [publishAudio]
- * @property {boolean} [publishVideo]
+ * @property {string} [name] the name of the stream, which others can see
+ * @property {boolean} [publishAudio] whether to send audio at first; default: true
+ * @property {boolean} [publishVideo] whether to send video at first; default: true
  * @property {{publisher?: boolean}} [audioFallback] `publisher: true`: stop the video on a slow network to keep the audio
  */
 /** @typedef {import('../media/sending.js').SendingOptions} SendingOptions */
@@ -19,11 +19,11 @@
  * The interface between a session and a publisher.
  * @typedef {object} OwnSource
  * @property {Promise<void>} ready settles when the publisher has something to send, or has failed to get it
- * @property {() => Announcement} announcement the members of the stream that others see
- * @property {(core: SessionCore, stream: Stream) => void} published
- * @property {(reason: string) => void} unpublished
- * @property {() => void} uplinkChanged the server judged the uplink
- * @property {() => void} muteForced a moderator muted it; the user may unmute
+ * @property {() => Announcement} announcement returns the members of the stream that others see
+ * @property {(core: SessionCore, stream: Stream) => void} published called when the stream was published
+ * @property {(reason: string) => void} unpublished called when the stream has ended
+ * @property {() => void} uplinkChanged called when the server has judged the uplink
+ * @property {() => void} muteForced mutes the publisher, because a moderator requested it; the user may unmute it
  */
 /**
  * A publisher as the other parts of the SDK use it.

@@ -24,7 +24,7 @@ import { publishers, settle } from './registry.js';
 /** @type {WeakMap<Publisher, PublisherSource>} */
 const sources = new WeakMap();
 
-/** @param {Publisher} publisher @returns {PublisherSource} the same object on every call */
+/** @param {Publisher} publisher @returns {PublisherSource} its internals; the same object on every call */
 export function sourceOf(publisher) {
   return /** @type {PublisherSource} */ (sources.get(publisher));
 }
@@ -47,13 +47,13 @@ export class Publisher extends Emitter {
   #sending;
   /** Settles when the publisher has something to send, or has failed to get it. */
   #ready;
-  /** @type {import('./publications.js').Publications | null} the session's publications, while published */
+  /** @type {import('./publications.js').Publications | null} those of its session; null while not published */
   #publications = null;
   /** @type {Stream | null} */
   stream = null;
   /** @type {import('./session.js').Session | null} */
   session = null;
-  /** @type {boolean | undefined} undefined until the browser has answered */
+  /** @type {boolean | undefined} whether the media could be opened; undefined until the browser has answered */
   accessAllowed = undefined;
 
   /**

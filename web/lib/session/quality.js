@@ -34,8 +34,8 @@ class News {
  * @property {import('../clock.js').Clock} clock
  * @property {() => Promise<RTCStatsReport[]>} reports the reports of the receivers
  * @property {() => {stream: Stream, pause: string | null, isLost: boolean}} state `pause`: why the server paused the
- *   video; null if it has not; `isLost`: the peer connection is down
- * @property {(condition: Condition) => void} changed
+ *   video; null if it has not; `isLost`: whether the peer connection is down
+ * @property {(condition: Condition) => void} changed called when the condition has changed
  */
 
 /**
@@ -100,10 +100,10 @@ export class ReceivedQuality {
 /**
  * @typedef {object} SentOptions
  * @property {() => Promise<{reports: RTCStatsReport[]}[]>} reports the reports of the senders, for each connection
- * @property {() => Stream | null} stream null while not published
+ * @property {() => Stream | null} stream returns the published stream; null while there is none
  * @property {() => boolean} isVideoStopped whether the video is stopped because the network is too slow
- * @property {() => void} judged the judgment of the network may have changed
- * @property {(condition: Condition) => void} changed
+ * @property {() => void} judged called when the judgment of the network may have changed
+ * @property {(condition: Condition) => void} changed called when the condition has changed
  */
 
 /** The quality of a stream that is sent. */
@@ -155,7 +155,7 @@ export class SentQuality {
     this.#meter?.skip();
   }
 
-  /** Reports that the judgment may have changed, and the condition if it has changed. */
+  /** Calls `judged`, and reports the condition if it has changed. */
   check() {
     this.#options.judged();
     this.#news.check();

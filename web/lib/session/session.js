@@ -57,7 +57,8 @@ export class Session extends Emitter {
   // ---- Publishing
 
   /**
-   * `publish(publisher, callback?)`, or `publish(target?, properties?, callback?)` to create a publisher.
+   * Publishes a stream: `publish(publisher, callback?)`, or `publish(target?, properties?, callback?)`, which creates
+   * the publisher.
    * @param {...any} given
    * @returns {Publisher}
    */
@@ -76,7 +77,7 @@ export class Session extends Emitter {
   // ---- Subscribing
 
   /**
-   * `subscribe(stream, target?, properties?, callback?)`
+   * Subscribes to a stream: `subscribe(stream, target?, properties?, callback?)`.
    * @param {Stream} stream
    * @param {...any} given
    * @returns {Subscriber}

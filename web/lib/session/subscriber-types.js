@@ -3,8 +3,8 @@
 /** @typedef {import('../media/preference.js').Size} Size */
 /**
  * @typedef {object} SubscribeOptions
- * @property {boolean} [subscribeToAudio]
- * @property {boolean} [subscribeToVideo]
+ * @property {boolean} [subscribeToAudio] whether to receive audio at first; default: true
+ * @property {boolean} [subscribeToVideo] whether to receive video at first; default: true
  * @property {number} [audioVolume] 0 to 100
  * @property {Size | 'auto' | null} [preferredResolution] like `setPreferredResolution`; default: 'auto'
  * @property {number} [preferredFrameRate] like `setPreferredFrameRate`
@@ -22,16 +22,18 @@
  * @property {import('../media/preference.js').Preference} preference
  * @property {() => {audio: boolean, video: boolean, keepsVideo: boolean}} expected the media to expect now;
  *   `keepsVideo`: whether video that has arrived may stay
- * @property {(isPaused: boolean, reason: string) => void} videoPaused the server paused or resumed the video
- * @property {(isWarned: boolean) => void} warned the server warned that it will pause the video if the network gets
- *   worse, or withdrew the warning
- * @property {(change: import('./quality.js').SubscriptionChange) => void} limited the server forwards another layer,
- *   or reports another reason for its choice
- * @property {() => void} uplinkChanged the server judged the publisher's uplink
- * @property {() => void} setUpAgain the server sets up the subscription again, so earlier limits of the video are gone
- * @property {(change: import('./roster.js').Change) => void} streamChanged
- * @property {() => void} unblock the user clicked: try to play sound again
- * @property {(reason: string) => void} destroy
+ * @property {(isPaused: boolean, reason: string) => void} videoPaused called when the server may have paused or
+ *   resumed the video
+ * @property {(isWarned: boolean) => void} warned called when the server has warned that it will pause the video if the
+ *   network gets worse, or has withdrawn the warning
+ * @property {(change: import('./quality.js').SubscriptionChange) => void} limited called when the server forwards
+ *   another layer, or reports another reason for its choice
+ * @property {() => void} uplinkChanged called when the server has judged the publisher's uplink
+ * @property {() => void} setUpAgain called when the server sets up the subscription again, so that earlier limits of
+ *   the video are gone
+ * @property {(change: import('./roster.js').Change) => void} streamChanged called when the stream has changed
+ * @property {() => void} unblock tries to play sound again, because the user clicked
+ * @property {(reason: string) => void} destroy ends the subscriber
  */
 /**
  * A subscriber as the other parts of the SDK use it.

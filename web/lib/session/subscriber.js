@@ -16,7 +16,7 @@ import { subscribers } from './registry.js';
 /** @type {WeakMap<Subscriber, SubscriberSink>} */
 const sinks = new WeakMap();
 
-/** @param {Subscriber} subscriber @returns {SubscriberSink} the same object on every call */
+/** @param {Subscriber} subscriber @returns {SubscriberSink} its internals; the same object on every call */
 export function sinkOf(subscriber) {
   return /** @type {SubscriberSink} */ (sinks.get(subscriber));
 }
@@ -32,7 +32,7 @@ export class Subscriber extends Emitter {
   #peerState = 'connecting';
   #options;
   #wants;
-  /** @type {AutoResolution | null} null if the program has set the resolution */
+  /** @type {AutoResolution | null} chooses the resolution; null if the program has set one */
   #auto = null;
   /** @type {import('../media/preference.js').Preference} the resolution that the program has set */
   #resolution = {};
@@ -114,8 +114,8 @@ export class Subscriber extends Emitter {
 
   /**
    * In a routed session with simulcast: requests the smallest layer that fills a box of this size. With 'auto', the
-   * box is the size at which the video is shown. While the video is hidden or the page is in the background, no video
-   * is requested.
+   * box is the size at which the video is shown, and no video is requested while it is hidden or the page is in the
+   * background.
    * @param {import('../media/preference.js').Size | 'auto' | null} size null for the largest layer
    * @returns {this}
    */
@@ -166,7 +166,7 @@ export class Subscriber extends Emitter {
     return Math.round(this.#widget.video.volume * 100);
   }
 
-  /** Whether the browser requires a click before it plays sound; call `OT.unblockAudio()` in a click handler. */
+  /** Returns whether the browser requires a click before it plays sound. If so, call `OT.unblockAudio` on a click. */
   isAudioBlocked() {
     return this.#blocked;
   }
@@ -302,7 +302,7 @@ export class Subscriber extends Emitter {
     this.#quality.isWarned = false;
     this.#quality.meter.skip();
     this.#apply();
-    // Report the reason of the pause, regardless of what ended it.
+    // Report the reason for the pause, regardless of what ended it.
     if (this.stream.hasVideo && this.#wants.video) this.#tellVideo(!isPaused, pause);
     this.#quality.check();
   }

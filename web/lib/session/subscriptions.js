@@ -48,8 +48,8 @@ export class Subscriptions {
       if (!core.roster.streams.has(streamId)) {
         throw otFailure('OT_STREAM_NOT_FOUND', 1604, 'This stream has ended or belongs to another session. Subscribe to a current stream.');
       }
-      // In a routed session, the server sends our own stream back to us, which tests both directions. In a relayed
-      // session, subscribing to our own stream is an error.
+      // In a routed session, the server sends our own stream back to us, which programs use to test both directions.
+      // In a relayed session, subscribing to our own stream is an error.
       if (connection === core.session.connection && !core.transport?.slot) {
         throw otFailure('OT_INVALID_PARAMETER', 1011, 'This is your own stream. Show its publisher instead.');
       }

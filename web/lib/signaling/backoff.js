@@ -13,13 +13,16 @@ export class Backoff {
   #random;
   #longest;
 
-  /** @param {() => number} [random] between 0 and 1 @param {number} [longest] milliseconds */
+  /**
+   * @param {() => number} [random] returns a number between 0 and 1
+   * @param {number} [longest] the maximum delay, in milliseconds
+   */
   constructor(random = Math.random, longest = longestMs) {
     this.#random = random;
     this.#longest = longest;
   }
 
-  /** @returns {number} milliseconds */
+  /** @returns {number} how long to wait before the next attempt, in milliseconds */
   next() {
     const ceiling = Math.min(this.#longest, firstMs * 2 ** Math.min(this.#attempts, 16));
     this.#attempts += 1;

@@ -28,8 +28,8 @@ const connectMs = 20_000;
 /** Maximum number of unanswered requests. Bounds the memory that they use if the server answers none. */
 const maxRequests = 256;
 /**
- * After this many received messages, or after this time in milliseconds, send the acknowledgment by itself instead of
- * waiting for a message that carries it (protocol §1).
+ * After this many received messages, or after this time in milliseconds, send the acknowledgment as a separate message
+ * instead of waiting for a message that carries it (protocol §1).
  */
 const acknowledgeMessages = 32;
 const acknowledgeMs = 2000;
@@ -47,8 +47,8 @@ const longestPauseMs = 300_000;
  * @property {string} [name]
  * @property {typeof WebSocket} [WebSocket]
  * @property {import('../clock.js').Clock} [clock]
- * @property {() => number} [random]
- * @property {import('./page-life.js').Page} [page]
+ * @property {() => number} [random] returns a number between 0 and 1; default: `Math.random`
+ * @property {import('./page-life.js').Page} [page] reports network changes and visibility; default: the window
  * @property {import('../media/peer.js').Rtc} [rtc]
  * @property {import('../media/ice.js').IceConfig} [iceConfig] for media through the server
  */
@@ -287,8 +287,8 @@ export class Client extends Emitter {
     // start over.
     const isMiscounted = code === malformed && error?.code === 'out_of_order' && this.#secret !== null;
     if (!isMiscounted && finalCodes.has(code)) return this.#finish(code, error ?? closedBy(code));
-    // A connection that dropped soon after its welcome does not reset the backoff. Otherwise this client would contact
-    // a failing server four times a second.
+    // Reset the backoff only if the connection lasted for a while after its welcome. Otherwise this client would
+    // contact a failing server four times a second.
     if (this.#state === 'connected' && this.#clock.now() - this.#connectedAt >= longestMs) this.#backoff.reset();
     this.#reconnecting();
     if (isMiscounted) this.#expire();
@@ -408,7 +408,7 @@ export class Client extends Emitter {
   /**
    * @param {number} seq
    * @param {unknown} ack
-   * @param {Message | null} message `null` if the message is unknown or invalid, which still counts for the numbering
+   * @param {Message | null} message `null` for an unknown or invalid message, which still counts for the numbering
    */
   #receiveNumbered(seq, ack, message) {
     // Before a welcome, it is unknown which connection the number belongs to.
@@ -430,8 +430,8 @@ export class Client extends Emitter {
   }
 
   /**
-   * Resumes on a new socket, because messages on this one were lost or came too early. This does not happen on a
-   * working socket.
+   * Resumes on a new socket, because messages on this one were lost or arrived before the welcome. This does not
+   * happen on a working socket.
    */
   #redial() {
     this.#socket?.close();
@@ -452,7 +452,11 @@ export class Client extends Emitter {
   }
 }
 
-/** @param {Welcome} welcome @returns {number} the silence before a ping: a welcome cannot make this client ping more than once a second */
+/**
+ * Returns how long the server may be silent before this client pings (milliseconds): at least one second, whatever the
+ * welcome says.
+ * @param {Welcome} welcome @returns {number}
+ */
 const silenceOf = ({ pingMs }) => Math.max(pingMs, 1000);
 
 /**

@@ -11,7 +11,7 @@ function refuse(path, wanted) {
 
 const absent = Symbol('absent');
 /**
- * Kinds that may be absent.
+ * Kinds whose value may be absent.
  * @type {WeakSet<Kind>}
  */
 const optionals = new WeakSet();

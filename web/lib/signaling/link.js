@@ -5,7 +5,7 @@
 /** @typedef {{type: string, [member: string]: unknown}} Body */
 /** @typedef {Body & {seq: number, ack: number}} Numbered */
 
-/** Size of the resume buffer; the server's is the same (protocol §3). */
+/** The size of the resume buffer, in messages and in bytes; the server's buffer has the same size (protocol §3). */
 export const replayMessages = 256;
 export const replayBytes = 64 * 1024;
 /**
@@ -17,7 +17,7 @@ export const replayLargeBytes = 2 * 256 * 1024;
 
 const encoder = new TextEncoder();
 
-/** @param {unknown} message @returns {number} the encoded size */
+/** @param {unknown} message @returns {number} the size of the encoded message in bytes */
 export function bytesOf(message) {
   return encoder.encode(JSON.stringify(message)).length;
 }
@@ -65,6 +65,7 @@ export class Link {
   }
 
   /**
+   * Checks the number of a received message.
    * @param {number} seq
    * @returns {'deliver' | 'duplicate' | 'gap'} `duplicate`: ignore the message; `gap`: an earlier message is missing
    */

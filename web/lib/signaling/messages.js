@@ -59,7 +59,7 @@ const ofStream = { sessionId: string, streamId: string };
 const ofConnection = { sessionId: string, connectionId: string };
 const negotiation = {
   sessionId: string, description: optional(description),
-  // `null` marks the end of the candidates, unlike an absent member.
+  // A `candidate` of null marks the end of the candidates. Without the member, the message is not about candidates.
   candidate: optional(candidate), streams: optional(dictionary(string, 16)),
   negotiationId: optional(string), offerNumber: optional(integer),
 };
@@ -201,6 +201,7 @@ export const awaitsAcknowledgement = (message) =>
 export const unnumberedTypes = Object.keys(unnumberedClient);
 
 /**
+ * Checks a message, and returns a copy with only the known members.
  * @param {'client' | 'server'} direction the sender
  * @param {any} value a parsed message
  * @param {{strict?: boolean}} options strict also rejects unknown members, for the golden examples

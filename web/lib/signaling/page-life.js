@@ -2,16 +2,18 @@
 
 /**
  * @typedef {object} PageHooks
- * @property {() => void} online reconnect now, ignoring the backoff
- * @property {() => void} offline check the socket: browsers report this early, but sometimes wrongly (localhost works offline)
- * @property {() => void} shown the page is visible again; timers ran late while it was hidden
- * @property {() => void} left the page is unloading: leave now, because there is no later chance
- * @property {() => void} returned the page was restored from the back/forward cache
+ * @property {() => void} online called when the browser has a network again: reconnect now, ignoring the backoff
+ * @property {() => void} offline called when the browser has no network: check the socket. Browsers report this early,
+ *   but sometimes wrongly (localhost works offline)
+ * @property {() => void} shown called when the page is visible again; timers ran late while it was hidden
+ * @property {() => void} left called when the page is unloading: leave now, because there is no later chance
+ * @property {() => void} returned called when the page was restored from the back/forward cache
  */
 
 /** @typedef {Pick<EventTarget, 'addEventListener' | 'removeEventListener'>} Page */
 
 /**
+ * Calls the hooks on the events of a page.
  * @param {Page | undefined} page the window; undefined to watch nothing
  * @param {PageHooks} hooks
  * @returns {() => void} a function that stops watching

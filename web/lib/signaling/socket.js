@@ -1,5 +1,6 @@
 // One WebSocket, from opening to close: parses messages, limits the time until the welcome, and checks that the server is
-// alive. Reports `closed` exactly once, and nothing after it. `Client` handles the meaning of messages.
+// alive. Reports `closed` exactly once, unless `close` was called, and nothing after either of them. `Client` handles
+// the meaning of messages.
 
 import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
@@ -14,11 +15,14 @@ const openingMs = 10_000;
 const silenceMs = 10_000;
 
 /**
- * A check that runs later than this after its deadline does not count (milliseconds), because the device was probably
- * asleep. On a device that is awake, timers are less late.
+ * A check that runs more than this long after its deadline (milliseconds) does not count, because the device was
+ * probably asleep. On a device that is awake, timers are less late.
  */
 const lateMs = 1000;
-/** Maximum checks in a row that do not count. Browsers delay the timers of hidden pages by a minute again and again. */
+/**
+ * Maximum number of consecutive checks that do not count. Browsers repeatedly delay the timers of hidden pages by a
+ * minute.
+ */
 const maxLateChecks = 3;
 
 /** The code that browsers report for a broken connection, used here too. */
@@ -29,9 +33,9 @@ export const abnormal = 1006;
  * @property {string} url
  * @property {typeof WebSocket} WebSocket
  * @property {import('../clock.js').Clock} clock
- * @property {() => void} opened
- * @property {(message: any) => void} message
- * @property {(code: number) => void} closed
+ * @property {() => void} opened called when the socket is open
+ * @property {(message: any) => void} message called with each parsed message; undefined if it is not JSON
+ * @property {(code: number) => void} closed called with the close code
  */
 
 export class Socket {
@@ -135,13 +139,13 @@ export class Socket {
  * Checks that the server is alive (protocol §1): after a silence it pings, after another silence it gives up. Only received
  * data counts: a timer that a background tab delayed by a minute does not close a socket that received data in that
  * time. A check that runs late shows that this device was asleep, or too busy to read what has arrived: it pings again
- * and does not give up. After several late checks in a row, it gives up nevertheless.
+ * and does not give up. But after several late checks in a row, it gives up.
  */
 export class Liveness {
   #lateChecks = 0;
   #heardAt;
   #silenceMs;
-  /** @type {number | null} when the server was last asked for a sign of life; null if data has arrived since */
+  /** @type {number | null} when the last check asked for a ping; null if data has arrived since */
   #askedAt = null;
 
   /** @param {number} now @param {number} silenceMs */
@@ -191,7 +195,8 @@ const socketPath = '/v1/socket';
 const modulePath = '/lib/signaling/socket.js';
 
 /**
- * Returns the socket's URL of the server that this module was loaded from. The server may be below a path of its origin.
+ * Returns the URL of the socket of the server that this module was loaded from. The server may be deployed under a
+ * path of its origin.
  * @param {string} [module] the URL of this module, or of a bundle, whose URL does not show the server's path
  */
 export function defaultURL(module = import.meta.url) {
@@ -217,7 +222,11 @@ export function httpURL(socket, path) {
 /** @param {URL} url @param {string} end @returns {string} the path without this end; empty if it has another end */
 const before = ({ pathname }, end) => (pathname.endsWith(end) ? pathname.slice(0, -end.length) : '');
 
-/** @param {URL} url changed in place, so that no path can lead to another host @param {string} path */
+/**
+ * Returns the URL with another path. Assigns the path to the URL instead of resolving it, so that no path can lead to
+ * another host.
+ * @param {URL} url changed in place @param {string} path
+ */
 function at(url, path) {
   [url.pathname, url.search, url.hash] = [path, '', ''];
   return url.href;

@@ -1,13 +1,13 @@
 import Wire
 
-/// Orders the negotiation between two peers with relayed media (`protocol/README.md` §4): decides which peer
+/// Coordinates the negotiation between two peers with relayed media (`protocol/README.md` §4): decides which peer
 /// connection and which offer a message belongs to, and which of two crossing offers is valid.
 ///
 /// Each peer connection has an id, chosen by the peer that makes its first offer. The offers on it are numbered from
 /// 1, with one counter for both peers. An answer has the number of its offer.
 struct Negotiation: Sendable {
-    /// Identifies the negotiation of a message. Both values are nil in messages from clients that do not support
-    /// labels.
+    /// The id of the peer connection and the number of the offer that a message belongs to. Both are nil in messages
+    /// from clients that do not support labels.
     struct Label: Hashable, Sendable {
         var id: String?
         var number: Int?
@@ -81,7 +81,7 @@ struct Negotiation: Sendable {
         return isOutdone ? .ignore : .accept
     }
 
-    /// Notes that the remote offer was applied.
+    /// Records that the remote offer was applied.
     mutating func accepted(_ label: Label) {
         (isDescribed, offered) = (true, nil)
         guard let theirs = label.id else { return }
@@ -94,7 +94,7 @@ struct Negotiation: Sendable {
     /// offer.
     func isAnswer(_ label: Label) -> Bool { isOffering && (label.id == nil || isPending(label)) }
 
-    /// Notes that the answer to the local offer was applied.
+    /// Records that the answer to the local offer was applied.
     mutating func completed() { (isDescribed, offered) = (true, nil) }
 
     /// Whether a candidate belongs to this peer connection. True for a label without an id.

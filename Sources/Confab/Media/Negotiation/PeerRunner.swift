@@ -13,7 +13,7 @@ final class PeerRunner: Sendable {
 
     /// - Parameters:
     ///   - configure: returns the configuration with valid credentials.
-    ///   - report: receives the reports. It must hold the runner's owner weakly.
+    ///   - report: receives the reports. The closure must hold the runner's owner weakly.
     init(engine: any MediaEngine, configure: @escaping Configure, report: @escaping Report) {
         let (stream, steps) = AsyncStream.makeStream(of: PeerStep.self)
         self.steps = steps
@@ -171,7 +171,7 @@ private struct PeerWorker {
         await closed?.close()
     }
 
-    /// Closes the connection in a separate task, because the runner's task is cancelled.
+    /// Closes the connection in a separate task, because the runner's task is canceled.
     func finish() {
         events?.cancel()
         let closed = peer.withLock { peer in

@@ -34,7 +34,7 @@ extension RelayedPeer {
             switch description.kind {
             case .offer: takeOffer(message, description.sdp, now, &effects)
             case .answer:
-                // Ignore an answer whose offer was withdrawn meanwhile or whose connection is gone.
+                // Ignore an answer if its offer has been withdrawn or its peer connection is gone.
                 guard negotiation.isAnswer(message.label) else { return }
                 timers[.answer] = nil
                 phase = .accepting
@@ -236,8 +236,8 @@ extension RelayedPeer {
         timers[.answer] = now + min(Self.answerDelay * (1 << min(repeats, 8)), Self.maxAnswerDelay)
     }
 
-    /// Schedules a resend if the message was rate-limited. Any other error means that the other peer has left or does
-    /// not expect this peer yet.
+    /// Schedules a resend if the message was rate-limited. After any other error the message is not resent, because
+    /// the other peer has left or does not expect this peer yet.
     mutating func refuse(_ message: Message, _ error: ConfabError, _ now: Timestamp) {
         guard error.code == .rateLimited, refused.count < Self.maxWaiting else { return }
         refusals += 1

@@ -4,7 +4,7 @@ import Wire
 /// negotiation, resends, ICE restarts, and a new peer connection when restarts fail.
 ///
 /// Invariants: at most one negotiation step is in progress. Messages that arrive during a step wait for its end. One
-/// of the two peers is polite: if offers cross, it rolls back its own.
+/// of the two peers is polite: if offers cross, the polite peer rolls back its own.
 struct RelayedPeer: Sendable {
     /// An event that the state machine handles.
     enum Input: Sendable {
@@ -131,7 +131,7 @@ struct RelayedPeer: Sendable {
 
     var isPolite: Bool { negotiation.isPolite }
     var nextTimeout: Timestamp? { timers.next }
-    /// Whether this peer has anything to offer. Otherwise it cannot start a connection.
+    /// Whether this peer has anything to offer. If not, this peer cannot start a connection.
     var canOffer: Bool { plans.contains { $0.source != nil } || (isExpecting && !isPolite) }
 
     mutating func handle(_ input: Input, now: Timestamp) -> [Effect] {

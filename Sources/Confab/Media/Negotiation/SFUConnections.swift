@@ -148,8 +148,8 @@ final class SFUConnections: Sendable {
     /// Sends exactly the layers of a video with these RIDs; nil for all.
     func want(_ rids: [String]?, on pair: Pair) { post(.activate(pair.video, rids), to: .send) }
 
-    /// Returns the mids of a pair as soon as requests may use them, which is when an offer that contains them is on
-    /// its way or was answered.
+    /// Returns the mids of a pair. If requests may not use them yet, negotiates, and waits until an offer that
+    /// contains them is on its way or was answered.
     func mids(_ pair: Pair) async throws(ConfabError) -> MediaMids {
         try await awaitResult { (answer: @escaping Answer) in
             let known = state.withLock { state -> Result<MediaMids, ConfabError>? in
@@ -181,7 +181,7 @@ final class SFUConnections: Sendable {
 
     // MARK: The two sides
 
-    /// Notifies both sides that the network has changed. Those in use restart ICE.
+    /// Notifies both sides that the network has changed. Connections that are in use restart ICE.
     func networkChanged() { postAll(.networkChanged) }
 
     private func side(_ side: MediaSide) -> Side? { sides.withLock { $0[side] } }
@@ -282,7 +282,7 @@ extension Layer {
     static func simulcast(of size: VideoSize?) -> [Layer] {
         guard let size, min(size.width, size.height) >= 480 else { return [] }
         let full = Layer(rid: "f", scale: 1, maxBitrate: 1_500_000)
-        // Use two layers, because WebRTC encodes no more of a smaller video.
+        // Use two layers, because WebRTC encodes at most two layers of a video below this size.
         guard size.width * size.height >= 490_000 else {
             return [full, Layer(rid: "h", scale: 2, maxBitrate: 300_000)]
         }

@@ -28,7 +28,7 @@ struct SFUTransport: Sendable {
     /// An effect that the state machine's owner carries out.
     enum Effect: Equatable, Sendable {
         case step(PeerStep)
-        /// Sends an offer to the server.
+        /// Sends an offer to the server, as the request with this number.
         case request(Int, String)
         /// Requests may use these mids, keyed by the ids of the plans, because an offer that contains them is on its
         /// way or was answered. `isRenewed`: the offer begins another connection.
@@ -189,7 +189,7 @@ struct SFUTransport: Sendable {
             }
             if state != .connected, timers[.attempt] == nil { attempt(after: Self.restartPause, now) }
         case (.failed(let error), _):
-            // The engine failed. Do not try restarts first, because only a new connection may work.
+            // The engine failed. Skip the restarts, because only a new connection can help.
             attempts = max(attempts, Self.maxRestarts)
             phase = phase == .opening ? .closed : .idle
             effects.append(.failed(error))

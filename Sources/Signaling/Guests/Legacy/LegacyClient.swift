@@ -25,8 +25,8 @@ public struct LegacyClient: Machine, Equatable, Sendable {
     private let home: SessionID
     private let binding: MatchID
     private(set) var isOver = false
-    /// When to send `empty`; nil if it is not due. It is sent only after the current input has been handled, because
-    /// handling it may still find a partner.
+    /// When to send `empty`, the event for "no partner yet"; nil if it is not due. It is sent only after the current
+    /// input has been handled, because handling the input may still find a partner.
     private var emptyAt: Timestamp?
     /// When to repeat the client's request for a partner, after an error that asks to wait; nil if there is nothing to
     /// repeat. The legacy protocol has no message that would ask the client to retry.

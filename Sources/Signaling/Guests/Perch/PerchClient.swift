@@ -56,8 +56,8 @@ public struct PerchClient: Machine, Equatable, Sendable {
     private var negotiations: Budget
     private var malformed: Budget
 
-    /// Creates the client, and requests to join the room, or to create it as a mesh room. Refuses the client if the
-    /// room's name is invalid.
+    /// Creates the client, and requests to join the room. If there is no such room, this creates it as a mesh room.
+    /// Refuses the client if the room's name is invalid.
     init(_ arrival: PerchArrival, id: ConnectionID, _ context: inout Context) {
         let application = Self.application(arrival.place, address: arrival.address, client: id, context.project)
         (self.id, identity) = (id, application.applicant.identity)
@@ -187,12 +187,16 @@ public struct PerchClient: Machine, Equatable, Sendable {
         (publish.session, publish.name, publish.videoType) = (joined.session, names[id], .camera)
         ask(.publish(publish), .publish, &context)
         for connection in joined.connections { meet(connection.id, isNewcomer: false, &context) }
-        // Include only the members whose offers the client must wait for. The others follow as `peer_connected`.
+        // List only the members whose offers the client must wait for. For each of the other members, the client later
+        // receives `peer_connected`, which asks it to make an offer.
         let waitsFor = joined.connections.compactMap { pairs[$0.id] }.filter { !$0.offers }
         transmit(.peers(waitsFor.map(\.user)), &context)
         for stream in joined.streams { streamCreated(stream, &context) }
     }
 
+    /// Adds another member of the session. Schedules the negotiation with it if it uses PerchRTC's protocol and this
+    /// client makes the offers.
+    ///
     /// - Parameter isNewcomer: whether the other member joined after this client.
     private mutating func meet(_ member: ConnectionID, isNewcomer: Bool, _ context: inout Context) {
         guard member != id, pairs[member] == nil else { return }
@@ -243,8 +247,8 @@ public struct PerchClient: Machine, Equatable, Sendable {
 }
 
 extension PerchClient {
-    /// Returns the request to join the room, or to create it as a mesh room. The request has no room name if `place`
-    /// has an invalid one.
+    /// Returns the request to join the room, which is created as a mesh room if it does not exist. The request has no
+    /// room name if the one in `place` is invalid.
     ///
     /// - Parameter client: the client's id. Omit it to only check whether the client could join.
     package static func application(
@@ -265,9 +269,9 @@ extension PerchClient {
 }
 
 extension Project {
-    /// Returns the identity for a device that only states its name. The device gets the same identity when it
-    /// reconnects, so a ban still applies. The identity proves nothing and grants no rights, because another device
-    /// with the same name on the same network gets the same identity.
+    /// Returns the identity for a device that only states its name. A device that reconnects from the same address
+    /// gets the same identity, so a ban still applies. The identity proves nothing and grants no rights, because
+    /// another device with the same name and address gets it too.
     func perchIdentity(user: String, address: String) -> IdentityID {
         let code = serverKey.authenticationCode(Array("confab perch\n\(address)\n\(user)".utf8))
         return IdentityID(bytes: code) ?? IdentityID(high: 0, low: 0)
@@ -290,7 +294,7 @@ extension WireError {
 }
 
 extension PerchSignal {
-    /// Size of the content in bytes, for budgets.
+    /// The size in bytes of the session description or candidate, for budgets; 0 for a bye.
     fileprivate var size: Int {
         switch content {
         case .offer(let sdp), .answer(let sdp): sdp.utf8.count

@@ -4,10 +4,10 @@ import Wire
 ///
 /// In each pair, exactly one end makes all offers. With a native client, this client always offers, because PerchRTC's
 /// clients do not answer offers on a connection that they started. Of two clients of PerchRTC's protocol, the one that
-/// joined the session first offers, as in the original. The server sends the offering client `peer_connected`, and
+/// joined the session first offers, as in PerchRTC itself. The server sends the offering client `peer_connected`, and
 /// repeats it until there is an answer.
 struct PerchPair: Equatable, Sendable {
-    /// How long to wait for a native client to publish its streams before the first offer.
+    /// How long to give a native client to publish its streams before this client is asked for its first offer.
     private static let settling: Duration = .milliseconds(300)
     /// The pause before `peer_connected` is repeated. Doubled each time, up to `longestPause`.
     private static let shortestPause: Duration = .seconds(5)
@@ -75,7 +75,7 @@ struct PerchPair: Equatable, Sendable {
         if offers { dueAt = now + pause }
     }
 
-    /// Records that the offer was answered, so `peer_connected` need not be repeated.
+    /// Records that the offer was answered. `peer_connected` is then not repeated, and later pauses are short again.
     mutating func answered() {
         dueAt = nil
         timesTold = min(timesTold, 1)
@@ -130,7 +130,8 @@ struct PerchUsers: Equatable, Sendable {
 
     mutating func remove(_ member: ConnectionID) { ids[member] = nil }
 
-    /// Replaces `/` with `-`, because the layered form joins user IDs with `/`. An empty name becomes `guest`.
+    /// Replaces `/` with `-`, because messages in the layered form (`PerchEnvelope.layered`) contain the room and the
+    /// user ID joined by `/`. An empty name becomes `guest`.
     private static func cleaned(_ name: String) -> String {
         let text = String(name.map { $0 == "/" ? "-" : $0 })
         return text.isEmpty ? "guest" : text

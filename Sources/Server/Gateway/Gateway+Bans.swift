@@ -1,0 +1,109 @@
+import Logging
+import NIOCore
+import ServiceLifecycle
+import Signaling
+import Wire
+
+/// Polls storage for bans that `confab ban`, a separate process, added or removed.
+struct BanWatch: Service {
+    let gateway: NIOLoopBound<Gateway>
+    let storage: any Storage
+    let live: LiveConfiguration
+    let logger: Logger
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            var counter: Int64?
+            while !Task.isCancelled {
+                do {
+                    let now = try await storage.changeCounter()
+                    if now != counter { try await reload() }
+                    counter = now
+                } catch {
+                    logger.error("Could not read the bans", metadata: ["error": "\(error)"])
+                }
+                try? await Task.sleep(for: live.current.storage.pollInterval)
+            }
+        }
+    }
+
+    private func reload() async throws {
+        let gateway = gateway
+        // Read bans that have ended too. Whether a ban has ended is decided when it is applied, because the clock may
+        // be corrected later.
+        let bans = try await storage.bans(at: .distantPast)
+        try await gateway.eventLoop.submit { gateway.value.update(bans: bans) }.get()
+    }
+}
+
+/// The bans of addresses and identities, as last read from storage.
+struct GatewayBans {
+    fileprivate var all: [Ban] = []
+    fileprivate var addresses = AddressBans()
+    fileprivate var identities = IdentityBans()
+}
+
+/// Refuses banned addresses and people who connect, and disconnects those who are connected. `Hub+Bans` has the effects on
+/// people.
+extension Gateway {
+    /// Returns an active ban of an address, if there is one.
+    func ban(of address: IPAddress) -> Ban? { bans.addresses.ban(of: address, at: runner.wallNow) }
+
+    /// Replaces the bans. `confab ban`, a separate process, may have changed them in storage.
+    func update(bans: [Ban]) {
+        // The bans may be unchanged: other processes also write to the database for other reasons.
+        guard bans != self.bans.all else { return }
+        self.bans.all = bans
+        self.bans.addresses = AddressBans(bans)
+        // Submit only the difference. With thousands of bans, submitting all of them again would block the loop for a
+        // while.
+        let difference = self.bans.identities.replace(with: bans)
+        for identity in difference.lifted { runner.submit(.unbanned(identity)) }
+        for ban in difference.added { runner.submit(.banned(ban)) }
+        for connection in registeredConnections {
+            if let ban = ban(of: connection.address) { connection.expel(.banned(ban, now: runner.wallNow), .forbidden) }
+        }
+    }
+
+    /// Returns an active ban of a person or of the person's device, if there is one. A ban in memory may be newer than
+    /// the record from storage.
+    func ban(of identities: [IdentityID], _ record: PersonRecord) -> Ban? {
+        bans.identities.active(stored: record.ban, identities, at: runner.wallNow)
+    }
+}
+
+/// The active bans of identities.
+struct IdentityBans: Equatable, Sendable {
+    /// The difference between two lists of bans. The hub applies it to the people in memory.
+    struct Difference: Equatable, Sendable {
+        /// New bans, and bans that replace another ban of the same identity.
+        var added: [Ban] = []
+        var lifted: [IdentityID] = []
+    }
+
+    private var bans: [IdentityID: Ban] = [:]
+
+    /// Replaces all bans and returns what has changed. Ignores bans of addresses.
+    mutating func replace(with list: [Ban]) -> Difference {
+        var difference = Difference()
+        var bans: [IdentityID: Ban] = [:]
+        for ban in list {
+            guard case .identity(let identity) = ban.subject else { continue }
+            bans[identity] = ban
+            if self.bans[identity] != ban { difference.added.append(ban) }
+        }
+        difference.lifted = self.bans.keys.filter { bans[$0] == nil }.sorted()
+        self.bans = bans
+        return difference
+    }
+
+    /// Returns the first active ban of a person: the stored one, or one in memory of these identities, which may be
+    /// newer. Returns nil if none is active.
+    ///
+    /// Checks all of them, because an expired ban must not hide an active one: the list in memory can contain expired
+    /// bans, since it is read again only when another process changes it.
+    func active(stored: Ban?, _ identities: [IdentityID], at now: Timestamp) -> Ban? {
+        let candidates = [stored] + identities.map { bans[$0] }
+        return candidates.lazy.compactMap { $0 }.first { $0.isActive(at: now) }
+    }
+}

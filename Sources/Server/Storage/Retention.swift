@@ -1,0 +1,132 @@
+import GRDB
+import Logging
+import ServiceLifecycle
+import Signaling
+import Wire
+
+/// Deletes records older than the configured retention, once per hour, while the clock is confirmed (``WallClockJudge``).
+struct Retention: Service {
+    let storage: any Storage
+    let clock: ServerClock
+    let live: LiveConfiguration
+    let logger: Logger
+
+    /// How often to check whether the clock is confirmed, while it is not.
+    private static let pause: Duration = .seconds(60)
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                let pause = await deleteOld() ? .seconds(3600) : Self.pause
+                try? await Task.sleep(for: pause)
+            }
+        }
+    }
+
+    /// Deletes the records of each kind that are older than their retention time, and bans and revoked tokens that
+    /// have expired.
+    ///
+    /// - Returns: false if the clock is not confirmed, so that nothing was deleted; otherwise true, even if a deletion
+    ///   failed.
+    func deleteOld() async -> Bool {
+        guard let now = clock.moment.confirmedWall else { return false }
+        let retention = live.current.retention
+        await delete(.reports, "reports", olderThan: now - retention.reports)
+        await delete(.calls, "calls", olderThan: now - retention.calls)
+        await delete(.audit, "audit entries", olderThan: now - retention.audit)
+        await delete(.pushEndpoints, "push endpoints", olderThan: now - retention.pushEndpoints)
+        await delete(.profiles, "profiles", olderThan: now - retention.profiles)
+        await delete(.bans, "bans that have ended", olderThan: now)
+        await delete(.revokedTokens, "revoked tokens that have expired", olderThan: now)
+        return true
+    }
+
+    private func delete(_ records: OldRecords, _ what: String, olderThan moment: Timestamp) async {
+        do {
+            let count = try await storage.deleteOld(records, olderThan: moment)
+            if count > 0 { logger.info("Old \(what) deleted", metadata: ["count": "\(count)"]) }
+        } catch {
+            logger.error("Could not delete old \(what)", metadata: ["error": "\(error)"])
+        }
+    }
+}
+
+/// The kinds of records that the server deletes after their retention time. "Before the limit" means before the time
+/// that is passed to ``Storage/deleteOld(_:olderThan:)``.
+public enum OldRecords: CaseIterable, Sendable {
+    /// Reports that were filed before the limit, with their chat lines.
+    case reports
+    /// Calls in the call logs from before the limit, even if the person has not seen them.
+    case calls
+    /// Entries of the audit log from before the limit.
+    case audit
+    /// Push endpoints that their devices last registered before the limit.
+    case pushEndpoints
+    /// Bans that ended before the limit. Permanent bans are kept.
+    case bans
+    /// Revoked tokens that expired before the limit. They would be refused anyway.
+    case revokedTokens
+    /// Profiles of people who were last online before the limit and who have no contacts, linked devices or push
+    /// endpoints.
+    case profiles
+}
+
+extension SQLiteStorage {
+    @discardableResult
+    public func deleteOld(_ records: OldRecords, olderThan moment: Timestamp) async throws -> Int {
+        var total = 0
+        while true {
+            let count = try await write { try $0.deleteOld(records, olderThan: moment, limit: Self.deletedAtOnce) }
+            total += count
+            if count < Self.deletedAtOnce { return total }
+            // Let commits of clients run before the next deletion.
+            await Task.yield()
+        }
+    }
+}
+
+extension Database {
+    /// Deletes at most `limit` records older than `moment`. The limit keeps each transaction short.
+    ///
+    /// - Returns: the number of deleted rows.
+    func deleteOld(_ records: OldRecords, olderThan moment: Timestamp, limit: Int) throws -> Int {
+        let (table, column): (String, String)
+        switch records {
+        case .reports: (table, column) = ("report", "createdAt")
+        case .calls: (table, column) = ("callLog", "at")
+        case .audit: (table, column) = ("audit", "at")
+        case .pushEndpoints: (table, column) = ("pushEndpoint", "createdAt")
+        case .bans: (table, column) = ("ban", "expiresAt")
+        case .revokedTokens: (table, column) = ("revokedToken", "expiresAt")
+        case .profiles: return try deleteUnusedProfiles(since: moment, limit: limit)
+        }
+        // Select rows by these columns, because some tables have no row number.
+        let columns =
+            switch records {
+            case .calls: "owner, call"
+            case .revokedTokens: "session, fingerprint"
+            case .reports, .audit, .pushEndpoints, .profiles, .bans: "id"
+            }
+        let key = "(\(columns))"
+        try run(
+            "DELETE FROM \(table) WHERE \(key) IN (SELECT \(columns) FROM \(table) WHERE \(column) < ? ORDER BY \(column) LIMIT ?)",
+            [moment.milliseconds, limit])
+        return changesCount
+    }
+
+    /// Deletes at most `limit` profiles that were last used before `moment` and whose people have no contacts, linked
+    /// devices or push endpoints. Such people start over when they return. Returns the number of deleted profiles.
+    private func deleteUnusedProfiles(since moment: Timestamp, limit: Int) throws -> Int {
+        try run(
+            """
+            DELETE FROM profile WHERE identity IN (
+                SELECT identity FROM profile AS unused WHERE usedAt < ?
+                    AND NOT EXISTS (SELECT 1 FROM contact WHERE owner = unused.identity)
+                    AND NOT EXISTS (SELECT 1 FROM device WHERE person = unused.identity)
+                    AND NOT EXISTS (SELECT 1 FROM pushEndpoint WHERE identity = unused.identity)
+                ORDER BY usedAt LIMIT ?)
+            """,
+            [moment.milliseconds, limit])
+        return changesCount
+    }
+}

@@ -1,0 +1,34 @@
+import Wire
+
+/// The effects of a ban on people who are connected. `Gateway+Bans` finds new bans in storage, refuses banned people who
+/// connect, and closes the connections of banned addresses.
+extension Hub {
+    /// Applies a ban of an identity, which is a person's or that of a linked device.
+    mutating func banned(_ ban: Ban) {
+        guard case .identity(let identity) = ban.subject else { return }
+        context.tell(.person(identity, .banned(ban)))
+        clients.banned(device: identity, ban, &context)
+    }
+}
+
+extension Person {
+    /// Ends the person's chat and calls and disconnects all devices, unless the ban has ended.
+    mutating func banned(_ ban: Ban, _ context: inout Context) {
+        self.ban = ban.isActive(at: context.wallNow) ? ban : nil
+        guard let error = snapshot.banError(context.wallNow) else { return }
+        roulette.stop(.banned, notifies: true, snapshot, &context)
+        calls.endAll(.hungUp, snapshot, &context)
+        for client in devices.clients { context.tell(.client(client, .expel(error, .forbidden))) }
+    }
+}
+
+extension Clients {
+    /// Disconnects the clients on a linked device if the ban of the device's own identity is active. Their person has
+    /// another identity, to which the ban does not apply.
+    fileprivate func banned(device: IdentityID, _ ban: Ban, _ context: inout Context) {
+        guard ban.isActive(at: context.wallNow) else { return }
+        for client in (linked[device] ?? []).sorted() {
+            context.tell(.client(client, .expel(.banned(ban, now: context.wallNow), .forbidden)))
+        }
+    }
+}

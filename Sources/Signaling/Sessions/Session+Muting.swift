@@ -1,0 +1,67 @@
+import Wire
+
+/// Mutes streams, for a moderator of the session, for a host of the session's room, and for an application's server.
+///
+/// A muted publisher's client receives `session.muted` and turns its microphone off. Because a client may ignore this, a
+/// routed session also stops forwarding the audio. No one is unmuted by others: each publisher decides that.
+extension Session {
+    mutating func forceMute(_ verb: SessionVerb.ForceMute, by member: Member, _ context: inout Context)
+        throws(WireError)
+    {
+        try permit(member.capabilities.forceMute, "muting others")
+        if let stream = verb.stream {
+            let owner = try existing(stream).stream.connection
+            context.send(
+                .session(.muted(.init(session: id, active: verb.active, stream: stream))), to: owner)
+            if verb.active { silence(stream, &context) }
+            return
+        }
+        setMuted(verb.active, by: member.identity, excluding: Set(verb.excluded ?? []), &context)
+    }
+
+    /// Mutes all streams that are not excluded, and future streams; or ends the mute of future streams, which unmutes
+    /// no stream.
+    ///
+    /// - Parameter moderator: nil if an application's server requests this.
+    mutating func setMuted(
+        _ isMuted: Bool, by moderator: IdentityID?, excluding excluded: Set<StreamID>, _ context: inout Context
+    ) {
+        setMuted(isMuted, by: moderator, &context)
+        broadcast(.session(.muted(.init(session: id, active: isMuted))), &context)
+        guard isMuted else { return }
+        for client in order {
+            for stream in members[client]?.streams ?? [] where !excluded.contains(stream) {
+                mute(stream, of: client, &context)
+            }
+        }
+    }
+
+    /// Mutes all streams of one person, or of all people except one, at the request of a host or cohost. `Room` has checked
+    /// the rights of the host.
+    mutating func mute(_ target: RoomTarget, _ context: inout Context) {
+        for member in order.compactMap({ members[$0] }) where target.includes(member.match) {
+            for stream in member.streams { mute(stream, of: member.connection.id, &context) }
+        }
+    }
+
+    /// Mutes one stream. Its publisher may unmute it later.
+    mutating func mute(_ stream: StreamID, of owner: ConnectionID, _ context: inout Context) {
+        context.send(.session(.muted(.init(session: id, active: true, stream: stream))), to: owner)
+        silence(stream, &context)
+    }
+
+    /// In a routed session, stops forwarding the audio of a muted stream, even if the publisher's client ignores the
+    /// mute. The publisher may unmute the stream later.
+    private mutating func silence(_ id: StreamID, _ context: inout Context) {
+        guard isRouted, var stream = streams[id]?.stream else { return }
+        stream.hasAudio = false
+        change(stream, &context)
+    }
+
+    /// Stores whether future streams are muted.
+    mutating func setMuted(_ isMuted: Bool, by moderator: IdentityID?, _ context: inout Context) {
+        guard self.isMuted != isMuted else { return }
+        self.isMuted = isMuted
+        context.persist(.muted(id, isMuted, by: moderator, at: context.wallNow))
+    }
+}
