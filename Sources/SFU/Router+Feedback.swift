@@ -44,7 +44,6 @@ extension Router {
 
     // MARK: Feedback from subscribers
 
-
     private func retransmit(_ nack: RTCP.NACK, to peer: Peer, now: MediaTime) {
         guard let track = peer.outgoingBySSRC[nack.media], let path = peer.transport.selectedPath, !track.isPaused
         else {

@@ -87,7 +87,7 @@ public struct IPAddress: Hashable, Sendable {
             return groups(text[...]).flatMap { $0.count == 16 ? $0 : nil }
         }
         guard let head = groups(text[..<gap.lowerBound]), let tail = groups(text[gap.upperBound...]) else { return nil }
-        // "::" stands for at least one group of zeros.
+        // "::" represents at least one group of zeros.
         let missing = 16 - head.count - tail.count
         // Dotted IPv4 is allowed only at the end of the whole address, not before "::".
         guard missing >= 2, !text[..<gap.lowerBound].contains(".") else { return nil }

@@ -1,8 +1,8 @@
 import Signaling
 import Wire
 
-/// The address bans in force, indexed by prefix length. A lookup takes one step per distinct prefix length, no matter how many
-/// bans there are.
+/// The bans of addresses, indexed by prefix length. A lookup takes one step per distinct prefix length, no matter how
+/// many bans there are.
 struct AddressBans: Equatable, Sendable {
     /// The address family and prefix length of a block. The key of `bans`.
     private struct Length: Hashable {

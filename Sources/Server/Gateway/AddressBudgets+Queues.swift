@@ -50,7 +50,7 @@ extension AddressBudgets {
         return accounts[index].queues.byConnection.max { $0.value < $1.value }.map { ($0.key, Slot(index)) }
     }
 
-    /// Called after the limits have changed: the queues are counted again as soon as they exceed a new limit.
+    /// Makes the queues be counted again as soon as they exceed a limit. Call this after the limits have changed.
     mutating func checkQueuesAgain() {
         for index in accounts.indices { accounts[index].queues.check = limits.queuedBytes }
         queueCheck = limits.queuedBytesOfAll

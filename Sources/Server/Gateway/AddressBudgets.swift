@@ -12,7 +12,7 @@ import Wire
 /// Invariant: a block's account exists while a slot is held. After that it is kept until all its budgets are full
 /// again, so that reconnecting does not refill them, unless there are too many such accounts. The account of a /56
 /// exists as long as that of one of its /64s. Everything counted in an account is also counted in the account of its
-/// /56, except for queues: the sum over all addresses has a separate limit.
+/// /56, except for queues, because a separate limit applies to the queues of all addresses together.
 struct AddressBudgets {
     /// The limits of a block.
     struct Limits: Equatable {
@@ -32,7 +32,7 @@ struct AddressBudgets {
         var queuedBytesOfAll: Int
     }
 
-    /// A reference to a block's account. Valid until it is released.
+    /// A reference to a block's account. Valid while a socket or query holds the account.
     struct Slot: Hashable {
         let index: Int
 
@@ -51,7 +51,7 @@ struct AddressBudgets {
     /// What the clients of a block currently use of the limits per address.
     struct Account {
         fileprivate let block: CIDRBlock
-        /// The account of the wide block. Nil for IPv4, and for the account of a wide block.
+        /// The index of the wide block's account. Nil for IPv4, and for the account of a wide block.
         fileprivate let wide: Int?
         /// How many sockets and queries hold this account; for a wide block, how many accounts of its limiting blocks
         /// exist. The account is idle if nothing holds it.

@@ -1,8 +1,9 @@
 /// A limited number of places shared by all addresses, such as connections, each of which takes a file descriptor.
 ///
-/// Each limiting block of addresses may take some of them, and each wide block (an IPv6 /56) four times as many. When
-/// no place is free, the wide block with the most places loses its oldest one to a newcomer, so that a few addresses
-/// cannot keep out all others. Blocks with few places lose none: if only such blocks are left, the newcomer is refused.
+/// Each limiting block of addresses may take some of them, and each wide block (an IPv6 /56) four times as many, but
+/// no block more than half of all. When no place is free, the wide block with the most places loses its oldest one to
+/// a newcomer, so that a few addresses cannot keep out all others. Blocks with few places lose none: if only such
+/// blocks are left, the newcomer is refused.
 struct AddressPlaces {
     /// A place that was taken. Its holder frees it with `release`.
     struct Place: Hashable, Sendable {
@@ -64,7 +65,8 @@ struct AddressPlaces {
         return (place, dropped)
     }
 
-    /// True if the address and its wide block may take another place, even if all places are taken.
+    /// Returns whether the limits of the address and its wide block permit another place. Does not check whether a
+    /// place is free.
     func hasRoom(for address: IPAddress) -> Bool {
         // Limit one address to half of the places, so that several addresses can have some.
         let most = min(perAddress, total / 2)

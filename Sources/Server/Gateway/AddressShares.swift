@@ -10,7 +10,8 @@ struct AddressShares<Entry: Hashable> {
     /// they are its largest element.
     private struct Share: Comparable {
         let count: Int
-        /// Of several equal shares, the oldest counts as the largest, so that a new client is not removed immediately.
+        /// The share's place in the order of creation. Of several equal shares, the oldest counts as the largest, so
+        /// that a new client is not removed immediately.
         let order: UInt64
         let block: CIDRBlock
 

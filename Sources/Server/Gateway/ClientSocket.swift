@@ -1,7 +1,7 @@
 import Signaling
 import Wire
 
-/// The WebSocket of one client of the hub that speaks the native protocol or PerchRTC's.
+/// The WebSocket of one of the hub's clients, which speaks the native protocol or PerchRTC's.
 protocol ClientSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     var gateway: Gateway { get }
     /// The WebSocket that carries the messages; nil after it is closed.

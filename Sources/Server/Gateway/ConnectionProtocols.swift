@@ -50,7 +50,8 @@ final class ConnectionProtocols {
             HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: limits))
         promise = channel.eventLoop.makePromise()
         let promise = promise
-        // Fail the future if the connection closes first. If the protocol is already known, this has no effect.
+        // Fail the future if the connection closes before a request has decided the protocol. Afterwards, failing it
+        // has no effect.
         channel.closeFuture.whenComplete { _ in promise.fail(ChannelError.ioOnClosedChannel) }
         let pipeline = channel.pipeline.syncOperations
         let gate = HTTPGate(clients: clients, protocols: self, peer: IPAddress(peer: channel.remoteAddress))

@@ -11,9 +11,9 @@ import Darwin
 /// Each kind of descriptor has a share, against which the descriptors in use are counted. Invariant: the shares and
 /// the reserve together do not exceed the process's limit.
 struct DescriptorBudget: Equatable, Sendable {
-    /// Descriptors whose number does not depend on clients: about 40 for the database, sockets, logs and threads; 32
-    /// pushes and as many name lookups (`push.concurrency`); 16 connections of the metrics port; and one room file per
-    /// thread that reads or writes files.
+    /// Maximum number of descriptors to reserve for everything whose number does not depend on clients: about 40 for
+    /// the database, sockets, logs and threads; 32 pushes and as many name lookups (`push.concurrency`); 16
+    /// connections of the metrics port; and one room file per thread that reads or writes files.
     static let maxReserve = 160
 
     /// Maximum number of TCP connections to the public port (`ConnectionCounts`).

@@ -39,9 +39,9 @@ struct EndpointLayers: Sendable {
     enum Authorization: Sendable {
         /// The endpoint itself checks who may send the request.
         case none
-        /// Signed with the API secret of the main project.
+        /// A token signed with the API secret of the main project.
         case operators
-        /// Signed for the project that the path or the token names.
+        /// A token signed for the project that the path or the token itself names.
         case application
     }
 
@@ -49,6 +49,7 @@ struct EndpointLayers: Sendable {
     var countsMessages = false
     /// Whether refused requests count in the metrics.
     var countsRefusals = false
+    /// The admission point at which each request is checked; nil for no such check.
     var point: Gateway.AdmissionPoint?
     /// The token that requests need.
     var authorization = Authorization.none
@@ -128,8 +129,8 @@ extension Gateway {
         }
     }
 
-    /// Checks an operator's token. Only failures count against the address's budget for hellos, so that an application
-    /// can create a token for each of its users.
+    /// Checks the token of an operator or an application. Only failures count against the address's budget for
+    /// hellos, so that an application can create a token for each of its users.
     private func authorize(
         _ request: GateRequest, _ verify: (String) throws(WireError) -> Void
     ) throws(WireError) {
@@ -144,7 +145,7 @@ extension Gateway {
 }
 
 extension Gateway {
-    /// Returns the project that sent a request, after its token was verified.
+    /// Returns the project that sent a request. Call this only after the request's token was verified.
     func application(of request: GateRequest) throws(WireError) -> Project {
         guard let token = request.requestToken else { throw .requestTokenMissing }
         return try project(of: request, token)

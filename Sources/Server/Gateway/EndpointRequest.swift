@@ -19,9 +19,9 @@ enum EndpointRequest: Equatable {
         }
     }
 
-    /// Creates the request in which an endpoint admits a WebSocket with a valid handshake. Nil for the native
-    /// protocol: `NativeSocket` opens first and then refuses clients with an error. Pages can read that error, but not
-    /// the HTTP response to a handshake.
+    /// Creates the request that asks an endpoint to admit a WebSocket with a valid handshake. Returns nil for the
+    /// native protocol, which has no such endpoint: its WebSockets always open, and `NativeSocket` then refuses
+    /// clients with an error message. Pages can read that message, but not the HTTP response to a handshake.
     init?(handshake head: HTTPRequestHead) {
         if let id = SocketIORequest.webSocketID(uri: head.uri) {
             self = .socketIO(.webSocket(id))

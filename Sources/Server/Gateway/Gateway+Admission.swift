@@ -59,8 +59,8 @@ extension Gateway {
         }
     }
 
-    /// Charges one hello to the address's budget (`limits.hellosPerSecond`). If the budget is used up, charges nothing and
-    /// returns how long to wait.
+    /// Charges one hello to the address's budget (`limits.handshakesPerSecond`). If the budget is used up, charges
+    /// nothing and returns how long to wait.
     func helloDelay(_ address: IPAddress) -> Duration? { budgets.takeHello(of: address, now: runner.now) }
 
     /// Charges the address's budget for files at the admission point `file`, and its budget for hellos at any other.
@@ -166,19 +166,20 @@ extension ConfabConfiguration {
         return allowedOrigins.contains(origin.lowercased())
     }
 
-    /// Returns whether a plain HTTP request is allowed by its origin. A request without an `Origin` header is allowed:
-    /// programs send none, and browsers send none for same-origin GET requests.
+    /// Returns whether the origin of a plain HTTP request is allowed. A request without an `Origin` header is
+    /// allowed: programs send none, and browsers send none for same-origin GET requests.
     func allows(_ headers: HTTPHeaders) -> Bool {
         !headers.contains(name: "Origin") || allows(origin: headers.onlyOrigin)
     }
 
-    /// Returns whether a JSONP request is allowed by its origin. Any page can load a script, and browsers send no
-    /// `Origin` for it. They do send `Sec-Fetch-Site`, or at least `Referer`, which a page can suppress but not forge.
+    /// Returns whether a JSONP request comes from an allowed origin. Any page can load a script, and browsers send no
+    /// `Origin` for it. They do send `Sec-Fetch-Site`, or at least `Referer`, which a page can suppress but not
+    /// forge.
     func allowsScript(_ headers: HTTPHeaders) -> Bool {
         if allowedOrigins.isEmpty || headers.contains(name: "Origin") { return allows(headers) }
         if let site = headers.only("Sec-Fetch-Site"), site == "same-origin" || site == "none" { return true }
         guard let referer = headers.only("Referer") else { return false }
-        // scheme://host:port, without the path.
+        // Use only scheme://host:port, without the path.
         return allows(
             origin: referer.split(separator: "/", omittingEmptySubsequences: false).prefix(3).joined(separator: "/"))
     }

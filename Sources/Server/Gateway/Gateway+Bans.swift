@@ -4,7 +4,7 @@ import ServiceLifecycle
 import Signaling
 import Wire
 
-/// Polls storage for bans that `confab ban`, a separate process, added or removed.
+/// Polls storage for bans that the command `confab ban`, which is a separate process, has added or removed.
 struct BanWatch: Service {
     let gateway: NIOLoopBound<Gateway>
     let storage: any Storage
@@ -43,13 +43,13 @@ struct GatewayBans {
     fileprivate var identities = IdentityBans()
 }
 
-/// Refuses banned addresses and people who connect, and disconnects those who are connected. `Hub+Bans` has the effects on
-/// people.
+/// Refuses banned addresses and people who connect, and disconnects those who are connected. `Hub+Bans` implements
+/// the effects on people.
 extension Gateway {
     /// Returns an active ban of an address, if there is one.
     func ban(of address: IPAddress) -> Ban? { bans.addresses.ban(of: address, at: runner.wallNow) }
 
-    /// Replaces the bans. `confab ban`, a separate process, may have changed them in storage.
+    /// Replaces the bans. The command `confab ban`, which is a separate process, may have changed them in storage.
     func update(bans: [Ban]) {
         // The bans may be unchanged: other processes also write to the database for other reasons.
         guard bans != self.bans.all else { return }

@@ -37,7 +37,8 @@ extension Gateway {
         throw .addressOverBudget(retryAfter: wait)
     }
 
-    /// True if the connection's address exceeds its budget, so that the connection is not read.
+    /// Returns whether the connection's address exceeds its budget for messages. While it does, the connection is not
+    /// read.
     func isOverBudget(_ connection: some GatewayConnection) -> Bool {
         connection.slot.map { budgets.messages(in: $0, now: runner.now) < 0 } ?? false
     }

@@ -32,7 +32,7 @@ final class DiskMeter {
         return reported
     }
 
-    /// Reports the free space to the rules, and notes whether the disk is nearly full.
+    /// Reports the free space to the rules, and updates `Gateway.isDiskLow`.
     ///
     /// - Parameter arrived: the number of bytes of unfinished uploads that were on the disk. It is added to the free
     ///   space, because the rules reserve space for the whole of each upload.

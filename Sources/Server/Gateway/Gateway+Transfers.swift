@@ -6,7 +6,7 @@ import Wire
 /// Enforces the limits of uploads and downloads: `Transfers` counts, and this part of the gateway ends connections.
 extension Gateway {
     /// Maximum size of the kernel's send buffer for a transfer. A larger one would take megabytes of memory for each
-    /// client that does not read, and copying them would delay others.
+    /// client that does not read, and copying so much data would delay other clients.
     private static let kernelBuffer = 128 * 1024
 
     /// Begins a transfer of `size` bytes over this connection. Throws if the address or the server has too many

@@ -6,7 +6,7 @@ import NIOSSL
 import Signaling
 import Wire
 
-/// A connection of any transport, with the interface that the gateway uses. Used only on the gateway's event loop.
+/// The gateway's interface to a connection of any transport. Used only on the gateway's event loop.
 protocol GatewayConnection: AnyObject {
     /// The client's address, not a proxy's.
     var address: IPAddress { get }
@@ -51,8 +51,8 @@ final class Gateway {
     var budgets: AddressBudgets
     /// The budgets for HTTP requests of projects, keyed by API key. Only existing projects have one.
     var projectBudgets: [String: Budget] = [:]
-    /// For each address that exceeds its budget, the WebSockets that are not read, in the order in which they were
-    /// paused.
+    /// For each address that exceeds its message budget, the WebSockets that are not read, in the order in which they
+    /// were paused.
     var pausedReaders: [AddressBudgets.Slot: Deque<any PausedReader>] = [:]
     /// True if the disk is nearly full, so that only essential data is stored. Set by `DiskMeter`.
     var isDiskLow = false
@@ -93,7 +93,7 @@ final class Gateway {
     var eventLoop: any EventLoop { runner.eventLoop }
     private(set) lazy var executor = EventLoopExecutor(eventLoop)
 
-    /// Created on demand, because the keys can change.
+    /// The validator for hellos. Created on demand, because the keys can change.
     var reception: HelloValidator { HelloValidator(projects: runner.hubSettings.projects) }
 
     /// Starts the timer that pings the groups in turn. Call once.
@@ -132,8 +132,8 @@ final class Gateway {
     /// customer gets a whole /64.
     private func limited(_ address: IPAddress) -> IPAddress { address.limitingBlock.network }
 
-    /// Counts a newly accepted connection until it closes. Closes another one in exchange if too few descriptors are
-    /// left.
+    /// Counts a newly accepted connection until it closes. If too few descriptors are left, closes another connection
+    /// to make room.
     ///
     /// - Returns: false if the connection's address, or the server as a whole, has too many connections, or if the
     ///   address makes new ones too fast.

@@ -34,7 +34,7 @@ extension HTTPConnection {
         case began
         /// Passes a part of a request to the router.
         case route(HTTPServerRequestPart)
-        /// No more parts of requests follow in this turn of the event loop.
+        /// Informs the router that no more parts of requests follow in this turn of the event loop.
         case routeComplete
         /// Passes a complete request to its endpoint.
         case perform(EndpointRequest, HTTPRequestHead, [UInt8])

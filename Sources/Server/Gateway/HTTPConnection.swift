@@ -91,7 +91,7 @@ struct HTTPConnection {
     private var now: NIODeadline
     private var lastActive: NIODeadline
     private var timeLimit: Duration
-    /// The outputs of the input that is being handled.
+    /// The outputs that result from the input that is being handled.
     private var outputs: [Output] = []
 
     init(settings: Settings, now: NIODeadline) {
@@ -100,7 +100,7 @@ struct HTTPConnection {
         timeLimit = settings.headerTimeout
     }
 
-    /// True after `upgrade`. Everything then passes through unchanged.
+    /// True after `upgrade`. All data then passes through unchanged.
     var isUpgraded: Bool { if case .upgraded = state { true } else { false } }
 
     mutating func handle(_ input: Input, now: NIODeadline) -> [Output] {
@@ -182,7 +182,8 @@ struct HTTPConnection {
         }
     }
 
-    /// True if nothing may be read now. A client that does not read its responses gets no further requests handled.
+    /// True if nothing may be read now. While a client does not read its responses, the server reads no further
+    /// requests from it.
     private var mustWait: Bool { !waiting.isEmpty || !isWritable || (source == .ended && !isReadingRequest) }
 
     /// True if the end of the current request has not arrived yet.

@@ -220,7 +220,8 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Writes a complete response, and closes the connection after the last one.
     ///
-    /// - Parameter request: The request being answered. Nil if the input is refused; the connection then lingers.
+    /// - Parameter request: The request being answered. Nil if the input is refused; the connection then closes after
+    ///   `lingerTime`.
     private func send(
         _ reply: GateResponse, to request: HTTPRequestHead?, keepsAlive: Bool, _ context: ChannelHandlerContext
     ) {

@@ -146,8 +146,8 @@ final class HubRunner {
         while let effects = hub.handleNextTimeout(at: clock.moment) { carryOut(effects, from: .none) }
     }
 
-    /// Calls `first` and handles all queued inputs. Flushing may close sockets and thereby queue more inputs, so this repeats
-    /// until the queue is empty.
+    /// Calls `first` and handles all queued inputs. A nested call does nothing, because the outer call handles the
+    /// inputs. Flushing may close sockets and thereby queue more inputs, so this repeats until the queue is empty.
     private func run(_ first: () -> Void) {
         guard !isPumping else { return }
         isPumping = true
@@ -184,7 +184,8 @@ final class HubRunner {
         return clientBudgets?.storagePermit(sockets[socket]?.slot) ?? .all
     }
 
-    /// Returns the client and the request that caused the input. A storage failure is reported to them.
+    /// Returns the client and the request that caused the input, to which a storage failure is reported; `.none` if
+    /// no request did.
     private func origin(of input: Input) -> CommitQueue.Origin {
         switch input {
         case .message(let socket, let envelope):
@@ -226,7 +227,8 @@ final class HubRunner {
         if !queue.isEmpty { closeSlowReaders(effects) }
     }
 
-    /// Drops clients for which too many messages wait for a commit, as if they read too slowly. They can resume.
+    /// Drops clients for which too many messages wait for a commit, as if they read too slowly. They can resume. For
+    /// other clients with waiting messages, updates the count of queued bytes.
     private func closeSlowReaders(_ effects: [Effect]) {
         for socket in Set(effects.compactMap(\.socket)) where queue.heldBytes(for: socket) > 0 {
             if queue.heldBytes(for: socket) > maxHeldBytes {
@@ -283,7 +285,8 @@ final class HubRunner {
         identityChanges.settle(batch.joined())
         recordChanges.settle(batch.joined())
         roomChanges.settle(batch.joined())
-        // Only queue new inputs until the held effects are carried out, so that they cannot overtake these effects.
+        // Until the held effects are carried out, only queue new inputs. The effects of these inputs then cannot
+        // overtake the held ones.
         isPumping = true
         let settled = queue.settle(results.map { $0 == nil })
         let lost = sockets(of: settled.failures)

@@ -17,8 +17,8 @@ struct RecentChanges<Key: Hashable> {
     private var changed: [Key: UInt64] = [:]
     /// The number of uncommitted changes of each key.
     private var uncommitted: [Key: Int] = [:]
-    /// The number of a batch. Lookups that started before its end must be repeated, because the log has dropped its
-    /// changes and all earlier ones.
+    /// The number of the newest batch whose changes the log has dropped, with all earlier ones; 0 if none. Lookups
+    /// that started before the end of that batch must be repeated.
     private var forgotten: UInt64 = 0
 
     /// - Parameter keys: returns the keys for which a change makes earlier lookups outdated.

@@ -66,8 +66,8 @@ struct Routes: Sendable {
                 ).routed()
             }
             router.get("/lan") { request, _ in
-                // The router ignores a slash at the end of the path. Redirect, because the page's relative references
-                // would be wrong there.
+                // The router ignores a slash at the end of the path. Redirect, because a browser would resolve the
+                // page's relative references against the wrong directory.
                 guard request.uri.path.hasSuffix("/") else { return files.page("app/lan/index.html") }
                 return Response(status: .permanentRedirect, headers: [.location: "../lan"])
             }

@@ -1,11 +1,11 @@
 import Signaling
 import Wire
 
-/// A socket, with the interface that the runner uses. Used only on the runner's event loop.
+/// The runner's interface to a socket. Used only on the runner's event loop.
 protocol RunnerSocket: AnyObject {
     /// The account of the client's address. Nil if the socket is closed, or if it does not count against an address.
     var slot: AddressBudgets.Slot? { get }
-    /// Called after messages that wait for a commit were added: updates the count of queued bytes.
+    /// Updates the count of queued bytes. Called after messages for this socket that wait for a commit were added.
     func queueChanged()
     /// Queues one message. `flush` sends it.
     func write(_ bytes: [UInt8])
@@ -22,12 +22,12 @@ protocol RunnerSocket: AnyObject {
 extension RunnerSocket {
     func reply(_ reply: ResourceReply) {}
     func answer(_ reply: OperatorReply) {}
-    // Sockets without a send queue, such as WHIP and WHEP resources, need neither of these two functions.
+    // Sockets without a send queue, such as WHIP and WHEP resources, need neither of the following two functions.
     func drop() {}
     func queueChanged() {}
 }
 
-/// The budgets of address blocks, with the interface that the runner uses.
+/// The runner's interface to the budgets of address blocks.
 protocol ClientBudgets: AnyObject {
     /// Returns what a client with this slot may currently store.
     func storagePermit(_ slot: AddressBudgets.Slot?) -> StoragePermit

@@ -4,7 +4,7 @@ import Wire
 /// The open sockets, and the people whose clients use them.
 struct SocketTable {
     private var sockets: [SocketID: any RunnerSocket] = [:]
-    /// The people on native sockets. Clients of other protocols cause no stored changes of their own.
+    /// The people on native sockets. Clients of other protocols are not people with stored data.
     private var people: [SocketID: IdentityID] = [:]
     private var socketsOfPeople: [IdentityID: Set<SocketID>] = [:]
 

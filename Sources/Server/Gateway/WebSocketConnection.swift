@@ -296,7 +296,7 @@ struct WebSocketConnection {
 
     private mutating func tick(dropAfter missed: Int?, isCongested: Bool) -> [Output] {
         guard canSend else { return [] }
-        // Do not count the unanswered pings: while the socket is not read, its pongs are not received.
+        // Do not count the unanswered pings: while the socket is not read, the peer's pongs are not received.
         if isCongested { unanswered = 0 }
         if let missed, unanswered >= missed { return [.noAnswer(pings: unanswered)] + close() }
         unanswered += 1

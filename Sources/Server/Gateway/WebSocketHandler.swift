@@ -15,14 +15,14 @@ protocol WebSocketUser: AnyObject {
     /// Called when the peer violates RFC 6455 or sends too many control frames. The implementation must close the
     /// WebSocket with this code.
     func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler)
-    /// Called when the peer sends a close frame. The handler answers it.
+    /// Called when the peer sends a close frame. Afterwards, the handler answers it.
     func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler)
     /// Called when either side has closed the connection. Always the last call, and only once.
     func disconnected(_ webSocket: WebSocketHandler)
     /// True while too much of this user's data waits for storage, or its address exceeds its budget. The socket is then
     /// not read.
     var isCongested: Bool { get }
-    /// Resumes the reader when the user may no longer be congested.
+    /// Registers a reader that has paused, and resumes it when the user may no longer be congested.
     func pause(_ reader: any PausedReader)
 }
 
@@ -39,8 +39,8 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
 
-    /// The channel is not writable while more than `high` bytes are queued. The value is small, because
-    /// `bufferedBytes` is 0 while the channel is writable.
+    /// The channel is not writable while more than `high` bytes are queued. The value is small, because queued bytes
+    /// are not counted while the channel is writable (`bufferedBytes`).
     private static let bufferMarks = ChannelOptions.Types.WriteBufferWaterMark(low: 4 << 10, high: 8 << 10)
 
     private let gateway: Gateway

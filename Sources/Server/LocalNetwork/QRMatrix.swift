@@ -37,7 +37,8 @@ struct QRMatrix {
         drawVersion()
     }
 
-    /// For each version from 1, the rows (and likewise columns) of the centers of the alignment patterns (annex E).
+    /// For each version from 1, the rows of the centers of the alignment patterns (annex E). Their columns have the
+    /// same numbers.
     private static let alignment: [[Int]] = [
         [], [6, 18], [6, 22], [6, 26], [6, 30], [6, 34], [6, 22, 38], [6, 24, 42], [6, 26, 46], [6, 28, 50],
     ]

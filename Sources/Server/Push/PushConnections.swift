@@ -9,7 +9,7 @@ protocol PushTransport: Sendable {
     /// Sends a request and returns the response.
     ///
     /// - Throws: `PushFailure` if there is no response, or `CancellationError` if the task is canceled or the client
-    ///   closed.
+    ///   is closed.
     func exchange(_ request: PushRequest) async throws -> PushResponse
     /// Closes all connections. Later requests fail.
     func close() async

@@ -45,7 +45,8 @@ final class SystemResolver: PushResolver {
     private static func lookUp(_ host: String) -> [IPAddress] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
-        // Return IPv6 addresses only if this machine has an IPv6 address, and IPv4 addresses likewise.
+        // Return IPv6 addresses only if this machine has an IPv6 address, and IPv4 addresses only if it has an IPv4
+        // address.
         hints.ai_flags = AI_ADDRCONFIG
         var list: UnsafeMutablePointer<addrinfo>?
         guard getaddrinfo(host, nil, &hints, &list) == 0 else { return [] }

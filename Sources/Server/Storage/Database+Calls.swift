@@ -64,8 +64,8 @@ extension Database {
         }
     }
 
-    /// Returns up to `limit` of a person's logged calls that are older than the cursor `before`, newest first. Nil
-    /// starts with the newest call. A negative limit means no limit.
+    /// Returns up to `limit` of a person's logged calls that are older than the cursor `before`, newest first. If
+    /// `before` is nil, starts with the newest call. A negative limit means no limit.
     func calls(of owner: IdentityID, before: CallLogCursor?, limit: Int) throws -> [CallRecord] {
         let rows =
             if let before {

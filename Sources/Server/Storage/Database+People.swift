@@ -21,8 +21,8 @@ extension Database {
                 id.blob, person.blob, profile.name, profile.isVisible, profile.doNotDisturb, profile.ringable.rawValue,
                 at.milliseconds,
             ])
-        // Keep the names in other people's contacts if the new name is empty: an empty name stands for a generated
-        // one, which only the person's state machine can produce.
+        // Keep the names in other people's contacts if the new name is empty: it means that the person has a
+        // generated name, which only the person's state machine can produce.
         guard !profile.name.isEmpty else { return }
         try run("UPDATE contact SET name = ?1 WHERE other = ?2 AND name <> ?1", [profile.name, id.blob])
     }

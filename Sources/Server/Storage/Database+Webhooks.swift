@@ -5,8 +5,9 @@ import Wire
 
 /// Statements for the outbox of webhooks. Each runs in a transaction of its caller.
 extension Database {
-    /// Adds an event. A beginning is refused and counted if `limit` events of the project are waiting. An end is always
-    /// added if its beginning was, so a project never has more than twice as many events.
+    /// Adds an event to the outbox. An event that reports the creation of something is refused and counted if `limit`
+    /// events of the project are waiting. The end of something is always added if its creation was, so a project
+    /// never has more than twice `limit` events.
     func add(_ event: WebhookEvent, limit: Int) throws {
         let body = WebhookBody(event)
         guard !body.isEnd else {
@@ -56,7 +57,7 @@ extension Database {
         }
     }
 
-    /// Removes up to `limit` rows of each table that belong to a project. Returns whether that were all.
+    /// Removes up to `limit` rows of each table that belong to a project. Returns false if there may be more of them.
     func removeWebhooks(of project: String, limit: Int) throws -> Bool {
         var isComplete = true
         for table in ["webhookEvent", "webhookOpen"] {
@@ -78,7 +79,8 @@ extension Database {
         return found
     }
 
-    /// Adds the ends of up to `limit` beginnings of one kind, in the order in which these happened.
+    /// Adds the ends of up to `limit` sessions, connections or streams (`kind`) that were reported as created and not
+    /// yet as destroyed, in the order of their creation.
     ///
     /// - Returns: the projects of the added events, one for each event.
     func endReported(_ kind: WebhookBody.Kind, at now: Timestamp, limit: Int) throws -> [String] {
@@ -108,7 +110,7 @@ extension WebhookEntry {
 }
 
 extension SQLiteStorage {
-    /// Maximum rows that one transaction changes when a project is removed or the server starts.
+    /// Maximum number of rows per table that one transaction changes when a project is removed or the server starts.
     private static let webhooksAtOnce = 500
 
     public func webhooks(of project: String, after id: Int64, limit: Int) async throws -> [WebhookEntry] {

@@ -275,8 +275,9 @@ enum Migrations {
 
     private static let version6 = "ALTER TABLE room ADD COLUMN formerID BLOB CHECK (length(formerID) = 16)"
 
-    /// `webhookEvent.id` is AUTOINCREMENT, because a number that was used again would be below the position up to which the
-    /// server has read. Triggers count the events, because counting them for each new event would read them all.
+    /// `webhookEvent.id` is AUTOINCREMENT, because the event of a reused number would be skipped: its number is below
+    /// the position up to which the server has read. Triggers keep the number of events in `webhookBacklog`, because
+    /// counting them for each new event would read all of them.
     private static let version8 = """
         CREATE TABLE webhookEvent (
             id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -64,7 +64,7 @@ public enum OldRecords: CaseIterable, Sendable {
     case pushEndpoints
     /// Bans that ended before the limit. Permanent bans are kept.
     case bans
-    /// Revoked tokens that expired before the limit. They would be refused anyway.
+    /// Revoked tokens that expired before the limit. Expired tokens are refused anyway.
     case revokedTokens
     /// Profiles of people who were last online before the limit and who have no contacts, linked devices or push
     /// endpoints.

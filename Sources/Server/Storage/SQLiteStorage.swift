@@ -12,8 +12,8 @@ public import Wire
 public final class SQLiteStorage: Storage {
     /// The file's name in the data directory.
     public static let fileName = "confab.sqlite"
-    /// How long to wait for a writer in another process. Our transactions take milliseconds; a longer one is probably an open
-    /// `sqlite3` shell.
+    /// How long to wait for a writer in another process. Confab's transactions take milliseconds; a longer one is
+    /// probably an open `sqlite3` shell.
     public static let defaultLockTimeout: Duration = .seconds(5)
 
     /// Maximum rows to delete in one transaction.
@@ -37,7 +37,7 @@ public final class SQLiteStorage: Storage {
             directory: directory, bounds: bounds, lockTimeout: lockTimeout, beforeTransaction: { _ in })
     }
 
-    /// - Parameter beforeTransaction: for tests. called before each transaction of client changes, with their number.
+    /// - Parameter beforeTransaction: for tests: called before each transaction of client changes, with their number.
     ///   The transaction starts when this function returns.
     convenience init(
         directory: String, bounds: StorageBounds = StorageBounds(),
@@ -51,8 +51,8 @@ public final class SQLiteStorage: Storage {
             beforeTransaction: beforeTransaction)
     }
 
-    /// Creates storage in memory, for tests. Do not use it after closing it: GRDB's queue then traps, where its pool
-    /// throws.
+    /// Creates storage in memory, for tests. Do not use it after closing it: GRDB's `DatabaseQueue` then traps,
+    /// whereas the `DatabasePool` of a file throws.
     static func inMemory() throws -> SQLiteStorage {
         let database = try DatabaseQueue(configuration: configuration(lockTimeout: defaultLockTimeout))
         try Migrations.all.migrate(database)
@@ -82,7 +82,8 @@ public final class SQLiteStorage: Storage {
     ) throws -> (pool: DatabasePool, copy: String?) {
         try StorageFiles.createDirectory(directory)
         let path = (directory as NSString).appendingPathComponent(fileName)
-        // Use a lock: if two processes switch a new file to WAL at the same time, SQLite fails one of them without waiting.
+        // Use a lock: if two processes switch a new file to WAL at the same time, SQLite returns an error to one of
+        // them without waiting.
         return try StorageFiles.withLock(path + ".opening", timeout: lockTimeout) {
             // Create the file here, because SQLite would use the umask. The -wal and -shm files inherit the mode.
             _ = try StorageFiles.createFile(path)

@@ -179,7 +179,8 @@ public protocol Storage: WebhookOutbox {
     /// Writes a consistent copy of the database to a new file with mode 0600. Commits can continue during the backup.
     ///
     /// To restore the copy, stop the server, remove `confab.sqlite`, `confab.sqlite-wal` and `confab.sqlite-shm` from the data
-    /// directory (an old -wal file would be applied to the copy), and put the copy there as `confab.sqlite`.
+    /// directory (an old -wal file would be applied to the copy), and put the copy into that directory as
+    /// `confab.sqlite`.
     ///
     /// - Throws: ``StorageError`` with `.targetExists` if `path` exists. The existing file is not changed.
     func backup(to path: String) async throws
@@ -218,13 +219,15 @@ public struct StoredReport: Hashable, Sendable {
     }
 }
 
-/// Maximum rows per person, beyond which the oldest are deleted; and per project, beyond which no more are added.
+/// Maximum numbers of stored rows. Beyond the maximum, a person's oldest rows are deleted, and no rows are added for
+/// a project.
 public struct StorageBounds: Hashable, Sendable {
     public var blocks = StorageLimits.blocksPerOwner
     public var contacts = StorageLimits.contactsPerOwner
     public var calls = StorageLimits.callsPerOwner
     public var pushEndpoints = StorageLimits.pushEndpointsPerPerson
-    /// Events per project that may wait for its webhook when another beginning is added. Unlimited in commands, which add none.
+    /// Maximum number of events per project that may be waiting for its webhook when the creation of something is
+    /// reported. Above it, only the ends of what was reported are added.
     public var webhooks: Int
 
     public init(

@@ -33,7 +33,7 @@ public struct StorageError: Error, CustomStringConvertible {
         public static let rejected = Code("rejected")
         /// The target of a backup already exists.
         public static let targetExists = Code("targetExists")
-        /// As many of these exist as are allowed.
+        /// There are already as many items of this kind, such as projects, as are allowed.
         public static let tooMany = Code("tooMany")
         /// Any other error. The cause has details.
         public static let other = Code("other")
@@ -59,7 +59,7 @@ extension StorageError {
     static let closed = StorageError(.closed, "The storage is closed. Open it again to use it.")
 
     /// Translates an error of GRDB. A `DatabaseError` contains statement arguments, and so private text, only if the
-    /// database's configuration enables it, and that of `SQLiteStorage` does not.
+    /// database's configuration enables this. The configuration of `SQLiteStorage` does not.
     init(_ error: DatabaseError) {
         let (code, message): (Code, String) =
             switch error.resultCode {

@@ -37,7 +37,7 @@ struct StorageTrouble: Equatable {
 
     mutating func failed(_ error: StorageError, at now: SuspendingClock.Instant) -> Decision {
         guard error.concernsEverything else { return .giveUp }
-        // The server closed the storage itself.
+        // Do not retry: the server itself has closed the storage.
         if error.code == .closed { return .giveUp }
         if error.isTemporary {
             let since = busySince ?? now

@@ -16,10 +16,11 @@ public struct StoredProject: Hashable, Sendable {
     /// A name for the operator; may be empty.
     public var name: String
     public var createdAt: Timestamp
-    /// The ID and the public key of the application whose private key also signs the project's tokens.
+    /// The ID and the public key of the application whose private key may also sign the project's tokens; nil if
+    /// there is none.
     public var applicationID: String?
     public var publicKey: String?
-    /// Where events of the project's sessions are reported. Nil if they are not.
+    /// The URL to which events of the project's sessions are reported. Nil if they are not reported.
     public var webhookURL: String?
     /// The secret that signs the reports.
     public var webhookSecret: SecretText?
@@ -37,20 +38,23 @@ public struct StoredProject: Hashable, Sendable {
             apiKey: key, secret: SecretText.generated(using: &random), name: name, createdAt: createdAt)
     }
 
-    /// Replaces the secret by a random one. Tokens of the replaced secret are accepted until `overlap` ends.
+    /// Replaces the secret with a random one. Tokens signed with the replaced secret are accepted until `overlap` has
+    /// passed.
     public mutating func rotate(overlap: Duration, now: Timestamp, using random: inout some RandomNumberGenerator) {
         (previousSecret, previousUntil) = (secret, now + max(.zero, overlap))
         secret = SecretText.generated(using: &random)
     }
 
-    /// Reports events to this URL, or to none if it is nil. Creates the secret that signs the reports if there is none.
+    /// Sets the URL to which events are reported, and creates the secret that signs the reports if there is none. If
+    /// the URL is nil, removes the webhook and its secret.
     public mutating func setWebhook(_ url: String?, using random: inout some RandomNumberGenerator) {
         webhookURL = url
         if url == nil { webhookSecret = nil }
         if url != nil, webhookSecret == nil { webhookSecret = SecretText.generated(using: &random) }
     }
 
-    /// The project for signing and verifying. Nil for the main project.
+    /// Returns the project with its keys, for signing and verifying. Returns nil for the main project, and if a key
+    /// is invalid.
     func project(serverKey: ServerKey) -> Project? {
         guard let secret else { return nil }
         let previous = previousSecret.flatMap { secret in

@@ -8,7 +8,7 @@ public import Wire
 /// Besides the events, the outbox contains what was reported as created and not yet as destroyed. The end of something whose
 /// beginning was not reported is not reported either.
 public protocol WebhookOutbox: Sendable {
-    /// The projects with new events since the last call of ``WebhookSignal/take()``.
+    /// Announces the projects to which events were added.
     var webhookSignal: WebhookSignal { get }
 
     /// Returns the events of a project that follow an event, in the order in which they happened.
@@ -28,11 +28,13 @@ public protocol WebhookOutbox: Sendable {
     /// Removes everything that the outbox contains for a project, in small transactions.
     func removeWebhooks(of project: String) async throws
 
-    /// Returns how many events of each project wait and were refused. Contains all projects that have something in the outbox.
+    /// Returns how many events of each project are waiting and how many were refused, keyed by project. Contains all
+    /// projects that have something in the outbox.
     func webhookBacklogs() async throws -> [String: WebhookBacklog]
 
-    /// Adds the end of everything that was reported as created and not yet as destroyed: streams, then connections, then
-    /// sessions, with the reason `networkDisconnected`. Call it at start, before anyone can join a session.
+    /// Adds the end of everything that was reported as created and not yet as destroyed: streams, then connections,
+    /// then sessions. Ends of streams and connections have the reason `networkDisconnected`. Call it when the server
+    /// starts, before anyone can join a session.
     ///
     /// - Returns: the number of added events.
     @discardableResult
@@ -64,13 +66,14 @@ public struct WebhookMessage: Hashable, Sendable {
 /// How many events of a project the outbox has.
 public struct WebhookBacklog: Hashable, Sendable {
     public var waiting: Int
-    /// Events that were not stored because too many were waiting, since the project was first used.
+    /// The number of events that were not stored because too many were waiting. It starts again at 0 when the
+    /// project's webhook is removed.
     public var refused: Int
 }
 
 /// Announces new events in the outbox. Bounded: it holds one entry for each project.
 public final class WebhookSignal: Sendable {
-    /// An element arrives after new events were stored. Announcements that nobody reads are merged.
+    /// Yields an element after new events were stored. Elements that are not read in time are merged into one.
     let announcements: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
     private let projects = Mutex<Set<String>>([])

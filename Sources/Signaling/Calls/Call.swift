@@ -2,11 +2,11 @@ import Wire
 
 /// One call, from the request to its end. Decides whether and how long the call rings, who may join, and how it ended.
 ///
-/// Owns the pairing of the two people and the deadlines. Each person's own state machine owns their ringing devices,
-/// call log and other activities.
+/// Owns the pairing of the two people and the deadlines. The ringing devices, call log and other activities of each of
+/// them belong to that person's state machine.
 /// Invariants: tokens are made only after the call is accepted, and only for its two people. When the call ends,
-/// storage is notified first, then the call's session, then everyone else. No person is notified of the end more than
-/// once.
+/// storage is notified first, then the call's session, then the two people. Neither of them is notified of the end
+/// more than once.
 struct Call: Machine, Equatable, Sendable {
     /// One of the two people in the call.
     struct Side: Equatable, Sendable {
@@ -258,10 +258,12 @@ struct Call: Machine, Equatable, Sendable {
         }
     }
 
+    /// Ends the call: storage is notified first, then the session, then the two people.
+    ///
     /// - Parameters:
     ///   - toCallee: the outcome for the callee; nil if the callee must not be notified. `toCaller` is the outcome for
     ///     the caller.
-    ///   - merged: the call in which both people continue, if they called each other.
+    ///   - merged: the call in which both people continue, if they called each other; otherwise nil.
     private mutating func end(
         _ toCaller: CallOutcome, _ toCallee: CallOutcome?, of merged: CallID? = nil, _ context: inout Context
     ) {

@@ -1,12 +1,12 @@
 import Wire
 
 extension LoggedCall {
-    /// Converts log records to messages.
+    /// Converts log records to the form in which messages contain them.
     static func list(_ records: [CallRecord], _ project: Project) -> [LoggedCall] {
         records.map { LoggedCall($0, project) }
     }
 
-    /// Converts a log record to the message for the person whose call log contains it.
+    /// Converts a log record to the form in which it is sent to the person whose call log contains it.
     init(_ record: CallRecord, _ project: Project) {
         self.init()
         call = record.call

@@ -14,8 +14,8 @@ struct FreeDiskSpace: Equatable, Sendable {
     private var promised = 0
     private var arriving = 0
     /// The bytes that settled since the latest measurement was reported (`settling`), and those that settled between
-    /// the previous report and the latest one (`settledBefore`). The latest measurement may not include them: it
-    /// started at some time after the previous report.
+    /// the previous report and the latest one (`settledBefore`). The latest measurement may not include the latter
+    /// either, because it may have started before they settled.
     private var settling = 0
     private var settledBefore = 0
 

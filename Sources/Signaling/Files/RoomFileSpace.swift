@@ -6,7 +6,7 @@ import Wire
 /// Invariant: each file counts exactly once, from its promise until it is removed. It is unfinished until all its bytes
 /// are stored.
 public struct RoomFileSpace: Equatable, Sendable {
-    /// The space that files use: those from one address, or all files.
+    /// The space that a group of files uses: the files from one address, or all files.
     public struct Share: Equatable, Sendable {
         /// Total size of files, including unfinished ones, in bytes.
         public fileprivate(set) var bytes = 0

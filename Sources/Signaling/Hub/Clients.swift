@@ -14,7 +14,7 @@ struct Clients: Sendable {
     private var resources = Machines<MediaResource>()
     private var register = MediaResourceRegister()
     /// The clients on linked devices, keyed by the device's own identity, which differs from the identity of the
-    /// client's person.
+    /// person to whom the device belongs.
     private(set) var linked: [IdentityID: Set<ConnectionID>] = [:]
 
     /// The number of clients that are connected or can still resume, without WHIP and WHEP resources.
@@ -98,8 +98,8 @@ struct Clients: Sendable {
         _ = clients.insert(client, id)
     }
 
-    /// Creates a legacy client. Legacy clients cannot resume. The first message that the client receives names its
-    /// own session.
+    /// Creates a legacy client, which cannot resume. The first message to the client contains the session in which it
+    /// publishes.
     mutating func makeLegacy(_ arrival: LegacyArrival, _ context: inout Context) {
         let id = ConnectionID.random(using: &context.random)
         sockets[arrival.socket] = id

@@ -3,7 +3,8 @@ import Wire
 /// The effects of a ban on people who are connected. `Gateway+Bans` finds new bans in storage, refuses banned people who
 /// connect, and closes the connections of banned addresses.
 extension Hub {
-    /// Applies a ban of an identity, which is a person's or that of a linked device.
+    /// Applies a ban of an identity, which may be a person's identity or that of a linked device. Ignores a ban of
+    /// addresses.
     mutating func banned(_ ban: Ban) {
         guard case .identity(let identity) = ban.subject else { return }
         context.tell(.person(identity, .banned(ban)))
@@ -12,7 +13,7 @@ extension Hub {
 }
 
 extension Person {
-    /// Ends the person's chat and calls and disconnects all devices, unless the ban has ended.
+    /// Records the ban. If it is active, also ends the person's chat and calls and disconnects all devices.
     mutating func banned(_ ban: Ban, _ context: inout Context) {
         self.ban = ban.isActive(at: context.wallNow) ? ban : nil
         guard let error = snapshot.banError(context.wallNow) else { return }
@@ -23,8 +24,8 @@ extension Person {
 }
 
 extension Clients {
-    /// Disconnects the clients on a linked device if the ban of the device's own identity is active. Their person has
-    /// another identity, to which the ban does not apply.
+    /// Disconnects the clients on a linked device if the ban of the device's own identity is active. The ban does not
+    /// apply to the person to whom the device belongs, who has another identity.
     fileprivate func banned(device: IdentityID, _ ban: Ban, _ context: inout Context) {
         guard ban.isActive(at: context.wallNow) else { return }
         for client in (linked[device] ?? []).sorted() {

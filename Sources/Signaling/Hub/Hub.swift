@@ -4,10 +4,11 @@ import Wire
 /// Routes events to the state machines. Turns each input from the shell into letters, delivers every letter to the machine that
 /// it is addressed to, and returns the resulting effects in order.
 ///
-/// The hub makes no decisions. Each client connection, person, session, match, call and room is a separate state machine, and so is
-/// the pool. Machines communicate only through letters. To run several nodes, the hub's tables would mark some
-/// machines as remote. The machines themselves would not change. Invariants: letters are delivered in the order in
-/// which they were sent, and each is handled completely before the next. A machine that has finished is removed.
+/// The hub makes no decisions. Each client connection, person, session, match, call and room is a separate state
+/// machine, and so is the pool. Machines communicate only through letters. To run several nodes, the hub's tables
+/// would mark some machines as remote. The machines themselves would not change.
+/// Invariants: letters are delivered in the order in which they were sent, and each is handled completely before the
+/// next. A machine that has finished is removed.
 public struct Hub: Sendable {
     var context: Context
     var clients = Clients()
@@ -31,6 +32,8 @@ public struct Hub: Sendable {
 
     // MARK: Events
 
+    /// Handles an input and everything that it causes. Returns the resulting effects in order.
+    ///
     /// - Parameter permit: what this input may store.
     public mutating func handle(_ input: Input, at moment: Moment, permit: StoragePermit = .all) -> [Effect] {
         context.moment = moment
@@ -75,7 +78,7 @@ public struct Hub: Sendable {
 
     // MARK: Delivering
 
-    /// Delivers all letters, including the letters that these cause, until none are left.
+    /// Delivers all letters, including those sent while letters are being delivered, until none are left.
     private mutating func deliverAll() {
         while let letter = context.nextLetter() { deliver(letter) }
     }

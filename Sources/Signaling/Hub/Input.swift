@@ -15,8 +15,8 @@ public enum Input: Equatable, Sendable {
     indirect case resourceArrived(ResourceArrival)
     case requested(SocketID, ResourceRequest)
     case closed(SocketID, leaving: Bool)
-    /// The client of this socket continues from another address. Only legacy clients can do this: other clients open a
-    /// new socket.
+    /// The client of this socket now sends from another address. Only legacy clients can change their address: other
+    /// clients open a new socket.
     case moved(SocketID, address: String)
     case banned(Ban)
     /// The operator lifted a ban.
@@ -44,9 +44,9 @@ public enum Input: Equatable, Sendable {
     /// The operator rotated the API secret, or changed settings that apply while the server runs. The pool and the
     /// directory keep the rules with which they were created.
     case settingsChanged(HubSettings)
-    /// The free space of the disk was measured. `spare` is the number of bytes that files in rooms may take,
-    /// including the bytes of unfinished uploads that have already arrived. Also sent before each upload. A
-    /// measurement begins only after the result of the previous one was sent.
+    /// The free space of the disk was measured, which happens periodically and before each upload. `spare` is the
+    /// number of bytes that files in rooms may take, including the bytes of unfinished uploads that have already
+    /// arrived. A measurement begins only after the result of the previous one was sent.
     case diskMeasured(spare: Int)
     /// A call was in progress when the server stopped, and must be restored with its two people. Sent at startup,
     /// before any client connects.
@@ -110,7 +110,7 @@ extension Hub {
         }
     }
 
-    /// Delivers the result to the state machine or client that is waiting for it.
+    /// Delivers the result of a query to the state machine or client that is waiting for it.
     private mutating func answer(_ question: Question, _ finding: Finding) {
         let request = question.request
         switch (question.query, finding) {

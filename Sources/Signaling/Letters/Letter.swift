@@ -18,7 +18,7 @@ public enum Effect: Equatable, Sendable {
     case reply(SocketID, ResourceReply)
     /// Answers a request from an operator or application.
     case answer(SocketID, OperatorReply)
-    /// Deletes a file of a room. Does nothing if there is none.
+    /// Deletes a file of a room from the disk. Does nothing if the file does not exist.
     case deleteFile(RoomFileID)
     /// Sends a close frame after all earlier messages on this socket. Ends a WHIP or WHEP resource instead, if the id
     /// is that of one.
@@ -59,7 +59,7 @@ public enum Letter: Equatable, Sendable {
     case media(MediaCommand)
 }
 
-/// A verified hello, with everything needed to admit the client.
+/// A `hello` message whose identity was verified, with everything needed to admit the client.
 public struct Arrival: Equatable, Sendable {
     public var socket: SocketID
     public var identity: Identity

@@ -16,7 +16,7 @@ public struct OperatorRequest: Equatable, Sendable {
         case file(RoomName, RoomFileID, RoomFileAction)
         /// Lists the rooms after this position; nil for the first page.
         case list(after: RoomCursor?, limit: Int)
-        /// Checks whether the client could join now. Changes nothing.
+        /// Checks whether this client could join now. Changes nothing.
         case check(RoomApplication)
         case session(SessionID, SessionOperation)
     }
@@ -70,8 +70,8 @@ public struct RoomCursor: Hashable, Comparable, Sendable {
 public enum RoomFileAction: Equatable, Sendable {
     /// Begins the upload that has this secret.
     case begin(RoomFileKey)
-    /// Checks whether the upload has not been removed in the meantime. The shell does this after it has created the
-    /// file, because an earlier request to delete the file had no effect.
+    /// Checks that the upload has not been removed since `begin`. The shell sends this after it has created the file
+    /// on disk: an attempt to delete the file before that had no effect.
     case check(RoomFileKey)
     /// Ends the upload, because all its bytes are stored (`isComplete`) or because it failed.
     case end(RoomFileKey, isComplete: Bool)

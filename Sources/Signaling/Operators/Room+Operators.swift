@@ -1,6 +1,6 @@
 import Wire
 
-/// Handles the requests of operators and applications. They are not in the room, so no role restricts them.
+/// Handles the requests of operators and applications, who are not in the room. No role restricts them.
 extension Room {
     mutating func perform(_ request: OperatorRequest, _ context: inout Context) {
         let reply: OperatorReply

@@ -1,6 +1,7 @@
 import Wire
 
-/// Performs operations for applications' servers. They are not in the session, so no role restricts them.
+/// Performs the operations that applications' servers request. These servers are not members of the session, so no
+/// role restricts them.
 extension Session {
     mutating func perform(_ operation: SessionOperation, _ socket: SocketID, _ context: inout Context) {
         let reply: OperatorReply

@@ -41,8 +41,8 @@ struct BlockList: Equatable, Sendable {
         context.ok(request)
     }
 
-    /// Sends the most recently blocked people, newest first, with the names under which this person knows them. A
-    /// person without such a name gets a generated one.
+    /// Sends the list of the most recently blocked people, newest first, with the names under which this person knows
+    /// them. Other blocked people get a generated name.
     func list(_ names: [IdentityID: String], _ request: Request, of owner: IdentityID, _ context: inout Context) {
         let project = context.project
         let people = oldestFirst.reversed().prefix(Self.maxListed).map { other in

@@ -3,7 +3,7 @@ import Wire
 /// Handles the end of calls: which devices are notified, what is logged, and which ended calls are sent again until a device
 /// marks them as seen.
 extension CallState {
-    /// How long a missed-call notification stays valid.
+    /// How long the push services may keep trying to deliver a missed-call notification.
     private static let missedNoticeLife: Duration = .seconds(86_400)
 
     /// Handles the end of a call: removes it, logs it, notifies devices, and updates the push notification.
@@ -52,8 +52,8 @@ extension CallState {
         let present = snapshot.devices.present.map { Recipient(client: $0, outcome: outcome) }
         guard let part else { return present }
         var clients: Set<ConnectionID> = []
-        // The device that accepted or declined the call, or that is in the call with which it is merged. The other
-        // devices show that the call was handled elsewhere. If it is nil, all devices show the same outcome.
+        // The device that accepted or declined the call, or that is in the call with which this call is merged. The
+        // other devices show that the call was handled elsewhere. If nil, all devices show the same outcome.
         var chosen: ConnectionID?
         switch part.state {
         case .asked: break

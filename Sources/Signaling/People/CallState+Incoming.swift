@@ -1,8 +1,9 @@
 import Wire
 
-/// Decides how to answer an incoming call: it rings, or the caller gets `busy`, `unreachable` or `call-not-allowed`.
+/// Decides how to answer an incoming call: it rings, or the caller receives `busy`, `unreachable` or
+/// `call_not_allowed`.
 extension CallState {
-    /// Maximum number of calls: one active or outgoing call, and one waiting call.
+    /// Maximum number of calls of one person at the same time: one active or outgoing call, and one waiting call.
     static let maxCalls = 2
 
     mutating func asked(_ offer: CallOffer, isContact: Bool, _ snapshot: PersonSnapshot, _ context: inout Context) {

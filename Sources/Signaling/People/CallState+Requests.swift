@@ -153,7 +153,7 @@ extension CallState {
 
     // MARK: Devices
 
-    /// Rings a device that went online or reconnected.
+    /// Rings a device that went online or reconnected, for each incoming call that is still ringing.
     mutating func appeared(_ client: ConnectionID, _ snapshot: PersonSnapshot, _ context: inout Context) {
         for part in parts {
             guard let rung = part.rung, part.ending == nil else { continue }

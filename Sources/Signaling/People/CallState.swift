@@ -21,12 +21,12 @@ struct CallState: Equatable, Sendable {
         case accepted(ConnectionID?, SessionID)
     }
 
-    /// One call, as this person takes part in it.
+    /// This person's part in one call.
     struct Part: Equatable, Sendable {
         var offer: CallOffer
         var direction: CallDirection
         var state: State
-        /// The device that is ending the call; nil unless a device is. If set, further requests for the call are
+        /// The device that has requested to end the call; nil if none has. If set, further requests for the call are
         /// rejected.
         var ending: ConnectionID?
         /// The request of the device that is ending the call, which is answered when the call is over; nil if there is
@@ -72,7 +72,7 @@ struct CallState: Equatable, Sendable {
 
     var isEmpty: Bool { asking == nil && parts.isEmpty }
 
-    /// True while limits on calls must be remembered even if the person disconnects.
+    /// Whether there are limits on calls to remember after the person disconnects.
     var hasStateToKeep: Bool { !unanswered.isEmpty || placedBudget != nil || rungBudget != nil }
 
     /// Whether the person is in a call or placing one. If so, the person cannot place another call or use the
@@ -104,7 +104,7 @@ extension CallState {
         return HeldCall(client: client, call: Snapshot.Call(id: part.id, state: state))
     }
 
-    /// The call that a device holds.
+    /// A call and the device on which it takes place.
     struct HeldCall: Equatable, Sendable {
         var client: ConnectionID
         var call: Snapshot.Call

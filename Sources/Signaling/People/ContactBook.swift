@@ -17,12 +17,12 @@ struct ContactBook: Equatable, Sendable {
 
     init(_ record: PersonRecord) { contacts = record.contacts }
 
-    /// True while someone whom this person met recently may still request to become a contact.
+    /// Whether this person recently met someone with whom they may still become contacts.
     var hasStateToKeep: Bool { !meetings.isEmpty }
 
     func contains(_ other: IdentityID) -> Bool { contacts.contains { $0.identity == other } }
 
-    /// Returns `names` with the names of the contacts added.
+    /// Returns `names` with the names of all contacts. A contact's name replaces another name of the same person.
     func addingNames(to names: [IdentityID: String]) -> [IdentityID: String] {
         var names = names
         for contact in contacts { names[contact.identity] = contact.name }
@@ -109,8 +109,8 @@ struct ContactBook: Equatable, Sendable {
 
     /// Handles a new contact that the other person's state machine has stored.
     ///
-    /// - Returns: true if this person still agrees and has room for the contact. Otherwise removes the contact from
-    ///   both contact books and returns false.
+    /// - Returns: true if this person has not blocked the other person and has room for the contact. Otherwise removes
+    ///   the contact from both contact books and returns false.
     func accepts(_ other: Counterpart, _ snapshot: PersonSnapshot, _ context: inout Context) -> Bool {
         if !snapshot.blocks.contains(other.identity), hasRoom(for: other.identity, context) { return true }
         giveUp(other.identity, snapshot.id, &context)
@@ -182,7 +182,8 @@ struct ContactBook: Equatable, Sendable {
         return true
     }
 
-    /// Notifies all contacts that this person was deleted. Storage deletes the contacts with the person.
+    /// Removes all contacts and notifies them, because this person is being deleted. Storage deletes the contacts
+    /// together with the person.
     ///
     /// - Returns: the people who were contacts.
     mutating func loseAll(of id: IdentityID, _ context: inout Context) -> [IdentityID] {

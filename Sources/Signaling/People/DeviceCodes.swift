@@ -3,12 +3,12 @@ import Wire
 
 /// The one-time pairing codes with which a device is linked to a person.
 ///
-/// Owns the codes and the limit on guesses per address. The state machines of the two people check whether the link is
-/// allowed.
+/// Owns the codes and the limit on guesses per address. Whether the link is allowed is checked by the state machines
+/// of two people: the one who owns the code, and the one to whom the device has belonged so far.
 /// Invariant: a code belongs to one person and a person has at most one code. A code becomes invalid when it is used,
 /// replaced or withdrawn, or when it expires.
 struct DeviceCodes: Machine {
-    /// Whom a code belongs to, and until when it is valid.
+    /// The person to whom a code belongs, and when the code expires.
     private struct Code: Sendable {
         var owner: IdentityID
         var expires: Timestamp
@@ -101,9 +101,9 @@ struct DeviceCodes: Machine {
     }
 }
 
-/// Eight digits in Crockford's base 32, which has no letters that look like digits. If a user types such a letter, it is
-/// accepted as the digit. There are 2^40 codes. At ten guesses per minute, finding one of a thousand valid codes takes two
-/// hundred years.
+/// Eight digits in Crockford's base 32, which has no letters that look like digits. If a user types such a letter, it
+/// is accepted as the digit. There are 2^40 codes. At ten guesses per minute, finding one of a thousand valid codes
+/// takes two hundred years on average.
 struct PairingCode: Hashable, Sendable {
     private static let digits = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
     private static let count = 8

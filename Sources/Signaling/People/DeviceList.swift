@@ -8,7 +8,7 @@ struct Device: Equatable, Sendable {
     var home: SessionID?
     /// The identity whose secret the device presented.
     var identity: IdentityID
-    /// Increases with each device that connects, so it gives the order of arrival.
+    /// A number that is higher for devices that connected later.
     var order: UInt64 = 0
     var isDropped = false
     /// Whether the device sent `presence.appear`.
@@ -72,8 +72,8 @@ struct DeviceList: Equatable, Sendable {
         return nil
     }
 
-    /// Whether the person signed in with a user token. Devices of such a person cannot be linked with pairing codes, because
-    /// the application that issues the tokens decides who signs in.
+    /// Whether the person signed in with a user token that contains a name. Devices of such a person cannot be linked
+    /// with pairing codes, because the application that issues the tokens decides who signs in.
     private var isVouched: Bool { vouchedName != nil }
 
     mutating func insert(_ device: Device, _ client: ConnectionID) {
@@ -115,7 +115,8 @@ struct DeviceList: Equatable, Sendable {
     mutating func setAppeared(_ client: ConnectionID) { connected[client]?.hasAppeared = true }
     mutating func setWatching(_ client: ConnectionID, _ watches: Bool) { connected[client]?.isWatching = watches }
 
-    /// Takes a device offline for other people. The device also stops watching people nearby, but stays connected.
+    /// Handles `presence.leave`: the device no longer counts as online, and stops watching people nearby. It stays
+    /// connected.
     mutating func leave(_ client: ConnectionID, _ context: inout Context) {
         if isWatching(client) { context.tell(.directory(.unwatch(client))) }
         connected[client]?.hasAppeared = false

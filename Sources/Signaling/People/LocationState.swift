@@ -2,7 +2,7 @@ import Wire
 
 /// A person's location as other people may see it, and the budget for requests for people nearby.
 struct LocationState: Equatable, Sendable {
-    /// What `Person` must do after a request about people nearby was answered.
+    /// What `Person` must still do after this type has answered a request about people nearby.
     enum Consequence: Equatable, Sendable {
         /// Send the new presence state to the other devices.
         case presenceChanged

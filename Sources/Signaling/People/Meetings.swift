@@ -10,7 +10,8 @@ struct Meetings: Equatable, Sendable {
         var ended: Timestamp
     }
 
-    /// Which of the two people want to become contacts after a meeting.
+    /// Which of the two people want to become contacts after a meeting: this person (`isMine`), and the other person
+    /// (if `other` is set).
     struct ContactRequest: Equatable, Sendable {
         var meeting: MeetingReference
         var other: Counterpart?

@@ -52,7 +52,7 @@ extension Person {
         if !persona.isKnown, settings.name == nil, persona.profile.name.isEmpty,
             case .chosen(let name)? = devices[request.client]?.name
         {
-            // Use the name from `hello`. An invalid name there is ignored, as it is everywhere else.
+            // Use the name from `hello`. If that name is invalid, ignore it.
             settings.name = PersonName.normalized(name)
         }
         guard become(settings, request, appears: true, &context) else { return }

@@ -61,7 +61,8 @@ public struct Person: Machine, Equatable, Sendable {
         return devices.isEmpty && absentSince == nil && devices.codeUntil == nil && roulette.isIdle && calls.isEmpty
     }
 
-    /// Whether the person is kept in memory only because they disconnected recently or were looked up.
+    /// Whether the person is not connected, and is kept in memory because they disconnected recently or were looked
+    /// up.
     var isAbsent: Bool { absentSince != nil }
 
     /// Stops keeping this absent person in memory. Called if too many absent people are kept.

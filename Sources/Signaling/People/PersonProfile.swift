@@ -16,7 +16,7 @@ struct PersonProfile: Equatable, Sendable {
         (self.id, self.profile, isKnown, self.usedAt) = (id, profile ?? Profile(), profile != nil, usedAt)
     }
 
-    /// The name that other people see.
+    /// The name that other people see: the profile's name, or a generated one if that is empty.
     var shownName: String { profile.name.isEmpty ? PersonName.generated(id) : profile.name }
 
     /// Returns whether other people see the person as online. `isThere`: whether a connected device is online.
@@ -42,7 +42,8 @@ struct PersonProfile: Equatable, Sendable {
         wanted != profile || !isKnown ? context.permit.refusal(of: .optional) : nil
     }
 
-    /// Adopts this profile. Stores it if it changed, was not stored yet, or was last stored too long ago.
+    /// Adopts this profile. Stores it if it changed or was not stored yet. Unless the permit is restricted, also
+    /// stores it if it was last stored at least `useInterval` ago.
     ///
     /// - Returns: true if the profile changed.
     mutating func become(_ wanted: Profile, of identity: IdentityID, _ context: inout Context) -> Bool {

@@ -1,6 +1,6 @@
 import Wire
 
-/// What a person does in the roulette.
+/// The types that describe what a person does in the roulette: searching, chatting, or neither.
 extension RouletteState {
     /// The settings of a search. They are kept during a chat, so that "Next" can search again with the same settings.
     struct Search: Equatable, Sendable {

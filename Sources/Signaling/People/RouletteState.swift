@@ -1,6 +1,6 @@
 import Wire
 
-/// A person's current activity in the roulette, and its recent history there.
+/// A person's current activity in the roulette, and the person's recent chats and skips.
 ///
 /// Invariant: a person has at most one pool entry and at most one match at any time, both on the same device.
 struct RouletteState: Equatable, Sendable {
@@ -32,7 +32,8 @@ struct RouletteState: Equatable, Sendable {
         }
     }
 
-    /// The roulette state for the snapshot, and the device that is searching or chatting; nil while idle.
+    /// The roulette state that a resuming client receives in its `Snapshot`, and the device that is searching or
+    /// chatting; nil while idle.
     var state: (client: ConnectionID, roulette: Snapshot.Roulette)? {
         guard let search else { return nil }
         if case .chatting(_, let chat) = activity {
@@ -91,7 +92,8 @@ struct RouletteState: Equatable, Sendable {
         }
     }
 
-    /// Returns the search to start; throws if this person may not search now.
+    /// Returns the search to start. Throws if the interests are invalid, or if this person may not search on this
+    /// device now.
     private func search(
         _ start: RouletteVerb.Start, _ client: ConnectionID, _ snapshot: PersonSnapshot, _ context: Context
     ) throws(WireError) -> Search {
@@ -270,8 +272,8 @@ struct RouletteState: Equatable, Sendable {
         if recentChats.count > Self.maxRecentChats { recentChats.removeFirst() }
     }
 
-    /// Counts a skip if the chat ended within `skipWindow`. From the third skip in `skipPeriod` on, the person must wait 2, 4,
-    /// … 60 s before the next search.
+    /// Counts a skip if the chat was shorter than `skipWindow`. With the default rules, starting with the third skip
+    /// within `skipPeriod` the person must wait before the next search: 2 s, then 4 s, and so on up to 60 s.
     private mutating func countSkip(of chat: Chat, _ context: Context) {
         let now = context.now
         guard now - chat.began < context.rules.skipWindow else { return }
@@ -327,7 +329,7 @@ extension RouletteState {
     /// Ends the current chat and searches again if the partner is this blocked person. Compares people rather than
     /// match ids, because the two may have been matched again.
     ///
-    /// - Parameter request: a request to answer, if any.
+    /// - Parameter request: the request to answer; nil if there is none.
     mutating func endChat(
         withBlocked other: IdentityID, _ request: Request?, _ snapshot: PersonSnapshot, _ context: inout Context
     ) {
@@ -392,7 +394,7 @@ extension RouletteState {
         case (.next, .penalized), (.next, .waiting), (.next, .reserved):
             context.send(.roulette(.waiting(.init())), to: client)
         case (.next, .idle), (.next, .away):
-            // Do the same as for `roulette.start` without settings.
+            // Start a search with default settings, as `roulette.start` does if it contains none.
             resume(Search(client: client, mode: .video, interests: [], name: ""), re: nil, snapshot, &context)
         case (.disconnectPartners, .chatting(_, let chat)):
             endChat(chat, .next, snapshot.id, &context)

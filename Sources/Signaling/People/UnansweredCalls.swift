@@ -7,7 +7,7 @@ struct UnansweredCalls: Equatable, Sendable {
     private struct Attempts: Equatable, Sendable {
         /// The times of the unanswered calls, newest last.
         var times: [Timestamp] = []
-        /// The time before which no further calls are allowed. Nil unless there were too many unanswered calls.
+        /// When further calls are allowed again; nil unless there were too many unanswered calls.
         var until: Timestamp?
     }
 

@@ -22,7 +22,7 @@ struct UnseenCalls: Equatable, Sendable {
         if oldestFirst.count > Self.maxCalls { oldestFirst.removeFirst() }
     }
 
-    /// - Returns: true if the call was found.
+    /// - Returns: false if the call is not in the list.
     mutating func remove(_ call: CallID) -> Bool {
         guard let index = oldestFirst.firstIndex(where: { $0.call == call }) else { return false }
         oldestFirst.remove(at: index)

@@ -1,7 +1,7 @@
 import Wire
 
 extension WireError {
-    /// The error for a banned client.
+    /// Returns the error for a banned client. If the ban is not permanent, the error contains the time until its end.
     public static func banned(_ ban: Ban, now: Timestamp) -> WireError {
         guard let end = ban.expiresAt else {
             return WireError(.banned, "You are banned from this server. Contact its operator.")

@@ -265,7 +265,7 @@ public struct Room: Machine, Equatable, Sendable {
     }
 
     /// Stores changed options. If the room is empty and the changes affect how long an empty room is kept, also
-    /// computes anew when the room ends.
+    /// recomputes when the room ends.
     mutating func optionsChanged(from before: RoomOptions, _ context: inout Context) {
         store(&context)
         let isSame =

@@ -9,8 +9,8 @@ struct RoomFiles: Equatable, Sendable {
     /// `until`.
     enum State: Equatable, Sendable { case promised, receiving, stored }
 
-    /// A small file uses a disk block and an inode. Sizes are rounded up to this unit, so that the limits on bytes also
-    /// limit the number of files.
+    /// The unit in bytes to which file sizes are rounded up when space is reserved. Even a small file uses a disk
+    /// block and an inode, so this makes the limits on bytes limit the number of files too.
     private static let block = 4096
 
     /// A file, or the upload of one.
@@ -22,12 +22,12 @@ struct RoomFiles: Equatable, Sendable {
         let sender: ConnectionID
         /// Whether the sender acts for the room's owners. If so, a stand-in may not remove the file.
         let isOwners: Bool
-        /// The reservation for the file. Computing its size cannot overflow, because a size is at most
+        /// The reservation for the file. Rounding up the size for it cannot overflow, because a size is at most
         /// `Limits.roomFile`.
         let claim: RoomFileSpace.Claim
         let secret: RoomFileKey
         fileprivate(set) var state = State.promised
-        /// When the upload is abandoned or the file is deleted.
+        /// When the upload ends if it is not complete, or the complete file is deleted.
         fileprivate(set) var until: Timestamp
         /// When to next check whether `until` has passed: at `until`, or after `Room.longestTimer` if that is earlier.
         fileprivate(set) var checkAt: Timestamp
@@ -117,7 +117,8 @@ struct RoomFiles: Equatable, Sendable {
         return entry
     }
 
-    /// Records that the shell has received all bytes of the file.
+    /// Records that the shell has received all bytes of the file. Throws if the upload has not begun or was removed,
+    /// or if the secret is wrong.
     mutating func finish(_ id: RoomFileID, _ secret: RoomFileKey, _ context: inout Context) throws(WireError) -> Entry {
         guard let index = index(id), entries[index].secret == secret, entries[index].state == .receiving else {
             throw .noUpload
@@ -153,7 +154,8 @@ struct RoomFiles: Equatable, Sendable {
 }
 
 extension RoomFileAction {
-    /// The error if there is no such upload or file. It does not reveal whether the room exists.
+    /// The error for an upload or file that does not exist. It is the same if the room does not exist, so it does not
+    /// reveal that.
     var missing: WireError {
         switch self {
         case .begin, .check, .end: .noUpload
@@ -202,7 +204,8 @@ extension Room {
         for entry in files.over(now: context.now) { removeFile(entry, &context) }
     }
 
-    /// Abandons the uploads of a person who is no longer in the room. Their complete files stay, like their messages.
+    /// Ends the unfinished uploads of a person who is no longer in the room. Their complete files stay, like their
+    /// messages.
     mutating func abandonUploads(of client: ConnectionID, _ context: inout Context) {
         for entry in files.entries where entry.sender == client && entry.state != .stored {
             files.remove(entry.id, &context)
@@ -213,7 +216,8 @@ extension Room {
         for entry in files.entries { files.remove(entry.id, &context) }
     }
 
-    /// Answers an HTTP request. Without a valid key, the answer does not reveal whether the file exists.
+    /// Answers an HTTP request for a file or upload. Without a valid key, the answer does not reveal whether the file
+    /// exists.
     mutating func perform(
         _ action: RoomFileAction, _ id: RoomFileID, _ context: inout Context
     ) throws(WireError) -> OperatorReply {

@@ -10,7 +10,8 @@ struct RecentSize: Equatable, Sendable {
 
     var greatest: Int { max(current, former) }
 
-    /// Records the number of members since the previous call. Call this before the number changes.
+    /// Records that there have been `count` members since the previous call of this function. Call it before the
+    /// number changes.
     mutating func note(_ count: Int, for period: Duration, now: Timestamp) {
         if let began, now < began + period { return current = max(current, count) }
         let isRecent = began.map { now < $0 + period + period } ?? false

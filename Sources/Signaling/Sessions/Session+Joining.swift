@@ -52,8 +52,9 @@ extension Session {
         return true
     }
 
-    /// Returns the members whose place in a match or call this person takes over. A person has one place. A connection
-    /// that could not resume must not block the new one, and a second device must not take the partner's place.
+    /// Returns the members whose place in a match or call this client takes over: the person's other connections. Each
+    /// person has one place. A connection that could not resume must not block the new one, and a second device must
+    /// not take the partner's place.
     private func former(of client: ConnectionID, _ identity: IdentityID, _ grant: SessionGrant) -> [ConnectionID] {
         guard let match = grant.match, grant.holder != nil else { return [] }
         return order.filter { $0 != client && members[$0]?.match == match && members[$0]?.identity == identity }

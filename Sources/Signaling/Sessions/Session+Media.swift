@@ -5,7 +5,7 @@ import Wire
 extension Session {
     /// The state of the relayed media between two members. It is stored with both members.
     enum Pair: Equatable, Sendable {
-        /// One of the members subscribes to the other. Media must connect before `until`.
+        /// At least one of the members subscribes to the other. Media must connect before `until`.
         case waiting(until: Timestamp)
         /// Neither of the members subscribes to the other. Their peer connection may still exist.
         case idle
@@ -45,7 +45,7 @@ extension Session {
 
     // MARK: Commands to the media plane
 
-    /// Asks the media plane to route a stream that is new or has moved to other transceivers.
+    /// In a routed session, asks the media plane to route a stream that is new or has moved to other transceivers.
     func route(_ published: Published, _ context: inout Context) {
         guard isRouted else { return }
         let stream = published.stream
@@ -76,7 +76,7 @@ extension Session {
         context.media(.unsubscribe(verb.stream, by: client))
     }
 
-    /// Updates a stream and notifies all members and the media plane.
+    /// Updates a stream, and notifies the media plane and all members of what changed.
     mutating func change(_ stream: StreamInfo, mids: MediaMids = MediaMids(), _ context: inout Context) {
         guard let before = streams[stream.id] else { return }
         streams[stream.id]?.stream = stream
@@ -185,7 +185,7 @@ extension Session {
         context.send(.session(.subscriptionChanged(news)), to: subscriber)
     }
 
-    /// Notifies the publisher and the subscribers of a stream how well the server receives it.
+    /// Reports to the publisher and the subscribers of a stream how well the server receives it.
     func streamQuality(_ quality: SessionNotice.StreamQuality, _ context: inout Context) {
         guard isRouted, let published = streams[quality.stream] else { return }
         context.send(.session(.streamQuality(quality)), to: published.stream.connection)

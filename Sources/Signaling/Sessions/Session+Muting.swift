@@ -1,6 +1,7 @@
 import Wire
 
-/// Mutes streams, for a moderator of the session, for a host of the session's room, and for an application's server.
+/// Mutes streams at the request of a moderator of the session, a host of the session's room, or an application's
+/// server.
 ///
 /// A muted publisher's client receives `session.muted` and turns its microphone off. Because a client may ignore this, a
 /// routed session also stops forwarding the audio. No one is unmuted by others: each publisher decides that.
@@ -19,8 +20,8 @@ extension Session {
         setMuted(verb.active, by: member.identity, excluding: Set(verb.excluded ?? []), &context)
     }
 
-    /// Mutes all streams that are not excluded, and future streams; or ends the mute of future streams, which unmutes
-    /// no stream.
+    /// If `isMuted` is true, mutes all current streams that are not excluded, and all future streams. If it is false,
+    /// future streams are no longer muted, but current streams stay muted.
     ///
     /// - Parameter moderator: nil if an application's server requests this.
     mutating func setMuted(

@@ -65,7 +65,7 @@ extension Session {
         context.send(.session(.roster(roster)), to: client)
     }
 
-    /// Announces further joins to this client in pages, because too many messages to it are unacknowledged for
+    /// Announces further joins to this client in pages, because it has too many unacknowledged messages to be sent
     /// another `connectionCreated`. In a small session, where clients need not support pages, sends that message
     /// anyway.
     mutating func lagging(_ client: ConnectionID, behind other: ConnectionID, _ context: inout Context) {
@@ -80,8 +80,9 @@ extension Session {
         return number <= last || members[client]?.number == number
     }
 
-    /// Sends a message about a member to everyone who knows that member. The others receive the member's state with
-    /// their page. If `number` is nil, sends nothing. With the number 0, every member receives the message.
+    /// Sends a message about the member with this number to everyone who was notified of that member. The others
+    /// receive the member's state with their page. If `number` is nil, sends nothing. With the number 0, every member
+    /// receives the message.
     func broadcast(
         _ message: ServerMessage, about number: UInt64?, except excluded: ConnectionID? = nil, _ context: inout Context
     ) {

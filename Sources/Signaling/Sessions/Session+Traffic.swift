@@ -1,8 +1,8 @@
 import Wire
 
-/// Limits the rate of messages to all members that the actions of members cause.
+/// Limits how often members can cause messages to all members.
 extension Session {
-    /// The approximate size of a message to all members in bytes, without its text.
+    /// The approximate size in bytes of a message to all members, without its text, for one recipient.
     private static let messageSize = 256
 
     /// Charges messages to all members to the session's budget. `textSize` is the size of the text in each message, in
@@ -64,7 +64,7 @@ extension Session {
             .session(.streamChanged(.init(session: id, stream: stream))), about: publisherNumber(stream), &context)
     }
 
-    /// Announces delayed changes as far as the budget allows.
+    /// Announces delayed changes as far as the budget allows, and delays the rest again.
     mutating func announceChanges(_ context: inout Context) {
         guard let at = announceAt, at <= context.now else { return }
         announceAt = nil

@@ -10,7 +10,7 @@ import Wire
 public struct Session: Machine, Equatable, Sendable {
     /// A connection in the session.
     struct Member: Equatable, Sendable {
-        /// Counts joins. A later member has a higher number.
+        /// The number of the member's join, counted per session. Members who joined later have higher numbers.
         var number: UInt64
         var connection: ConnectionInfo
         /// The encoded size of `connection`.
@@ -31,7 +31,8 @@ public struct Session: Machine, Equatable, Sendable {
         var publications = 0
         /// Streams that this member subscribes to.
         var subscriptions: Set<StreamID> = []
-        /// The state of relayed media with every other member that this member subscribes to or is subscribed to by.
+        /// The state of relayed media between this member and each member to which it has subscribed, or that has
+        /// subscribed to it.
         var pairs: [ConnectionID: Pair] = [:]
     }
 
@@ -52,7 +53,7 @@ public struct Session: Machine, Equatable, Sendable {
         var layoutClasses: [String] = []
         /// The transceivers that carry the stream; empty in a relayed session.
         var mids: MediaMids
-        /// The subscribers and their subscriptions.
+        /// Maps each subscriber to its subscription.
         var subscribers: [ConnectionID: SessionVerb.Subscribe] = [:]
         /// Whether the stream has had video. If so, its video may be turned off and on again even when the bandwidth
         /// limit is reached.
@@ -64,8 +65,8 @@ public struct Session: Machine, Equatable, Sendable {
         }
     }
 
-    /// A match, a call, a legacy client or a person in a room. When it ends, the tokens that were created for it become
-    /// invalid.
+    /// A match, a call, a legacy client or a person in a room, to which tokens for this session are bound. When it
+    /// ends, these tokens become invalid.
     struct Binding: Equatable, Sendable {
         /// The maximum number of members that may join with these tokens. It is limited because a person could share
         /// their token.
@@ -91,8 +92,8 @@ public struct Session: Machine, Equatable, Sendable {
     var order: [ConnectionID] = []
     var members: [ConnectionID: Member] = [:]
     var lastNumber: UInt64 = 0
-    /// For each member who does not know all others yet, the highest member number that it knows. The other members
-    /// follow in pages.
+    /// For each member who has not been notified of all others yet, the highest number of a member that it was
+    /// notified of. The members with higher numbers follow in pages.
     var introduced: [ConnectionID: UInt64] = [:]
     var streams: [StreamID: Published] = [:]
     /// The budget for messages to all members; nil until it is first used.
@@ -112,7 +113,7 @@ public struct Session: Machine, Equatable, Sendable {
     /// Whether the session or the server has reached its bandwidth limit. The media plane repeats `full` while the
     /// limit is reached.
     var isFull = false
-    /// When the mute of a session without members ends; nil while there are members or no mute.
+    /// When the mute of a session without members ends; nil while there are members, or if there is no mute.
     var muteUntil: Timestamp?
     var bindings: [MatchID: Binding] = [:]
     /// The match or call whose chat lines are kept in case of a report; nil if there is none.
@@ -331,7 +332,8 @@ public struct Session: Machine, Equatable, Sendable {
         }
     }
 
-    /// Ends a match, call, legacy client or place in a room: removes the members who joined with its tokens.
+    /// Ends a match, call, legacy client or place in a room: its tokens become invalid, and the members who joined
+    /// with them are removed.
     ///
     /// - Parameter reason: the reason sent to the other members.
     mutating func close(_ match: MatchID, as reason: GoneReason = .forceDisconnected, _ context: inout Context) {
@@ -353,8 +355,8 @@ public struct Session: Machine, Equatable, Sendable {
     /// Sends a message to all members.
     func broadcast(_ message: ServerMessage, _ context: inout Context) { broadcast(message, about: 0, &context) }
 
-    /// Keeps a signal that is a line of a match's text chat. The last `Rules.reportLines` lines are kept in memory, in
-    /// case of a report.
+    /// Keeps a signal if it is a line of a match's text chat. The last `Rules.reportLines` lines are kept in memory,
+    /// in case of a report.
     mutating func keepLine(_ signal: SessionVerb.Signal, from identity: IdentityID, _ context: Context) {
         guard match != nil, signal.type == "chat", let text = signal.data, context.rules.reportLines > 0 else { return }
         if lines.count >= context.rules.reportLines { lines.removeFirst() }

@@ -8,16 +8,17 @@ import Wire
 /// The HTTP interface that OpenTok's server SDKs expect: `POST /session/create`, and the paths under
 /// `/v2/project/{apiKey}` (`docs/opentok.md`).
 ///
-/// It translates requests and responses. The sessions decide everything else. Statuses and bodies are those with which
-/// the SDKs return a value or raise the right exception.
+/// It translates requests and responses. The sessions decide everything else. The statuses and bodies are chosen so
+/// that the SDKs return a value or raise the right exception.
 enum OpenTokEndpoint: Sendable {
     case createSession
     case signal, stream, streams, setLayoutClasses, disconnect, muteStream, muteAll
     /// A request that would start something that this server cannot do.
     case unavailable(Feature)
-    /// A list of things of which there are none, because this server cannot make them.
+    /// A list that is always empty, such as that of archives, because this server cannot create its items.
     case emptyList
-    /// A request about an archive, broadcast, call or the like. None exists, because this server cannot make them.
+    /// A request about one archive, broadcast, call or the like. It does not exist, because this server cannot create
+    /// any.
     case missing(Feature)
     /// A path that does not exist, or a method that its path does not have.
     case unknown
@@ -32,7 +33,8 @@ enum OpenTokEndpoint: Sendable {
         case rendering = "Rendering of web pages"
     }
 
-    /// Maximum size of a request's body in bytes. The data of a signal may take six times its 8 KiB in JSON.
+    /// Maximum size of a request's body in bytes. The data of a signal has up to 8 KiB, which may take six times as
+    /// much in JSON.
     static let maxBodySize = 64 * 1024
 
     private static let project = "/v2/project/:project"
@@ -68,8 +70,8 @@ enum OpenTokEndpoint: Sendable {
             (.delete, project + "/render/:id", .missing(.rendering)),
         ]
 
-    /// The routes, with one for each method that a path does not have, so that every response has a body that the SDKs can
-    /// parse.
+    /// The known routes, and routes to `unknown` for all other methods and paths, so that every response has a body
+    /// that the SDKs can parse.
     static let routes: [(HTTPRequest.Method, String, OpenTokEndpoint)] = {
         let methods: [HTTPRequest.Method] = [.get, .post, .put, .patch, .delete]
         let paths = Set(known.map(\.1)).sorted()
@@ -136,8 +138,8 @@ enum OpenTokEndpoint: Sendable {
         return OpenTokResponse.list(streams.map(\.json))
     }
 
-    /// Adds a mute to the audit log. Removals are added with the change that revokes the token. A failure does not undo
-    /// the mute, so it is only logged.
+    /// Adds a mute, or the end of one, to the audit log. A failure does not undo the mute, so it is only logged.
+    /// Removals of clients are not added here, because the change that revokes the token adds them.
     private func record(_ operation: SessionOperation, _ session: SessionID, _ gateway: Gateway) async {
         let (action, detail): (String, String)
         switch operation {

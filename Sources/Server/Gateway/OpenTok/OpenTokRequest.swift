@@ -25,7 +25,8 @@ struct OpenTokRequest {
 
     // MARK: Forms
 
-    /// Returns the media mode in the form of `session/create`. Checks the other properties too.
+    /// Returns the media mode that the form of `session/create` requests. Throws if a property of the form is invalid
+    /// or requests something that this server does not support.
     func mediaMode() throws(WireError) -> MediaMode {
         guard http.body.isEmpty || http.headers.hasContentType("application/x-www-form-urlencoded") else {
             throw WireError(.contentType, "Send a body of type application/x-www-form-urlencoded.")
@@ -77,7 +78,7 @@ struct OpenTokRequest {
                     .malformed, "Each item must have the \"id\" of a stream and an array \"layoutClassList\".")
             }
             let classes = values.compactMap { if case .string(let text) = $0 { text } else { nil } }
-            // The classes of a stream are limited as those in a token are.
+            // Limit the classes of a stream in the same way as those in a token.
             guard classes.count == values.count,
                 classes.reduce(0, { $0 + $1.unicodeScalars.count + 1 }) <= Limits.connectionData
             else {
@@ -91,8 +92,8 @@ struct OpenTokRequest {
         return layouts
     }
 
-    /// Returns the streams that a mute excludes; nil if the request ends the mute of future streams. The SDKs and the REST
-    /// documentation name the member differently.
+    /// Returns the streams that a mute excludes; nil if the request ends the mute of future streams. The member that
+    /// lists them has different names in the SDKs and in the REST documentation.
     func excludedFromMute() throws(WireError) -> Set<StreamID>? {
         let members = try members()
         switch members["active"] {

@@ -42,12 +42,12 @@ enum OpenTokResponse {
 
     /// How the SDK for Python treats refusals of a request.
     enum Refusals {
-        /// For the status 400 it raises an exception with the message from the body.
+        /// For status 400, the SDK raises an exception with the message from the body.
         case withMessage
-        /// For the status 400 it raises an exception with a fixed message, which may be wrong. For other statuses the
-        /// message contains the status.
+        /// For status 400, the SDK raises an exception with a fixed message, which may be wrong. For other statuses,
+        /// the message contains the status.
         case withoutMessage
-        /// It raises an exception for the statuses 400, 403 and 404, and takes any other status for success.
+        /// The SDK raises an exception for the statuses 400, 403 and 404, and treats any other status as success.
         case ofMute
 
         func response(to error: WireError) -> GateResponse {

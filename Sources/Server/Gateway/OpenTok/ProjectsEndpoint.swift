@@ -100,7 +100,7 @@ enum ProjectsEndpoint: Sendable {
         try ProjectChanges(members: try members(request, allowing: ProjectChanges.names))
     }
 
-    /// Returns how long the current secret is still accepted; 24 hours by default.
+    /// Returns how long the current secret is accepted after the rotation; 24 hours by default.
     private func overlap(_ request: GateRequest) throws(WireError) -> Duration {
         let longest = Project.longestSessionToken.components.seconds
         switch try members(request, allowing: ["overlap"])["overlap"] {
@@ -111,7 +111,7 @@ enum ProjectsEndpoint: Sendable {
     }
 
     /// Reads the JSON object in the body. An empty body counts as an empty object. Refuses unknown members, because a
-    /// misspelled one would be ignored.
+    /// misspelled one would otherwise be ignored.
     private func members(_ request: GateRequest, allowing names: Set<String>) throws(WireError) -> JSONObject {
         guard !request.body.isEmpty else { return JSONObject() }
         guard case .object(let object)? = try? JSONReader.parse(request.body) else {
@@ -126,7 +126,7 @@ enum ProjectsEndpoint: Sendable {
 }
 
 extension StoredProject {
-    /// The main project without additional properties. When it was created is not known.
+    /// Returns the main project without additional properties. Its creation time is not known.
     static func main(_ apiKey: String) -> StoredProject {
         StoredProject(apiKey: apiKey, secret: nil, createdAt: Timestamp(milliseconds: 0))
     }

@@ -14,7 +14,7 @@ import Wire
 /// at all, therefore holds no descriptor other than its connection, and the number of threads limits the number of open
 /// files.
 final class RoomFileStore: Sendable {
-    /// Bytes read or written at a time, which is also the memory used by a transfer.
+    /// The number of bytes read or written at a time, which is also the memory used by a transfer.
     static let chunkSize = 64 * 1024
 
     private let directory: String
@@ -27,7 +27,7 @@ final class RoomFileStore: Sendable {
 
     private func path(_ id: RoomFileID) -> String { "\(directory)/\(id)" }
 
-    /// Deletes files that an earlier run of the server left. Call once, before the first client connects.
+    /// Deletes files that an earlier run of the server left behind. Call once, before the first client connects.
     func clear() throws {
         guard FileManager.default.fileExists(atPath: directory) else { return }
         try FileManager.default.removeItem(atPath: directory)
@@ -46,12 +46,12 @@ final class RoomFileStore: Sendable {
 
     // MARK: Uploads
 
-    /// Writes a body to disk, part by part. The client is not read while the disk is busy.
+    /// Writes a body to disk, part by part. No data is read from the client while the disk is busy.
     ///
     /// - Parameter confirm: called when the file exists; throws if the file is no longer wanted. After this call,
     ///   deleting the file ends the upload.
-    /// - Throws: an error for the client if the body has a different size, does not arrive, or cannot be written, or if
-    ///   the file was deleted. The partial file is not deleted.
+    /// - Throws: an error for the client if the body has a different size, does not arrive completely, or cannot be
+    ///   written, or if the file was deleted. The partial file is not deleted.
     func receive<Body: AsyncSequence>(
         _ body: Body, as id: RoomFileID, size: Int, confirm: () async throws -> Void = {}
     ) async throws(WireError) where Body.Element == ByteBuffer {

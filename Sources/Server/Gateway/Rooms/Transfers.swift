@@ -30,7 +30,7 @@ struct Transfers {
 
     /// Begins a transfer of `size` bytes.
     ///
-    /// - Returns: the transfer, and the one that must end in exchange, if any.
+    /// - Returns: the new transfer, and the one that must end to make room for it, if any.
     mutating func begin(
         _ address: IPAddress, size: Int, now: Timestamp
     ) throws(AddressPlaces.Refusal) -> (place: Place, dropped: Place?) {

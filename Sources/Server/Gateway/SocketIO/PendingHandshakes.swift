@@ -14,7 +14,7 @@ struct PendingHandshakes {
 
     /// Adds a handshake.
     ///
-    /// - Returns: the handshake to remove in exchange, if there are too many. It no longer counts.
+    /// - Returns: the handshake to remove to make room, if there are too many. It no longer counts.
     mutating func add(_ id: String, of address: IPAddress) -> String? {
         shares.insert(id, of: address.limitingBlock)
         return count > maxOfAll ? shares.largest().flatMap { shares.removeOldest(of: $0) } : nil

@@ -7,7 +7,8 @@ extension SocketIOConnection {
         var times: ConfabConfiguration.SocketIO
         /// Rate limit for packets of any kind.
         var packets: Budget.Rate
-        /// Rate limit for packets above the `packets` limit. A client that exceeds this limit too is disconnected.
+        /// Rate limit for the packets that exceed `packets` and are refused. A client that exceeds this limit too is
+        /// disconnected.
         var refusals: Budget.Rate
         var malformed: Budget.Rate
         /// The maximum number and the maximum total size in bytes of the packets that wait for the next poll.

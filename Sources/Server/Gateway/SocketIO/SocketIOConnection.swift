@@ -30,7 +30,7 @@ struct SocketIOConnection: Sendable {
         case refused
         /// The client sent a frame of any kind, so it is alive.
         case receivedFrame
-        /// `GET …?disconnect`.
+        /// The client sent `GET …?disconnect`.
         case disconnectRequested
         case send([UInt8])
         /// Sends all queued packets.

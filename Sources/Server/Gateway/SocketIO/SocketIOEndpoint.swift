@@ -112,7 +112,7 @@ final class SocketIOEndpoint {
             return response
         case .wrongProtocol:
             return GateResponse(status: 500, text: "Unsupported protocol. Use protocol 1 (Socket.IO 0.9).\n")
-        // Reason 0: transport not supported.
+        // Reason 0 means that the transport is not supported.
         case .wrongTransport(let script):
             return Self.response([SocketIOPacket(.error, data: "0".utf8).encode()], script: script)
         case .handshake(let script): return try handshake(call.address, script: script)

@@ -4,7 +4,7 @@ import Wire
 /// A request under `/socket.io/`, parsed from its method and URL.
 enum SocketIORequest: Equatable, Sendable {
     case greeting
-    /// - Parameter script: For JSONP, the number of the page's callback.
+    /// - Parameter script: For JSONP, the number of the page's callback; otherwise nil.
     case handshake(script: Int?)
     case poll(String, SocketIOConnection.Transport, script: Int)
     case post(String, SocketIOConnection.Transport, script: Int)
@@ -33,7 +33,8 @@ enum SocketIORequest: Equatable, Sendable {
     init?(method: HTTPMethod, uri: String) {
         guard uri.hasPrefix(Self.prefix) else { return nil }
         let (path, query) = Self.split(uri)
-        // Keep empty parts, because a browser's disconnect request has an empty transport. Ignore a trailing slash.
+        // Keep empty parts of the path, because a browser's disconnect request has an empty transport. Ignore a
+        // trailing slash.
         var parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst(2)
         if parts.last?.isEmpty ?? false { parts.removeLast() }
         guard path == Self.prefix || path.hasPrefix(Self.prefix + "/") else { return nil }

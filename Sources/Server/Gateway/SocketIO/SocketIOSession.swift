@@ -48,7 +48,8 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
 
     var hasWebSocket: Bool { webSocket != nil }
 
-    /// Moves the connection to the client's new address block, whose budgets, bans and reports then apply.
+    /// Moves the connection to the client's new address. Afterwards, the budgets and bans of the new address block
+    /// apply, and reports contain that block.
     func move(to address: IPAddress) {
         self.address = address
         if let socket { gateway.runner.submit(.moved(socket, address: gateway.limitingText(address))) }

@@ -33,7 +33,8 @@ enum WHIPBody {
         )
     }
 
-    /// Returns the mids of the first usable audio and video section. A stream has at most one of each.
+    /// Returns the mids of the first usable audio section and the first usable video section. A stream has at most
+    /// one of each.
     private static func mids(of description: RTC.SessionDescription, for purpose: ResourcePurpose) -> MediaMids {
         func first(_ kind: MediaKind) -> String? {
             description.sections.first { section in
