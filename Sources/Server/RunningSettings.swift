@@ -22,8 +22,8 @@ actor RunningSettings {
     /// The number of the latest read of the projects, and of the last read whose result was adopted. Reads can
     /// overlap, so the result of a read that began before the adopted one is ignored: it may be outdated.
     private var (lastRead, adoptedRead) = (0, 0)
-    /// The latest problem with the project file, so that it is logged only once. Nil if the file could be used when it
-    /// was last read.
+    /// The problem with the project file that was logged last, which is not logged again. Nil if the file could be
+    /// used when it was last read.
     private var problem: String?
 
     init(

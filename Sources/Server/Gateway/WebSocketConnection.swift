@@ -124,7 +124,7 @@ struct WebSocketConnection {
         self.sendQueue = sendQueue
     }
 
-    /// False after the server's close frame was sent or the connection closes.
+    /// True until the server's close frame was sent or the connection is being closed.
     var canSend: Bool { state == .open || state == .received }
 
     mutating func handle(_ input: Input) -> [Output] {

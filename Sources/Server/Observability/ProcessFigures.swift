@@ -26,8 +26,8 @@ struct ProcessFigures: Equatable, Sendable {
     }
 
     /// The boot time in seconds since 1970. Computed once, so that a later change of the wall clock does not move the
-    /// start time. It is not read from `/proc/stat`, because the unit's `ProcSubset=pid` hides that file. If the
-    /// machine slept after it booted, the start time is too late by the time that it slept.
+    /// start time. It is not read from `/proc/stat`, because `ProcSubset=pid` in the systemd unit hides that file. If
+    /// the machine slept after it booted, the start time is too late by the time that it slept.
     private static let bootTime = Date().timeIntervalSince1970 - Double(NIODeadline.now().uptimeNanoseconds) / 1e9
 
     private static var maxDescriptors: Int? {

@@ -4,7 +4,7 @@ import Wire
 /// because each needs a peer connection, and no single client may use up the limit.
 struct MediaResourceRegister: Equatable, Sendable {
     private var byAddress: [String: Int] = [:]
-    /// The number of resources per token fingerprint.
+    /// The number of resources per token, keyed by the token's fingerprint.
     private var byToken: [[UInt8]: Int] = [:]
     private(set) var count = 0
 

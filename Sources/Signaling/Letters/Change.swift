@@ -21,7 +21,8 @@ public enum Change: Hashable, Sendable {
     case keptInTouch(IdentityID, IdentityID, names: [String], at: Timestamp)
     case lostTouch(IdentityID, IdentityID)
     // Sessions.
-    /// A moderator removed a member from a session, so the member's token no longer admits anyone.
+    /// A moderator or an application's server removed a member from a session, so the member's token no longer admits
+    /// anyone.
     case revoked(Revocation)
     /// A mute of all members of the session began (true) or ended (false). The moderator is nil if an application's
     /// server did it, or if the mute ended by itself, after `Rules.muteGrace`.

@@ -64,8 +64,8 @@ extension DeviceName {
 public enum PersonPresenceEvent: Equatable, Sendable {
     /// A device used this person's pairing code and is now linked to this person.
     case linked(LinkedDevice, ConnectionID, re: UInt64)
-    /// This person's only device was linked to another person, so this person's identity is now that of a device of
-    /// the other person.
+    /// This person's only device was linked to another person. This person passes on the blocks to that person, and
+    /// disconnects all clients, which then reconnect as clients of that person.
     case becameDevice(of: IdentityID)
     /// A device was just linked to this person. Contains the blocks of the person to whom the device belonged before,
     /// and whether the device can receive push notifications. Sent by that person's state machine.

@@ -8,7 +8,7 @@ public enum RoomEvent: Equatable, Sendable {
     indirect case open(RoomSettings, RoomID, creator: IdentityID?, formerID: RoomID? = nil)
     /// Restores a persistent room after a restart.
     indirect case restore(StoredRoom)
-    /// A request from an operator or application, except `list`.
+    /// A request from an operator or application. Never a request for a list of rooms, which arrives as `list`.
     indirect case operate(OperatorRequest)
     /// Adds the room to a list.
     indirect case list(RoomTour)
@@ -142,7 +142,8 @@ public struct RoomRights: Hashable, Sendable {
         (role, self.lasting, self.hasToken) = (lasting, lasting, hasToken)
     }
 
-    /// Whether the person acts for the owners. If so, the person's actions last.
+    /// Whether the person acts for the owners. If so, the effects of the person's actions do not end when the room is
+    /// empty.
     var actsForOwners: Bool { lasting.moderates }
     /// Whether the role ends when an owner enters.
     var isTemporary: Bool { role != lasting }

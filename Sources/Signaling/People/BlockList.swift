@@ -2,8 +2,8 @@ import Wire
 
 /// The people a person has blocked.
 struct BlockList: Equatable, Sendable {
-    /// Maximum number of blocked people in one answer. Even with long names, 500 entries fit into the 64 KiB that a connection
-    /// may keep for a resume.
+    /// Maximum number of blocked people in one answer. Even with long names, 500 entries fit into a connection's
+    /// replay buffer (64 KiB), so a client that loses its connection can still receive the answer when it resumes.
     private static let maxListed = 500
 
     private(set) var oldestFirst: [IdentityID]

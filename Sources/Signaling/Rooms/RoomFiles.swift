@@ -111,7 +111,7 @@ struct RoomFiles: Equatable, Sendable {
         return entries[index]
     }
 
-    /// Returns the upload if it has begun and has not been removed; otherwise throws.
+    /// Returns the upload with this secret. Throws if there is none, because it has not begun or was removed.
     func check(_ id: RoomFileID, _ secret: RoomFileKey) throws(WireError) -> Entry {
         guard let entry = self[id], entry.secret == secret, entry.state == .receiving else { throw .noUpload }
         return entry

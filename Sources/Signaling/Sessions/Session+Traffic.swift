@@ -2,7 +2,7 @@ import Wire
 
 /// Limits how often members can cause messages to all members.
 extension Session {
-    /// The approximate size in bytes of a message to all members, without its text, for one recipient.
+    /// The approximate size in bytes, for each recipient, of a message to all members, without its text.
     private static let messageSize = 256
 
     /// Charges messages to all members to the session's budget. `textSize` is the size of the text in each message, in
