@@ -19,6 +19,11 @@ struct OpenTokPlace: Sendable {
         session = project.makeSessionID(mediaMode: mode, now: Self.now, using: &random)
     }
 
+    /// A session that was created over HTTP.
+    init(_ server: TestServer, _ session: SessionID) throws {
+        (port, project, self.session) = (server.port, try server.project.project, session)
+    }
+
     private static var now: Timestamp { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)) }
 
     func token(_ role: Role = .publisher, data: String = "", lifetime: Duration = .seconds(600)) -> String {
@@ -79,8 +84,13 @@ struct OpenTokPlace: Sendable {
 
     /// Connects, and waits until that is told.
     func connect(_ role: Role = .publisher, data: String = "") async {
+        await connect(token: place.token(role, data: data))
+    }
+
+    /// Connects with a token that was created elsewhere, and waits until that is told.
+    func connect(token: String) async {
         var error: OTError?
-        session.connect(withToken: place.token(role, data: data), error: &error)
+        session.connect(withToken: token, error: &error)
         #expect(error == nil)
         #expect(await next() == "connected")
     }

@@ -54,15 +54,27 @@ final class Relay: @unchecked Sendable {
         shutdown(listener, Int32(SHUT_RDWR))
     }
 
+    /// Returns a socket that is connected to a port of this machine, or nil if nothing accepts the connection.
+    static func socketConnected(to port: UInt16) -> Int32? {
+        let end = socket(AF_INET, stream, 0)
+        if reach(port, end) { return end }
+        close(end)
+        return nil
+    }
+
+    /// Connects a socket, and returns whether that succeeded.
+    private static func reach(_ port: UInt16, _ end: Int32) -> Bool {
+        var address = address(port)
+        return withAddress(&address) { connect(end, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0 }
+    }
+
     private func pass(_ near: Int32) {
         let far = socket(AF_INET, Self.stream, 0)
         let isOpen = lock.withLock {
             if !isCut { sockets.formUnion([near, far]) }
             return !isCut
         }
-        var address = Self.address(server)
-        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        if isOpen, Self.withAddress(&address, { connect(far, $0, size) == 0 }) { Self.copy(near, far) }
+        if isOpen, Self.reach(server, far) { Self.copy(near, far) }
         lock.withLock {
             sockets.subtract([near, far])
             close(near)
