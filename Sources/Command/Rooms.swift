@@ -156,7 +156,8 @@ private func roomName(_ text: String) throws -> RoomName {
     return name
 }
 
-/// Returns the error for a response that cannot be read, probably because the server has another version.
+/// Returns the error for a response that cannot be read. The likely reason is that the server and this program have
+/// different versions.
 private func unreadable(_ error: WireError) -> CommandError {
     CommandError(
         description: "Cannot read the server's response. Use the confab program of the server's version. "

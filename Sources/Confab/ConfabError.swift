@@ -24,7 +24,7 @@ public struct ConfabError: Error, Hashable, Sendable {
 
     /// What went wrong, as a code for programs.
     public let code: Code
-    /// What went wrong and what to do, in one sentence for people.
+    /// What went wrong and what to do, in one sentence that can be shown to the user.
     public let message: String
     /// Whether the same request may succeed later.
     public let isRetryable: Bool
@@ -37,7 +37,7 @@ public struct ConfabError: Error, Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - code: the error code.
-    ///   - message: what went wrong and what to do, in one sentence for people.
+    ///   - message: what went wrong and what to do, in one sentence that can be shown to the user.
     ///   - isRetryable: whether the same request may succeed later.
     ///   - cause: the error that caused this one, if any.
     public init(_ code: Code, _ message: String, isRetryable: Bool = false, cause: (any Error)? = nil) {

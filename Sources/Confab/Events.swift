@@ -215,7 +215,8 @@ final class EventSubscription<Element: Sendable>: Sendable {
                         }
                         return { continuation.resume(returning: event) }
                     }
-                    // Only one task can wait for an iterator. A second one gets the end instead of waiting forever.
+                    // Only one task can wait for an iterator. For a second one, return the end of the sequence,
+                    // because it would wait forever.
                     if state.isFinished || state.waiting != nil { return { continuation.resume(returning: nil) } }
                     state.waiting = continuation
                     return nil

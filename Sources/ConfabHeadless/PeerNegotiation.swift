@@ -75,7 +75,7 @@ extension RobotPeer {
 
     // MARK: Feeds
 
-    /// Starts, changes and ends feeds, so that exactly the media of the sending transceivers is sent.
+    /// Starts, updates and ends feeds to match the transceivers that currently send media.
     func updateFeeds(on thread: PeerThread) {
         var feeds: [any PeerFeed] = []
         for transceiver in transceivers where sends(transceiver) {

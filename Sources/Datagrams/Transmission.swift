@@ -55,8 +55,9 @@ package func transmit(_ count: Int, over sender: some MessageSending, _ waiting:
             continue
         }
         if isFull(error), waiting.wait(for: sender) { continue }
-        // Send the segments of this message one by one, or give the message up. Then continue with the next message,
-        // which may succeed because it is shorter or has another address.
+        // If the system refused to split this message, send its segments one by one. After any other error, give up on
+        // the message. In both cases, continue with the next message, which may succeed because it is shorter or has
+        // another address.
         let segments = sender.segments(of: next)
         if segments > 1, [EMSGSIZE, EINVAL, EIO].contains(error) {
             lost += transmitSegments(segments, of: next, over: sender, &waiting)

@@ -13,7 +13,7 @@ import UIKit
     /// The position of the camera that is capturing, and the position that the application requested.
     private var position = (is: OTCameraPosition.front, wanted: OTCameraPosition.front)
 
-    /// Creates a publisher. Capturing begins when it is published, and stops at the end of the stream.
+    /// Creates a publisher. Capturing begins when it is published, and stops when the stream ends.
     public init?(delegate: (any OTPublisherKitDelegate)?, settings: OTPublisherSettings) {
         super.init(delegate: delegate, settings: settings)
     }

@@ -43,10 +43,10 @@ import Foundation
     private var life: Task<Void, Never>?
     private let counters = Meter()
     let requests = Requests()
-    /// The captured media; nil before capturing has begun and after the end of the stream.
+    /// The captured media; nil before capturing has begun and after the stream has ended.
     private(set) var media: (any LocalMedia)?
 
-    /// Creates a publisher. Capturing begins when it is published, and stops at the end of the stream.
+    /// Creates a publisher. Capturing begins when it is published, and stops when the stream ends.
     public init?(delegate: (any OTPublisherKitDelegate)?, settings: OTPublisherKitSettings) {
         (self.delegate, name) = (delegate, settings.name)
         tracks = (settings.audioTrack, settings.videoTrack)

@@ -319,7 +319,7 @@ public final class RobotConnection: @unchecked Sendable {
         nextTimeout = next
     }
 
-    /// Schedules the next `sendFeedback` call; nil cancels it, because no packet is missing.
+    /// Schedules the next `sendFeedback` call. Passing nil, which means that no packet is missing, cancels it.
     func scheduleFeedback(at time: MediaTime?) {
         feedbackAt = time
         reschedule()

@@ -46,8 +46,8 @@ extension RobotConnection {
     /// precedence (RFC 8829 §4.1.10.2).
     package func rollback() {
         (negotiation.pending, negotiation.credentials) = (nil, nil)
-        // Discard a transport that no description has set up yet, because the remote side's offer determines its
-        // roles.
+        // If no remote description has been applied yet, discard the transport. The remote side's offer determines the
+        // ICE and DTLS roles, so a new one is created for it.
         if negotiation.remote == nil { (transport, isLite) = (nil, false) }
     }
 

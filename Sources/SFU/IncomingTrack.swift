@@ -156,7 +156,7 @@ final class IncomingEncoding {
     /// The most recent sender report from the publisher; nil before the first.
     var report: SourceReport?
     var firSequence: UInt8 = 0
-    /// The total numbers of packets and losses when the uplink was last judged.
+    /// The total number of packets, and of losses, when the uplink was last judged.
     var judgedPackets: Int64 = 0
     var judgedLosses: Int64 = 0
 

@@ -19,16 +19,41 @@ struct KeyframeRequests: Sendable {
     private var requestedAt: MediaTime?
     private var answeredAt: MediaTime?
 
-    /// Requests a keyframe for a subscriber that cannot start without one, unless a keyframe is about to be forwarded.
-    mutating func want() { if !isArriving { isWanted = true } }
+    // MARK: Reasons
 
-    /// Handles a subscriber's report that it cannot decode (PLI or FIR, RFC 4585 §6.3.1, RFC 5104 §4.3.1). Ignores a
-    /// report that arrives soon after a keyframe, because the subscriber sent it before that keyframe reached it. A
-    /// later report leads to a request once `refreshInterval` has passed since the keyframe.
-    mutating func requestRefresh(now: MediaTime) {
+    /// A subscriber starts with this encoding or switches to it.
+    mutating func subscriberSwitches() { want() }
+
+    /// A packet arrived that a subscriber could have used, but the subscriber still waits for a keyframe.
+    mutating func subscriberWaits() { want() }
+
+    /// The publisher's path changed, and too many packets were lost on the previous path to be retransmitted.
+    mutating func publisherMoved() { want() }
+
+    /// The publisher did not retransmit a lost packet in time, or the gap was too large to request (`NACKGenerator`).
+    mutating func lossGivenUp() { want() }
+
+    /// A subscriber reports that it cannot decode (PLI or FIR, RFC 4585 §6.3.1, RFC 5104 §4.3.1).
+    mutating func subscriberCannotDecode(now: MediaTime) { requestRefresh(now: now) }
+
+    /// A subscriber requests a packet that is too old to be retransmitted.
+    mutating func packetTooOld(now: MediaTime) { requestRefresh(now: now) }
+
+    /// A subscriber lost so many packets that a keyframe costs less than the retransmissions.
+    mutating func tooManyRetransmissions(now: MediaTime) { requestRefresh(now: now) }
+
+    /// Requests a keyframe for a subscriber that cannot start without one, unless a keyframe is about to be forwarded.
+    private mutating func want() { if !isArriving { isWanted = true } }
+
+    /// Requests a keyframe because of losses. Ignores a report that arrives soon after a keyframe, because the subscriber
+    /// sent it before that keyframe reached it. A later report leads to a request once `refreshInterval` has passed since
+    /// the keyframe.
+    private mutating func requestRefresh(now: MediaTime) {
         if let answeredAt, now - answeredAt < Self.shortestInterval { return }
         isRefreshWanted = true
     }
+
+    // MARK: Requests
 
     mutating func arrived(now: MediaTime) {
         (isWanted, isRefreshWanted, isArriving) = (false, false, true)
@@ -58,7 +83,7 @@ extension Router {
     /// Handles a PLI or FIR from a subscriber.
     func receiveKeyframeRequest(_ ssrc: UInt32, from peer: Peer, now: MediaTime) {
         guard let track = peer.outgoingBySSRC[ssrc], let encoding = track.encoding else { return }
-        encoding.keyframes.requestRefresh(now: now)
+        encoding.keyframes.subscriberCannotDecode(now: now)
     }
 
     /// Requests keyframes immediately instead of at the next tick, to save a new subscriber some milliseconds.

@@ -15,7 +15,7 @@ struct Voice: Equatable, Sendable {
     private static let release = 0.02
     /// The level assumed for packets without one: that of a person who speaks softly.
     static let unknownLevel: UInt8 = 60
-    /// How long no packet may arrive before the loudness decreases. This is shorter than the 400 ms between Opus
+    /// How long packets may fail to arrive before the loudness decreases. This is shorter than the 400 ms between Opus
     /// packets in DTX, so that a silent stream becomes quieter, too.
     private static let silence = MediaInterval.milliseconds(300)
     /// The factor by which `fade` multiplies the loudness in each `LoudestAudio.interval` once no packets arrive.

@@ -62,7 +62,7 @@ extension Router {
         guard let (bytes, packet) = encoding.history?.packet(sequence, now: now) else {
             // Request a keyframe if the packet is too old to be retransmitted. Do nothing if the packet has not
             // arrived from the publisher, because it may still arrive.
-            if encoding.history?.isPast(sequence) ?? false { encoding.keyframes.requestRefresh(now: now) }
+            if encoding.history?.isPast(sequence) ?? false { encoding.keyframes.packetTooOld(now: now) }
             return
         }
         guard mayRetransmit(sequence, bytes.count, of: track, encoding, now: now) else { return }
@@ -112,8 +112,7 @@ extension Router {
         if track.retransmissionTimes == nil { track.retransmissionTimes = RetransmissionTimes() }
         guard track.retransmissionTimes?.take(sequence, now: now) ?? false else { return false }
         guard track.budget.spend(length + Self.repairGrowth) else {
-            // With so many losses, request a keyframe, which costs less than the retransmissions.
-            encoding.keyframes.requestRefresh(now: now)
+            encoding.keyframes.tooManyRetransmissions(now: now)
             return false
         }
         return true
@@ -236,7 +235,7 @@ extension Router {
         var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<Self.maxReport]))
         lost.removeAll(keepingCapacity: true)
         encoding.missing.forEachDue(at: now, roundTrip: encoding.missing.answerTime) { lost.append($0) }
-        if encoding.missing.takeKeyframeNeed() { encoding.keyframes.want() }
+        if encoding.missing.takeKeyframeNeed() { encoding.keyframes.lossGivenUp() }
         guard !lost.isEmpty, encoding.track.supportsNACK else { return }
         begin(&writer, for: peer, isReduced: encoding.track.hasReducedSizeRTCP)
         RTCP.writeNACK(sender: peer.ownSSRC, media: encoding.ssrc, lost: lost, to: &writer)

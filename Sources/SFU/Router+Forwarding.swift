@@ -244,7 +244,7 @@ extension Router {
     ) -> Bool {
         guard subscriber.target === encoding else { return false }
         guard encoding.track.kind == .audio || pending.startsKeyframe else {
-            encoding.keyframes.want()
+            encoding.keyframes.subscriberWaits()
             return false
         }
         subscriber.follow(encoding)

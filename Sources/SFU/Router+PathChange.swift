@@ -65,7 +65,7 @@ extension Router {
         peer.downlink?.control.pathChanged()
         guard peer.side == .send else { return }
         for track in peer.incoming where track.kind == .video {
-            for encoding in track.encodings where encoding.isWatched { encoding.keyframes.want() }
+            for encoding in track.encodings where encoding.isWatched { encoding.keyframes.publisherMoved() }
         }
         urgent.append(peer)
     }

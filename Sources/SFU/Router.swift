@@ -26,7 +26,8 @@ public final class Router {
     var unvalidatedPaths: [Path: Peer] = [:]
     /// When a datagram from an unknown address was last examined.
     var unvalidatedPathsAt: MediaTime?
-    /// The index of the last peer whose key was tried for a report from an unknown address.
+    /// The index in `peers` at which the last search stopped because it had tried enough keys. A report from an
+    /// unknown address does not say which peer sent it, so the peers' keys are tried in turn.
     var unvalidatedPathsTried = 0
     var clients: [Key: Client] = [:]
     /// All connections of all clients, for `tick`.
@@ -288,16 +289,18 @@ public struct RouterCounters: Equatable, Sendable {
     public var malformed: UInt64 = 0
     /// The bytes of padding sent only to probe subscribers' connections.
     public var paddingBytes: UInt64 = 0
-    /// The number of pauses and resumes because the subscriber's connection cannot keep up.
+    /// The number of times that a video was paused because the subscriber's connection could not keep up, or was
+    /// resumed afterward.
     public var changesForSlowness: UInt64 = 0
-    /// The number of pauses and resumes because the subscriber cannot decode the codec.
+    /// The number of times that a video was paused because the subscriber could not decode the codec, or was resumed
+    /// afterward.
     public var changesForCodec: UInt64 = 0
-    /// The number of reported changes (layer switches, warnings and limits) because the bitrate that a subscriber's
-    /// connection carries has changed.
+    /// The number of changes (layer switches, warnings and limits) reported because the bitrate that a subscriber's
+    /// connection carries changed.
     public var changesForBandwidth: UInt64 = 0
-    /// The number of layer switches because the subscriber has requested another size or frame rate.
+    /// The number of layer switches made because the subscriber requested another size or frame rate.
     public var changesForSize: UInt64 = 0
-    /// The number of layer switches because the publisher has started or stopped sending a layer.
+    /// The number of layer switches made because the publisher started or stopped sending a layer.
     public var changesForPublisher: UInt64 = 0
     /// A gauge: the number of sessions that have reached their bandwidth limit. If the server has reached its own
     /// limit, this is the number of all sessions.

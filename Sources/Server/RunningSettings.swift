@@ -8,7 +8,7 @@ import UnixSignals
 /// projects in the database.
 ///
 /// It reads the files and the database, and passes changes to the gateway, which passes them to the hub as an input.
-/// If a file cannot be used, nothing changes and the reason is logged. A change closes no connection.
+/// If a file cannot be used, nothing changes and the reason is logged. A change does not close any connections.
 actor RunningSettings {
     private let gateway: NIOLoopBound<Gateway>
     private let storage: any Storage

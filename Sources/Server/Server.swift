@@ -11,7 +11,7 @@ import Synchronization
 import UnixSignals
 import Wire
 
-/// The whole server: takes one configuration, opens storage, and runs the gateway until the server is stopped.
+/// The whole server. Takes one configuration, opens storage, and runs the gateway until the server is stopped.
 ///
 /// It determines the order in which the components start and stop. `Signaling` implements the rules, and the gateway
 /// owns the sockets. Invariant: in a graceful shutdown, every connected client receives close code 1001 before the

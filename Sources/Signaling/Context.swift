@@ -209,14 +209,15 @@ public struct RoomFigures: Equatable, Sendable {
     /// is counted once per device.
     public var people = 0
     public var waiting = 0
-    /// The number of requests to join since the start, keyed by outcome: `joined`, `waiting`, or an error code.
+    /// The number of requests to join since the server started, keyed by outcome: `joined`, `waiting`, or an error
+    /// code.
     public var joins: [String: Int] = [:]
 
     public init() {}
 }
 
-/// The numbers of requests that were refused since the start because a session or the server had reached its bandwidth
-/// limit.
+/// The requests that were refused because a session or the server had reached its bandwidth limit, counted since the
+/// server started.
 public struct BandwidthRefusals: Equatable, Sendable {
     /// The number of refused requests to publish streams with video.
     public var streams = 0

@@ -1,7 +1,7 @@
 import Wire
 
-/// All limits and timeouts, with the defaults from the protocol. Only this type defines them. The server's configuration
-/// contains one value of this type, which the configuration keys change.
+/// The limits and timeouts of the rules, with the defaults from the protocol. The server's configuration contains one value
+/// of this type, which the configuration keys change.
 public struct Rules: Equatable, Sendable {
     // Client connections.
     public var resumeGrace: Duration = .seconds(30)
@@ -20,8 +20,8 @@ public struct Rules: Equatable, Sendable {
     /// A negotiation message costs one token, plus one for each full block of this many bytes, because session
     /// descriptions are large and use the receiver's bandwidth.
     public var bytesPerNegotiation = 4096
-    /// The budget for messages that are rejected because another budget is exhausted. A client that exceeds this budget too is
-    /// closed with 4429.
+    /// The budget for messages that are rejected because another budget is exhausted. If a client exceeds this budget,
+    /// too, its connection is closed with 4429.
     public var refusals = Budget.Rate(perSecond: 20, burst: 200)
     /// The budget for all messages of a client, including duplicates and acknowledgements. It is the sum of `verbs`
     /// and `negotiations`, plus a reserve. The burst also includes one replay.
@@ -85,7 +85,7 @@ public struct Rules: Equatable, Sendable {
     public var resourcesPerToken = 500
     /// How long a request to create a resource or to restart its ICE may take to be answered.
     public var resourceAnswer: Duration = .seconds(5)
-    /// How long a resource may exist without connected media, at the start or after media was lost.
+    /// How long a resource may exist without connected media, after it was created or after its media was lost.
     public var resourceConnect: Duration = .seconds(30)
 
     // Roulette.
@@ -165,7 +165,7 @@ public struct Rules: Equatable, Sendable {
     public var meshRoomCapacity = 3
     /// Maximum number of rooms on this server. Each uses about 2 KB plus its chat.
     public var maxRooms = 10_000
-    /// Maximum number of existing rooms that were created by one person, and from one address.
+    /// Maximum number of existing rooms created by one person, and maximum number created from one address.
     public var roomsPerPerson = 10
     public var roomsPerAddress = 200
     /// Maximum number of persistent rooms created by people, in total and per address.
@@ -174,8 +174,8 @@ public struct Rules: Equatable, Sendable {
     /// Maximum percentage of a room's places that people from one address may take. Does not apply to people at an
     /// owner's address. In a room that cannot have owners, it does not apply to people at a host's address.
     public var roomAddressShare = 80
-    /// The budgets for joins that follow departures, per person and room, and per address and room. A room of 100
-    /// people behind one address may return from a break at once.
+    /// The budgets for joins that follow departures: one for each person in each room, and one for each address in
+    /// each room. A room of 100 people behind one address may return from a break at once.
     public var roomReturns = Budget.Rate(perSecond: 0.5, burst: 20)
     public var roomReturnsPerAddress = Budget.Rate(perSecond: 1, burst: 100)
     /// Maximum number of people waiting in a room's lobby, in total and from one address.
@@ -192,7 +192,7 @@ public struct Rules: Equatable, Sendable {
     /// into that buffer.
     public var roomChatLines = 100
     public var roomChatBytes = 16 * 1024
-    /// The budgets for chat messages, and for raised hands and reactions, per person and room.
+    /// The budgets for chat messages, and for raised hands and reactions, for each person in each room.
     public var roomTalk = Budget.Rate(perSecond: 2, burst: 10)
     public var roomGestures = Budget.Rate(perSecond: 2, burst: 10)
     /// Maximum size of a file in a room's chat in bytes; zero disables files. Files are stored on disk.

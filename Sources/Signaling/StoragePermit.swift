@@ -55,7 +55,7 @@ extension PresenceVerb {
         switch self {
         case .block, .unlink, .delete: .essential
         case .useLink: .optional
-        // `Person` checks the permit for these, because they store nothing if the profile stays the same.
+        // `Person` checks the permit for these requests, because they store nothing if the profile stays the same.
         case .appear, .set: .none
         case .leave, .find, .unblock, .blocked, .link, .devices: .none
         }
@@ -67,8 +67,8 @@ extension ClientMessage {
     public var mayStore: Bool {
         switch self {
         case .presence(.appear), .presence(.set): true
-        // The room and the room registry check the permit for these. Only files and data of persistent rooms are
-        // stored.
+        // The room and the room registry check the permit for these requests. What is stored: the data of persistent
+        // rooms, and the files shared in any room.
         case .room(.join(let join)): join.options?.persistent == true
         case .room(.set), .room(.remove), .room(.file): true
         default: storageUse != .none

@@ -18,7 +18,7 @@ public enum HostileText {
         String(repeating: "n", count: 256), String(repeating: "\u{1F600}", count: 64),
     ]
 
-    /// Texts longer than every limit for names and ids.
+    /// Texts that are too long for any name or id.
     public static let long = [
         String(repeating: "n", count: 257), String(repeating: "n", count: 10_000),
         String(repeating: "\u{1F600}", count: 65),

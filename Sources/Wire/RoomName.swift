@@ -7,8 +7,9 @@ public struct RoomName: Hashable, Comparable, Sendable, CustomStringConvertible 
     /// The name as it was written.
     public let text: String
 
-    /// Creates a name, or returns nil if the name is too long, has no visible character, contains `/` or characters
-    /// that names may not contain, or is `.` or `..`, which browsers remove from links.
+    /// Creates a name. Returns nil if the text is too long or has no visible character. Also returns nil if it contains
+    /// `/`, or a character that `isAllowedInNames` excludes, such as a control character. Finally, returns nil for `.`
+    /// and `..`, because browsers remove them from links.
     public init?(_ text: String) {
         guard text.utf8.count <= Limits.roomNameBytes, text.count <= Limits.roomName, text != ".", text != "..",
             text.unicodeScalars.allSatisfy({ $0.isAllowedInNames && $0 != "/" }),

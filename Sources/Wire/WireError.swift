@@ -59,9 +59,9 @@ public struct WireError: Error, Hashable, Sendable {
         /// now belongs to another person or to none. Closes with 4409. If the device's person has changed, send a new
         /// `hello`.
         public static let replaced: Code = "replaced"
-        /// The message is larger than ``Welcome/limits`` allow. Closes with 4413, or with 1009 if it is larger than
-        /// every limit. Also answers a chat message or a file that is too large for a room; that does not close the
-        /// socket.
+        /// The message exceeds the limit for its type in ``Welcome/limits``. The socket closes with 4413, or with 1009
+        /// if the message exceeds even the largest limit. Also sent in reply to a chat message or file that is too
+        /// large for a room; the socket then stays open.
         public static let messageTooLarge: Code = "message_too_large"
         /// A limit on how often the client or person may do this is reached. Wait for `retryAfter` before the next attempt.
         /// Closes with 4429 if the client does not slow down.
@@ -129,9 +129,9 @@ public struct WireError: Error, Hashable, Sendable {
         public static let callNotAllowed: Code = "call_not_allowed"
         /// The call's state does not allow this request. The call's events report the current state.
         public static let callState: Code = "call_state"
-        /// There is no such room, and this request cannot create it: only the operators of this server may create
-        /// rooms, the request has a token for a room, or the room ended before or while the client waited to be
-        /// admitted.
+        /// There is no such room, and the request did not create it. A join gets this error if only this server's
+        /// operators may create rooms, if it has a token, which is valid only in an existing room, or if the room ended
+        /// just before the join arrived or while the client waited to be admitted.
         public static let roomNotFound: Code = "room_not_found"
         /// A room with this name already exists.
         public static let roomExists: Code = "room_exists"
@@ -177,7 +177,7 @@ public struct WireError: Error, Hashable, Sendable {
 
     /// The error code, for programs.
     public var code: Code
-    /// The problem and advice, in one sentence for people.
+    /// What went wrong and what to do, in one sentence that can be shown to the user.
     public var message: String
     /// Whether the same request may succeed later.
     public var retryable: Bool

@@ -40,7 +40,8 @@
   function read(data) {
     try {
       const { callId, kind } = data.json();
-      // `over`: the call was answered elsewhere or canceled. Browsers require a notification for this push too.
+      // `over` means that the call was answered elsewhere or canceled. Browsers require a notification for this push
+      // too.
       const known = { incoming: 'incoming', missed: 'missed', over: 'ended' };
       return {
         callId: typeof callId === 'string' ? callId : undefined,

@@ -45,7 +45,7 @@ public enum AppEvent: Sendable {
 
 /// An event of this device's camera or screen share.
 public enum CaptureEvent: Equatable, Sendable {
-    /// True when the system took the camera away, false when it returned it.
+    /// True when the system took the camera away from the app, false when it gave the camera back.
     case cameraInterrupted(Bool)
     case cameraFaces(CameraFacing)
     /// The screen share has started, so others can see the screen.

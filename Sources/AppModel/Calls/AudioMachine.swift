@@ -15,7 +15,7 @@ public enum AudioEffect: Equatable, Sendable {
 
 /// The mode of the audio session.
 public enum AudioMode: Equatable, Sendable {
-    /// Uses the loudspeaker, for people who sit at a distance from their camera.
+    /// Uses the loudspeaker, for users who sit at some distance from the camera.
     case videoChat
     /// Uses the earpiece, for a phone held at the ear.
     case voiceChat

@@ -28,7 +28,7 @@ extension CallCoordinator {
         guard let slot = slot(of: id), let call = self[slot], call.phase == .placing, call.pending == nil,
             call.callID == nil, !call.isSent, let person = call.person
         else { return fail(action) }
-        // Send the start once, even if the system repeats the action.
+        // Send the start request only once, even if the system repeats the action.
         change(slot) { ($0.pending, $0.isSent) = (action, true) }
         out.append(.send(.start(id, person, video: call.video)))
     }

@@ -1,8 +1,8 @@
 import Confab
 import Foundation
 
-/// Connects the system's call screen, the SDK's calls, pushes and audio: a pure state machine from events to effects.
-/// The SDK manages the calls themselves. The coordinator decides how the system shows them.
+/// Connects the system's call screen, the SDK's calls, pushes and audio. It is a pure state machine that turns events
+/// into effects. The SDK manages the calls themselves. The coordinator decides how the system shows them.
 ///
 /// There is one current call, and one more may ring (`waiting`). A call's state changes only on an action from the
 /// system: the app's buttons send requests to the system, which answers with actions. Each action is fulfilled or

@@ -86,7 +86,7 @@ public enum CallAppEvent: Equatable, Sendable {
     case mute(Bool)
     case hold(Bool)
     case video(Bool)
-    /// False when the system took the camera away, true when it returned it.
+    /// False when the system took the camera away from the app, true when it gave the camera back.
     case camera(works: Bool)
     /// True when the screen share started, false when it ended.
     case sharing(Bool)

@@ -1,8 +1,8 @@
-/// System values that wait for an answer, such as actions and push completions, keyed by a number. Each can be taken
-/// once.
+/// Values from the operating system that wait for an answer, such as actions and push completions, keyed by a number.
+/// Each can be taken only once.
 public struct PendingValues<Value> {
-    /// The maximum number of stored values. The system keeps fewer open at a time. If there are more, it has already
-    /// timed out the oldest.
+    /// The maximum number of stored values. The operating system keeps fewer requests open at a time, so if there are
+    /// more, it no longer waits for the oldest.
     static var maxKept: Int { 64 }
 
     private var kept: [(id: UInt64, value: Value)] = []
@@ -14,8 +14,8 @@ public struct PendingValues<Value> {
 
     /// Stores a value.
     ///
-    /// - Returns: the value's number, and the oldest value if there are too many: it was removed and has to be
-    /// answered now.
+    /// - Returns: the number of the stored value. If the limit was exceeded, also the oldest value, which has been
+    /// removed; the caller must answer its request now.
     public mutating func keep(_ value: Value) -> (id: UInt64, expired: Value?) {
         lastID += 1
         kept.append((lastID, value))
@@ -27,11 +27,12 @@ public struct PendingValues<Value> {
         kept.firstIndex { $0.id == id }.map { kept.remove(at: $0).value }
     }
 
-    /// Drops the first value that the system has given up on, and returns its number; nil if there is none.
+    /// Drops the first value for which the operating system no longer waits, and returns the value's number; nil if
+    /// there is none.
     public mutating func drop(where isGivenUp: (Value) -> Bool) -> UInt64? {
         kept.firstIndex { isGivenUp($0.value) }.map { kept.remove(at: $0).id }
     }
 
-    /// Drops all values. Called when the system has dropped them too.
+    /// Drops all values. Called when the operating system has dropped them, too.
     public mutating func reset() { kept = [] }
 }

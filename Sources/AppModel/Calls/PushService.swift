@@ -16,8 +16,8 @@ enum PushService {
     /// Returns whether the app was signed for the sandbox, according to its provisioning profile. Without a profile,
     /// only an app in a simulator was. Returns false if the profile cannot be read.
     ///
-    /// - Parameter profile: the provisioning profile of the app: a property list inside a signature. App Store apps and
-    /// apps in a simulator have none.
+    /// - Parameter profile: the app's provisioning profile, which is a property list inside a signature. App Store
+    /// apps and apps in a simulator have none.
     static func isSandbox(profile: Data?, isSimulator: Bool) -> Bool {
         guard let profile else { return isSimulator }
         guard let start = profile.range(of: Data("<?xml".utf8))?.lowerBound,

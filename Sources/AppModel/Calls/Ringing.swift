@@ -8,7 +8,7 @@ public enum RingTone: CaseIterable, Sendable {
 
     static let sampleRate = 22_050
 
-    /// The notes: frequency in hertz, start and end in seconds. The web app uses the same ones.
+    /// The notes, each with its frequency in hertz, and its start and end in seconds. The web app uses the same ones.
     private var notes: [(frequency: Double, start: Double, end: Double)] {
         switch self {
         case .incoming: [(660, 0, 0.18), (880, 0.2, 0.38), (660, 0.4, 0.58), (880, 0.6, 0.95)]

@@ -38,7 +38,8 @@ public actor CameraDriver {
     /// Starts the camera, and handles the system's interruptions until ``stop()``. If the camera cannot be started,
     /// stops it, because it must not be released before it is stopped.
     ///
-    /// - Parameter interruptions: true when the system takes the camera away, false when it returns it.
+    /// - Parameter interruptions: true when the system takes the camera away from the app, false when it gives the
+    /// camera back.
     public func start(
         _ request: CameraRequest, following interruptions: AsyncStream<Bool> = AsyncStream { $0.finish() }
     ) async throws(ConfabError) {

@@ -30,10 +30,10 @@ struct CameraChoice: Equatable, Sendable {
 }
 
 extension CameraRequest {
-    /// Chooses the smallest format that is at least as large as the request and supports its rate; among equals, one
-    /// in NV12. If there is none, chooses the largest format that supports the rate. If no format supports the rate,
-    /// chooses the one with the closest rate. Returns nil if the list is empty, or if no format has a rate from 1 to
-    /// 1000.
+    /// Chooses the smallest format that is at least as large as the request and supports its rate. Of several equally
+    /// small formats, prefers one in NV12. If no format is large enough, chooses the largest format that supports the
+    /// rate. If no format supports the rate, chooses the one with the closest rate. Returns nil if the list is empty,
+    /// or if no format has a rate from 1 to 1000.
     func choose(from formats: [CameraFormat]) -> CameraChoice? {
         let rate = Double(frameRate)
         let allowing = formats.indices.filter { formats[$0].allows(rate) }

@@ -1,7 +1,7 @@
 /// Decides what the camera of this device does, from the requests of the user and the interruptions of the system.
 ///
-/// A camera takes long to start or stop, and new requests may arrive during that time. So operations run one at a
-/// time, and each is chosen from the newest requests: a camera that is turned off while it starts is stopped
+/// A camera takes a long time to start or stop, and new requests may arrive during that time. So operations run one at
+/// a time, and each is chosen from the newest requests: a camera that is turned off while it starts is stopped
 /// afterwards.
 public struct CameraMachine: Equatable, Sendable {
     /// An operation on the camera. Also describes the state of the camera after the operation.

@@ -155,7 +155,7 @@ import Foundation
         case .changed(let call): tell(.changed(call))
         case .receiving(_, let subscriber): watch(subscriber)
         case .video(_, let source): server.send(.media(.partnerVideo(source)))
-        // Ignored, because `Call.receivesVideo` reports the same.
+        // Ignored, because `Call.receivesVideo` provides the same information.
         case .audioOnly: break
         case .ended(let ending):
             releaseIfUnused()

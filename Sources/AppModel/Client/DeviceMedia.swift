@@ -13,9 +13,9 @@ public protocol SwitchableCamera: LocalMedia {
 
 /// A change of this device's media that was caused by the system.
 public enum CaptureChange: Equatable, Sendable {
-    /// True when the system took the camera away, for example because the app is off screen, and false when it
-    /// returned it. If the user turns the camera off during the interruption, the capture session keeps running, so
-    /// that the end of the interruption is still reported.
+    /// True when the system took the camera away from the app, for example because the app is off screen, and false
+    /// when it gave the camera back. If the user turns the camera off during the interruption, the capture session
+    /// keeps running, so that the end of the interruption is still reported.
     case interrupted(Bool)
     /// The capture has ended, for example because the system stopped recording the screen.
     case ended

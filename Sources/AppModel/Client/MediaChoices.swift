@@ -42,8 +42,8 @@ struct MediaChoices: Equatable, Sendable {
 
     /// Returns whether a local or remote candidate may be used. Allows a candidate that cannot be parsed.
     ///
-    /// - Parameter isRelayed: whether this end uses only TURN. If so, the transport choice applies to the connection
-    ///   to the TURN server, not to the candidates.
+    /// - Parameter isRelayed: whether this device uses only TURN. If so, the transport choice applies to the
+    ///   connection to the TURN server, not to the candidates.
     func allows(candidate: String, isRelayed: Bool) -> Bool {
         let parts = candidate.split(separator: " ")
         // RFC 8839 §5.1: foundation, component, transport, priority, address, port, "typ", type.
@@ -85,7 +85,7 @@ struct MediaChoices: Equatable, Sendable {
     }
 
     /// Moves the chosen codecs to the front of a remote description: encoders use the description's first codec that
-    /// they support. No codec is removed, so another is used if the remote end lacks the chosen one.
+    /// they support. No codec is removed, so another is used if the other peer lacks the chosen one.
     func codecsFirst(_ sdp: String) -> String {
         var lines = Self.lines(sdp).map(String.init)
         let sections = lines.indices.filter { lines[$0].hasPrefix("m=") }

@@ -34,8 +34,8 @@ import Confab
     var conditions = CameraConditions() { didSet { if conditions != oldValue { adjustCamera() } } }
     /// The media of a running screen share.
     private(set) var screen: (any LocalMedia)?
-    /// A number that identifies the current share. It changes when a share starts, ends, or takes too long, so that
-    /// media captured for an outdated share is stopped.
+    /// Identifies the current share. It changes when a share starts, ends, or fails to start in time, so that media
+    /// captured for an earlier share is stopped.
     private var shareTurn = 0
     /// The last operation on the screen recorder. The operations run one at a time, because the system has only one
     /// recorder: a stop that overtakes the next start would end the new share.

@@ -5,8 +5,8 @@ import Foundation
 @MainActor final class RoomDownloads {
     private let tell: @MainActor (_ file: RoomFileID, ChatFile.State) -> Void
     private var running: [Task<Void, Never>] = []
-    /// The folder for the downloads. It is separate, because the temporary directory may contain other files with
-    /// these names.
+    /// The folder for the downloads. It is separate, because the temporary directory may contain other files with the
+    /// same names as the downloads.
     private let folder = FileManager.default.temporaryDirectory.appending(path: "confab-room-\(UUID().uuidString)")
 
     init(_ tell: @escaping @MainActor (_ file: RoomFileID, ChatFile.State) -> Void) { self.tell = tell }

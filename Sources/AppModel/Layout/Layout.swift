@@ -1,5 +1,5 @@
-/// The numbers of `docs/layout.md`, shared with the web's `layout.js`. The cases in `layout-cases.json` test that both
-/// implementations agree.
+/// The layout constants defined in `docs/layout.md`. The web's `layout.js` uses the same values; the cases in
+/// `layout-cases.json` check that both implementations agree.
 private enum Measure {
     /// The size of the smallest tile, in which a face is still recognizable.
     static let least = (width: 96, height: 72)

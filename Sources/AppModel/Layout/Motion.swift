@@ -1,4 +1,4 @@
-/// The animations of tiles and of the self-view. The numbers are those of PerchRTC, a discontinued iPhone app.
+/// The animations of tiles and of the self-view. The constants are those of PerchRTC, a discontinued iPhone app.
 public enum Motion {
     /// An animation of a change on the screen. Durations are in seconds.
     public enum Change: Equatable, Sendable {

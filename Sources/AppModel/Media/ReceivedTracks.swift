@@ -1,15 +1,16 @@
-/// The tracks that a peer connection receives: maps each `mid` to its transceiver, and reports a track when its arrival
-/// is complete.
+/// The tracks that a peer connection receives. Maps each `mid` to its transceiver, and announces each track once its
+/// arrival is complete.
 ///
-/// An engine reports that a transceiver receives and that a receiver has a stream, in any order, and perhaps before
-/// the `mid` is known. A track is reported once both reports have arrived and its `mid` is known. ``described(_:)``
-/// reports the tracks that had to wait for their `mid`.
+/// An engine reports two events for each track: its transceiver has begun to receive, and its receiver has a stream.
+/// They come in either order, possibly before the `mid` is known. A track is announced once both events have arrived
+/// and its `mid` is known. ``described(_:)`` announces the tracks that were waiting only for their `mid`.
 ///
-/// Each event of WebRTC creates new wrapper objects. When the wrapper of a receiver is released, first packets are no
-/// longer reported for any wrapper of that receiver. So a track keeps its wrappers until a first packet was reported.
-/// Two wrappers of one receiver are equal.
+/// WebRTC creates new wrapper objects for each event. Wrappers of the same receiver compare equal, but when one of
+/// them is released, WebRTC stops reporting the first packet to all of them. So a track keeps its wrappers at least
+/// until its first packet has been reported.
 ///
-/// Invariant: a `mid` belongs to one track, the newest that has it.
+/// Invariant: each `mid` belongs to at most one track. If several tracks have had the same `mid`, it belongs to the
+/// newest.
 public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
     /// An event of a received track.
     public enum Event {
@@ -18,7 +19,8 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
         case firstPacket(mid: String)
     }
 
-    /// The maximum number of tracks, more than any room sends. A malicious description must not fill the memory.
+    /// The maximum number of tracks. It is more than any room sends, and keeps a malicious description from filling
+    /// the memory.
     static var maxTracks: Int { 256 }
     /// The maximum number of wrappers of one track. Each negotiation that restarts receiving adds one. If the oldest is
     /// dropped, a first packet may go unreported, but the track itself is never lost.
@@ -54,9 +56,9 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
         var mid: String?
         var arrival = Arrival.none
         var isAnnounced = false
-        /// Whether a first packet has arrived that is not reported yet.
+        /// Whether a first packet has arrived that has not been reported yet.
         var hasPacket = false
-        /// Whether this end created the track. Such a track is found by its `mid` before anything arrives.
+        /// Whether this peer created the track. Such a track is found by its `mid` before anything arrives.
         var isOwn = false
         var watcher: Watcher?
 
@@ -75,7 +77,7 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
 
     // MARK: Events
 
-    /// Records a transceiver that this end has added.
+    /// Records a transceiver that this peer has added.
     public mutating func own(_ transceiver: Transceiver, receiver: Receiver) {
         guard let index = track(of: receiver) else { return }
         tracks[index].isOwn = true
@@ -175,8 +177,9 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
         return news
     }
 
-    /// Drops all wrappers except the newest, because they have nothing left to report. Does so only if there are many:
-    /// an older wrapper may belong to a negotiation in progress, whose report would be lost.
+    /// Drops all wrappers except the newest, because the others have nothing left to report. Does nothing if there are
+    /// only a few wrappers: an older one may belong to a negotiation in progress, whose first packet would then go
+    /// unreported.
     private mutating func forgetWrappers(of index: Int) {
         guard tracks[index].receivers.count > Self.maxWrappers / 2 else { return }
         tracks[index].receivers.removeFirst(tracks[index].receivers.count - 1)

@@ -35,7 +35,8 @@ public struct PackedPicture: Equatable, Sendable {
 
     /// Copies the rows without their padding.
     ///
-    /// - Returns: true if the rows were copied; false, and writes nothing, if `bytes` or the plane is too small.
+    /// - Returns: true if the rows were copied. If `bytes` or the plane is too small, writes nothing and returns
+    /// false.
     public func copy(_ bytes: UnsafeRawBufferPointer, to plane: MutablePlane) -> Bool {
         let row = width * Self.pixel
         guard (row...Self.maxStride).contains(plane.stride), bytes.count >= byteCount,

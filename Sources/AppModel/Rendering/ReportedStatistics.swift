@@ -35,7 +35,7 @@ public struct ReportedStatistics: Equatable, Sendable {
         {
             statistic.size = VideoSize(width: width, height: height)
         }
-        // For a sent stream, the remote end reports the loss.
+        // For a sent stream, the other peer reports the loss.
         let reporter = isReceived ? self : texts["remoteId"].flatMap { report[$0] }
         statistic.packetsLost = reporter?.numbers["packetsLost"].flatMap { Int64(exactly: $0.rounded()) } ?? 0
         statistic.jitter = reporter?.seconds("jitter")

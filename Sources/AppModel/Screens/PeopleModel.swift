@@ -32,7 +32,7 @@ public enum PeopleEvent: Sendable {
     /// The state of the search for a person.
     public enum Search: Equatable, Sendable { case none, searching, nobody, bad }
 
-    /// The maximum numbers of contacts and of past calls shown. The server stores no more contacts.
+    /// The maximum number of contacts, and of past calls, that are shown. The server stores no more contacts.
     static let maxContacts = 500
     static let maxLogged = 500
     public var page = Page.contacts { didSet { if page == .log { seeMissed() } } }

@@ -26,7 +26,7 @@ public enum ReportReason: String, CaseIterable, Identifiable, Sendable {
     /// The maximum number of chat messages that the server accepts in a report.
     static let maxLines = 20
     public let partnerName: String
-    /// The last messages of the chat, which are sent with the report.
+    /// The most recent messages of the chat, which are sent with the report.
     public let chat: [ChatEntry]
     public var reason: ReportReason?
     public var alsoBlocks = true

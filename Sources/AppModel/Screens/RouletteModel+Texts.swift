@@ -64,8 +64,8 @@ extension RouletteModel {
         sharedInterests.isEmpty ? "" : "You both like \(sharedInterests.map(isolated).joined(separator: ", "))"
     }
 
-    /// A hint about the chat: that the partner has no text chat, or otherwise, until the first message, that messages
-    /// are not stored. Empty once there are messages.
+    /// A hint about the chat. If the partner has no text chat, it says so. Otherwise, until the first message, it says
+    /// that messages are not stored. Empty once there are messages.
     public var chatHint: String {
         guard hasChat else { return "\(who) uses an app without text chat. You can still talk." }
         return chat.isEmpty ? "Say hello. Messages are not stored unless one of you reports the chat." : ""

@@ -62,7 +62,7 @@ public enum SettingsEvent: Sendable {
     public private(set) var account = Account.none
     public private(set) var trouble: ConfabError?
     public var codeDraft = ""
-    /// The state of the app, for people who debug it.
+    /// The state of the app, shown for debugging.
     public var diagnostics: [String] { diagnose() }
     @ObservationIgnored var diagnose: @MainActor () -> [String] = { [] }
     /// The licenses of the app and its dependencies.

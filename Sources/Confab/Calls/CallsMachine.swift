@@ -16,7 +16,7 @@ struct CallsMachine: FeatureMachine, Equatable {
     enum Action: Equatable, Sendable {
         /// Join the session of an accepted call.
         case join(CallID, Admission)
-        /// Leave the session of a call. `isLost`: the server no longer keeps the session.
+        /// Leave the session of a call. `isLost` is true if the server has already discarded the session.
         case leave(CallID, isLost: Bool)
         /// Turn this device's video on or off.
         case sendVideo(CallID, Bool)
@@ -48,14 +48,14 @@ struct CallsMachine: FeatureMachine, Equatable {
         case unrung(generation: Int)
     }
 
-    /// An outgoing call whose request has not been answered yet.
+    /// An outgoing call that has been requested from the server, which has not replied yet.
     struct Placing: Equatable, Sendable {
         var person: PersonID
         var video: Bool
     }
 
-    /// How long to wait for the server to report how a call ended: counted from the end of its ringing time, or from
-    /// an error that suggests that it has ended.
+    /// How long to wait for the server to report how a call ended. Counted from the end of the call's ringing time, or
+    /// from an error that suggests that the call has ended.
     static let endingGrace = Duration.seconds(5)
     /// Session errors that occur because the call or the connection has ended. That end is reported separately.
     static let explainedLater: Set<ConfabError.Code> = [

@@ -45,8 +45,8 @@ enum Arrival: Equatable, Sendable {
     }
 }
 
-/// A session membership, for a match, a call or a room: joins the session, publishes the local media, and subscribes to
-/// streams. Invariant: after `end`, no event is reported and no task keeps running. The local media is not stopped.
+/// A session membership, for a match, a call or a room. Joins the session, publishes the local media, and subscribes
+/// to streams. Invariant: after `end`, no event is reported and no task keeps running. The local media is not stopped.
 final class SessionMembership: Sendable {
     /// What a session membership does in its session.
     struct Plan: Sendable {

@@ -1,6 +1,6 @@
 import Wire
 
-/// OpenTok's audio fallback for a publisher: decides when to stop the video, so that the network can carry the audio,
+/// OpenTok's audio fallback for a publisher. Decides when to stop the video, so that the network can carry the audio,
 /// and when to resume it. The rules are those of the browser SDK, `web/lib/media/audio-fallback.js`.
 struct AudioFallback: Equatable, Sendable {
     /// What happens to the video. Legal transitions: `sending` ⇄ `warned` → `stopped` → `sending`.
@@ -67,8 +67,8 @@ struct AudioFallback: Equatable, Sendable {
             let before = self
             self = Self()
             if case .stopped = before.phase { return [isOn ? .resumed : .forgotten] }
-            // Keep the judgment if the video is on, because the server reports it only when it changes. A judgment of
-            // a time without video is about the audio and is discarded.
+            // Keep the judgment if the video is on, because the server reports it only when it changes. A judgment
+            // from a time without video is about the audio, so it is discarded.
             isTooSlow = isOn && before.isTooSlow
             return (before.phase == .sending ? [] : [.warningLifted]) + advance(now)
         }

@@ -24,7 +24,7 @@ public actor Nearby {
         public let id: PersonID
         /// The name that the person chose for others to see.
         public let name: String
-        /// The upper end of the distance range that the person is in, in the unit of the page.
+        /// The upper limit of the range that contains the person's distance. The page states the unit.
         public let distance: Int
         /// Whether the person is in a chat or call, or has do-not-disturb on.
         public let isBusy: Bool

@@ -157,7 +157,7 @@ struct NearbyRows: Equatable, Sendable {
         var rows = Dictionary(people.map { ($0.person, $0) }) { _, last in last }
         for row in changed.people { rows[row.person] = row }
         for person in changed.gone ?? [] { rows[person] = nil }
-        // Drop people who are no longer on the page. The server sends them in full if they return.
+        // Drop people who are no longer on the page. If they return, the server sends their complete rows.
         people = (changed.order ?? []).compactMap { rows.removeValue(forKey: $0) }
         next = changed.next
     }

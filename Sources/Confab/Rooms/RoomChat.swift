@@ -1,6 +1,6 @@
 import Wire
 
-/// The last messages of a room's chat. Their number and size have the same limits as on the server
+/// The most recent messages of a room's chat. Their number and size have the same limits as on the server
 /// (`protocol/rooms.md`), because an application may stay in a room all day.
 struct RoomChat: Equatable, Sendable {
     static let maxLines = 100

@@ -34,7 +34,7 @@ public struct RoomMember: Hashable, Sendable, Identifiable {
     public let role: Role
     /// Whether the person is in the room.
     public internal(set) var presence: Presence
-    /// Whether the person has raised a hand.
+    /// Whether the person currently has a hand raised, to show the others that they would like to speak.
     public let hasRaisedHand: Bool
 
     init(_ person: RoomPerson) {

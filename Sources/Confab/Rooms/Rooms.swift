@@ -133,19 +133,19 @@ public actor Room {
         isCurrent ? feature.read { machine in machine.room.map(body) } : nil
     }
 
-    /// The room's name, in its creator's spelling; empty after the end.
+    /// The room's name, in its creator's spelling; empty once this person is no longer in the room.
     nonisolated public var name: String { read(\.name.text) ?? "" }
     /// Everyone in the room, in the order of joining.
     nonisolated public var people: [RoomMember] { read(\.people) ?? [] }
     /// People who wait to be admitted; empty unless this person may admit them.
     nonisolated public var knocks: [RoomKnock] { read(\.knocks) ?? [] }
-    /// The last messages of the chat, oldest first; empty after the end.
+    /// The most recent chat messages, oldest first; empty once this person is no longer in the room.
     nonisolated public var chat: [RoomMessage] { read { $0.chat.lines.map(RoomMessage.init) } ?? [] }
-    /// This person's role; `guest` after the end.
+    /// This person's role; `guest` once this person is no longer in the room.
     nonisolated public var role: RoomMember.Role { read { .init($0.role) } ?? .guest }
-    /// The settings; nil after the end.
+    /// The settings; nil once this person is no longer in the room.
     nonisolated public var settings: RoomSettings? { read { RoomSettings($0.options) } }
-    /// The id of this person's connection; nil after the end.
+    /// The id of this person's connection; nil once this person is no longer in the room.
     nonisolated public var connection: ConnectionID? { read(\.connection) ?? nil }
     /// The current session of the room, which carries its media; nil while there is none. Rejoining replaces it.
     nonisolated public var session: Session? { isCurrent ? media.session : nil }
@@ -154,7 +154,8 @@ public actor Room {
     /// SDK does not stop the media itself: the application calls ``LocalMedia/stop()`` when it is done.
     public func publish(_ own: (any LocalMedia)?) { if isCurrent { media.use(own) } }
 
-    /// The path, the key and the size limit for files; nil if the server does not accept files, and after the end.
+    /// The path, the key and the size limit for files; nil if the server does not accept files, and once this person
+    /// is no longer in the room.
     nonisolated var access: RoomFileAccess? { read(\.files) ?? nil }
 
     func send(_ verb: RoomVerb) async throws(ConfabError) {

@@ -90,8 +90,9 @@ struct RoomsMachine: FeatureMachine, Sendable {
     private var password: String?
     /// The application's token, which is also used for rejoining; nil if this person joined without one.
     private var token: String?
-    /// Whether requests to join are sent. False between the loss of a connection and the next connection. True again
-    /// when the client has given up reconnecting: the signal client then answers each request with the reason.
+    /// Whether requests to join are sent. This is false between the loss of a connection and the next connection. It
+    /// becomes true again when the client has given up reconnecting, because the signal client then answers each
+    /// request with the reason.
     private var mayAsk = true
     private var connection: ConnectionID?
     /// The number of the most recent session membership.

@@ -1,6 +1,6 @@
 import Wire
 
-/// Chats with strangers: finds partners who are online now, one after the other.
+/// Chats with strangers. Finds partners who are online now, one after the other.
 ///
 /// ```swift
 /// let events = client.roulette.events
@@ -129,7 +129,7 @@ public actor Roulette {
         try await feature.ask(.stop)
     }
 
-    /// Reports a partner to the server's operator, with the last lines of the chat.
+    /// Reports a partner to the server's operator, and includes the most recent lines of the chat.
     ///
     /// - Parameters:
     ///   - reason: what happened, at most 500 bytes.

@@ -23,7 +23,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
     enum Action: Equatable, Sendable {
         /// Join the sessions of a match.
         case begin(RouletteNotice.Matched)
-        /// Leave the sessions. `isLost`: the server no longer keeps them.
+        /// Leave the sessions. `isLost` is true if the server has already discarded them.
         case end(MatchID, isLost: Bool)
         /// Send a signal in the partner's session.
         case signal(type: String, data: String)

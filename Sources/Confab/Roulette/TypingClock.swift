@@ -14,7 +14,8 @@ struct TypingClock: Equatable, Sendable {
     /// When the partner no longer counts as typing; nil if the partner is not typing.
     private(set) var deadline: Timestamp?
 
-    /// Returns whether to notify the partner: immediately at the start and then every 2 s, and once at the end.
+    /// Returns whether to notify the partner: immediately when the person starts typing, every 2 s while the person
+    /// types, and once when the person stops.
     mutating func mayTell(_ typing: Bool, now: Timestamp) -> Bool {
         guard typing || isTyping else { return false }
         if typing, isTyping, let toldAt, now - toldAt < Self.repeats { return false }
@@ -22,7 +23,7 @@ struct TypingClock: Equatable, Sendable {
         return true
     }
 
-    /// Ends typing without a notification, because a sent line implies the end.
+    /// Ends typing without a notification, because sending a line implies that the person has stopped typing.
     mutating func finished() { isTyping = false }
 
     /// Handles a notification from the partner.

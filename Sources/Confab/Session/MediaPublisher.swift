@@ -88,8 +88,8 @@ public actor MediaSubscriber {
         case videoPaused(PauseReason)
         /// The server sends video again.
         case videoResumed
-        /// True if the server will pause the video if this device's network gets worse; false when that danger has
-        /// passed.
+        /// True when the server warns that it will pause the video if this device's network gets worse; false when
+        /// that danger has passed.
         case warning(Bool)
         /// The server forwards another layer of the video. Contains the layer's RID; nil if there is only one layer.
         case layer(String?)
@@ -129,10 +129,10 @@ public actor MediaSubscriber {
     /// The events of the stream. Iterations begin with `connected`, `firstFrame` and `videoPaused` if these apply, and
     /// end after `ended`.
     nonisolated public var events: Events<Event> { subscription.events.events }
-    /// The video; nil before ``Event/connected``, after the end, and for a stream without video.
+    /// The video; nil before ``Event/connected``, after ``Event/ended``, and for a stream without video.
     nonisolated public var video: (any VideoSource)? { remote(.video)?.video }
-    /// The audio, as an object of the media engine; nil before ``Event/connected``, after the end, and for a stream
-    /// without audio.
+    /// The audio, as an object of the media engine; nil before ``Event/connected``, after ``Event/ended``, and for a
+    /// stream without audio.
     nonisolated public var audio: (any RemoteMedia)? { remote(.audio) }
 
     private nonisolated func remote(_ kind: TrackKind) -> (any RemoteMedia)? {

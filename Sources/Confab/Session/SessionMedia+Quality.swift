@@ -14,8 +14,8 @@ extension SessionMedia {
         publication.state.withLock { if !$0.isEnded { $0.fallback = runner } }
     }
 
-    /// Handles the server's judgment of a stream. Delay alone does not stop the video: on a long path, sending less
-    /// would not reduce the delay. Without video, the judgment is about the audio, and there is nothing to stop.
+    /// Handles the server's quality rating of a stream. Delay alone does not stop the video: on a long path, sending
+    /// less would not reduce the delay. Without video, the rating is about the audio, and there is nothing to stop.
     func judge(_ publication: Publication, _ level: Session.Quality, _ reason: Session.QualityReason?) {
         let (hasVideo, fallback) = publication.state.withLock { ($0.hasVideo, $0.fallback) }
         let isTooSlow = hasVideo && level == .poor && (reason == .loss || reason == .bandwidth)

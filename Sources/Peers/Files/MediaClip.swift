@@ -45,7 +45,8 @@ public struct MediaClip: Sendable {
         var height: Int
     }
 
-    /// The names of the layers, the largest first, as browsers name them.
+    /// The RIDs under which the layers are sent, the largest layer first. The letters stand for full, half and quarter
+    /// size, as in many web applications.
     static let rids = ["f", "h", "q"]
 
     /// The layers of the video, the largest first.

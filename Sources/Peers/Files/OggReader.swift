@@ -6,7 +6,7 @@ import RTC
 public struct OggFile: Equatable, Sendable {
     /// The maximum number of packets, eleven hours of 20 ms packets.
     public static let maxPackets = 2_000_000
-    /// The maximum size of a packet in bytes. RFC 7845 §6 requires Opus readers to support it.
+    /// The maximum size of a packet in bytes. RFC 7845 §6 recommends that readers reject larger audio packets.
     public static let maxPacket = 61_440
     /// The maximum number of false page starts. Each of them costs a checksum over up to 64 kB, so a file could
     /// otherwise take a very long time to read.

@@ -19,7 +19,7 @@ public struct TransportAddress: Hashable, Sendable, CustomStringConvertible {
     /// The IPv4 address in host byte order. Meaningless if the address is IPv6.
     public var v4: UInt32 { UInt32(truncatingIfNeeded: low) }
 
-    /// The address without the port, in the format of SDP. IPv6 addresses are written in full, without `::`.
+    /// The address without the port, in SDP format. IPv6 addresses are not shortened with `::`.
     public var host: String {
         if isIPv4 { return [24, 16, 8, 0].map { "\((v4 >> $0) & 0xff)" }.joined(separator: ".") }
         let words = [high, low].flatMap { half in [48, 32, 16, 0].map { (half >> $0) & 0xffff } }

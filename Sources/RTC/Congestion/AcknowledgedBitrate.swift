@@ -79,7 +79,7 @@ struct AcknowledgedBitrate: Sendable {
         variance = sampleVariance * predicted / (sampleVariance + predicted)
     }
 
-    /// Sets the result to a better measurement: the result of a probe, or the bitrate that arrives while a queue
-    /// starts to drain.
+    /// Replaces the estimate with a more reliable measurement: the bitrate found by a probe, or the rate at which
+    /// packets arrive when a queue begins to drain.
     mutating func restart(at bitrate: Bitrate) { estimate = Double(bitrate.bitsPerSecond) / 1000 }
 }

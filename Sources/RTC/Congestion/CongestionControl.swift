@@ -105,13 +105,15 @@ extension CongestionControl {
         return min(carried, remb.bitrate ?? carried, loss.bitrate ?? carried)
     }
 
-    /// Returns whether a queue is being drained. Usually, less than the estimate is sent meanwhile; see `budget`.
+    /// Returns whether a queue is being drained. Meanwhile, the sender usually sends less than the estimate; see
+    /// `budget`.
     @inline(__always)
     public func isDraining(now: MediaTime) -> Bool {
         isTrying || drainUntil.map { now < $0 && queue.current > Self.drained } ?? false
     }
 
-    /// Whether a trial is running: little is sent for a short time, to determine which flow caused the queue.
+    /// Whether a trial is running. During a trial, little is sent for a short time, to determine which flow caused the
+    /// queue.
     private var isTrying: Bool { competition.trial != nil }
 
     /// The queueing delay on the path, according to the latest feedback.
@@ -326,8 +328,8 @@ extension CongestionControl {
         noteCarried(now: now)
     }
 
-    /// Records the sustained bitrate. While packets are queued, everything that the path carries arrives. A fraction of
-    /// it is subtracted, so that the queue can drain.
+    /// Records the bitrate that arrives as one that the path sustains. While packets are queued, that is all the path
+    /// can carry, so a slightly lower bitrate is recorded, at which the queue can drain.
     private mutating func noteCarried(now: MediaTime) {
         guard let arriving else { return }
         if isQueueStanding { return carried.restart(at: arriving * RateControl.decrease, now: now) }

@@ -21,7 +21,7 @@ struct CrossTrafficDetector: Sendable {
     /// `longest`.
     private static let shortest = MediaInterval.seconds(5)
     private static let longest = MediaInterval.seconds(40)
-    /// The maximum queue that is tolerated even next to another flow.
+    /// The longest queuing delay that is tolerated, even while competing with another flow.
     static let longestQueue = MediaInterval.milliseconds(400)
     /// The fraction of the estimate that is kept after losses. TCP's CUBIC keeps 0.7 (RFC 9438 §4.6).
     static let decrease = 0.83
@@ -130,9 +130,10 @@ extension CrossTrafficDetector {
         /// The longest queueing delay reported in the first round trip. Those reports are about the time before the
         /// trial, when the queue may still have grown.
         private(set) var queue: MediaInterval
-        /// The bitrate that arrived at the start. With a queue, this is all that the path carries for this flow.
+        /// The bitrate that arrived when the trial started. With a queue, this is all that the path carries for this
+        /// flow.
         let arriving: Bitrate
-        /// The bytes sent since the start.
+        /// The bytes sent since the trial started.
         var sent = 0
         private var emptySince: MediaTime?
         /// When the queue should have drained, if this flow had caused it; nil before that time.

@@ -6,30 +6,32 @@
 struct Pacer: Sendable {
     /// The maximum bitrate of a burst of retransmissions, relative to the estimate (libwebrtc's pacing factor).
     static let factor = 2.5
-    /// The maximum length of a burst of retransmissions, as time at the paced bitrate.
+    /// The maximum size of a burst of retransmissions, expressed as the time that it takes at the paced bitrate.
     private static let burst = MediaInterval.milliseconds(40)
 
-    /// The maximum burst of retransmissions above the budget, as time at the budget's bitrate.
+    /// How far a burst of retransmissions may exceed the budget, expressed as the time in which the budget's bitrate
+    /// makes up for it.
     private static let excess = MediaInterval.milliseconds(150)
-    /// The maximum of `budgetDebt`, as time at the budget's bitrate. It exceeds `excess` by 100 ms, so
-    /// retransmissions wait at most 100 ms after a burst of media, such as a keyframe.
+    /// The maximum of `budgetDebt`, expressed as the time in which the budget's bitrate pays it off. Retransmissions
+    /// wait until the debt is below `excess`. Because this maximum is only 100 ms above `excess`, they wait at most
+    /// 100 ms after a burst of media, such as a keyframe.
     private static let longestDebt = MediaInterval.milliseconds(250)
 
     /// The bitrate of video relative to the budget. It is above 1, so that small errors of the budget cannot delay
     /// video more and more.
     private static let videoFactor = 1.1
-    /// The maximum burst of video, as time at its paced bitrate. It is longer than a tick of the router, because
-    /// waiting packets are sent only by ticks, every 20 to 30 ms.
+    /// The maximum size of a burst of video, expressed as the time that it takes at the paced bitrate of video. It is
+    /// longer than a tick of the router, because waiting packets are sent only by ticks, every 20 to 30 ms.
     private static let videoBurst = MediaInterval.milliseconds(40)
-    /// The maximum of `videoDebt`, as time at the paced bitrate of video. It bounds how long video waits after other
-    /// packets have used its share.
+    /// The maximum of `videoDebt`, expressed as the time in which the paced bitrate of video pays it off. It bounds
+    /// how long video waits after other packets have used its share.
     private static let longestVideoDebt = MediaInterval.milliseconds(400)
 
     /// The number of bytes sent that are not included in the debts yet.
     private var unpaid = 0
     /// The bytes that were sent and not yet offset by the passing of time, counted at three bitrates: the paced
-    /// bitrate of retransmissions, the bitrate of the budget, and the paced bitrate of video. Bounded, so that one
-    /// long burst does not block retransmissions and video for seconds.
+    /// bitrate of retransmissions, the bitrate of the budget, and the paced bitrate of video. They are bounded, so
+    /// that one long burst does not block retransmissions and video for seconds.
     private var (debt, budgetDebt, videoDebt) = (0, 0, 0)
     private static let maxDebt = 50_000
     private var (updatedAt, videoUpdatedAt): (MediaTime?, MediaTime?)

@@ -72,8 +72,8 @@ struct ReportedDelays: Sendable {
     }
 }
 
-/// The queueing delay on the path: the delay above the minimum of the last 10 to 20 s. The clocks of the two ends need
-/// not agree.
+/// The queueing delay on the path: the delay above the minimum of the last 10 to 20 s. The clocks of the sender and
+/// the receiver need not agree.
 struct QueueDelay: Sendable {
     private static let window = MediaInterval.seconds(10)
 

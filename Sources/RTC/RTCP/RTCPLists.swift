@@ -1,5 +1,5 @@
-// The lists in RTCP packets, as views that parse their elements on demand. `RTCPCompound` creates each view from bytes of the
-// right length, so the datagram bounds every list.
+// The lists in RTCP packets, as views that parse their elements on demand. `RTCPCompound` creates each view from
+// exactly the bytes of its list, so no view can read past the end of the datagram.
 
 extension RTCP {
     /// The report blocks of a packet, at most 31 (RFC 3550 §6.4.1).

@@ -5,7 +5,7 @@
 /// feedback.receive(number, at: now)
 /// while feedback.writeFeedback(sender: ours, media: theirs, to: &writer) { … }   // one packet each time
 /// ```
-/// The 33 kB of memory are allocated once at the start, not for each packet.
+/// The 33 kB of memory are allocated once, when the value is created, and not for each packet.
 public struct TransportFeedback: Sendable {
     /// The number of packets that are remembered. It must be a power of two. This is 8 s at 1000 packets a second, while
     /// feedback is sent every 50 to 200 ms.

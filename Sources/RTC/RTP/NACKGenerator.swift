@@ -7,7 +7,7 @@
 /// if !lost.isEmpty { RTCP.writeNACK(sender: ours, media: theirs, lost: lost, to: &writer) }
 /// if nacks.takeKeyframeNeed() { … }
 /// ```
-/// Memory is allocated once at the start, not for each packet.
+/// Memory is allocated once, when the generator is created, and not for each packet.
 public struct NACKGenerator: Sendable {
     /// The maximum number of missing packets: as many as fit in one NACK packet as separate items.
     public static let maxOutstanding = 250

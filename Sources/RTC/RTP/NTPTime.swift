@@ -34,7 +34,7 @@ public struct NTPTime: Hashable, Sendable {
 }
 
 extension MediaInterval {
-    /// Converts an interval from units of 2^-16 seconds, in which RTCP reports state delays (RFC 3550 §6.4.1).
+    /// Converts an interval from units of 2^-16 seconds, the unit of the delays in RTCP reports (RFC 3550 §6.4.1).
     public init(ntpShort units: UInt32) {
         self.init(nanoseconds: Int64((UInt64(units) * 1_000_000_000) >> 16))
     }

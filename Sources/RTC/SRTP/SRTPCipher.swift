@@ -3,7 +3,7 @@ import COpenSSL
 /// A cipher with one set of session keys and one direction. The caller passes each packet's index. The cipher does not
 /// check lengths, because the sender and the receiver have already checked them. Its functions return false if OpenSSL
 /// fails or a tag is wrong. The cipher is stored inline in its owner, because a separate object would cost one more
-/// cache miss per packet and subscriber.
+/// cache miss for each packet to each subscriber.
 struct SRTPCipher: ~Copyable {
     /// Whether the cipher encrypts or decrypts.
     enum Direction {

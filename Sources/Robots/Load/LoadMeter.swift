@@ -11,8 +11,8 @@ struct DelayHistogram: Sendable {
     private(set) var most = MediaInterval.zero
     /// The upper bounds of `bands` in milliseconds.
     static let bandBounds: [Int64] = [1, 2, 5, 10, 20]
-    /// The number of packets in a few bands, for people to read: below each bound and not below the previous one; the
-    /// last band has no bound.
+    /// The number of packets in each of a few bands, for a report that people read. A band includes values below its
+    /// bound and not below the previous bound; the last band has no upper bound.
     private(set) var bands = [UInt64](repeating: 0, count: bandBounds.count + 1)
 
     mutating func add(_ delay: MediaInterval) {

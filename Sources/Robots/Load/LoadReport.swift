@@ -33,8 +33,8 @@ public struct LoadReport: Codable, Sendable {
     /// The CPU usage of the server, and of this load test; 1 is one core.
     public var serverLoad = 0.0
     public var robotsLoad = 0.0
-    /// The growth of the server's resident memory per subscriber, in kB of 1000 bytes, measured from before the subscribers
-    /// joined until the end.
+    /// The growth of the server's resident memory per subscriber, in kB of 1000 bytes, measured from before the
+    /// subscribers joined until the end of the measured window.
     public var memoryPerSubscriber = 0.0
     /// The growth of the server's resident memory per client, in kB of 1000 bytes, measured from before the first
     /// client joined. It includes the server's one-time allocations.

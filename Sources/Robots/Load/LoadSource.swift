@@ -26,7 +26,7 @@ final class LoadSource: RobotSource {
     /// and always coincide with the packets of the same other sources.
     private static let keyframeDrift = MediaInterval.milliseconds(7)
 
-    /// The number of packets of a keyframe.
+    /// The number of packets in which each keyframe is sent. `sendKeyframes` changes it.
     private var keyframePackets = packetsPerFrame
     private var hasRegularKeyframes = false
     private let audio: RobotTrack?

@@ -80,7 +80,7 @@ private struct RoomSeat: LoadSeat {
     func leave() async { await base.leave() }
 }
 
-/// Records when a first complete frame of every video has arrived.
+/// Records the time by which at least one complete frame of each video has arrived.
 ///
 /// The class is `@unchecked Sendable` because only the loop's thread uses its state.
 final class FirstFrames: RobotHandler, @unchecked Sendable {

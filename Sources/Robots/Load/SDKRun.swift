@@ -12,7 +12,7 @@ public struct SDKRun: Sendable {
         public var clients = 0
         /// The growth of the resident memory per idle client, in kB.
         public var memoryPerClient = 0.0
-        /// The CPU time per idle client and second, in microseconds.
+        /// The CPU time per idle client per second, in microseconds.
         public var processorPerClient = 0.0
         /// The number of signals that one client sent and another received.
         public var signals = 0
@@ -57,10 +57,11 @@ public struct SDKRun: Sendable {
         (self.signals, self.matches) = (signals, matches)
     }
 
-    /// Measures idle clients, then signals, then matches.
+    /// Runs three measurements, one after the other: the memory and CPU time of idle clients, the CPU time for sending
+    /// and receiving signals, and how quickly matched clients receive each other's video.
     /// - Parameters:
     ///   - session: the session in which clients send each other signals.
-    ///   - token: a token for that session, which all its members may use.
+    ///   - token: a token for that session. All clients that send and receive signals join with this token.
     public func run(in session: SessionID, _ token: String) async throws -> Report {
         var report = Report()
         progress("Connecting \(clients) clients")

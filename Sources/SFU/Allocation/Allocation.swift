@@ -13,14 +13,15 @@ struct LayerOption: Equatable, Sendable {
 struct VideoRequest: Equatable, Sendable {
     /// The index of the video's track in the peer's `outgoing`.
     var slot = 0
-    /// The options from the smallest to the one that the subscriber would get without a bandwidth limit, as a range of
-    /// the list passed to `Allocation.distribute`. Each has a higher bitrate than the one before.
+    /// The options for this video, as a range of indices into the list passed to `Allocation.distribute`. The first is
+    /// the smallest, the last is what the subscriber would get without a bandwidth limit, and each has a higher bitrate
+    /// than the one before.
     var steps: Range<Int>
-    /// The index of the option that the previous allocation chose; nil if the video is paused.
+    /// The index, in the same list, of the option that the previous allocation chose; nil if the video is paused.
     var current: Int?
     /// The video's rank among the subscriber's videos.
     var rank = Rank()
-    /// The index of the option to send; nil to pause the video.
+    /// The index, in the same list, of the option to send; nil to pause the video.
     var choice: Int?
 
     /// A video's rank among the subscriber's videos. It determines which videos keep running if not all fit, and whose

@@ -3,7 +3,7 @@ import RTC
 /// The state of congestion control and allocation for one subscriber. Created only if congestion control is enabled
 /// and the client's description negotiates feedback from which a bitrate can be estimated.
 final class Downlink {
-    // The first property, close to the object's header in memory, because every packet needs it.
+    // This is the first property, so that it is close to the object's header in memory: every packet needs it.
     var control = CongestionControl()
     /// Whether bursts of video are paced, and whether any paced packets are waiting.
     var isPacing = false
@@ -118,8 +118,9 @@ final class Downlink {
     /// Records that a video was resumed.
     func resumed(now: MediaTime) { resumedAt = now }
 
-    /// Returns whether a video was raised so recently that its bitrate has not been measured yet. No probe starts
-    /// during that time, because its padding would be added to a bitrate that is not known yet.
+    /// Returns whether a video was resumed, or raised to a higher bitrate, so recently that its new bitrate has not
+    /// been measured yet. No probe starts during that time, because its padding would be added to a bitrate that is
+    /// not known.
     func isTrying(now: MediaTime) -> Bool {
         raisedAt.map { now - $0 < Self.trial } ?? false
     }

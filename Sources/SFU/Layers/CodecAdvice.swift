@@ -30,7 +30,7 @@ struct CodecAdvice: Sendable {
     /// Whether a change is delayed because the previous one was too recent.
     private var isHeld = false
 
-    /// Whether the advice may change merely because time passes.
+    /// Whether the advice may change just because time passes.
     var isEnding: Bool { suitsSince != nil || ended != nil || isHeld }
 
     /// Updates the advice from the current codecs and subscribers.

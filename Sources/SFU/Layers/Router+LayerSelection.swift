@@ -41,7 +41,7 @@ extension Router {
         if subscriber.target !== target || subscriber.encoding == nil {
             subscriber.target = target
             if track.kind == .video, subscriber.encoding !== target {
-                target.keyframes.want()
+                target.keyframes.subscriberSwitches()
                 urgent.append(track.peer)
             }
         }

@@ -2,7 +2,7 @@ import Wire
 
 /// The description of a configuration key, for `--help-config`, error messages and the documents of `SettingDocuments`.
 public struct ConfigurationKey: Sendable, Equatable {
-    /// The full name with a dot for each level: `roulette.interestWait`.
+    /// The full name, with dots between the levels, such as `roulette.interestWait`.
     public let name: String
     /// The default value as written in the file; empty if there is no default.
     public let defaultText: String

@@ -12,7 +12,7 @@ struct AddressBans: Equatable, Sendable {
 
     private var bans: [Length: [IPAddress: Ban]] = [:]
 
-    /// Indexes the bans of addresses. Ignores bans of identities, and bans whose block cannot be parsed.
+    /// Indexes the address bans by their blocks. Ignores identity bans, and address bans whose block cannot be parsed.
     init(_ bans: [Ban] = []) {
         for ban in bans {
             guard case .address(let text) = ban.subject, let block = CIDRBlock(text) else { continue }

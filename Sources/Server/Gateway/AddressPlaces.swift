@@ -24,7 +24,7 @@ struct AddressPlaces {
     /// of them.
     static let maxModestShare = 24
 
-    /// Maximum number of places per limiting block. Lowering it takes no place away.
+    /// Maximum number of places per limiting block. Lowering it does not take away any places.
     var perAddress: Int
     /// Maximum number of places in total.
     let total: Int

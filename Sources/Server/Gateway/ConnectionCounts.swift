@@ -18,7 +18,7 @@ struct ConnectionCounts {
         newOfWideBlocks = NewConnectionBudgets(new.ofWideBlock)
     }
 
-    /// Maximum number of connections per limiting block of addresses. Lowering it closes no connection.
+    /// Maximum number of connections per limiting block of addresses. Lowering it does not close any connections.
     var perAddress: Int {
         get { places.perAddress }
         set { places.perAddress = newValue }

@@ -20,7 +20,7 @@ struct GateResponse: Equatable {
         self.headers.add(name: "X-Content-Type-Options", value: "nosniff")
     }
 
-    /// Creates a plain-text response for people.
+    /// Creates a plain-text response that a person can read.
     init(status: Int, text: String, retryAfter: Duration? = nil) {
         self.init(status: status, type: "text/plain; charset=utf-8", body: text.utf8)
         retry(after: retryAfter)

@@ -53,7 +53,7 @@ extension Gateway {
             case .room: if !hasRoom(for: address) { throw point.tooManyConnections }
             case .origin: if !configuration.allows(origin: origin) { throw .forbiddenOrigin }
             case .draining: if isDraining { throw point.draining }
-            case .ban: if let ban = ban(of: address) { throw .banned(ban, now: runner.wallNow) }
+            case .ban: if let error = banError(of: address) { throw error }
             case .rate: if let wait = delay(of: address, at: point) { throw point.tooOften(retryAfter: wait) }
             }
         }
@@ -88,6 +88,15 @@ extension Gateway.AdmissionPoint {
         switch self {
         case .resource, .export, .drawing, .operation, .file: true
         case .upgrade, .hello, .welcome, .handshake, .transport: false
+        }
+    }
+
+    /// The code with which a WebSocket of the native protocol is closed if it is refused.
+    static func closeCode(for error: WireError) -> CloseCode {
+        switch error.code {
+        case .draining: .goingAway
+        case .rateLimited, .tooManyConnections: .tooMany
+        default: .forbidden
         }
     }
 

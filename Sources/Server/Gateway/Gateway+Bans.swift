@@ -46,12 +46,23 @@ struct GatewayBans {
 /// Refuses banned addresses and people who connect, and disconnects those who are connected. `Hub+Bans` implements
 /// the effects on people.
 extension Gateway {
-    /// Returns an active ban of an address, if there is one.
-    func ban(of address: IPAddress) -> Ban? { bans.addresses.ban(of: address, at: runner.wallNow) }
+    /// Returns the error for a connection or request from this address if the address is banned, otherwise nil.
+    /// `Gateway.admit` throws it.
+    func banError(of address: IPAddress) -> WireError? {
+        bans.addresses.ban(of: address, at: runner.wallNow).map { .banned($0, now: runner.wallNow) }
+    }
+
+    /// Returns the error for a client that has sent `hello` if the person or the person's device is banned, otherwise nil. A
+    /// ban in memory may be newer than the record from storage.
+    func banError(of guest: HelloValidator.Guest, _ record: PersonRecord) -> WireError? {
+        bans.identities.active(stored: record.ban, [guest.identity.id, guest.device], at: runner.wallNow)
+            .map { .banned($0, now: runner.wallNow) }
+    }
 
     /// Replaces the bans. The command `confab ban`, which is a separate process, may have changed them in storage.
     func update(bans: [Ban]) {
-        // The bans may be unchanged: other processes also write to the database for other reasons.
+        // The bans may be unchanged, because they are read again whenever another process has changed anything in the
+        // database.
         guard bans != self.bans.all else { return }
         self.bans.all = bans
         self.bans.addresses = AddressBans(bans)
@@ -61,14 +72,8 @@ extension Gateway {
         for identity in difference.lifted { runner.submit(.unbanned(identity)) }
         for ban in difference.added { runner.submit(.banned(ban)) }
         for connection in registeredConnections {
-            if let ban = ban(of: connection.address) { connection.expel(.banned(ban, now: runner.wallNow), .forbidden) }
+            if let error = banError(of: connection.address) { connection.expel(error, .forbidden) }
         }
-    }
-
-    /// Returns an active ban of a person or of the person's device, if there is one. A ban in memory may be newer than
-    /// the record from storage.
-    func ban(of identities: [IdentityID], _ record: PersonRecord) -> Ban? {
-        bans.identities.active(stored: record.ban, identities, at: runner.wallNow)
     }
 }
 

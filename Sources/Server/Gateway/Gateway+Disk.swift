@@ -32,13 +32,9 @@ final class DiskMeter {
         return reported
     }
 
-    /// Reports the free space to the rules, and updates `Gateway.isDiskLow`.
-    ///
-    /// - Parameter arrived: the number of bytes of unfinished uploads that were on the disk. It is added to the free
-    ///   space, because the rules reserve space for the whole of each upload.
+    /// Reports the free space to the rules, and updates `Gateway.isDiskLow`. `Readiness` reports file system errors.
     private func report(_ free: Int?, _ arrived: Int, to gateway: Gateway) {
-        // If the space cannot be measured, assume that the disk is full. `Readiness` reports file system errors.
-        gateway.runner.submit(.diskMeasured(spare: (free ?? 0) - mark + arrived))
+        gateway.runner.submit(.diskMeasured(DiskMeasurement(free: free, reserve: mark, arrived: arrived)))
         if let free { gateway.isDiskLow = free < mark }
     }
 }

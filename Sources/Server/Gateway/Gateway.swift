@@ -113,7 +113,7 @@ final class Gateway {
 
     // MARK: Settings
 
-    /// Applies changed settings from a reload, or a rotated secret. Closes no connection.
+    /// Applies changed settings from a reload, or a rotated secret. Does not close any connections.
     func apply(_ configuration: ConfabConfiguration, _ projects: Projects) {
         self.configuration = configuration
         connectionCounts.perAddress = configuration.limits.connectionsPerAddress
@@ -203,7 +203,8 @@ final class Gateway {
         return nil
     }
 
-    /// Returns the key under which the rules count the clients of this address.
+    /// Returns the address as a key for limits: all clients whose addresses have the same key share their limits. All
+    /// IPv6 addresses in a /64 have the same key.
     func limitingText(_ address: IPAddress) -> String { limited(address).description }
 
     // MARK: Draining

@@ -15,8 +15,8 @@ extension HTTPConnection {
         var fileTime: Duration
         /// The maximum time until the head of the first request has arrived, including a TLS handshake.
         var headerTimeout: Duration
-        /// The maximum time from a response until the head of the next request has arrived, and from the head of a
-        /// request until its end. An upload may take longer.
+        /// The maximum time between a response and the arrival of the next request's head, and between the head and
+        /// the end of a request. An upload may take longer.
         var idleTimeout: Duration { headerTimeout * 6 }
         /// The remote address of the connection.
         var peer: IPAddress

@@ -114,11 +114,8 @@ final class NativeSocket: ClientSocket {
     /// Closes the socket with the error. A draining server sends no error message, only close code 1001, after which
     /// clients reconnect.
     private func refuse(_ error: WireError) {
-        switch error.code {
-        case .draining: close(.goingAway, error.message)
-        case .rateLimited, .tooManyConnections: fail(error, .tooMany)
-        default: fail(error, .forbidden)
-        }
+        let code = Gateway.AdmissionPoint.closeCode(for: error)
+        if code == .goingAway { close(code, error.message) } else { fail(error, code) }
     }
 
     private func handleHello(_ hello: Hello) {
@@ -179,9 +176,9 @@ final class NativeSocket: ClientSocket {
     private func admit(_ guest: HelloValidator.Guest, _ record: PersonRecord, lookupStart: LookupStart = .init()) {
         guard case .admitting(let early) = state else { return }
         if let refusal = refusal(at: .welcome) { return refuse(refusal) }
-        if let ban = gateway.ban(of: [guest.identity.id, guest.device], record) {
+        if let error = gateway.banError(of: guest, record) {
             gateway.metrics.refusedHellos.increment()
-            return fail(.banned(ban, now: gateway.runner.wallNow), .forbidden)
+            return refuse(error)
         }
         let id = gateway.runner.register(self)
         state = .open(id)

@@ -1,8 +1,8 @@
 import Signaling
 import Wire
 
-/// Counts the queries in progress: in total, per person, and per address. The limits for people and addresses keep one
-/// person, or one address with several identities, from using up the total.
+/// Counts the queries in progress: in total, per person, and per address. The limits per person and per address keep
+/// one person, or one address with several identities, from using up the total.
 ///
 /// A query counts from the event that causes it until its answer is handled, including the time that it waits for a
 /// commit.

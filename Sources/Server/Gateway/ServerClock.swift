@@ -111,10 +111,10 @@ struct WallClockJudge: Equatable, Sendable {
     }
 
     private let start: ClockReading
-    /// The correction to add to the time that has passed since the start.
+    /// The correction to add to the time that has passed since this clock was started.
     private var correction: Duration = .zero
     private var jump: Jump?
-    /// When the server's time last changed by a jump, on the `awake` clock; initially the start.
+    /// When the server's time last changed by a jump, on the `awake` clock; initially, when this clock was started.
     private var steadySince: Duration
 
     init(_ start: ClockReading) { (self.start, steadySince) = (start, start.awake) }

@@ -1,4 +1,5 @@
-/// The division of a code's codewords into blocks, each with separate Reed–Solomon codewords (ISO/IEC 18004 table 9).
+/// How the codewords of a QR code are divided into blocks, each with its own error correction codewords (ISO/IEC
+/// 18004, table 9).
 struct QRBlocks {
     /// The number of correction codewords of each block.
     let correctionCount: Int

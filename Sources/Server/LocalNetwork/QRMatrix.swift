@@ -63,7 +63,7 @@ struct QRMatrix {
         }
     }
 
-    /// Draws the format information: level and mask with a BCH code, twice (§7.9).
+    /// Draws two copies of the format information, which is the level and the mask with a BCH code (§7.9).
     mutating func drawFormat(errorCorrection: QRCode.ErrorCorrection, mask: Int) {
         let data = (errorCorrection == .low ? 0b01 : 0b00) << 3 | mask
         let bits = (data << 10 | Self.remainder(data << 10, by: 0b101_0011_0111, degree: 10)) ^ 0b101_0100_0001_0010
@@ -82,7 +82,8 @@ struct QRMatrix {
         setFunction(size - 8, 8, true)
     }
 
-    /// Draws the version with a Golay code, twice. Codes below version 7 have none (§7.10).
+    /// Draws two copies of the version with its Golay code. Codes below version 7 do not contain their version
+    /// (§7.10).
     private mutating func drawVersion() {
         guard version >= 7 else { return }
         let bits = version << 12 | Self.remainder(version << 12, by: 0b1_1111_0010_0101, degree: 12)

@@ -4,7 +4,7 @@ import NIOConcurrencyHelpers
 import RTC
 import SFU
 
-/// The thread-safe interface to a media loop: requests in, events and counters out.
+/// The thread-safe interface to a media loop. It accepts requests, and returns events and counters.
 ///
 /// A lock is fast enough, because requests are rare compared with packets.
 final class MediaInbox: Sendable {

@@ -42,7 +42,7 @@ final class MediaPlane: Sendable {
 
     /// Opens the sockets and starts the loop.
     /// - Parameter onEvent: Called on any thread.
-    /// - Throws: `MediaPlaneError`, with a sentence for the operator.
+    /// - Throws: `MediaPlaneError`, whose description is a message for the operator.
     init(_ settings: Settings, onEvent: @escaping @Sendable (MediaEvent) -> Void) throws {
         let addresses = try MediaAddresses(
             configured: settings.address, local: settings.local, publicHost: settings.publicHost, port: settings.port

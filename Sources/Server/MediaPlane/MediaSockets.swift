@@ -95,7 +95,8 @@ struct MediaSockets {
         sockets = MediaLoop.Sockets()
     }
 
-    /// Returns a host candidate per address and transport. Priorities prefer UDP, then earlier addresses (RFC 8445 §5.1.2.1).
+    /// Returns one host candidate for each address on each transport. Priorities prefer UDP, then earlier addresses
+    /// (RFC 8445 §5.1.2.1).
     private static func candidates(_ addresses: [IPAddress], port: Int) -> [Candidate] {
         addresses.enumerated().flatMap { index, address in
             [Candidate.Transport.udp, .tcpPassive].map { transport in

@@ -11,9 +11,9 @@ import Darwin
 
 /// The free space of the data directory.
 ///
-/// A file system may take long to answer, so it is queried on a separate thread and the result is cached for a while.
-/// When the result is too old, only one caller queries it again; the others get the old result. `/ready` is public,
-/// so many requests for it must not cause many queries.
+/// A file system may take a long time to answer, so it is queried on a separate thread and the result is cached for a
+/// while. When the result is too old, only one caller queries it again; the others get the old result. `/ready` is
+/// public, so many requests for it must not cause many queries.
 final class DiskSpace: Sendable {
     /// The latest result, and whether `current` is waiting for a new one.
     private struct State {

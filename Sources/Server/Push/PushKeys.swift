@@ -59,7 +59,8 @@ public struct PushKeys: Sendable {
         return PushKeys(web: key, apns: apns, warnings: warnings)
     }
 
-    /// Checks the file of `push.authorities` at startup instead of at the first push.
+    /// Throws if the file that `push.authorities` names contains no PEM certificate. Called at startup; otherwise, a
+    /// wrong file would be noticed only at the first push.
     private static func checkAuthorities(_ configuration: ConfabConfiguration.Push) throws(DataDirectoryError) {
         guard let path = configuration.authorities else { return }
         let file = try PrivateFiles.read(path, limit: 1 << 20)

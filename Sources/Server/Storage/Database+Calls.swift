@@ -3,7 +3,7 @@ import GRDB
 import Signaling
 import Wire
 
-/// Statements for ongoing calls and call logs. Each runs in a transaction of its caller.
+/// SQL statements for ongoing calls and call logs. Each runs in the caller's transaction.
 
 // MARK: Ongoing calls
 

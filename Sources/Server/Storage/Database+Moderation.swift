@@ -3,7 +3,7 @@ import GRDB
 import Signaling
 import Wire
 
-/// Statements for revoked tokens, muted sessions and the audit log.
+/// SQL statements for revoked tokens, muted sessions and the audit log.
 extension Database {
     func revoke(_ revocation: Revocation) throws {
         try run(

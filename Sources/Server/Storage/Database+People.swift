@@ -3,7 +3,8 @@ import GRDB
 import Signaling
 import Wire
 
-/// Statements for people: profiles, devices, contacts and push endpoints. Each runs in a transaction of its caller.
+/// SQL statements about people: their profiles, devices, contacts and push endpoints. Each runs in the caller's
+/// transaction.
 
 // MARK: Changes
 

@@ -3,7 +3,7 @@ import GRDB
 import Signaling
 import Wire
 
-/// Statements for projects. Each runs in a transaction of its caller.
+/// SQL statements for projects. Each runs in the caller's transaction.
 extension Database {
     /// Returns all stored projects, oldest first.
     func projects() throws -> [StoredProject] {

@@ -3,7 +3,7 @@ import GRDB
 import Signaling
 import Wire
 
-/// Statements for persistent rooms. Each runs in a transaction of its caller.
+/// SQL statements for persistent rooms. Each runs in the caller's transaction.
 extension Database {
     func store(_ room: StoredRoom) throws {
         let options = room.options

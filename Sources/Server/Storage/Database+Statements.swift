@@ -3,7 +3,7 @@ import GRDB
 import Signaling
 import Wire
 
-/// The statements of `SQLiteStorage`. Each runs in a transaction of its caller.
+/// The SQL statements of `SQLiteStorage`. Each runs in the caller's transaction.
 
 extension Database {
     func apply(_ change: Change, _ bounds: StorageBounds) throws {

@@ -3,11 +3,11 @@ import GRDB
 import Signaling
 import Wire
 
-/// Statements for the outbox of webhooks. Each runs in a transaction of its caller.
+/// SQL statements for the outbox of webhooks. Each runs in the caller's transaction.
 extension Database {
     /// Adds an event to the outbox. An event that reports the creation of something is refused and counted if `limit`
-    /// events of the project are waiting. The end of something is always added if its creation was, so a project
-    /// never has more than twice `limit` events.
+    /// events of the project are waiting. The event for the end of something is always added if the event for its
+    /// creation was, so a project never has more than 2 × `limit` events.
     func add(_ event: WebhookEvent, limit: Int) throws {
         let body = WebhookBody(event)
         guard !body.isEnd else {

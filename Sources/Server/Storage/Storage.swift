@@ -25,9 +25,9 @@ public protocol Storage: WebhookOutbox {
 
     /// Makes all of `changes` durable, in order, or none of them.
     ///
-    /// Blocking a person twice changes nothing and keeps the position of the first block. A block beyond the owner's limit
-    /// drops the owner's oldest block. The same applies to contacts and logged calls. Canceling the calling task does not undo
-    /// the commit, because other calls may share its transaction.
+    /// Blocking a person again changes nothing, and keeps the position of the first block. A block beyond the owner's
+    /// limit drops the owner's oldest block. The same applies to contacts and logged calls. Canceling the calling task
+    /// does not undo the commit, because other calls may share its transaction.
     ///
     /// `.deleted` keeps all reports, other people's blocks of this person, the person's ban, and the calls in other
     /// people's logs, but removes the person's name from those.
@@ -219,8 +219,8 @@ public struct StoredReport: Hashable, Sendable {
     }
 }
 
-/// Maximum numbers of stored rows. Beyond the maximum, a person's oldest rows are deleted, and no rows are added for
-/// a project.
+/// The maximum number of stored rows of each kind. Beyond it, a person's oldest rows are deleted, and no rows are
+/// added for a project.
 public struct StorageBounds: Hashable, Sendable {
     public var blocks = StorageLimits.blocksPerOwner
     public var contacts = StorageLimits.contactsPerOwner

@@ -43,7 +43,7 @@ public protocol WebhookOutbox: Sendable {
 
 /// The position of an event in the outbox.
 public struct WebhookEntry: Hashable, Sendable {
-    /// The number of the event. Later events have higher numbers, and no number is used twice.
+    /// The number of the event. Later events have higher numbers, and numbers are never reused.
     public var id: Int64
     /// The API key of the project.
     public var project: String

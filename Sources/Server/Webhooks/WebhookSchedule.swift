@@ -3,7 +3,8 @@ import HeapModule
 import Signaling
 import Wire
 
-/// Decides when each event in the outbox is sent. A pure machine: events, the time and randomness in, commands out.
+/// Decides when each event in the outbox is sent. It is a pure state machine: its inputs are events, the time and
+/// random numbers, and its outputs are commands.
 ///
 /// Invariants: an event is sent only after the previous event of its session was delivered or given up, and removed
 /// from the outbox. No event is skipped: the position up to which a project's events were read advances only past
@@ -64,7 +65,7 @@ struct WebhookSchedule: Sendable {
 
     /// A session with events in the outbox. Only the oldest event is in memory.
     private struct Lane: Sendable {
-        /// What happens to the session's oldest event.
+        /// The delivery state of the session's oldest event.
         enum State: Hashable, Sendable {
             case ready
             case sending

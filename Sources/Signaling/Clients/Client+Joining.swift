@@ -2,10 +2,13 @@ import Wire
 
 /// Joining sessions. The client's state machine verifies the token, and the session checks everything else.
 extension Client {
-    /// The client's latest matches, calls and room places, newest last. Each is remembered when it begins, so some may
-    /// not have ended yet. The client may send a join with the token of a match before it is notified that the match
-    /// has ended. Such a join must not close the connection. Several are remembered: if a partner skips and the next
-    /// match also ends quickly, a join for the first match may arrive after both have ended.
+    /// The ids to which the tokens for the client's latest matches, calls and room places are bound, newest last. Calls
+    /// and room places also have a ``MatchID`` for this purpose. Each id is remembered when the match, call or place
+    /// begins, so some may not have ended yet.
+    ///
+    /// The client may send a join with the token for a match before it is notified that the match has ended. Such a
+    /// join must not close the connection. Several ids are remembered: if a partner skips and the next match also ends
+    /// quickly, a join for the first match may arrive after both have ended.
     struct RecentlyEnded: Equatable, Sendable {
         private var matches: [MatchID] = []
         private static let maxCount = 8

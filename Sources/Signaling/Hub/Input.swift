@@ -44,10 +44,9 @@ public enum Input: Equatable, Sendable {
     /// The operator rotated the API secret, or changed settings that apply while the server runs. The pool and the
     /// directory keep the rules with which they were created.
     case settingsChanged(HubSettings)
-    /// The free space of the disk was measured, which happens periodically and before each upload. `spare` is the
-    /// number of bytes that files in rooms may take, including the bytes of unfinished uploads that have already
-    /// arrived. A measurement begins only after the result of the previous one was sent.
-    case diskMeasured(spare: Int)
+    /// The free space of the disk was measured, which happens periodically and before each upload. A measurement begins only
+    /// after the result of the previous one was sent.
+    case diskMeasured(DiskMeasurement)
     /// A call was in progress when the server stopped, and must be restored with its two people. Sent at startup,
     /// before any client connects.
     indirect case restored(StoredCall, caller: PersonRecord, callee: PersonRecord)
@@ -99,7 +98,7 @@ extension Hub {
             guard before != settings.projects else { return }
             let ended = sessions.ids { before[$0.apiKey] != nil && settings.projects[$0.apiKey] == nil }
             for session in ended.sorted(by: { $0.text < $1.text }) { context.tell(.session(session, .projectDeleted)) }
-        case .diskMeasured(let spare): context.freeDisk.measured(spare: spare)
+        case .diskMeasured(let disk): context.freeDisk.measured(disk)
         case .restored(let stored, let caller, let callee):
             let call = stored.restored(at: context.moment, rules: context.rules)
             for (identity, record) in [(call.caller, caller), (call.callee, callee)] {

@@ -55,7 +55,7 @@ public enum CallAnswer: Equatable, Sendable {
     /// The callee is already calling the caller, in the call `with`. Only one of the two calls continues. If that is
     /// the call that asked, the callee has reserved a place for it.
     case mutual(Counterpart, with: CallID)
-    /// The callee is busy or unreachable. `isMissed`: whether to log a missed call for the callee.
+    /// The callee is busy or unreachable. `isMissed` is true if a missed call is to be logged for the callee.
     case refused(Counterpart, CallOutcome, isMissed: Bool)
     /// The callee does not allow calls from the caller.
     case notAllowed

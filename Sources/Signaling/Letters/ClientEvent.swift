@@ -5,7 +5,7 @@ public enum ClientEvent: Equatable, Sendable {
     /// A message from the client's current socket.
     case message(SocketID, Envelope<ClientMessage>)
     case unreadable(SocketID, UnreadableMessage)
-    /// A request of a legacy client.
+    /// A request from a legacy client.
     case asked(SocketID, RouletteTokRequest)
     /// A message from a client of PerchRTC's protocol.
     indirect case perch(SocketID, PerchRequest)
@@ -21,7 +21,7 @@ public enum ClientEvent: Equatable, Sendable {
     /// A message that is also sent to other clients.
     case deliverBroadcast(BroadcastMessage)
     case joinRefused(re: UInt64, WireError, match: MatchID?)
-    /// The client is no longer in the session. `by`: the moderator who removed the client, if one did.
+    /// The client is no longer in the session. `by` is the moderator who removed the client; nil if none did.
     case leftSession(SessionID, GoneReason, by: ConnectionID? = nil)
     case roulette(Snapshot.Roulette)
     /// The call that is now in progress on this device; nil if there is none.

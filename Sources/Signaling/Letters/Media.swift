@@ -12,7 +12,7 @@ public enum MediaCommand: Equatable, Sendable {
     case estimate(ConnectionID, re: UInt64)
     /// The client connection has ended. Closes both of its peer connections.
     case leave(ConnectionID)
-    /// Starts a stream, or moves it to other transceivers. `audio` and `video`: whether to forward these tracks.
+    /// Starts a stream, or moves it to other transceivers. `audio` and `video` say whether to forward these tracks.
     case publish(StreamID, SessionID, by: ConnectionID, MediaMids, audio: Bool, video: Bool)
     /// Changes which tracks of the stream are forwarded.
     case update(StreamID, audio: Bool, video: Bool)

@@ -105,7 +105,7 @@ public enum ResourceReply: Equatable, Sendable {
 extension WireError.Code {
     /// The session is relayed, but WHIP and WHEP require a routed session.
     public static let sessionRelayed: WireError.Code = "session_relayed"
-    /// The PATCH has no `If-Match` header. `preconditionFailed`: its entity tag does not match.
+    /// The PATCH has no `If-Match` header. `preconditionFailed` means that it has one whose entity tag does not match.
     public static let preconditionRequired: WireError.Code = "precondition_required"
     public static let preconditionFailed: WireError.Code = "precondition_failed"
     /// Another ICE restart is still in progress.

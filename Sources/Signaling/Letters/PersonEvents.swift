@@ -15,7 +15,7 @@ public enum PersonEvent: Equatable, Sendable {
     case moved(ConnectionID, address: String)
     case departed(ConnectionID)
     case verb(ConnectionID, re: UInt64, ClientMessage)
-    /// A request of a legacy client.
+    /// A request from a legacy client.
     case asked(ConnectionID, RouletteTokRequest)
     // From the pool. A person is first reserved, and then either matched or released, so that no one can be in two
     // matches.

@@ -40,7 +40,7 @@ public enum Finding: Equatable, Sendable {
     case person(FoundRecord?)
     /// `next` is the cursor for the next older page; nil if there is none.
     case callLog([CallRecord], next: String?)
-    /// A push registration was added or removed. `isReachable`: whether the person still has a registration.
+    /// A push registration was added or removed. `isReachable` is true if the person still has a registration.
     case push(isReachable: Bool)
     case refused(WireError)
 }

@@ -20,8 +20,8 @@ public enum RoomEvent: Equatable, Sendable {
     case away(ConnectionID, Bool)
     /// The client connection ended.
     case gone(ConnectionID)
-    /// The client is no longer in the room's session. `by`: the moderator who removed it; nil if it lost its place in
-    /// the session for another reason.
+    /// The client is no longer in the room's session. `by` is the moderator who removed it; nil if it lost its place
+    /// in the session for another reason.
     case leftSession(ConnectionID, by: ConnectionID?)
     /// An operator ends the room.
     case close
@@ -105,63 +105,3 @@ public struct RoomSeat: Equatable, Sendable {
     }
 }
 
-extension RoomRole {
-    /// The role in the room's session. A cohost is only a publisher there, and moderates through the room, which does
-    /// not let cohosts remove hosts.
-    var sessionRole: Role { self == .host ? .moderator : .publisher }
-    /// Whether this role may admit, mute and remove others.
-    var moderates: Bool { self != .guest }
-    /// The position when people are sorted by role: hosts first, then cohosts, then guests.
-    var rank: Int {
-        switch self {
-        case .host: 0
-        case .cohost: 1
-        case .guest: 2
-        }
-    }
-}
-
-/// The rights of a person in a room. `docs/threat-model.md`, "Who may do what in a room", has the same rules as a
-/// table.
-///
-/// An *owner* is the room's creator, or a person with a token for `host`. Owners are hosts, and so are the people whom
-/// they make host. If none of them is present, someone else is host in their place: a *stand-in*. Actions of a stand-in
-/// affect only the people who are present, and nothing that lasts.
-///
-/// Invariant: a person whose lasting role is host is host.
-public struct RoomRights: Hashable, Sendable {
-    /// The role that everyone sees.
-    private(set) var role: RoomRole
-    /// The role given by a token, an owner, or a host chosen by an owner. It is the role that remains when an owner
-    /// enters.
-    private(set) var lasting: RoomRole
-    /// Whether the person entered with an application's token.
-    let hasToken: Bool
-
-    init(_ lasting: RoomRole, hasToken: Bool) {
-        (role, self.lasting, self.hasToken) = (lasting, lasting, hasToken)
-    }
-
-    /// Whether the person acts for the owners. If so, the effects of the person's actions do not end when the room is
-    /// empty.
-    var actsForOwners: Bool { lasting.moderates }
-    /// Whether the role ends when an owner enters.
-    var isTemporary: Bool { role != lasting }
-
-    // MARK: Changes
-
-    /// Makes the person host in place of an owner, without changing the lasting role.
-    mutating func standIn() { role = .host }
-
-    /// Restores the lasting role. Called when an owner enters.
-    mutating func endStandIn() { role = lasting }
-
-    /// Changes the person's role.
-    ///
-    /// - Parameter giver: the rights of the host who gives the role. A role given by a stand-in ends when an owner
-    ///   enters.
-    mutating func give(_ role: RoomRole, by giver: RoomRights) {
-        self.role = role
-        if giver.lasting == .host { lasting = role }
-    }
-}

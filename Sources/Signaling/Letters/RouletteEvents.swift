@@ -10,7 +10,8 @@ public enum PoolEvent: Equatable, Sendable {
     case refused(MatchID, IdentityID)
     /// The first person has blocked the second. If the first person is waiting, the two must no longer be matched.
     case exclude(IdentityID, IdentityID)
-    /// Answers a `roulette.count` request. `online`: the number of clients that are connected or can still resume.
+    /// Asks the pool to answer a `roulette.count` request. `online` is the number of clients that are connected or can
+    /// still resume.
     case count(ConnectionID, re: UInt64, online: Int)
 }
 

@@ -12,7 +12,7 @@ public enum SessionEvent: Equatable, Sendable {
     /// The first client was not sent the message that the second client has joined, because too many of the messages
     /// sent to it are unacknowledged.
     case lagging(ConnectionID, behind: ConnectionID)
-    /// The session now serves a match or call. At most `places` members can join with its tokens. `of`: the call to
+    /// The session now serves a match or call. At most `places` members can join with its tokens. `of` is the call to
     /// notify of each join; nil for a match.
     case matchOpened(MatchID, places: Int, of: CallID? = nil)
     /// The match or call is over. Members who joined with its tokens are removed, and the tokens become invalid.
@@ -24,8 +24,8 @@ public enum SessionEvent: Equatable, Sendable {
     case homeClosed(MatchID)
     /// Restores revoked tokens and a mute from storage, after a restart.
     case moderated(SessionModeration)
-    /// A member reports their chat partner. The session adds the last lines of the text chat to the report and stores
-    /// it.
+    /// A member reports their chat partner. The session adds the most recent lines of the text chat to the report and
+    /// stores it.
     case report(Report, by: ConnectionID, re: UInt64)
     /// An event from the room that this session belongs to.
     case room(RoomSessionEvent)

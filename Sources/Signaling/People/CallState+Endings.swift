@@ -123,7 +123,7 @@ extension CallState {
         for part in parts where part.offer.other.identity == other { end(part, .hungUp, snapshot, &context) }
     }
 
-    /// Ends all calls of this person. `leaving`: how the person leaves them.
+    /// Ends all calls of this person. `leaving` says how the person leaves them.
     func endAll(_ leaving: CallLeaving, _ snapshot: PersonSnapshot, _ context: inout Context) {
         for part in parts { end(part, leaving, snapshot, &context) }
     }

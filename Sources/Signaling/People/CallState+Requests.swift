@@ -4,8 +4,8 @@ import Wire
 extension CallState {
     // MARK: Accepting
 
-    /// Prepares this device to accept a ringing call, and ends the person's current call, if any. Answers the request
-    /// only if the device may not accept the call.
+    /// Prepares this device to accept a ringing call, and ends the person's current call, if any. If the device may not
+    /// accept the call, answers the request with an error. Otherwise, `accepted` answers it later.
     ///
     /// - Returns: true if the device may accept the call. `Person` must then leave the roulette before it notifies the
     ///   call's state machine.

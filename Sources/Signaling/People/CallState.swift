@@ -29,8 +29,8 @@ struct CallState: Equatable, Sendable {
         /// The device that has requested to end the call; nil if none has. If set, further requests for the call are
         /// rejected.
         var ending: ConnectionID?
-        /// The request of the device that is ending the call, which is answered when the call is over; nil if there is
-        /// none to answer.
+        /// The request with which a device is ending the call. It is answered when the call is over. Nil if there is
+        /// no request to answer.
         var endingRequest: UInt64?
         var acceptedAt: Timestamp?
         /// Whether a push notification announced the call.

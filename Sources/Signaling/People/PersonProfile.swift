@@ -19,7 +19,7 @@ struct PersonProfile: Equatable, Sendable {
     /// The name that other people see: the profile's name, or a generated one if that is empty.
     var shownName: String { profile.name.isEmpty ? PersonName.generated(id) : profile.name }
 
-    /// Returns whether other people see the person as online. `isThere`: whether a connected device is online.
+    /// Returns whether other people see the person as online. `isThere` is true if a connected device is online.
     func isSeenOnline(isThere: Bool) -> Bool { profile.isVisible && isThere }
 
     /// Returns the profile with these settings applied. A name from a user token takes precedence over the name in the

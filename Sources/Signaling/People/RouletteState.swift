@@ -42,8 +42,8 @@ struct RouletteState: Equatable, Sendable {
         return (search.client, Snapshot.Roulette(state: .waiting))
     }
 
-    /// Returns the chat that a report or block refers to: the chat with this match id, or without an id the current or
-    /// most recent chat. Returns nil if there is none, or if it ended longer than `reportWindow` ago.
+    /// Returns the chat that a report or block refers to: the chat with this match id or, if there is no id, the
+    /// current or most recent chat. Returns nil if there is none, or if it ended longer than `reportWindow` ago.
     func chat(_ match: MatchID?, _ context: Context) -> Chat? {
         var candidates: [Chat] = []
         if case .chatting(_, let chat) = activity { candidates.append(chat) }

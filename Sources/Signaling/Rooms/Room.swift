@@ -303,7 +303,8 @@ public struct Room: Machine, Equatable, Sendable {
         gone(member, .clientDisconnected, &context)
     }
 
-    /// Removes a person who did not leave on their own. `moderator`: the person who decided it, if any.
+    /// Removes a person who did not leave on their own. `moderator` is the person who removed them; nil if no person
+    /// did.
     mutating func remove(
         _ client: ConnectionID, _ reason: RoomEndReason, by moderator: RoomRoster.Member? = nil,
         _ context: inout Context
@@ -386,8 +387,8 @@ public struct Room: Machine, Equatable, Sendable {
 
     // MARK: Sending
 
-    /// Charges a message to everyone in the room to the room's budget, which has the same rate as a session's. Throws
-    /// if the budget is exhausted.
+    /// Charges the room's budget for a message that is sent to everyone in the room. The budget has the same rate as a
+    /// session's. Throws if it is exhausted.
     mutating func charge(textSize: Int = 0, _ context: Context) throws(WireError) {
         let cost = Double((256 + textSize) * roster.count)
         if let wait = traffic.take(context.rules.sessionTraffic, cost: cost, now: context.now) { throw .tooFast(wait) }

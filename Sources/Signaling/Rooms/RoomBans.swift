@@ -21,9 +21,10 @@ struct RoomBans: Equatable, Sendable {
         }
     }
 
-    /// Decisions of owners, and of hosts and cohosts whom they chose. They apply for as long as the room exists.
+    /// The bans and revoked tokens set by owners, or by hosts and cohosts whom an owner appointed. They last as long
+    /// as the room exists.
     private(set) var lasting = Entries()
-    /// Decisions of stand-ins. They apply until the room is empty, and never keep owners out.
+    /// The bans and revoked tokens set by stand-ins. They last until the room is empty, and never keep owners out.
     private(set) var temporary = Entries()
 
     init() {}

@@ -27,7 +27,7 @@ struct RoomFiles: Equatable, Sendable {
         let claim: RoomFileSpace.Claim
         let secret: RoomFileKey
         fileprivate(set) var state = State.promised
-        /// When the upload ends if it is not complete, or the complete file is deleted.
+        /// When an incomplete upload ends, or when the complete file is deleted.
         fileprivate(set) var until: Timestamp
         /// When to next check whether `until` has passed: at `until`, or after `Room.longestTimer` if that is earlier.
         fileprivate(set) var checkAt: Timestamp

@@ -239,8 +239,8 @@ struct RoomRegistry: Machine {
     }
 
     /// Throws if the limit on persistent rooms is reached, in total or for this address. Such rooms may exist for a
-    /// year. People can use only part of the server's capacity for them, and each address only a small part of that.
-    /// Otherwise nobody could create a room anymore.
+    /// year. Only part of the server's capacity is available for them, and only a small part of that for each address.
+    /// Otherwise they could fill the server, and nobody else could create a room.
     private func permitPersistent(_ address: String?, _ context: Context) throws(WireError) {
         let fromAddress = address.flatMap { persistentPerAddress[$0] } ?? 0
         // Limit persistent rooms to half of all rooms, even if an operator has changed only `maxRooms`.

@@ -40,7 +40,8 @@ struct WaitQueue: Equatable, Sendable {
         }
     }
 
-    /// Returns the index for `place(at:)` of the first place whose number is greater than `number`.
+    /// Returns the index of the first place whose number is greater than `number`. If there is no such place,
+    /// `place(at:)` returns nil for this index.
     func index(after number: UInt64) -> Int {
         guard number > 0 else { return first }
         var low = first

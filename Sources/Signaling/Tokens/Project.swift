@@ -25,7 +25,7 @@ public struct Project: Sendable, Equatable {
     /// The secret before the last rotation.
     public struct PreviousSecret: Sendable, Equatable {
         public var secret: String
-        /// The end of the overlap. Tokens signed by this secret are refused after it.
+        /// When the overlap ends. After that, tokens signed by this secret are refused.
         public var acceptedUntil: Timestamp
 
         public init(secret: String, acceptedUntil: Timestamp) {

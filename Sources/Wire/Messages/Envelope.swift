@@ -2,7 +2,7 @@
 public struct Envelope<Message: Equatable & Sendable>: Equatable, Sendable {
     /// The number of this message, from 1; nil for unnumbered messages.
     public var seq: UInt64?
-    /// The highest `seq` received from the other end; nil if the message acknowledges nothing.
+    /// The highest `seq` received from the other side; nil if the message acknowledges nothing.
     public var ack: UInt64?
     /// The message without its number and acknowledgment.
     public var message: Message

@@ -190,7 +190,7 @@ public struct FieldCoder {
         value = .milliseconds(milliseconds)
     }
 
-    /// Reads or writes a required `true` or `false`.
+    /// Reads or writes a required Boolean member.
     public mutating func bool(_ name: String, _ value: inout Bool) throws(WireError) {
         guard isReading else {
             writer.name(name)

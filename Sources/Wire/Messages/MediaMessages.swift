@@ -114,7 +114,7 @@ extension MediaNotice {
         public var side = MediaSide.send
         /// The reason, such as `dtls_failed` or `fingerprint_mismatch`.
         public var code = WireError.Code("")
-        /// The reason, in one sentence for people.
+        /// The reason, in one sentence that can be shown to the user.
         public var message = ""
         public init() {}
         public init(side: MediaSide, _ error: WireError) {

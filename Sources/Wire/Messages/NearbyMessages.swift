@@ -117,7 +117,7 @@ extension NearbyNotice {
         }
     }
 
-    /// The changes of the watched page since it was last sent.
+    /// An update to the watched page: what has changed since it was last sent, and the current order.
     public struct Changed: Payload, Hashable {
         /// The rows that are new or have changed, including members that have not changed.
         public var people: [NearbyRow] = []
@@ -141,8 +141,8 @@ extension NearbyNotice {
 public enum DistanceUnit: String, Hashable, Sendable, CaseIterable {
     /// Statute miles of 1609.344 m.
     case miles = "mi"
-    /// Kilometers. The server groups people by the same distances as for miles, so the numbers in kilometers are
-    /// rounded: 2 miles are 3 km.
+    /// Kilometers. The limits of the distance ranges are defined in miles and apply in both units. In kilometers, each
+    /// limit is rounded: 2 miles are sent as 3 km.
     case kilometers = "km"
 }
 

@@ -42,7 +42,7 @@ public enum PushKind: String, Hashable, Sendable, CaseIterable {
 
 /// A push endpoint, and the keys that are needed to send notifications to it.
 public struct PushRegistration: Payload, Hashable {
-    /// The kind of push service.
+    /// Which kind of push service the endpoint belongs to. It determines which of the other members are used.
     public var kind = PushKind.web
     /// For `web`, the `https` URL of the subscription, at most 1024 bytes. For `apns`, the device token, 64 to 200 hexadecimal
     /// digits.

@@ -124,7 +124,7 @@ extension RoomNotice {
         /// `room_refused` if a host refused, `room_banned`, `room_not_found` if the room ended, or `already_joined` if
         /// the connection dropped and the person is now waiting on another one.
         public var code: WireError.Code = ""
-        /// The reason, as one sentence for people.
+        /// The reason, in one sentence that can be shown to the user.
         public var message = ""
         public init() {}
         public init(name: RoomName, _ error: WireError) {

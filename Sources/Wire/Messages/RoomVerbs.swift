@@ -83,8 +83,8 @@ extension RoomVerb {
     public struct Join: Payload {
         /// The room's name; nil for a new room with a random name.
         public var name: RoomName?
-        /// The id of the room that this client was in, for joining the same one again. Fails with `room_other` if
-        /// another room now has the name. Nil on the first join.
+        /// The id of the room that this client was in before and wants to rejoin; nil on the first join. If another
+        /// room now has the name, the join fails with `room_other`.
         public var room: RoomID?
         /// The display name, at most 40 characters; empty for a generated one. A name from a user token takes
         /// precedence.

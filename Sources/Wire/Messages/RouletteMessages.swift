@@ -9,8 +9,8 @@ public enum RouletteVerb: Equatable, Sendable, MessageSet {
     case next(MatchReference)
     /// Ends the search and the chat. Answered with `ok`, after ``RouletteNotice/ended(_:)`` if there was a chat.
     case stop
-    /// Reports a partner to the server's operator, with the last lines of the text chat. Answered with `ok`, or with
-    /// `not_matched` or `rate_limited`.
+    /// Reports a partner to the server's operator, and includes the most recent lines of the text chat. Answered with
+    /// `ok`, or with `not_matched` or `rate_limited`.
     case report(Report)
     /// Blocks a partner. Ends the chat and searches again. Answered with `ok`, or with `not_matched`.
     case block(MatchReference)

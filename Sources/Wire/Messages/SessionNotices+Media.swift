@@ -30,8 +30,8 @@ extension SessionNotice {
         public var rid: String?
         /// The highest temporal layer that the server forwards, 0 to 3; nil if it forwards all.
         public var temporalLayer: Int?
-        /// True if the server will pause the video if the subscriber's network gets worse; false when that is no
-        /// longer the case; nil if this has not changed.
+        /// True when the server warns that it will pause the video if the subscriber's network gets worse; false when
+        /// the warning no longer applies; nil if this has not changed.
         public var warning: Bool?
         /// True if the subscriber's network can carry less of the video than the subscriber requested; false when that
         /// is no longer the case; nil if this has not changed.
@@ -117,7 +117,7 @@ extension SessionNotice {
     }
 }
 
-/// The reason why a subscriber receives no video, or another layer of it.
+/// The reason why a subscriber's video was paused, resumed, or switched to another layer.
 public enum SubscriptionReason: String, Hashable, Sendable, CaseIterable {
     /// The subscriber's connection cannot keep up, so the video is paused, or has just been resumed.
     case slow

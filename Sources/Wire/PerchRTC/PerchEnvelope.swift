@@ -37,8 +37,8 @@ public enum PerchRequest: Hashable, Sendable {
     /// A message that could not be read.
     case unreadable
 
-    /// Maximum bytes of a user id. A user id is the name of a device, possibly followed by `~` and a number, so it is
-    /// much shorter in practice.
+    /// The maximum length of a user id, in bytes. In practice, ids are much shorter: a user id is the name of a
+    /// device, possibly followed by `~` and a number.
     public static let maxUser = Limits.name
 
     /// Parses a message that has the given form.

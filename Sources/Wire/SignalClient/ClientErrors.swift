@@ -59,7 +59,7 @@ extension CloseCode {
     /// 4000: the client considers the socket broken. The protocol does not define this code, so the server counts it as a drop
     /// and keeps the connection (`protocol/README.md` §3).
     public static let dropped = CloseCode(rawValue: 4000)
-    /// 1009 (RFC 6455 §7.4.1): a message was larger than every limit (`protocol/README.md` §2).
+    /// 1009 (RFC 6455 §7.4.1): a message exceeded even the largest limit (`protocol/README.md` §2).
     static let overEveryLimit = CloseCode(rawValue: 1009)
 
     /// Whether a client may reconnect automatically after the server closed with this code (`protocol/README.md` §2). For

@@ -1,4 +1,4 @@
-/// One end of a client connection's numbering (`protocol/README.md` §1 and §3): which messages were sent and not yet
+/// One side of a client connection's numbering (`protocol/README.md` §1 and §3): which messages were sent and not yet
 /// acknowledged, and which were received. It has no socket and no clock, so that the server, the SDK and the tests can
 /// use the same code.
 ///
@@ -39,19 +39,19 @@ public struct Link: Equatable, Sendable {
     /// The index of the first message that is still kept. Acknowledged messages before this index stay in the array for a
     /// while, because removing each one immediately would move all others.
     private var first = 0
-    /// The total bytes of the messages that are kept because the other end has not acknowledged them.
+    /// The total bytes of the messages that are kept because the other side has not acknowledged them.
     public var keptBytes: Int { usualBytes + largeBytes }
     private var usualBytes = 0
     private var largeBytes = 0
     private var nextSequence: UInt64 = 1
-    /// The highest message number that the other end has acknowledged.
+    /// The highest message number that the other side has acknowledged.
     private var acknowledged: UInt64 = 0
 
     /// The number of the most recently sent message; 0 before the first.
     public var sent: UInt64 { nextSequence - 1 }
-    /// The highest message number received from the other end; every number below it was received too.
+    /// The highest message number received from the other side; every number below it was received too.
     public private(set) var received: UInt64 = 0
-    /// How many numbered messages were received since this end last sent an acknowledgment.
+    /// How many numbered messages were received since this side last sent an acknowledgment.
     public private(set) var unacknowledgedReceipts = 0
 
     public init(bounds: Bounds = Bounds()) { self.bounds = bounds }
@@ -102,17 +102,18 @@ public struct Link: Equatable, Sendable {
         return .deliver
     }
 
-    /// Records that the other end has received all messages up to the number `ack`. A number that was never sent is ignored.
+    /// Records that the other side has received all messages up to the number `ack`. A number that was never sent is
+    /// ignored.
     public mutating func acknowledged(upTo ack: UInt64) {
         guard ack > acknowledged, ack < nextSequence else { return }
         acknowledged = ack
         while first < kept.count, kept[first].seq <= ack { dropFirst() }
     }
 
-    /// Returns the messages that the other end has not received, in order, or nil if some of them are no longer kept
+    /// Returns the messages that the other side has not received, in order, or nil if some of them are no longer kept
     /// or `received` is impossible.
     ///
-    /// - Parameter received: the highest message number that the other end has received.
+    /// - Parameter received: the highest message number that the other side has received.
     public mutating func replay(after received: UInt64) -> [[UInt8]]? {
         guard received < nextSequence, received >= acknowledged else { return nil }
         acknowledged(upTo: received)

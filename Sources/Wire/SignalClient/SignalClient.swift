@@ -1,5 +1,5 @@
-/// The client's end of a client connection (`protocol/README.md` §1 to §3): hello, numbering, acknowledgments, requests,
-/// pings, reconnecting and resuming.
+/// The client's side of a client connection (`protocol/README.md` §1 to §3): hello, numbering, acknowledgments,
+/// requests, pings, reconnecting and resuming.
 ///
 /// A signaling client has no I/O and no clock. Its owner reports events, carries out the returned effects, and calls
 /// `handleTimeout` at the time `nextTimeout`. That time may change with every event and timeout.
@@ -25,7 +25,7 @@ public struct SignalClient: Sendable {
         /// The hello was sent, and the welcome must arrive before `until`.
         case greeting(Socket, until: Timestamp)
         case connected(Socket, since: Timestamp)
-        /// Waiting until the next attempt to connect. `isRequested`: whether the server requested this pause.
+        /// Waiting until the next attempt to connect. `isRequested` is true if the server requested this pause.
         case waiting(until: Timestamp, isRequested: Bool)
         case ended(Ending)
     }
@@ -50,7 +50,8 @@ public struct SignalClient: Sendable {
     /// The hello to send on each new socket. Its `resume` is set automatically, and so is its `identity` if a welcome
     /// contains a new one. If the token expires, set a new token here.
     public var hello: Hello
-    /// The most recent welcome, also while reconnecting and after the end; nil before the first welcome.
+    /// The most recent welcome, which is kept while reconnecting and after this client has ended; nil before the first
+    /// welcome.
     public private(set) var welcome: Welcome?
     let options: Options
     var random: any RandomNumberGenerator & Sendable

@@ -95,7 +95,8 @@ extension AVCaptureDevice.Position {
     }
 }
 
-/// Reports when the system takes the camera away and returns it. The notifications arrive on any thread.
+/// Reports when the system takes the camera away from the app, and when it gives the camera back. The notifications
+/// arrive on any thread.
 private final class Interruptions: @unchecked Sendable {
     let changes: AsyncStream<Bool>
     private let observers: [any NSObjectProtocol]

@@ -147,8 +147,8 @@ navigator.serviceWorker?.addEventListener('message', ({ data, ports }) => {
 });
 
 /**
- * Returns what the address requests. find: the id of a person to find, or null; link: a code that links this device,
- * or null; call: whether the user pressed a call's notification.
+ * Returns what the address requests: `find` is the id of a person to find, or null; `link` is a code that links this
+ * device, or null; `call` is true if the user pressed a call's notification.
  */
 function arrival() {
   const parts = new URLSearchParams(location.hash.slice(1));

@@ -1,4 +1,5 @@
-// Camera and microphone of a call. Sends nothing itself: the call publishes the publisher that is created here.
+// The camera and microphone of a call. This code sends nothing itself; the call publishes the publisher that is
+// created here.
 import { OT } from '../../lib/index.js';
 import { showCondition } from '../shared/connection.js';
 import { box } from '../shared/dom.js';
@@ -7,7 +8,7 @@ import { mediaTrouble } from '../shared/media-trouble.js';
 export class Media {
   /** @type {any} the SDK's publisher; null until the devices are open, and after `close` */
   publisher = null;
-  // Counts the calls of `open` and `close`. A publisher that was requested before the latest one is discarded.
+  // Counts calls to `open` and `close`. If a publisher becomes ready after a later call to either, it is discarded.
   #turn = 0;
 
   /**

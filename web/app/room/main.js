@@ -151,8 +151,8 @@ function dispatchOfServer(event) {
   }
   if (event.type !== 'unpublished') return dispatch(event);
   if (event.publisher === preview.publisher) {
-    // `mediaStopped`: the devices were disconnected. For any other reason, the preview continues but others no longer
-    // receive the stream: a moderator ended it, or the server rejected it.
+    // `mediaStopped` means that the devices were disconnected. For any other reason, the preview continues but others
+    // no longer receive the stream: a moderator ended it, or the server rejected it.
     return dispatch(event.reason === 'mediaStopped' ? { type: 'mediaFailed', why: 'lost' } : { type: 'refused', code: 'not_sent', message: '' });
   }
   // Ignore the end of a publisher that was replaced. If the capture of the screen ended, `Screen` has already reported

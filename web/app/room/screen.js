@@ -3,8 +3,8 @@ import { OT } from '../../lib/index.js';
 import { box } from '../shared/dom.js';
 
 /**
- * Maps the SDK's error names to problems; all other errors are `share_failed`. Null: the user chose no screen, which
- * is not a problem.
+ * Maps the SDK's error names to problems; all other errors are `share_failed`. Null means that the user chose no
+ * screen, which is not a problem.
  * @type {Record<string, string | null>}
  */
 const meanings = {

@@ -45,7 +45,7 @@ function afterGesture(run) {
 export class Preview {
   /** @type {any} the SDK's publisher; null until the devices are open, and after `close` */
   publisher = null;
-  // Counts the calls of `open` and `close`. A publisher that was requested before the latest one is discarded.
+  // Counts calls to `open` and `close`. If a publisher becomes ready after a later call to either, it is discarded.
   #turn = 0;
   #level = box('level');
   /** @type {import('./memory.js').Devices} the devices that the pickers show as in use */

@@ -60,7 +60,7 @@ function matchStatus({ name, away, stream }, words) {
 export function noticeOf(state, strings, now) {
   if (state.link.is === 'closed') return closedNotice(state.link, strings);
   if (state.trouble) return troubleNotice(state.trouble, state, strings, now);
-  // On the first screen the preview shows camera problems.
+  // Show camera problems here only while waiting or matched. On the first screen, the preview shows them.
   if (state.media.is === 'failed' && (state.chat.is === 'waiting' || state.chat.is === 'matched')) {
     return { text: strings.media[state.media.why], actions: mediaActions(state.media.why), tone: 'warn' };
   }

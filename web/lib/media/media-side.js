@@ -39,7 +39,7 @@ export const retryMs = 1000;
  * @property {(connection: RTCPeerConnection) => void} opened adds the transceivers to a new connection
  * @property {boolean} receives whether this connection carries incoming media
  * @property {(isRenewed: boolean) => void} offered called when requests may use the mids of the latest offer.
- *   `isRenewed`: it is the first offer of a connection that replaced another
+ * `isRenewed` is true if it is the first offer of a connection that replaced another
  * @property {(sdp: string) => string} [write] changes the offer before it is applied; default: no change
  * @property {(sdp: string) => string} read changes the server's answer before it is applied
  * @property {() => void} answered called when the server's answer was applied
@@ -254,13 +254,13 @@ export class MediaSide {
 
   /** @param {number} ms */
   #attemptIn(ms) {
-    // A connection whose state alternates quickly must not restart each time.
+    // A flapping connection must not restart on every state change.
     const earliest = this.#attemptedAt + this.#pause - this.#options.clock.now();
     this.#timers.set('attempt', Math.max(ms, earliest), () => this.#attempt());
   }
 
   async #attempt() {
-    // If the server cannot be reached, wait for `networkChanged`.
+    // While the server cannot be reached, attempt nothing. `networkChanged` resumes the attempts.
     if (!this.#isWanted || !this.#options.isOnline()) return;
     if (this.state === 'connected' && !this.#isSuspect) {
       this.#attempts = 0;

@@ -1,7 +1,7 @@
-// The order of negotiation between two ends (protocol §4): decides which peer connection and which offer a message belongs to, and
+// The order of negotiation between two peers (protocol §4): decides which peer connection and which offer a message belongs to, and
 // which of two crossing offers is valid. It does not use `RTCPeerConnection`; `Peer` carries out its decisions.
 //
-// Each peer connection has an id, chosen by the end that makes its first offer. Both ends number their offers in one sequence. An
+// Each peer connection has an id, chosen by the peer that makes its first offer. Both peers number their offers in one sequence. An
 // answer repeats the number of its offer. The id shows whether a description or candidate belongs to another peer
 // connection. The number shows whether an answer belongs to a withdrawn offer, and whether an offer was sent again.
 
@@ -13,7 +13,7 @@ const maxAnswerMs = 16_000;
 
 /**
  * Returns how many milliseconds an answer may take before its offer is sent again. An offer or answer gets lost if the
- * other end did not expect it yet, or if the server refused to pass it on.
+ * other peer did not expect it yet, or if the server refused to pass it on.
  * @param {number} repeated how often the offer was sent again
  */
 export const answerDelay = (repeated) => Math.min(answerMs * 2 ** repeated, maxAnswerMs);
@@ -29,27 +29,27 @@ export const answerDelay = (repeated) => Math.min(answerMs * 2 ** repeated, maxA
  * - `renew`: it starts another peer connection: replace the local one, then accept the offer.
  * - `repeat`: it was answered before: send the answer again.
  * - `ignore`: the local offer is the valid one, or the received one is outdated.
- * - `refuse`: it continues a peer connection that no longer exists here. The other end must start a new one.
+ * - `refuse`: it continues a peer connection that no longer exists here. The other peer must start a new one.
  * @typedef {'accept' | 'renew' | 'repeat' | 'ignore' | 'refuse'} Decision
  */
 
-/** Returns a random id, which differs from all others between the same two ends. It is not a secret. */
+/** Returns a random id, which differs from all others between the same two peers. It is not a secret. */
 const newId = () => Array.from({ length: 2 }, () => Math.random().toString(36).slice(2, 12)).join('');
 
 export class Negotiation {
   #polite;
   /** @type {string | undefined} */
   #id;
-  /** The highest offer number of either end. */
+  /** The highest offer number of either peer. */
   #number = 0;
   /** The number of the local offer that is waiting for its answer, or 0. */
   #offered = 0;
-  /** The number of the other end's offer that was answered last, or 0. */
+  /** The number of the other peer's offer that was answered last, or 0. */
   #answered = 0;
   /** Whether both descriptions were set at least once. */
   #isDescribed = false;
 
-  /** @param {boolean} polite whether the other end's offer is valid if two cross */
+  /** @param {boolean} polite whether the other peer's offer is valid if two cross */
   constructor(polite) {
     this.#polite = polite;
   }
@@ -102,7 +102,7 @@ export class Negotiation {
   }
 
   /**
-   * Returns what to do with an offer from the other end.
+   * Returns what to do with an offer from the other peer.
    * @param {Label} label the label of that offer
    * @param {boolean} isBusy whether a local offer is being created or is waiting for its answer
    * @returns {Decision}
@@ -121,7 +121,7 @@ export class Negotiation {
   }
 
   /**
-   * Notes that the other end's offer was applied.
+   * Notes that the other peer's offer was applied.
    * @param {Label} label
    */
   accepted({ negotiationId, offerNumber = 1 }) {
@@ -135,7 +135,7 @@ export class Negotiation {
   }
 
   /**
-   * Returns the label for the answer to the most recently accepted offer; empty if the other end does not number
+   * Returns the label for the answer to the most recently accepted offer; empty if the other peer does not number
    * offers.
    * @returns {Label}
    */

@@ -23,8 +23,9 @@ export class Outbox {
   /** @param {Payload} payload */
   post(payload) {
     this.#send(payload).catch((error) => {
-      // Any other error means that one of the two ends left, which is reported elsewhere, or that the other end does
-      // not expect messages from this end yet. In the second case, `Peer` sends its offer again until it is answered.
+      // Resend only after `rate_limited`. Any other error means that one of the two peers left, which is reported
+      // elsewhere, or that the other peer does not expect messages from this one yet. In the second case, `Peer` sends
+      // its offer again until it is answered.
       if (this.#closed || error?.code !== 'rate_limited') return;
       this.#timers.set(`post ${this.#refusals += 1}`, error.retryAfterMs ?? 1000, () => {
         if (this.#isCurrent(payload)) this.post(payload);

@@ -19,11 +19,11 @@ export const failedMs = 250;
 /** How long to wait for a restart to succeed before the next one. */
 export const restartAgainMs = 10_000;
 /**
- * The impolite end makes the first offer. If two first offers cross, the polite end rolls its own offer back, after which
- * Chromium sometimes gathers candidates forever and never connects. So the polite end waits this long before its first offer.
+ * The impolite peer makes the first offer. If two first offers cross, the polite peer rolls its own offer back, after which
+ * Chromium sometimes gathers candidates forever and never connects. So the polite peer waits this long before its first offer.
  */
 export const firstOfferMs = 3000;
-/** Both ends notice the same failure. The polite end waits longer by this factor, so that usually only one end restarts. */
+/** Both peers notice the same failure. The polite peer waits longer by this factor, so that usually only one peer restarts. */
 const politeFactor = 2;
 /**
  * How long to wait, after the descriptions were exchanged, for media to connect before a restart. A limit is needed,
@@ -37,12 +37,12 @@ export const connectMs = 15_000;
 /** @typedef {'connecting' | 'connected' | 'disconnected' | 'failed'} PeerState */
 /**
  * @typedef {object} PeerOptions
- * @property {boolean} polite whether this end is the polite one in perfect negotiation
+ * @property {boolean} polite whether this peer is the polite one in perfect negotiation
  * @property {Rtc} rtc
  * @property {import('../clock.js').Clock} clock
  * @property {() => Promise<RTCConfiguration>} configuration returns a configuration with valid credentials
- * @property {(payload: Payload) => Promise<unknown>} send sends a payload to the other end
- * @property {(streamId: string, media: MediaStream) => void} arrived called when the other end has added a stream
+ * @property {(payload: Payload) => Promise<unknown>} send sends a payload to the other peer
+ * @property {(streamId: string, media: MediaStream) => void} arrived called when the other peer has added a stream
  * @property {(state: PeerState) => void} changed called when the state may have changed
  * @property {(error: unknown) => void} failed called with each error
  */
@@ -59,10 +59,10 @@ export class Peer {
   #earlyCandidates = new EarlyCandidates();
   /** @type {Map<string, string>} maps `MediaStream` ids to stream ids, for a peer that cannot rename them in its descriptions */
   #aliases = new Map();
-  /** @type {string | undefined} identifies the peer connection that wrote the other end's description (`originOf`) */
+  /** @type {string | undefined} identifies the peer connection that wrote the other peer's description (`originOf`) */
   #origin;
   /**
-   * @type {boolean | undefined} whether the other end is Firefox; undefined before its first description. Taken from
+   * @type {boolean | undefined} whether the other peer is Firefox; undefined before its first description. Taken from
    *   the description as received, because Chromium rewrites `remoteDescription`
    */
   #isTheirsMozilla;
@@ -74,7 +74,7 @@ export class Peer {
   #restartedAt = -Infinity;
   /** Number of restarts since media last worked. */
   #restarts = 0;
-  /** Whether media from the other end is expected. */
+  /** Whether media from the other peer is expected. */
   #expecting = false;
   #closed = false;
 
@@ -105,7 +105,7 @@ export class Peer {
   }
 
   /**
-   * If this end makes the first offer, makes that offer request media from the other end. Call this when subscribing,
+   * If this peer makes the first offer, makes that offer request media from the other peer. Call this when subscribing,
    * because the offer may be made before there is anything to send.
    */
   expect() {
@@ -129,7 +129,7 @@ export class Peer {
   }
 
   /**
-   * Handles a message from the other end, after those that arrived before it.
+   * Handles a message from the other peer, after those that arrived before it.
    * @param {import('../signaling/messages.js').Message} message a `session.negotiate` message, which the server has
    *   forwarded
    */
@@ -189,7 +189,7 @@ export class Peer {
   }
 
   /**
-   * Adds receive-only transceivers, if this end makes the first offer and has not yet received a description. Tracks
+   * Adds receive-only transceivers, if this peer makes the first offer and has not yet received a description. Tracks
    * sent later use them too, because `addTrack` reuses receive-only transceivers.
    * @param {RTCPeerConnection} connection
    */
@@ -212,7 +212,7 @@ export class Peer {
   }
 
   /**
-   * Replaces the connection with a new one: because the other end did so, because ours cannot apply the other end's
+   * Replaces the connection with a new one: because the other peer did so, because ours cannot apply the other peer's
    * description, or because ICE restarts have failed or are known to fail.
    */
   async #renew() {
@@ -240,7 +240,7 @@ export class Peer {
   /** @param {number} ms */
   #restartIn(ms) {
     const { clock, polite, configuration } = this.#options;
-    // A connection whose state alternates quickly must not restart each time, because a restart needs time to succeed.
+    // A flapping connection must not restart on every state change, because a restart needs time to succeed.
     const earliest = this.#restartedAt + restartAgainMs - clock.now();
     this.#timers.set('restart', Math.max(polite ? ms * politeFactor : ms, earliest), async () => {
       const connection = this.#connection;
@@ -257,7 +257,7 @@ export class Peer {
   }
 
   /**
-   * Whether this end has media to send or, if it makes the first offer, media to request. Otherwise it cannot start a
+   * Whether this peer has media to send or, if it makes the first offer, media to request. Otherwise it cannot start a
    * new connection.
    */
   get #canOffer() {
@@ -270,7 +270,7 @@ export class Peer {
   #negotiationNeeded(connection) {
     if (!this.#options.polite || this.#origin !== undefined) return this.#offer(connection);
     this.#timers.set('first offer', firstOfferMs, () => {
-      // If the other end's offer has arrived first, make none: the browser fires `negotiationneeded` again after that
+      // If the other peer's offer has arrived first, make none: the browser fires `negotiationneeded` again after that
       // offer is answered.
       if (connection === this.#connection && this.#origin === undefined) this.#offer(connection);
     });
@@ -282,7 +282,7 @@ export class Peer {
     this.#makingOffer = true;
     try {
       await connection.setLocalDescription();
-      // This offer may have been withdrawn in favor of the other end's.
+      // This offer may have been withdrawn in favor of the other peer's.
       if (connection !== this.#connection || !this.#negotiation.isPending(label)) return;
       this.#postDescription(connection, label);
       this.#awaitAnswer(label);
@@ -300,7 +300,7 @@ export class Peer {
     this.#timers.set('answer', answerDelay(repeated), () => {
       const connection = this.#connection;
       if (!connection || !this.#negotiation.isPending(label)) return;
-      // The offer continues a connection and was not answered even when repeated: the other end may have lost the
+      // The offer continues a connection and was not answered even when repeated: the other peer may have lost the
       // connection.
       const isRefused = (label.offerNumber ?? 1) > 1 && repeated > 0;
       if (isRefused && this.#canOffer) return this.#inTurn(() => this.#renew());
@@ -334,14 +334,14 @@ export class Peer {
     if (!connection) return;
     this.#ignoringOffer = decision === 'ignore';
     if (decision === 'repeat') return this.#postDescription(connection, this.#negotiation.answer);
-    // The offer's peer connection no longer exists here. Offer the current one, which the other end accepts as a new
+    // The offer's peer connection no longer exists here. Offer the current one, which the other peer accepts as a new
     // one.
     if (decision === 'refuse' && !isBusy() && this.#canOffer) return this.#offer(connection);
     if (decision !== 'accept') return;
     await this.#accept(description);
     this.#negotiation.accepted(label);
     this.#timers.clear('answer');
-    // The other end is already restarting, so postpone our own restart.
+    // The other peer is already restarting, so postpone our own restart.
     if (this.#timers.has('restart')) this.#restartIn(restartAgainMs);
     await this.#learn(description);
     if (!this.#connection) return;
@@ -375,7 +375,7 @@ export class Peer {
   }
 
   /**
-   * Applies the other end's description. If an offer cannot be applied, applies it to a new connection. If an answer
+   * Applies the other peer's description. If an offer cannot be applied, applies it to a new connection. If an answer
    * cannot be applied, plans a restart and throws.
    * @param {RTCSessionDescriptionInit} description
    */

@@ -160,7 +160,7 @@ export class RelayedTransport {
   }
 
   /**
-   * Returns the message with the parameters for the local encoders in the other end's description, and without the
+   * Returns the message with the parameters for the local encoders in the other peer's description, and without the
    * candidates that the settings exclude.
    * @param {Message} message
    */
@@ -205,7 +205,7 @@ export class RelayedTransport {
     if (known) return known;
     const { configuration, request, clock, rtc, failed } = this.#options;
     const peer = new Peer({
-      // Protocol §4: the end with the lower id, compared as text, is polite.
+      // Protocol §4: the peer with the lower id, compared as text, is polite.
       polite: this.#options.connectionId < connectionId,
       configuration, clock, rtc, failed,
       send: (payload) => request('session.negotiate', { to: connectionId, ...payload }),

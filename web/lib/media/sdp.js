@@ -26,7 +26,7 @@ export function originOf(sdp) {
 }
 
 /**
- * Returns the DTLS role of an answer's author; undefined for an offer with `actpass`. The active end starts the
+ * Returns the DTLS role of an answer's author; undefined for an offer with `actpass`. The active peer starts the
  * handshake (RFC 5763 §5).
  * @param {string} sdp
  * @returns {'active' | 'passive' | undefined}
@@ -55,8 +55,8 @@ export function isMozilla(sdp) {
 }
 
 /**
- * Returns true if one end is Firefox and the other has another engine. Between Firefox 153 and Chromium 156, an ICE
- * restart offered by Chromium leaves Firefox without media although both ends report connected, and a restart offered
+ * Returns true if one peer is Firefox and the other has another engine. Between Firefox 153 and Chromium 156, an ICE
+ * restart offered by Chromium leaves Firefox without media although both peers report connected, and a restart offered
  * by Firefox never connects. Between browsers with the same engine, restarts work.
  * @param {string | undefined} ours
  * @param {boolean | undefined} isTheirsMozilla undefined if it is not known yet

@@ -52,7 +52,7 @@ import { RoutedTransport } from './routed.js';
  * @property {string} connectionId the id of our own connection
  * @property {(type: string, members: Record<string, unknown>) => Promise<unknown>} request sends a request in this session
  * @property {() => Promise<RTCConfiguration>} configuration returns the configuration of a relayed peer connection
- * @property {import('./ice.js').IceConfig} [iceConfig] which candidates of the other end to use, in relayed media
+ * @property {import('./ice.js').IceConfig} [iceConfig] which candidates of the other peer to use, in relayed media
  * @property {import('../clock.js').Clock} clock
  * @property {import('./peer.js').Rtc} rtc
  * @property {(error: unknown) => void} failed called with each error of the media

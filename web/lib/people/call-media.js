@@ -20,7 +20,7 @@ import { SessionCore } from '../session/core.js';
  *   connection ended, which is reported separately
  */
 
-/** Codes of errors that only result from the end of the call or of the connection, which is reported separately. */
+/** Codes of errors that occur because the call or the connection has ended. That end is reported separately. */
 const expected = ['token_match_ended', 'connection_restarted', 'not_joined', 'left', 'not_connected'];
 
 export class CallMedia {

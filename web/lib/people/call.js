@@ -79,7 +79,7 @@ export class Call extends Emitter {
   #media = null;
   /** @type {Publisher | null} */
   #publisher;
-  /** @type {boolean | null} whether this end sends video, as last sent to the server; null before that */
+  /** @type {boolean | null} whether this device sends video, as last sent to the server; null before that */
   #toldVideo = null;
   /** @type {number | null} when the call was accepted, on the monotonic clock; null before that */
   #acceptedAt = null;
@@ -94,8 +94,8 @@ export class Call extends Emitter {
   /** Whether this call rings during another call. Accepting this call ends the other one. */
   waiting = false;
   /**
-   * The number of the other person's devices on which an outgoing call rings; 0 before that, or if only a push was
-   * sent.
+   * The number of the other person's devices on which an outgoing call rings; 0 before it rings, or if only a push
+   * notification was sent.
    */
   devices = 0;
   /**
@@ -113,7 +113,8 @@ export class Call extends Emitter {
   /** @type {Outcome | null} */
   outcome = null;
   /**
-   * The time from acceptance to the end, in milliseconds; undefined before the end, or if the call was not accepted.
+   * The time from the acceptance of the call to its end, in milliseconds; undefined before its end, or if it was not
+   * accepted.
    * @type {number | undefined}
    */
   durationMs = undefined;
@@ -144,7 +145,7 @@ export class Call extends Emitter {
     this.video = video;
     /** Whether the other person sends video, or, while the call rings here, wants to send it. */
     this.withVideo = direction === 'incoming' && video;
-    /** Whether this end sends video, or will send it when an outgoing call is accepted. */
+    /** Whether this device sends video, or will send it when an outgoing call is accepted. */
     this.sendsVideo = direction === 'outgoing' && video;
     controls.set(this, this.#control());
     if (direction === 'outgoing') {
@@ -160,8 +161,8 @@ export class Call extends Emitter {
   }
 
   /**
-   * The time since the call was accepted, or from acceptance to the end, in milliseconds on the local clock; 0 before
-   * acceptance.
+   * The time since the call was accepted or, once it has ended, from its acceptance to its end, in milliseconds on the
+   * local clock; 0 before it was accepted.
    */
   get elapsedMs() {
     return this.#acceptedAt === null ? 0 : Math.round((this.#endedAt ?? this.#host.clock.now()) - this.#acceptedAt);
@@ -169,7 +170,7 @@ export class Call extends Emitter {
 
   /**
    * Accepts an incoming call. Other calls end, except those that ring here: they wait.
-   * @param {OwnSide} side what to publish; without a publisher, this end only receives
+   * @param {OwnSide} side what to publish; without a publisher, this device only receives
    * @returns {Promise<void>} rejects with the reason if the call could not be accepted. Resolves if the call ended
    *   first, which `ended` reports, or if the connection was replaced, after which the SDK tries to accept the call
    *   again
@@ -281,8 +282,8 @@ export class Call extends Emitter {
     const state = this.state === 'active' ? 'active' : 'joining';
     this.#set({ state, id: callId, person, video, withVideo, since, waiting: false, expiresAt: null });
     this.#host.accepted(this);
-    // A handler may have ended the call. Also, the server sends this message twice if we accepted and then asked about the
-    // call.
+    // A handler may have ended the call. Also, the server sends this message again if we accepted and then asked about
+    // the call.
     if (this.isOver || this.#media?.sessionId === sessionId) return;
     this.#media?.end(false);
     this.#join(sessionId, token);
@@ -402,8 +403,8 @@ export class Call extends Emitter {
   }
 
   /**
-   * Reports to the server, and through it to the other person, whether this end sends video. Does nothing before the
-   * call is accepted, after it has ended, or if the server already has the current value.
+   * Reports to the server, and through it to the other person, whether this device sends video. Does nothing before
+   * the call is accepted, after it has ended, or if the server already has the current value.
    */
   async #tellVideo() {
     if (this.#acceptedAt === null || this.isOver || this.#toldVideo === this.sendsVideo) return;

@@ -272,8 +272,8 @@ export class Calls extends Emitter {
   }
 
   /**
-   * Ends all other calls except those ringing here, which become waiting calls. Only one call can be active; the
-   * server does the same.
+   * Ends all other calls except those ringing here, which become waiting calls. Only one call can be active. The
+   * server ends the same calls.
    * @param {Call} call
    */
   #endOthers(call) {

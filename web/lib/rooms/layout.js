@@ -1,5 +1,5 @@
-// Computes where each video of a room is on the screen: takes sizes and counts, returns rectangles. The rules are in
-// docs/layout.md. Every client and recording uses them, so this module does not depend on the web page.
+// Computes where each video of a room is on the screen. Takes sizes and counts, and returns rectangles. The rules are
+// in docs/layout.md. Every client and recording uses them, so this module does not depend on the web page.
 
 /** @typedef {'auto' | 'grid' | 'speaker' | 'pinned'} Layout */
 /** @typedef {'topLeft' | 'topRight' | 'bottomLeft' | 'bottomRight'} Corner */
@@ -42,8 +42,8 @@ const maxPinned = 4;
 const maxStrips = 3;
 const defaultGap = 8;
 /**
- * If only one of two videos has the viewport's orientation (wide or tall): the share of the viewport that this video
- * gets.
+ * The share of the viewport that a video gets if it is the only one of two videos with the viewport's orientation
+ * (wide or tall).
  */
 const matchingShare = 0.55;
 /** The range of aspects at which a tile shows a face well: from portrait to landscape. */
@@ -61,8 +61,8 @@ const leastVisible = narrowest / widest;
  */
 const maxCovered = 0.2;
 /**
- * The strip beside the large tiles: its share of the viewport, and its maximum size in pixels: the width if the strip
- * is on the right, the height if it is below.
+ * The size of the strip beside the large tiles: its share of the viewport, and its maximum in pixels, which is the
+ * width if the strip is on the right and the height if it is below.
  */
 const stripShare = 0.2;
 const maxStrip = { width: 240, height: 180 };

@@ -1,4 +1,4 @@
-// The last lines of a room's chat, with the same limits as on the server (protocol §15).
+// The most recent lines of a room's chat, with the same limits as on the server (protocol §15).
 
 /** @typedef {import('../signaling/room-messages.js').RoomLine} RoomLine */
 

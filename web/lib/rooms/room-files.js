@@ -57,9 +57,9 @@ export class RoomFiles {
   }
 
   /**
-   * Requests permission for an upload. The answer may take long, because requests wait while the client reconnects. If
-   * the user cancels meanwhile, removes the upload from the server when the answer arrives; otherwise it would count
-   * as an upload in progress until the server expires it.
+   * Requests permission for an upload. The answer may take a while, because requests wait while the client reconnects.
+   * If the user cancels before then, the promise is rejected at once. When the answer arrives, the upload is removed
+   * from the server; otherwise it would count as in progress until it expired.
    * @param {File} file @param {AbortSignal} [signal] @returns {Promise<Upload>}
    */
   #announce(file, signal) {

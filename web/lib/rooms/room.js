@@ -118,7 +118,7 @@ export class Room extends Emitter {
     });
   }
 
-  /** The last lines of the chat, messages and files, oldest first. */
+  /** The most recent lines of the chat, both messages and files, oldest first. */
   get chat() {
     return this.#chat.lines;
   }

@@ -1,5 +1,5 @@
-// "… is typing" notifications. The sender repeats them while the user types. The receiver lets them expire, because the
-// notification of the end can be lost.
+// "… is typing" notifications. The sender repeats them while the user types. The receiver lets them expire, because
+// the notification that typing has ended can be lost.
 
 /** How often to repeat the notification while the user types (milliseconds). */
 const repeatMs = 2000;
@@ -11,7 +11,10 @@ const believeMs = 5000;
 
 /** @typedef {import('../clock.js').Timers} Timers */
 
-/** Sends whether this user is typing: the start immediately, then at most once per `repeatMs`, and the end once. */
+/**
+ * Notifies the partner whether this user is typing: immediately when typing starts, then at most once per `repeatMs`,
+ * and once when it ends.
+ */
 export class TypingSender {
   #send;
   #clock;
@@ -34,7 +37,7 @@ export class TypingSender {
     this.#send(typing);
   }
 
-  /** Ends typing without a notification, because a sent message implies the end. */
+  /** Ends typing without a notification, because sending a message implies that the person has stopped typing. */
   finished() {
     this.#typing = false;
   }

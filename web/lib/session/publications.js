@@ -1,5 +1,5 @@
-// The streams we publish in a session, from the request to the end. Invariant: if a publisher is unpublished, or its session
-// ends, before the server has answered, the publisher is not published afterward.
+// The streams we publish in a session, from the request to publish a stream to its end. Invariant: if a publisher is
+// unpublished, or its session ends, before the server has answered, the publisher is not published afterward.
 
 import { Timers } from '../clock.js';
 import { ConfabError, otError, otFailure } from '../errors.js';

@@ -1,6 +1,6 @@
-// One end of a client connection's numbering (protocol §1, §3): the messages sent but not acknowledged, and the highest number
-// received. Uses no socket and no clock. Invariant: a message passed to `send` is acknowledged, or kept for a replay, or
-// `replay` reports that messages are lost.
+// One side of a client connection's numbering (protocol §1, §3): the messages sent but not acknowledged, and the
+// highest number received. Uses no socket and no clock. Invariant: a message passed to `send` is acknowledged, or kept
+// for a replay, or `replay` reports that messages are lost.
 
 /** @typedef {{type: string, [member: string]: unknown}} Body */
 /** @typedef {Body & {seq: number, ack: number}} Numbered */
@@ -87,7 +87,8 @@ export class Link {
   }
 
   /**
-   * Handles an acknowledgment: the other end has received all messages up to `ack`. Ignores numbers that were never sent.
+   * Handles an acknowledgment: the other side has received all messages up to `ack`. Ignores numbers that were never
+   * sent.
    * @param {number} ack
    */
   acknowledged(ack) {
@@ -96,8 +97,8 @@ export class Link {
   }
 
   /**
-   * Returns the messages that the other end lacks, in order.
-   * @param {number} received the highest number that the other end has received
+   * Returns the messages that the other side lacks, in order.
+   * @param {number} received the highest number that the other side has received
    * @returns {Numbered[] | null} `null` if some of them are no longer in the buffer, or if `received` was never sent
    */
   replay(received) {

@@ -201,7 +201,8 @@ extension RelayedPeer {
         effects.append(.state(next))
     }
 
-    /// Schedules a restart. A connection whose state alternates quickly does not restart each time.
+    /// Schedules a restart, at least `restartPause` after the previous one, so that a flapping connection does not
+    /// restart on every state change.
     mutating func restart(after delay: Duration, _ now: Timestamp) {
         let earliest = restartedAt.map { $0 + Self.restartPause } ?? now
         // Both peers notice the same failure. The polite peer waits longer, so that usually only one restarts.

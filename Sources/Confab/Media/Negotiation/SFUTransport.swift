@@ -31,13 +31,13 @@ struct SFUTransport: Sendable {
         /// Sends an offer to the server, as the request with this number.
         case request(Int, String)
         /// Requests may use these mids, keyed by the ids of the plans, because an offer that contains them is on its
-        /// way or was answered. `isRenewed`: the offer begins another connection.
+        /// way or was answered. `isRenewed` is true if the offer begins another connection.
         case mids([Int: String], isRenewed: Bool)
         case state(PeerState)
         case found(mid: String, RemoteTrack)
         case firstFrame(mid: String)
         case failed(ConfabError)
-        /// The engine rejected the transceiver of this plan, which is dropped.
+        /// The engine rejected the transceiver of the plan with this number. The plan is dropped.
         case notAdded(Int, ConfabError)
         /// The engine cannot send this source.
         case notSent(MediaSource, ConfabError)
@@ -250,7 +250,7 @@ struct SFUTransport: Sendable {
     }
 
     private mutating func attempt(_ now: Timestamp, _ effects: inout [Effect]) {
-        // While the server cannot be reached, wait for `networkChanged`.
+        // While the client is disconnected from the server, attempt nothing. `networkChanged` resumes the attempts.
         guard isWanted, isOnline else { return }
         if state == .connected, !isSuspect {
             attempts = 0

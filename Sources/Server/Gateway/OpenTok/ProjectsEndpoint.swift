@@ -100,7 +100,8 @@ enum ProjectsEndpoint: Sendable {
         try ProjectChanges(members: try members(request, allowing: ProjectChanges.names))
     }
 
-    /// Returns how long the current secret is accepted after the rotation; 24 hours by default.
+    /// Reads from the request's `overlap` member how long the old secret stays valid after the rotation. Returns 24
+    /// hours if the member is missing.
     private func overlap(_ request: GateRequest) throws(WireError) -> Duration {
         let longest = Project.longestSessionToken.components.seconds
         switch try members(request, allowing: ["overlap"])["overlap"] {

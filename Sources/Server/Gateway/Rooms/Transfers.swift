@@ -8,7 +8,7 @@ import Wire
 /// its oldest. The gateway closes the connections of the transfers that this type returns.
 struct Transfers {
     /// The minimum rate of a transfer in bytes per second: its time limit is `graceTime` plus the time that it takes
-    /// at this rate. A call uses ten times as much.
+    /// at this rate. A call uses ten times as much bandwidth.
     static let minRate = 16 * 1024
     /// Additional time for each transfer, for connections that stall for a while.
     static let graceTime = Duration.seconds(60)
@@ -20,7 +20,7 @@ struct Transfers {
 
     init(perAddress: Int, total: Int) { places = AddressPlaces(perAddress: perAddress, total: total) }
 
-    /// Maximum number of transfers per limiting block of addresses. Lowering it ends none.
+    /// Maximum number of transfers per limiting block of addresses. Lowering it does not end any transfers.
     var perAddress: Int {
         get { places.perAddress }
         set { places.perAddress = newValue }

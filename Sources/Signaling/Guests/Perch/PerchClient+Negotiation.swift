@@ -16,14 +16,14 @@ extension PerchClient {
 
     // MARK: From the client
 
-    /// Relays a message from the client to another member. Drops an offer or answer that the other end should make.
-    /// Also drops every message, except an offer, that is not for the current peer connection: an offer may start a
-    /// new one.
+    /// Relays a message from the client to another member. Drops offers and answers that only the other member should
+    /// make. Also drops messages that are not for the current peer connection, except offers, because an offer may
+    /// start a new one.
     mutating func pass(_ signal: PerchSignal, to member: ConnectionID, _ context: inout Context) {
         guard var pair = pairs[member] else { return }
         switch signal.content {
         case .offer:
-            // Ignore an offer if the other end makes the offers.
+            // Ignore an offer if the other member makes the offers.
             guard pair.offers else { return }
             pair.offered(signal.connection, now: context.now)
         case .answer:
@@ -62,8 +62,8 @@ extension PerchClient {
                 ("sdpMLineIndex", .integer(Int64(candidate.label))),
             ]
             verb.candidate = Self.object(candidate.mid.isEmpty ? [members[0], members[2]] : members)
-        // Relay neither. There is no offer of a native client to answer, because this client makes all offers. A
-        // native client detects on its own that media ended.
+        // Relay neither. The Perch client makes all offers, so it never has an offer from a native client to answer. A
+        // bye is not needed, because native clients detect the end of media on their own.
         case .answer, .bye: return
         }
         ask(.negotiate(verb), &context)

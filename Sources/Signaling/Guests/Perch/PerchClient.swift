@@ -32,8 +32,9 @@ public struct PerchClient: Machine, Equatable, Sendable {
         case over
     }
 
-    /// The numbers of this client's requests. Each answer repeats the number of its request, which shows what it
-    /// answers. An error that answers `room`, `session` or `publish` disconnects the client. Other errors are ignored.
+    /// The numbers of this client's requests. An answer repeats the number of its request, and so shows which request
+    /// it belongs to. An error in reply to `room`, `session` or `publish` disconnects the client. Other errors are
+    /// ignored.
     private enum Step: UInt64 {
         case room = 1
         case session, publish

@@ -2,10 +2,10 @@ import Wire
 
 /// Another member of the session as seen by a client of PerchRTC's protocol, and the negotiation with that member.
 ///
-/// In each pair, exactly one end makes all offers. With a native client, this client always offers, because PerchRTC's
-/// clients do not answer offers on a connection that they started. Of two clients of PerchRTC's protocol, the one that
-/// joined the session first offers, as in PerchRTC itself. The server sends the offering client `peer_connected`, and
-/// repeats it until there is an answer.
+/// In each pair, exactly one of the two members makes all offers. With a native client, this client always offers,
+/// because PerchRTC's clients do not answer offers on a connection that they started. Of two clients of PerchRTC's
+/// protocol, the one that joined the session first offers, as in PerchRTC itself. The server sends the offering client
+/// `peer_connected`, and repeats it until there is an answer.
 struct PerchPair: Equatable, Sendable {
     /// How long to give a native client to publish its streams before this client is asked for its first offer.
     private static let settling: Duration = .milliseconds(300)
@@ -81,8 +81,8 @@ struct PerchPair: Equatable, Sendable {
         timesTold = min(timesTold, 1)
     }
 
-    /// Records that one end closed or refused the peer connection. If this client makes the offers, schedules another
-    /// `peer_connected`.
+    /// Records that one of the two members closed or refused the peer connection. If this client makes the offers,
+    /// schedules another `peer_connected`.
     mutating func closed(now: Timestamp) {
         connection = nil
         if offers { dueAt = now + pause }

@@ -1,5 +1,66 @@
 import Wire
 
+extension RoomRole {
+    /// The role in the room's session. A cohost is only a publisher there, and moderates through the room, which does
+    /// not let cohosts remove hosts.
+    var sessionRole: Role { self == .host ? .moderator : .publisher }
+    /// Whether this role may admit, mute and remove others.
+    var moderates: Bool { self != .guest }
+    /// The position when people are sorted by role: hosts first, then cohosts, then guests.
+    var rank: Int {
+        switch self {
+        case .host: 0
+        case .cohost: 1
+        case .guest: 2
+        }
+    }
+}
+
+/// The rights of a person in a room. `docs/threat-model.md`, "Who may do what in a room", has the same rules as a
+/// table.
+///
+/// An *owner* is the room's creator, or a person with a token for `host`. Owners are hosts, and so are the people whom
+/// they make host. If none of them is present, someone else is host in their place: a *stand-in*. Actions of a stand-in
+/// affect only the people who are present, and nothing that lasts.
+///
+/// Invariant: a person whose lasting role is host is host.
+public struct RoomRights: Hashable, Sendable {
+    /// The role that everyone sees.
+    private(set) var role: RoomRole
+    /// The role given by a token, an owner, or a host chosen by an owner. It is the role that remains when an owner
+    /// enters.
+    private(set) var lasting: RoomRole
+    /// Whether the person entered with an application's token.
+    let hasToken: Bool
+
+    init(_ lasting: RoomRole, hasToken: Bool) {
+        (role, self.lasting, self.hasToken) = (lasting, lasting, hasToken)
+    }
+
+    /// Whether the person acts for the owners. If so, the effects of the person's actions do not end when the room is
+    /// empty.
+    var actsForOwners: Bool { lasting.moderates }
+    /// Whether the role ends when an owner enters.
+    var isTemporary: Bool { role != lasting }
+
+    // MARK: Changes
+
+    /// Makes the person host in place of an owner, without changing the lasting role.
+    mutating func standIn() { role = .host }
+
+    /// Restores the lasting role. Called when an owner enters.
+    mutating func endStandIn() { role = lasting }
+
+    /// Changes the person's role.
+    ///
+    /// - Parameter giver: the rights of the host who gives the role. A role given by a stand-in ends when an owner
+    ///   enters.
+    mutating func give(_ role: RoomRole, by giver: RoomRights) {
+        self.role = role
+        if giver.lasting == .host { lasting = role }
+    }
+}
+
 /// What the rights of a person in a room permit.
 extension RoomRights {
     /// An action that needs a right.
@@ -12,7 +73,7 @@ extension RoomRights {
         case remove(RoomRights)
         /// Changes the role of a person with these rights.
         case setRole(RoomRights, of: Subject)
-        /// Removes a file. `isOwn`: whether this person sent it. `isOwners`: whether its sender acts for the owners.
+        /// Removes a file. `isOwn` is true if this person sent it, and `isOwners` if its sender acts for the owners.
         case removeFile(isOwn: Bool, isOwners: Bool)
     }
 
