@@ -32,7 +32,7 @@ package final class ClipPlayer: RobotSource {
     /// The audio level in every packet, in -dBov, loud enough to count as speech. The clip's actual level is not measured.
     private static let level = HeaderExtensions.AudioLevel(level: 30, voice: true)
 
-    /// The playback of one simulcast layer, or of the whole clip without simulcast.
+    /// The playback of one simulcast layer, or of the whole clip if it has no simulcast layers.
     private struct Layer {
         let rid: String?
         let clip: MediaClip

@@ -64,7 +64,7 @@ public final class RobotConnection: @unchecked Sendable {
 
     let certificate: DTLSCertificate
     let sink: any DatagramSink
-    /// The index of the connection's socket, used in paths.
+    /// The index of the connection's socket, which identifies the socket in each `Path`.
     public let socket: UInt32
     let clockOrigin: NTPTime
     package var random: any RandomNumberGenerator
@@ -86,7 +86,7 @@ public final class RobotConnection: @unchecked Sendable {
 
     /// - Parameters:
     ///   - sink: sends the connection's datagrams.
-    ///   - socket: the index of the connection's socket, used in paths.
+    ///   - socket: the index of the connection's socket, which identifies the socket in each `Path`.
     ///   - clockOrigin: the wall-clock time at the origin of the monotonic clock, for sender reports.
     public init(
         certificate: DTLSCertificate, sink: any DatagramSink, socket: UInt32 = 0, clockOrigin: NTPTime,
@@ -177,8 +177,8 @@ public final class RobotConnection: @unchecked Sendable {
         )
     }
 
-    /// Assigns an unannounced SSRC to a section, by the packet's MID header extension (RFC 8843 §9.2). Returns nil if
-    /// the packet has no MID of a section, or if there are too many SSRCs.
+    /// Assigns an unannounced SSRC to the section that the packet's MID header extension names (RFC 8843 §9.2). Returns
+    /// nil if the extension is missing or names no known section, or if there are too many SSRCs.
     private func bind(_ header: RTPPacket, _ bytes: UnsafeRawBufferPointer) -> RobotReception? {
         guard bySSRC.count < Self.maxSources, let midExtension,
             let range = header.headerExtension(midExtension, in: bytes),
@@ -200,7 +200,7 @@ public final class RobotConnection: @unchecked Sendable {
 
     // MARK: Sending
 
-    /// Sends one packet of a track.
+    /// Sends one packet over a track.
     ///
     /// - Parameters:
     ///   - payload: the payload, at most `RobotTrack.maxPayload` bytes.

@@ -46,8 +46,9 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - certificate: the certificate for all connections. If nil, a new one is created.
-    ///   - yields: if true, an arriving datagram never makes this thread preempt another one. Otherwise a load test
-    ///     would interrupt the server while it sends, and the load test's work would be counted as the server's.
+    ///   - yields: if true, an arriving datagram never makes this thread preempt another one. Otherwise, a load test
+    ///     would interrupt the server while the server sends, and the load test's work would be counted as the
+    ///     server's.
     ///   - stampsArrivals: if true, packets have the time at which the kernel received them, instead of the time at
     ///     which this thread read them. This keeps the thread's own delays out of measurements.
     /// - Throws: `RobotError` if the system is out of descriptors or OpenSSL fails.
@@ -87,8 +88,8 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
     @discardableResult
     public func perform(_ body: @escaping @Sendable () -> Void) -> Bool { inbox.add(body) }
 
-    /// Runs `body` on the thread and returns its result. Throws the error of `body`, or `RobotError` if the thread has
-    /// ended.
+    /// Runs `body` on the thread and returns its result. Throws the error that `body` throws, or `RobotError` if the
+    /// thread has ended.
     public func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             let isTaken = inbox.add { continuation.resume(with: Result(catching: body)) }
@@ -229,7 +230,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
     }
 }
 
-/// An error of a robot, with a message for the user.
+/// An error that a robot reports, with a message for the user.
 public struct RobotError: Error, CustomStringConvertible, Sendable {
     public var description: String
     public init(_ description: String) { self.description = description }

@@ -13,7 +13,7 @@ public protocol RobotSource: AnyObject {
     func keyframeWanted(of track: RobotTrack)
 }
 
-/// Receives packets and state changes of a connection, on the connection's thread. The handler may call the
+/// Receives packets and state changes from a connection, on the connection's thread. The handler may call the
 /// connection's functions, but must not end the connection in `received`.
 public protocol RobotHandler: AnyObject {
     func received(_ packet: RobotPacket, of reception: RobotReception, over connection: RobotConnection)
@@ -28,7 +28,7 @@ extension RobotHandler {
 /// A received RTP packet, decrypted. If it was retransmitted (RFC 4588), this is the restored original packet.
 public struct RobotPacket {
     public let header: RTPPacket
-    /// The bytes of the whole packet, valid only during the call.
+    /// The bytes of the whole packet, valid only during the call of `received`.
     public let bytes: UnsafeRawBufferPointer
     /// The sequence number, extended so that it does not wrap. Receivers use it to reorder packets.
     public let number: Int64

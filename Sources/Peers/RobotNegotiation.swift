@@ -171,7 +171,7 @@ extension RobotConnection {
         }
         guard let transport else { throw SDPError(.unsupported, "There is no transport.") }
         negotiation.version += 1
-        // A remote side that restarts ICE needs new credentials of this side too (RFC 8839 §4.4.3).
+        // A remote side that restarts ICE needs new credentials from this side too (RFC 8839 §4.4.3).
         let theirs = try remoteCredentials(in: offer)
         let restarts = negotiation.remote.map { $0 != theirs } ?? false
         let ours = restarts ? ICECredentials(using: &random) : transport.local

@@ -1,9 +1,10 @@
 import RTC
 
-/// Adds the previous payload to each audio packet of a robot (RFC 2198), so that single lost packets are not audible.
+/// Adds the previous payload to each audio packet that a robot sends (RFC 2198), so that single lost packets are not
+/// audible.
 package struct RobotRedundancy {
-    /// The limits of the header of a redundant block (RFC 2198 §3). The age in timestamp units and the length in bytes
-    /// must be below them.
+    /// The limits that the header of a redundant block sets for the block (RFC 2198 §3). The block's age, in timestamp
+    /// units, and its length, in bytes, must be below them.
     private static let (ages, lengths): (UInt32, Int) = (1 << 14, 1 << 10)
 
     private var former: (payload: [UInt8], timestamp: UInt32)?

@@ -1,6 +1,6 @@
 import RTC
 
-// The handling of RTCP in a connection.
+// Sends and receives a connection's RTCP packets.
 extension RobotConnection {
     // MARK: Receiving
 

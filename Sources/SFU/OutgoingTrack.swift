@@ -243,8 +243,8 @@ struct MappedCodec: Equatable, Sendable {
 }
 
 extension HeaderExtension {
-    /// Whether the extension is forwarded to subscribers unchanged. Extensions that describe the media are forwarded;
-    /// those that concern only one connection are rewritten or dropped.
+    /// Whether the extension is forwarded to subscribers. Extensions that describe the media are forwarded; those that
+    /// concern only one connection are rewritten or dropped.
     var isForwarded: Bool {
         switch self {
         case .audioLevel, .absCaptureTime: true

@@ -50,8 +50,8 @@ public struct Rules: Equatable, Sendable {
     /// Maximum number of connections in all sessions of one project. A project may have a lower maximum.
     public var connectionsPerProject = 20_000
     public var streamsPerConnection = 8
-    /// Maximum bytes of one page of a session's roster: half of the replay buffer, so that a client that loses its connection
-    /// while pages are on their way can resume.
+    /// Maximum size of one page of a session's roster, in bytes: half of the replay buffer, so that a client that
+    /// loses its connection while pages are on their way can resume.
     public var rosterPage = 32 * 1024
     /// In a session with more members than this, further joins are announced in pages, several at once, to members who
     /// have not acknowledged enough of the earlier messages.

@@ -42,8 +42,8 @@ import Observation
     /// background.
     var isActive = false
     var cancelBackground: (@MainActor () -> Void)?
-    /// Whether the app is currently leaving the server because it has been in the background for too long. True only
-    /// during the calls in ``leaveSoonIfUnseen()`` that stop the search and leave.
+    /// Whether the app is currently leaving the server because it has been in the background for too long.
+    /// `leaveSoonIfUnseen` sets it only while it stops the search and disconnects.
     var isLeaving = false
     let background: BackgroundTime
 

@@ -6,14 +6,14 @@ public enum AudioEffect: Equatable, Sendable {
     /// Notifies WebRTC that the system activated the session.
     case sessionDidActivate
     case sessionDidDeactivate
-    /// Activates or deactivates the session, where the system does not do it. The answer to an activation is
-    /// ``SystemAudioEvent/activated`` or ``SystemAudioEvent/refused``.
+    /// Activates or deactivates the session in cases where the system does not do so itself. The answer to an
+    /// activation is ``SystemAudioEvent/activated`` or ``SystemAudioEvent/refused``.
     case setActive(Bool)
     /// Allows or stops WebRTC's playback and recording.
     case setEnabled(Bool)
 }
 
-/// The mode of the audio session.
+/// The kind of conversation for which the audio session is configured.
 public enum AudioMode: Equatable, Sendable {
     /// Uses the loudspeaker, for users who sit at some distance from the camera.
     case videoChat

@@ -1,7 +1,8 @@
 import Confab
 import Foundation
 
-/// Handles incoming calls, from a push or from the socket, and the system's answers to their reports.
+/// Handles incoming calls, which arrive in a push or over the socket, and the system's answers when these calls are
+/// reported to it.
 extension CallCoordinator {
     mutating func pushed(_ text: String, _ push: PushID?) {
         // The system terminates apps that do not report a push. So a push with an unreadable id is reported as a
@@ -84,8 +85,8 @@ extension CallCoordinator {
         out.append(.send(.accept(callID, video: video)))
     }
 
-    /// Ends a call on the server, or declines or cancels it before it is accepted. Does this once, and only if the
-    /// server's id of the call is known.
+    /// Ends a call on the server, or declines or cancels it before it is accepted. Does this only once, and only if the
+    /// server's id for the call is known.
     mutating func sendEnd(_ slot: Slot) {
         guard let call = self[slot], let callID = call.callID, !call.isEndSent else { return }
         change(slot) { $0.isEndSent = true }

@@ -64,8 +64,8 @@ extension CallCoordinator {
         }
     }
 
-    /// Handles the server's details of a ringing call: updates the system if they are new, because it may know the
-    /// call only from a push, and sends a pending answer.
+    /// Handles the server's details about a ringing call. If they are new, passes them to the system, which may know
+    /// the call only from a push. Then sends the user's answer, if one is pending.
     private mutating func rings(_ slot: Slot, isNews: Bool) {
         guard let call = self[slot], let news = call.call else { return }
         let isRinging = call.phase == .reported || call.phase == .ringing

@@ -1,7 +1,7 @@
 import Confab
 import Foundation
 
-/// Handles the actions of the system's call screen.
+/// Handles the actions from the system's call screen.
 extension CallCoordinator {
     mutating func handle(_ event: CallSystemEvent) {
         switch event {

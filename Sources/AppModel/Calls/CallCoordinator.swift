@@ -131,7 +131,7 @@ public struct CallCoordinator: Equatable, Sendable {
     /// Returns whether the other person receives video, from the camera or the screen.
     func shows(_ call: CoordinatedCall) -> Bool { usesCamera(call) || call.isSharing && call.phase != .held }
 
-    /// Sends changes of the current call's video to the camera and the server. A call that is not accepted yet sends
+    /// Sends changes to the current call's video to the camera and the server. A call that is not accepted yet sends
     /// them when it is accepted.
     mutating func tellVideo() {
         guard let call = current, let callID = call.callID, [.connecting, .active, .held].contains(call.phase) else {

@@ -1,7 +1,7 @@
 import Confab
 import Foundation
 
-/// An input of ``CallCoordinator``: events of CallKit, PushKit, the SDK and the screens, in one type.
+/// An input to ``CallCoordinator``: an event from CallKit, PushKit, the SDK or the screens.
 public enum CallEvent: Equatable, Sendable {
     /// A push announced an incoming call, which must be reported to the system at once. `push` is nil if the push has
     /// no completion to call.
@@ -26,7 +26,7 @@ public enum SystemReportResult: Equatable, Sendable {
     case ok
     /// The system already has the call.
     case known
-    /// Rejected by Do Not Disturb, a block list or a filter of the system.
+    /// Rejected by Do Not Disturb, or by the system's block list or filter.
     case filtered
     /// Rejected for any other reason.
     case refused
@@ -77,7 +77,7 @@ public enum CallSystemRequest: Equatable, Sendable {
     case hold(SystemCallID, Bool)
 }
 
-/// An action of the user on the app's own screens.
+/// An action by the user on the app's own screens.
 public enum CallAppEvent: Equatable, Sendable {
     /// The user calls a person. The id is new and random.
     case call(SystemCallID, Person, video: Bool)
@@ -90,11 +90,12 @@ public enum CallAppEvent: Equatable, Sendable {
     case camera(works: Bool)
     /// True when the screen share started, false when it ended.
     case sharing(Bool)
-    /// The end of a call was shown.
+    /// The screen has shown the user that a call has ended, so the call counts as seen.
     case shown(CallID)
 }
 
-/// An event of the audio session. Where the app activates it, `activated` and `refused` answer the activation.
+/// An event from the audio session. Where the app activates the session itself, `activated` and `refused` report
+/// whether that succeeded.
 public enum SystemAudioEvent: Equatable, Sendable {
     case activated, deactivated
     /// The system did not activate the session, for example during a phone call.
@@ -143,7 +144,7 @@ public struct CallEnvironment: Equatable, Sendable {
     }
 }
 
-/// An output of ``CallCoordinator``, performed in order.
+/// An output from ``CallCoordinator``: an effect to perform. Effects must be performed in order.
 public enum CallEffect: Equatable, Sendable {
     // Effects on the system.
     /// Reports an incoming call at once. The person is nil while the call is known only from a push.
@@ -169,7 +170,7 @@ public enum CallEffect: Equatable, Sendable {
     case tell(CallAdvice)
 }
 
-/// A request to the SDK and to this device's media.
+/// A request to the SDK or to this device's media.
 public enum CallRequest: Equatable, Sendable {
     case openSocket
     case appear

@@ -21,7 +21,8 @@ extension SystemReportResult {
 }
 
 extension CallCoordinator {
-    /// Returns whether CallKit may be used in a region, whose code may be unknown. Apps must not use CallKit in China.
+    /// Returns whether CallKit may be used in this region. Apps must not use CallKit in China. If the region is unknown
+    /// (nil), returns true.
     public static func allowsSystem(inRegion region: String?) -> Bool { region != "CN" }
 }
 

@@ -19,7 +19,7 @@ extension SystemCallID {
 /// The id of an action from the system. Each action is fulfilled or failed exactly once.
 public typealias ActionID = UInt64
 
-/// The id of a push. Its completion must be called exactly once, after the call was reported to the system.
+/// The id of a push. The push's completion must be called exactly once, after the call was reported to the system.
 public typealias PushID = UInt64
 
 extension Person {
@@ -70,9 +70,10 @@ public struct CoordinatedCall: Equatable, Sendable {
         case ending
     }
 
-    /// The system's id.
+    /// The call's id in CallKit.
     public let id: SystemCallID
-    /// The server's id; nil until the server has created the outgoing call.
+    /// The call's id on the server. Nil for an outgoing call that the server has not created yet, and for an incoming
+    /// call whose push contains no valid id.
     public internal(set) var callID: CallID?
     public let direction: Direction
     /// The other person; nil while the call is known only from a push.
@@ -92,7 +93,8 @@ public struct CoordinatedCall: Equatable, Sendable {
     var runsCamera: Bool
     var toldVideo: Bool
 
-    /// The id of the answer or start action that waits for the server to confirm; nil if there is none.
+    /// The id of the system's answer or start action, kept until the server confirms the answer or start; nil if there
+    /// is none.
     var pending: ActionID?
     /// Whether the answer or the start was sent to the server.
     var isSent = false

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A ringtone of the app, for devices where CallKit may not be used.
+/// A ringtone that the app plays where CallKit may not be used.
 public enum RingTone: CaseIterable, Sendable {
     case incoming
     /// For a call that arrives during a conversation. The tone must not be louder than the conversation.
@@ -31,7 +31,7 @@ public enum RingTone: CaseIterable, Sendable {
         }
     }
 
-    /// The tone as a WAV file: 16 bits, one channel.
+    /// The tone as a WAV file with 16-bit samples and one channel.
     public var wav: Data {
         let samples = samples
         let size = UInt32(samples.count * 2)

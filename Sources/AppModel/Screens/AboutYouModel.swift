@@ -1,7 +1,8 @@
 import Observation
 import enum Wire.Limits
 
-/// The screen with the name, the age confirmation and the rules. It is shown once, and can be opened again later.
+/// The screen on which the user enters a name, confirms their age and agrees to the rules. It is shown once, and can be
+/// opened again later.
 @MainActor @Observable public final class AboutYouModel: Screen {
     /// What the user entered on this screen, stored on the device.
     public struct Answers: Codable, Equatable, Sendable {

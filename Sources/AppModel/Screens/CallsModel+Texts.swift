@@ -1,6 +1,6 @@
 import Confab
 
-/// The texts of calls. Keep them identical to those of the web page.
+/// The texts on the call screens. Keep them identical to those on the web page.
 extension CallsModel {
     private var name: String { isolated(coordinator.current?.person?.name ?? Person.unknownName) }
 
@@ -98,7 +98,7 @@ extension CallsModel {
         }
     }
 
-    /// Whether there is no video of the other person.
+    /// Whether there is no video from the other person.
     public var lacksPicture: Bool { partnerVideo == nil }
 
     public var partnerPicture: String {

@@ -2,7 +2,7 @@ import Confab
 import Foundation
 import Observation
 
-/// An event of a call's media, which ``CallServerEvent`` does not cover.
+/// An event that concerns a call's media and is not among those in ``CallServerEvent``.
 public enum CallMediaEvent: Sendable {
     case partnerVideo((any VideoSource)?)
     case ownVideo((any VideoSource)?)
@@ -13,13 +13,13 @@ public enum CallMediaEvent: Sendable {
     case cameraFailed(ConfabError)
 }
 
-/// A request of the user about this device's media during a call.
+/// A request from the user about this device's media during a call.
 public enum CallMediaRequest: Equatable, Sendable {
     case switchCamera
     case shareScreen(Bool)
 }
 
-/// The call screens: outgoing, incoming, active and ended calls. ``CallCoordinator`` makes the decisions.
+/// The screens for outgoing, incoming, active and ended calls. ``CallCoordinator`` makes the decisions.
 @MainActor @Observable public final class CallsModel: Screen {
     /// An ended call that is still shown.
     public struct Over: Equatable, Sendable {
@@ -28,7 +28,7 @@ public enum CallMediaRequest: Equatable, Sendable {
         public var duration: Duration?
     }
 
-    /// How long the end of a call or a message to the user is shown.
+    /// How long a message to the user, or the end of a call, is shown.
     static let overTime = Duration.seconds(60)
 
     public private(set) var coordinator: CallCoordinator
@@ -47,7 +47,7 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     public private(set) var isSharingScreen = false
     public private(set) var camera = CameraState()
-    /// The contact offers of the last calls, the newest last.
+    /// The contact offers from the most recent calls, the newest last.
     private var keepings: [(call: CallID, keeping: ContactOffer)] = []
     static let maxKeepings = 4
     private let platform: Platform
@@ -112,8 +112,8 @@ public enum CallMediaRequest: Equatable, Sendable {
         }
     }
 
-    /// Handles events of the camera and the screen. The coordinator notifies the other person whether there is video,
-    /// so that a camera stopped by the system does not leave a frozen image.
+    /// Handles events from the camera and from screen sharing. The coordinator notifies the other person whether there
+    /// is video, so that a camera stopped by the system does not leave a frozen image.
     func handle(_ event: CaptureEvent) {
         switch event {
         case .cameraInterrupted(let isInterrupted):
@@ -162,7 +162,7 @@ public enum CallMediaRequest: Equatable, Sendable {
         perform(.setVideo(coordinator.usesCamera(call)))
     }
 
-    /// Whether the device is locked.
+    /// Whether the device is locked. The app updates this when the system reports a change.
     public var isLocked = false { didSet { if isLocked != oldValue { refreshEnvironment() } } }
 
     private func refreshEnvironment() {
@@ -179,7 +179,7 @@ public enum CallMediaRequest: Equatable, Sendable {
 
     private var canShow: Bool { platform.permissions.mayShow }
 
-    /// Updates the properties that depend on the coordinator's state, and announces changes of that state.
+    /// Updates the properties that depend on the coordinator's state, and announces changes in that state.
     private func follow(_ before: CoordinatedCall?) {
         let current = coordinator.current
         if current?.id != before?.id {
@@ -381,7 +381,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     public var ownPicture: (any VideoSource)? { isCameraOff || camera.isInterrupted ? nil : own }
     /// The other person's video; nil while it is off, because otherwise the last frame would stay.
     public var partnerVideo: (any VideoSource)? { partnerSendsVideo ? partner : nil }
-    /// Whether the end of a call or advice is shown above the other screens.
+    /// Whether a message to the user, or the end of a call, is shown above the other screens.
     public var showsEnd: Bool { !isInCall && (over != nil || advice != nil) }
     public var isMuted: Bool { coordinator.current?.isMuted ?? false }
     public var isHeld: Bool { coordinator.current?.phase == .held }

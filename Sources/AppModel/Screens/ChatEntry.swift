@@ -8,7 +8,7 @@ public struct ChatEntry: Equatable, Identifiable, Sendable {
     /// The text of the message, or the name of the file.
     public var text: String
     public var isSent = true
-    /// The sender's name, for messages of others.
+    /// The sender's name, for messages from others.
     public var name: String
     public var file: ChatFile?
 
@@ -25,7 +25,7 @@ public struct ChatEntry: Equatable, Identifiable, Sendable {
     /// The VoiceOver announcement for a received message.
     var arrivedText: String { file.map { "\(sender) file \(text), \($0.sizeText)" } ?? "\(sender) \(text)" }
 
-    /// The entry and its buttons.
+    /// The entry, followed by its buttons, as elements of a screen.
     var screenLines: [ScreenLine] {
         let detail = isSent ? file?.detailText ?? "" : "not sent"
         return [.row("\(sender) \(text)", detail: detail)] + (isSent ? [] : [.button("Send again")])
@@ -33,7 +33,7 @@ public struct ChatEntry: Equatable, Identifiable, Sendable {
     }
 }
 
-/// A file in the chat of a room.
+/// A file in a room's chat.
 public struct ChatFile: Equatable, Identifiable, Sendable {
     /// Whether the file is on the server, being downloaded, or stored on this device.
     public enum State: Equatable, Sendable {
@@ -52,7 +52,7 @@ public struct ChatFile: Equatable, Identifiable, Sendable {
 
     public var id: RoomFileID { file.id }
 
-    /// The size as text. Keep it identical to that of the web page.
+    /// The file's size as text. Keep it identical to the text on the web page.
     var sizeText: String {
         let size = max(0, file.size)
         guard size >= 1_000_000 else { return "\(size / 1000 + (size % 1000 == 0 ? 0 : 1)) kB" }
@@ -60,7 +60,7 @@ public struct ChatFile: Equatable, Identifiable, Sendable {
         return "\(tenths / 10).\(tenths % 10) MB"
     }
 
-    /// The size, and the state of the download.
+    /// The file's size, followed by the progress of the download or the error, if there is one.
     public var detailText: String {
         switch state {
         case .offered, .saved: sizeText

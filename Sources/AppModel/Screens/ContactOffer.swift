@@ -1,4 +1,4 @@
-/// The state of keeping in touch after two people met. They become contacts if both ask for it.
+/// Which of two people who met have asked to keep in touch. They become contacts if both ask for it.
 public enum ContactOffer: Equatable, Sendable {
     case none
     /// The other person asked to keep in touch.

@@ -15,7 +15,7 @@ extension Nearby.Unit: Codable {
     public func text(_ edge: Int) -> String { self == .miles ? counted(edge, "mile", "miles") : "\(edge) km" }
 }
 
-/// What the screen of people nearby asks the server to do.
+/// What the screen for people nearby asks the server to do.
 public enum NearbyRequest: Equatable, Sendable {
     case appear(visible: Bool, doNotDisturb: Bool)
     case move(DevicePosition)
@@ -42,7 +42,7 @@ public enum NearbyRequest: Equatable, Sendable {
         case failed(ConfabError)
     }
 
-    /// A row of the list.
+    /// A person in the list, as shown in one row.
     public struct Row: Equatable, Identifiable, Sendable {
         public var id: PersonID
         public var title: String
@@ -96,8 +96,8 @@ public enum NearbyRequest: Equatable, Sendable {
         reset()
     }
 
-    /// Stops locating and clears the list. Also called when the user switches servers, because neither applies to the
-    /// new account.
+    /// Stops locating and clears the list. Also called when the user switches servers, because the list came from the
+    /// previous server and the location was shared only with it.
     func reset() {
         location.stop()
         (status, people, next, hasMore, isLaterPage) = (.off, [], nil, false, false)

@@ -2,7 +2,7 @@ import Confab
 import Foundation
 import Observation
 
-/// What the screens of contacts and past calls ask the server to do.
+/// What the screens for contacts and past calls ask the server to do.
 public enum PeopleRequest: Equatable, Sendable {
     case contacts
     case log(before: String?)
@@ -12,7 +12,7 @@ public enum PeopleRequest: Equatable, Sendable {
     case block(PersonID), unblock(PersonID)
     case forget(CallID?)
     case seen(CallID)
-    /// Requests to keep in touch with the other person of a call.
+    /// Requests to keep in touch with the other person in a call.
     case keep(call: CallID)
 }
 
@@ -25,7 +25,7 @@ public enum PeopleEvent: Sendable {
     case failed(ConfabError)
 }
 
-/// The people screen: contacts, past calls, and the page of one person.
+/// The screen for people, which shows contacts, past calls, or a page about one person.
 @MainActor @Observable public final class PeopleModel: Screen {
     /// The page that the screen shows.
     public enum Page: Equatable, Sendable { case contacts, log, person }
@@ -117,8 +117,8 @@ public enum PeopleEvent: Sendable {
 
     // MARK: Events
 
-    /// Clears all data of the account. Also called when the user switches servers, because the new account has other
-    /// data.
+    /// Clears all data that belongs to the account. Also called when the user switches servers, because the new account
+    /// has other data.
     func reset() {
         (contacts, log, person, trouble, nextLog, hasMoreLog) = (nil, nil, nil, nil, nil, false)
         (blocked, busyPeople, search, findText, page, question) = ([], [], .none, "", .contacts, nil)
@@ -207,7 +207,7 @@ public enum PeopleEvent: Sendable {
 
     public var isContact: Bool { contacts?.contains { $0.id == person?.id } ?? false }
     public var isBlocked: Bool { person.map { blocked.contains($0.id) } ?? false }
-    /// Whether a person was opened, so that the page of a person can be shown.
+    /// Whether a person was opened, so that the page about that person can be shown.
     public var hasPerson: Bool { person != nil }
     public var canCall: Bool { person.map { !busyPeople.contains($0.id) } ?? false && !isBlocked }
 
@@ -287,7 +287,7 @@ public enum PeopleEvent: Sendable {
 extension Calls.Logged {
     var isMissed: Bool { !isOutgoing && (outcome == .missed || outcome == .busy) }
 
-    /// The outcome of the call, as in the web's call history.
+    /// The outcome of the call as text. Keep it identical to the text in the web page's call history.
     public var outcomeText: String {
         switch (isOutgoing, outcome) {
         case (true, .hungUp), (true, .ended), (true, .answeredElsewhere): "You called"

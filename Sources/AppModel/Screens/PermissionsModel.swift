@@ -3,7 +3,7 @@ import Observation
 /// Requests the permissions to use the camera and the microphone when they are first needed. The user can always
 /// continue without the devices.
 @MainActor @Observable public final class PermissionsModel: Screen {
-    /// The kind of chat in which the user continues.
+    /// The kind of chat with which the user continues.
     public enum Outcome: Equatable, Sendable { case video, voice, text }
 
     public private(set) var camera: PermissionStatus
@@ -52,7 +52,7 @@ import Observation
         }
     }
 
-    /// Requests the undecided permissions, the camera first.
+    /// Requests the permissions that the user has neither granted nor refused, starting with the camera.
     public func ask() {
         guard !isAsking else { return }
         askNext()

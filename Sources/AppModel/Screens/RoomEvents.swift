@@ -1,10 +1,10 @@
 import Confab
 
-/// A tile of a room: a member with their video, or a shared screen.
+/// A tile in a room: a member with their video, or a shared screen.
 public struct RoomPerson: Sendable {
     public var id: String
     public var member: RoomMember
-    /// The video of the camera or the screen; nil if it is off or has not arrived.
+    /// The video from the camera or the screen; nil if it is off or has not arrived.
     public var video: (any VideoSource)?
     public var aspect: Double?
     public var isScreen = false
@@ -44,7 +44,7 @@ public enum RoomRequest: Equatable, Sendable {
     case closePreview
 }
 
-/// An event of the room or of this device's media, for the room screen.
+/// An event in the room, or an event that concerns this device's media, for the room screen.
 public enum RoomEvent: Sendable {
     case waitingForHost
     case joined
@@ -71,7 +71,7 @@ public enum RoomEvent: Sendable {
     case mutedByHost
     case ownVideo((any VideoSource)?)
     case cameraFailed(ConfabError)
-    /// A request of the user failed. The room continues.
+    /// A request from the user failed. The room continues.
     case trouble(ConfabError)
     case ended(RoomEnding, ConfabError? = nil)
 }

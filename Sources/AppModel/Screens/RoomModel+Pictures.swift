@@ -1,4 +1,4 @@
-/// The arrangement of the tiles in a room, and the reports of the views that show them.
+/// Arranges the tiles in a room, and handles reports from the views that show them.
 extension RoomModel {
     public func togglePin(_ id: String) {
         if let index = pinned.firstIndex(of: id) { pinned.remove(at: index) } else { pinned.append(id) }
@@ -6,7 +6,7 @@ extension RoomModel {
     }
     public func doubleTap(_ id: String) { tiles.doubleTap(on: id) }
     public func move(to corner: Corner) { self.corner = corner }
-    /// Moves the self-view to the next corner in a direction, as a VoiceOver action.
+    /// Moves the self-view to the next corner in a direction. VoiceOver actions call this.
     public func move(_ direction: Corner.Direction) { move(to: corner.moved(direction)) }
     public func showPage(_ page: Int) { self.page = max(0, page) }
 
@@ -17,8 +17,8 @@ extension RoomModel {
     /// - Parameters:
     ///   - x: the distance to the right of where the touch began, in points.
     ///   - y: the distance downward, in points.
-    ///   - home: the position of the self-view. The one at the start of the touch is used, even if the layout changes
-    ///     afterwards.
+    ///   - home: the position of the self-view. Only the position at the start of the touch is used, even if the layout
+    ///     changes afterwards.
     ///   - viewport: the area that the self-view cannot leave.
     public func drag(x: Double, y: Double, home: Rectangle, viewport: Rectangle) {
         var moved = drag ?? OwnPictureGesture(home: home, viewport: viewport)
@@ -47,7 +47,7 @@ extension RoomModel {
     /// Cancels a touch that the system took over, for example for a system gesture. The self-view returns to its home.
     public func cancelDrag() { drag = nil }
 
-    // MARK: Reports of the views
+    // MARK: Reports from the views
 
     public func firstFrame(of id: String) { handle(.firstFrame(id)) }
     public func pictureSize(of id: String, _ size: PixelSize) {
@@ -69,7 +69,7 @@ extension RoomModel {
         return SmallWindow(shown?.video, PixelSize(aspect: shown?.aspect))
     }
 
-    /// Records whether the small window is shown.
+    /// Records whether the Picture in Picture window is shown.
     public func smallWindow(isShown: Bool) {
         isInSmallWindow = isShown
         onSmallWindow?()

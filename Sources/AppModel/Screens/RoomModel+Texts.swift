@@ -2,9 +2,9 @@ import Confab
 import Foundation
 import enum Wire.Limits
 
-/// The texts and the display state of the room screen.
+/// The texts on the room screen, and which of its elements to show.
 extension RoomModel {
-    /// The reactions to choose from. Keep them identical to those of the web page.
+    /// The reactions to choose from. Keep them identical to those on the web page.
     public static let reactions = ["👍", "👏", "❤️", "😂", "😮", "🎉"]
     public func react(_ text: String) { if isInRoom { request(.react(text)) } }
     static let reactionTime = Duration.seconds(4)
@@ -45,7 +45,7 @@ extension RoomModel {
     }
     /// Whether to hide the system's bars: true while a member's video is shown.
     public var hidesBars: Bool { showsRoom && members.contains { tiles.isShown($0.id) } }
-    /// Whether opening the system's settings can help.
+    /// Whether the shown error is one that the user can fix in the system's settings.
     public var offersSettings: Bool { trouble == .cameraNeeded || trouble == .microphoneNeeded }
 
     public func video(of id: String) -> (any VideoSource)? { members.first { $0.id == id }?.video }

@@ -3,7 +3,7 @@ import Foundation
 import Observation
 import enum Wire.Limits
 
-/// The room screen: before joining, inside, and afterwards.
+/// The screen for a room: before joining, in the room, and after leaving.
 @MainActor @Observable public final class RoomModel: Screen {
     /// Whether the user is in a room, or why not.
     public enum Status: Equatable, Sendable {
@@ -87,7 +87,7 @@ import enum Wire.Limits
     private let clock: any AppClock
     let permissions: any Permissions
     let request: @MainActor (RoomRequest) -> Void
-    /// Whether the small window is shown.
+    /// Whether the Picture in Picture window is shown.
     var isInSmallWindow = false
     var onSmallWindow: (@MainActor () -> Void)?
     let announce: @MainActor (String) -> Void
@@ -183,14 +183,14 @@ import enum Wire.Limits
         guard isInRoom, let index = chat.firstIndex(where: { $0.id == id && !$0.isSent }) else { return }
         say(chat.remove(at: index))
     }
-    /// Sends a message. It is shown once the server returns it, like the messages of others.
+    /// Sends a message. It is shown once the server returns it, like the messages from others.
     private func say(_ line: ChatEntry) {
         sending.append(line)
         if sending.count > Self.maxChat { sending.removeFirst() }
         request(.say(line.text, id: line.id))
     }
 
-    /// Downloads a file of the chat, so that it can be shared or saved.
+    /// Downloads a file from the chat, so that it can be shared or saved.
     public func download(_ id: RoomFileID) {
         guard isInRoom, let index = chat.firstIndex(where: { $0.file?.id == id && $0.file?.canDownload == true }),
             let file = chat[index].file?.file
@@ -275,8 +275,8 @@ import enum Wire.Limits
         reset(to: status)
     }
 
-    /// Handles events of the camera and the screen. While the system has taken the camera away, others see that it is
-    /// off, instead of a frozen image.
+    /// Handles events from the camera and from screen sharing. While the system has taken the camera away, others see
+    /// that it is off, instead of a frozen image.
     func handle(_ event: CaptureEvent) {
         switch event {
         case .cameraInterrupted(let isInterrupted): changeCamera { $0.isInterrupted = isInterrupted }

@@ -1,6 +1,6 @@
 import Confab
 
-/// An action of a host or cohost on another person in a room.
+/// An action that a host or cohost can take on another person in a room.
 public enum RoomAction: Hashable, Sendable {
     case mute, stopSharing, makeHost, makeCohost, makeGuest, remove
 

@@ -1,7 +1,7 @@
 import Confab
 import Foundation
 
-/// The texts of the roulette. Keep them identical to those of the web page.
+/// The texts on the screen for chats with strangers. Keep them identical to those on the web page.
 extension RouletteModel {
     var name: String { partnerName.isEmpty ? "your partner" : partnerName }
     /// The partner's name for the beginning of a sentence, or "Your partner" if there is no name.
@@ -39,7 +39,7 @@ extension RouletteModel {
 
     /// The error shown during a search or a chat.
     public var noticeText: String { isIdle ? "" : trouble?.message ?? "" }
-    /// Whether opening the system's settings can help.
+    /// Whether the shown error is one that the user can fix in the system's settings.
     public var offersSettings: Bool { trouble == .cameraNeeded }
 
     private var searchText: String {

@@ -249,7 +249,7 @@ import enum Wire.Limits
     /// Handles the first frame of the partner's video.
     public func pictureShown() { handle(.firstFrame) }
 
-    /// Records whether the small window is shown.
+    /// Records whether the Picture in Picture window is shown.
     public func smallWindow(isShown: Bool) {
         isInSmallWindow = isShown
         onSmallWindow?()
@@ -263,8 +263,8 @@ import enum Wire.Limits
         if isBack, isShown { request(.count) }
     }
 
-    /// Handles events of the camera. While the system has taken it away, others see that it is off, instead of a
-    /// frozen image.
+    /// Handles events from the camera. While the system has taken the camera away, others see that it is off, instead
+    /// of a frozen image.
     func handle(_ event: CaptureEvent) {
         switch event {
         case .cameraInterrupted(let isInterrupted): changeCamera { $0.isInterrupted = isInterrupted }

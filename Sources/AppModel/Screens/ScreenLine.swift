@@ -69,7 +69,7 @@ extension Duration {
         return hours > 0 ? "\(hours):\(two(minutes)):\(rest)" : "\(minutes):\(rest)"
     }
 
-    /// The number of seconds for a countdown, rounded up. The whole seconds are limited to one day.
+    /// The duration for a countdown, in seconds: rounded up, and limited to about one day.
     var wholeSeconds: Int {
         let seconds = max(0, components.seconds)
         return Int(min(seconds, 86_400)) + (components.attoseconds > 0 ? 1 : 0)

@@ -1,6 +1,6 @@
 import Confab
 
-/// The renderer of videos.
+/// The renderer that shows videos.
 public enum RendererChoice: String, Codable, CaseIterable, Sendable {
     case sampleBuffer, metal
 

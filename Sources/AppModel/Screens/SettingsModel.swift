@@ -41,9 +41,9 @@ public enum SettingsEvent: Sendable {
     case failed(ConfabError)
 }
 
-/// The settings, the account and its data.
+/// The screen for the settings, and for the account and its data.
 @MainActor @Observable public final class SettingsModel: Screen {
-    /// Whether notifications of calls are on, or why not.
+    /// Whether notifications about calls are on, or why they are not.
     public enum Push: Equatable, Sendable { case unavailable, off, busy, on, refused }
     /// The progress of linking this device to another account.
     public enum Linking: Equatable, Sendable { case none, asking, busy, done }

@@ -3,7 +3,7 @@ import Confab
 /// The content of the Picture in Picture window, which is shown after the app leaves the foreground.
 public struct SmallWindow: Sendable {
     public var source: any VideoSource
-    /// The size in pixels.
+    /// The size of the video in pixels.
     public var size: PixelSize
 
     /// Creates the content; nil without video.

@@ -3,7 +3,7 @@ import RTC
 /// Turns the packets of one received section into frames: video frames (VP8), or audio packets (Opus). It waits for
 /// retransmissions, and after a loss of video continues at the next keyframe.
 public struct FrameOrder {
-    /// A whole frame.
+    /// A complete video frame, or one audio packet.
     public struct Frame: Equatable, Sendable {
         public var bytes: [UInt8]
         /// The time since the first frame.

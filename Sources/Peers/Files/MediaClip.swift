@@ -63,7 +63,7 @@ public struct MediaClip: Sendable {
     /// The RIDs to send; empty without simulcast.
     package var rids: [String] { layers.count > 1 ? Array(Self.rids.prefix(layers.count)) : [] }
 
-    /// The widths of the layers in pixels.
+    /// The widths of the layers in pixels, the largest layer first.
     package var widths: [Int] { layers.map(\.width) }
 
     /// Returns a clip with only the layer at this index, if there is one. The clip for index 0, the largest layer,

@@ -13,7 +13,7 @@ public struct MediaFileError: Error, Equatable, Sendable, CustomStringConvertibl
         public static let otherCodec = Code(name: "other_codec")
         /// The file is inconsistent, or ends too early.
         public static let damaged = Code(name: "damaged")
-        /// The file exceeds a limit of Confab.
+        /// The file exceeds one of Confab's limits.
         public static let tooLarge = Code(name: "too_large")
     }
 

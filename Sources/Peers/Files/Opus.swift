@@ -1,6 +1,6 @@
 import RTC
 
-/// A parser of Opus packet headers (RFC 6716 §3).
+/// A parser for Opus packet headers (RFC 6716 §3).
 public enum OpusPacket {
     /// The clock rate of Opus in RTP and Ogg, in hertz (RFC 7587 §4.1, RFC 7845 §4).
     public static let clockRate = 48_000

@@ -4,7 +4,7 @@ import RTC
 ///
 /// If video and audio are about equally long, they start each round together. Otherwise each loops independently.
 struct Playback {
-    /// The kind of media of an item.
+    /// Whether an item is video or audio.
     enum Kind { case video, audio }
 
     /// An item to send now.
@@ -19,9 +19,9 @@ struct Playback {
     /// regular time, so it stays in sync with the audio. If the next keyframe is further away, playback skips ahead to
     /// it.
     static let maxHold = MediaInterval.seconds(2)
-    /// The minimum interval between two requested keyframes. If several subscribers request a keyframe at the same time, they
-    /// share one. Regular keyframes of the file do not start this interval, because the first subscriber often joins just
-    /// after the beginning.
+    /// The minimum interval between two requested keyframes. If several subscribers request a keyframe at the same
+    /// time, they share one. Regular keyframes in the file do not start this interval, because the first subscriber
+    /// often joins just after the beginning.
     static let keyframeInterval = MediaInterval.milliseconds(300)
     /// The maximum difference between the lengths of video and audio that start each round together.
     static let maxDifference = MediaInterval.seconds(1)
@@ -29,7 +29,7 @@ struct Playback {
     /// skipped.
     static let maxLate = MediaInterval.milliseconds(500)
 
-    /// The position in one track.
+    /// How far one track has been played.
     private struct Position {
         let track: MediaClip.Track
         let period: MediaInterval

@@ -3,7 +3,7 @@ import RTC
 /// Assembles VP8 frames from payloads in order (RFC 7741 §4). It starts at a keyframe. After a loss it continues at
 /// the next keyframe, because the frames between the loss and that keyframe refer to missing data.
 public struct VP8Assembler {
-    /// A whole frame.
+    /// A complete VP8 frame, and the RTP timestamp of its packets.
     public struct Frame: Equatable, Sendable {
         public var timestamp: UInt32
         public var isKeyframe: Bool

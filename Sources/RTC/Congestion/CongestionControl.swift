@@ -328,8 +328,8 @@ extension CongestionControl {
         noteCarried(now: now)
     }
 
-    /// Records the bitrate that arrives as one that the path sustains. While packets are queued, that is all the path
-    /// can carry, so a slightly lower bitrate is recorded, at which the queue can drain.
+    /// Records the arriving bitrate as one that the path can sustain. While packets are queued, that bitrate is all
+    /// that the path can carry, so a lower one is recorded, at which the queue can drain.
     private mutating func noteCarried(now: MediaTime) {
         guard let arriving else { return }
         if isQueueStanding { return carried.restart(at: arriving * RateControl.decrease, now: now) }

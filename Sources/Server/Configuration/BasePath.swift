@@ -1,4 +1,5 @@
-/// The path of `publicURL`, such as `/video`: a proxy serves this server below it, beside other pages of the same site.
+/// The path in `publicURL`, such as `/video`. A proxy makes this server available below that path, beside other pages
+/// of the same site.
 ///
 /// A proxy may pass the path on or remove it, so the server accepts requests with and without it. Pages use relative
 /// references, and clients append the paths in messages to the server's URL (`protocol/README.md` §1), so neither
@@ -34,7 +35,7 @@ struct BasePath: Equatable, Sendable {
         return rest.first == UInt8(ascii: "/") ? String(Substring(rest)) : target
     }
 
-    /// Where a request for the base path without a slash at its end is redirected: to the same path with a slash. Nil
-    /// if there is no base path.
+    /// The base path with a slash at its end, to which requests for the base path without that slash are redirected.
+    /// Nil if there is no base path.
     var redirection: String? { text.isEmpty ? nil : text + "/" }
 }

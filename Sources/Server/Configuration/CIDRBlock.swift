@@ -7,7 +7,7 @@ public struct CIDRBlock: Hashable, Sendable {
 
     /// Creates the block that contains the address.
     ///
-    /// - Parameter prefixLength: in bits; clamped to the address's size.
+    /// - Parameter prefixLength: the length of the prefix in bits; limited to the length of the address.
     public init(address: IPAddress, prefixLength: Int) {
         let length = min(max(prefixLength, 0), address.bytes.count * 8)
         let masked = address.bytes.enumerated().map { index, byte in

@@ -54,7 +54,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
-    /// Paths of the PEM files for TLS. Both must be set, or neither.
+    /// Settings for TLS. The paths of the PEM files must both be set, or neither.
     public struct TLS: Sendable, Equatable {
         public var certificate: String?
         public var privateKey: String?
@@ -105,7 +105,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         /// Maximum number of publishers per session whose audio is forwarded. In few conversations, more people talk
         /// at the same time.
         public var loudestStreams = 20
-        /// The maximum total bitrates sent to the subscribers of one session, and of all sessions; nil for no limit.
+        /// The maximum total bitrate sent to the subscribers of one session, and that sent to the subscribers of all
+        /// sessions together; nil for no limit.
         public var sessionBitrate: Bitrate?
         public var totalBitrate: Bitrate?
         public init() {}
@@ -141,15 +142,16 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var files = Budget.Rate(perSecond: 20, burst: 800)
         /// Maximum number of concurrent uploads and downloads per address.
         public var transfersPerAddress = 400
-        /// The budget for messages and requests from all clients of an address.
+        /// The budget that all clients at one address share for their messages and requests.
         public var addressMessages = Budget.Rate(perSecond: 2000, burst: 5000)
         /// The budget for HTTP requests with the credentials of one project.
         public var projectRequests = Budget.Rate(perSecond: 500, burst: 2000)
-        /// Maximum number of bytes that the clients of an address may cause to be stored per day.
+        /// Maximum number of bytes that all clients at one address together may cause to be stored per day.
         public var storedPerAddressAndDay = 16 << 20
         /// Maximum size of a connection's send queue, in bytes.
         public var sendQueue = 1 << 20
-        /// Maximum size of the send queues of one address, and of all addresses together, in bytes.
+        /// Maximum total size, in bytes, of the send queues of all connections from one address, and of those from all
+        /// addresses together.
         public var sendQueuesPerAddress = 32 << 20
         public var sendQueuesOfAll = 256 << 20
         public init() {}
@@ -188,11 +190,11 @@ public struct ConfabConfiguration: Sendable, Equatable {
 
     /// How long records are stored.
     public struct Retention: Sendable, Equatable {
-        /// How long to keep reports: long enough to cover an operator's vacation.
+        /// How long to keep reports. The default is long enough to cover an operator's vacation.
         public var reports: Duration = .seconds(30 * 86400)
         /// How long to keep call logs. Few people look for calls older than a year.
         public var calls: Duration = .seconds(365 * 86400)
-        /// How long to keep the audit log: long enough to explain a ban after a complaint.
+        /// How long to keep entries in the audit log. The default is long enough to explain a ban after a complaint.
         public var audit: Duration = .seconds(365 * 86400)
         /// How long to keep push endpoints that are not registered again.
         public var pushEndpoints: Duration = .seconds(180 * 86400)
@@ -202,16 +204,18 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
-    /// Timeouts of the database and the disk space that it needs.
+    /// Timeouts for the database, and limits on the free disk space that it needs.
     public struct Storage: Sendable, Equatable {
         public var pollInterval: Duration = .seconds(1)
-        /// How long a change waits for a database that another process has locked before the change fails.
+        /// How long a change waits while another process has locked the database. After that, the change fails.
         public var busyTimeout: Duration = .seconds(60)
         /// How long the server keeps running with a full disk or an I/O error before it stops.
         public var faultTimeout: Duration = .seconds(10)
-        /// The minimum free space on the disk of the data directory in bytes. With less, the server is not ready.
+        /// The minimum free space, in bytes, on the disk that contains the data directory. With less, the server is not
+        /// ready.
         public var minFreeSpace = 64 << 20
-        /// How long a starting server waits for the lock of the data directory: longer than another server takes to stop.
+        /// How long a starting server waits for the lock on the data directory. The default is longer than another
+        /// server takes to stop.
         public var lockTimeout: Duration = .seconds(10)
         /// The free space in bytes below which only essential data is stored, so that the remaining space lasts longer.
         public var lowSpace = 256 << 20
@@ -259,8 +263,8 @@ extension ConfabConfiguration {
 extension ConfabConfiguration.Metrics {
     /// True if the request's `Host` is an IP address, `localhost` or ``host``.
     ///
-    /// A web page can point a host name that it controls at 127.0.0.1 and then read the responses of a server there
-    /// (DNS rebinding). Its requests contain that name.
+    /// The owner of a web page can make the page's host name resolve to 127.0.0.1. The page can then read the responses
+    /// from a server there (DNS rebinding), but its requests contain that host name.
     ///
     /// - Parameter authority: host and port. Nil if there is none, as in HTTP/1.0. Such a request is allowed, because
     ///   browsers always send the header.

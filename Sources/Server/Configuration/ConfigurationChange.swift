@@ -7,12 +7,12 @@ struct ConfigurationChange {
         var after: String
     }
 
-    /// Settings that apply now.
+    /// Changed settings that take effect without a restart.
     private(set) var applied: [Difference] = []
-    /// Settings that keep their value until a restart.
+    /// Changed settings that keep their old values until a restart.
     private(set) var pending: [Difference] = []
     private(set) var unchanged = 0
-    /// The configuration to use now: the current one with the applied settings changed.
+    /// The configuration to use from now on: the current one with the changes in `applied`.
     private(set) var result: ConfabConfiguration
 
     init(from current: ConfabConfiguration, to loaded: ConfabConfiguration) {

@@ -1,6 +1,7 @@
 /// An invalid configuration. Lists all problems, so that the operator can fix them in one go.
 public struct ConfigurationError: Error, Equatable, Sendable {
-    /// One problem with the configuration.
+    /// One setting that is unknown, invalid or in conflict with others, or a problem with the configuration file as a
+    /// whole.
     public struct Problem: Equatable, Sendable {
         /// The name of the key, or the name as given if the key is unknown. Nil if the problem is the file itself.
         public var key: String?

@@ -11,7 +11,7 @@ import Darwin
 
 /// Files that only their owner can read. They are created atomically, so that no process reads a partial file.
 enum PrivateFiles {
-    /// A file that was read.
+    /// The contents of a file that was read, and whether other users of the machine can read it.
     struct File {
         var bytes: [UInt8]
         var isReadableByOthers: Bool
@@ -165,7 +165,7 @@ enum PrivateFiles {
     }
 }
 
-/// The error for a file of the data directory that cannot be created, read or used. The description is a sentence for
+/// The error for a file in the data directory that cannot be created, read or used. The description is a message for
 /// the operator.
 public struct DataDirectoryError: Error, Equatable, Sendable, CustomStringConvertible {
     public let description: String

@@ -9,8 +9,9 @@ import Wire
 /// The project: its API key, the secret that signs tokens, and the server key that creates IDs.
 ///
 /// The first start generates them. The API key and the secret are in `project.json`, the server key is in `server.key`,
-/// both readable by the owner only. Processes that start at the same time all end up with the same files: each writes a
-/// temporary file and links it to the final name, which succeeds for exactly one of them. Then all read that file.
+/// and only their owner can read the files. Processes that start at the same time all end up with the same files: each
+/// writes a temporary file and links it to the final name, which succeeds for exactly one of them. Then all read that
+/// file.
 ///
 /// A project file from a version without server keys has no `server.key` next to it. Its secret then also creates the
 /// IDs, as before, and `keepServerKey` stores it as the server key.
@@ -35,8 +36,8 @@ public struct ProjectFile: Sendable, Equatable {
 
     public static let fileName = "project.json"
 
-    /// The keys, for signing and verifying. Throws if the API key is not numeric, the secret is too short or the
-    /// server key is invalid.
+    /// The project with its keys, for signing and verifying tokens. Throws if the API key is not numeric, the secret is
+    /// too short or the server key is invalid.
     public var project: Project {
         get throws(DataDirectoryError) {
             let project = ServerKeyFile.bytes(of: serverKey).flatMap { ServerKey(bytes: $0) }.flatMap {
@@ -197,7 +198,7 @@ public struct ProjectFile: Sendable, Equatable {
 // MARK: Rotating the secret
 
 extension ProjectFile {
-    /// The result of a rotation.
+    /// The project file with its new secret, and the overlap that the rotation cut short.
     public struct Rotation: Sendable {
         public let file: ProjectFile
         /// When the overlap of the previous rotation would have ended; nil if it was already over or there was none.
@@ -206,9 +207,9 @@ extension ProjectFile {
     }
 
     /// Replaces the secret. Tokens signed with the replaced secret are accepted until `overlap` has passed. A running
-    /// server notices the change of the file.
+    /// server notices that the file has changed.
     ///
-    /// - Throws: `DataDirectoryError` if the secret cannot be rotated here, with a sentence that says what to do
+    /// - Throws: `DataDirectoryError` if the secret cannot be rotated here, with a message that says what to do
     ///   instead.
     public static func rotate(
         _ configuration: ConfabConfiguration, overlap: Duration, now: Timestamp

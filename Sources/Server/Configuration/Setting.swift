@@ -1,6 +1,7 @@
 import Wire
 
-/// The description of a configuration key, for `--help-config`, error messages and the documents of `SettingDocuments`.
+/// The description of a configuration key, for `--help-config`, error messages and the documents that
+/// `SettingDocuments` generates.
 public struct ConfigurationKey: Sendable, Equatable {
     /// The full name, with dots between the levels, such as `roulette.interestWait`.
     public let name: String
@@ -8,7 +9,8 @@ public struct ConfigurationKey: Sendable, Equatable {
     public let defaultText: String
     /// What the setting does, in one line.
     public let meaning: String
-    /// What else an operator should know: reasons, what counts, and advice. Sentences, or empty.
+    /// What else an operator should know, in full sentences: reasons, what counts toward a limit, and advice. Empty if
+    /// there is nothing to add.
     public let details: String
     /// The accepted values, for error messages. The text completes "expected …".
     public let accepts: String

@@ -112,8 +112,8 @@ final class ConnectionProtocols {
         let rules = gateway.configuration.rules
         let address = gateway.configuration.clientAddress(head.headers, from: channel.remoteAddress)
         let (user, messageSize): (any WebSocketUser, Int)
-        // Clients of Socket.IO and PerchRTC were already admitted when they made their handshake with an HTTP endpoint,
-        // so only look up the result here. Native clients have no such handshake; `NativeSocket` admits them later.
+        // An HTTP endpoint has already admitted the clients of Socket.IO and PerchRTC, so only look up the result here.
+        // Native clients are admitted later, by `NativeSocket`.
         switch EndpointRequest(handshake: head) {
         case .socketIO(.webSocket(let id)):
             // Report an unknown ID to the client, which then starts with a new handshake.

@@ -203,8 +203,8 @@ final class Gateway {
         return nil
     }
 
-    /// Returns the address as a key for limits: all clients whose addresses have the same key share their limits. All
-    /// IPv6 addresses in a /64 have the same key.
+    /// Returns the key under which limits count the clients from this address. All IPv6 addresses in the same /64 have
+    /// the same key.
     func limitingText(_ address: IPAddress) -> String { limited(address).description }
 
     // MARK: Draining

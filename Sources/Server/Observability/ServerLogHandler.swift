@@ -79,7 +79,7 @@ public struct ServerLogHandler: LogHandler {
         output.write(line + "\n")
     }
 
-    /// Maximum nesting of metadata. Deeper values are logged as "…".
+    /// The maximum nesting depth of metadata. Deeper values are logged as "…".
     private static let maxDepth = 4
 
     private func sorted(_ fields: Logger.Metadata) -> [(key: String, value: Logger.MetadataValue)] {

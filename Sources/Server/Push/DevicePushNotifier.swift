@@ -4,7 +4,7 @@ import Signaling
 import Synchronization
 import Wire
 
-/// The gateway's access to the push sender.
+/// Lets the gateway check push registrations and send notices, by passing both to the push sender.
 struct DevicePushNotifier: PushNotifier {
     let sender: PushSender
 
@@ -28,7 +28,8 @@ final class StoredPushDirectory: PushDirectory {
 
     func tell(_ gateway: NIOLoopBound<Gateway>) { self.gateway.withLock { $0 = gateway } }
 
-    /// Returns the person's stored endpoints. Skips those that an older version accepted but this one rejects.
+    /// Returns the person's stored endpoints. Skips those that an older version of the server accepted but this version
+    /// rejects.
     func endpoints(of identity: IdentityID) async throws -> [PushEndpoint] {
         try await storage.pushEndpoints(of: identity).compactMap { try? PushEndpoint($0) }
     }

@@ -21,18 +21,18 @@ protocol PushTransport: Sendable {
 /// checked. The HTTP client then gets one of these addresses and does not resolve the name again, which prevents DNS
 /// rebinding. The certificate is verified against the name. Redirects are not followed.
 actor PushConnections: PushTransport {
-    /// The settings from the configuration.
+    /// How to connect: the limits, what is allowed, and which certificate authorities to trust.
     struct Settings: Sendable {
         /// Time limit for the whole exchange: DNS lookup, connection and response.
         var timeout: Duration
         var allowsPrivateAddresses = false
         /// A PEM file of CA certificates to trust in addition to the system's; nil for none.
         var authorities: String?
-        /// Maximum number of bytes of a response's body to read.
+        /// Maximum number of bytes to read from a response's body.
         var maxBodySize = PushResponse.maxBodySize
         /// Whether to use HTTP/2 if the service offers it.
         var allowsHTTP2 = true
-        /// Sleeps for a duration. Tests replace it.
+        /// Sleeps for a duration. Tests replace this closure.
         var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     }
 

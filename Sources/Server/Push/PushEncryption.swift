@@ -6,10 +6,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Encryption of Web Push messages (RFC 8291), as one record of the content coding `aes128gcm` (RFC 8188).
+/// Encrypts Web Push messages (RFC 8291), each as a single record in the content coding `aes128gcm` (RFC 8188).
 enum PushEncryption {
-    /// The record size to announce. It is larger than any message of this server, because the body must be a single record (RFC
-    /// 8291 §4).
+    /// The record size to announce. It is larger than any message from this server, because the body must be a single
+    /// record (RFC 8291 §4).
     static let recordSize: UInt32 = 4096
     /// Shorter messages are padded to this size in bytes, so that the service cannot infer their kind from the
     /// length.

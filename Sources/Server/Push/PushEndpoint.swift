@@ -11,7 +11,7 @@ public struct PushEndpoint: Hashable, Sendable {
     public let address: String
     let kind: Kind
 
-    /// The kind of service, with the data that sending to it needs.
+    /// The kind of service, with the data that is needed to send to it.
     enum Kind: Hashable, Sendable {
         /// The browser's public key, 65 bytes, and its authentication secret, 16 bytes (RFC 8291 §2).
         case web(WebPushURL, publicKey: [UInt8], authentication: [UInt8])

@@ -2,7 +2,7 @@ import Signaling
 import Synchronization
 import Wire
 
-/// The clock for push notifications.
+/// The current time, and a way to wait, for sending push notifications. Tests replace both.
 struct PushClock: Sendable {
     var now: @Sendable () -> Timestamp
     var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
@@ -10,7 +10,7 @@ struct PushClock: Sendable {
 
 /// The delivery of one notice to one person's devices.
 ///
-/// A newer notice of the same call supersedes this job: running requests finish, nothing is retried, and the newer
+/// A newer notice about the same call supersedes this job: running requests finish, nothing is retried, and the newer
 /// notice is sent afterwards. A device is therefore never notified of the end of a call before its start.
 final class PushJob: Sendable {
     let identity: IdentityID

@@ -59,8 +59,8 @@ public struct PushKeys: Sendable {
         return PushKeys(web: key, apns: apns, warnings: warnings)
     }
 
-    /// Throws if the file that `push.authorities` names contains no PEM certificate. Called at startup; otherwise, a
-    /// wrong file would be noticed only at the first push.
+    /// Throws unless the file named by `push.authorities` contains at least one PEM certificate. Without this check at
+    /// startup, a wrong file would be noticed only at the first push.
     private static func checkAuthorities(_ configuration: ConfabConfiguration.Push) throws(DataDirectoryError) {
         guard let path = configuration.authorities else { return }
         let file = try PrivateFiles.read(path, limit: 1 << 20)
@@ -79,13 +79,13 @@ public struct PushKeys: Sendable {
     }
 }
 
-/// The key for Apple's push service (a `.p8` file) with its IDs.
+/// The key for Apple's push service, read from a `.p8` file, and the IDs that Apple requires with it.
 struct APNSKey: Sendable {
     let key: P256.Signing.PrivateKey
-    /// Key ID and team ID have ten characters each.
+    /// Apple's IDs for the key and for the developer team, ten characters each.
     let keyID: String
     let teamID: String
-    /// The app's bundle identifier.
+    /// The bundle identifier of the app that gets the pushes.
     let bundle: String
 
     /// Maximum file size in bytes. A `.p8` file has about 260.

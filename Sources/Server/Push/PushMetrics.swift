@@ -1,9 +1,9 @@
 import Metrics
 
-/// The counters of pushes, by kind of service and outcome.
+/// Counts pushes by kind of service and outcome.
 struct PushMetrics: Sendable {
     static let label = "confab_pushes_total"
-    /// Help texts for the Prometheus output.
+    /// The help text of each metric in the Prometheus output, keyed by the metric's name.
     static let help = [label: "Push notifications by kind of service and outcome."]
 
     private let counters: [String: Counter]
@@ -21,7 +21,7 @@ struct PushMetrics: Sendable {
 
     /// Counts one outcome.
     ///
-    /// - Parameter endpoint: the endpoint of the push; nil if the notice ended before any endpoint was known.
+    /// - Parameter endpoint: the endpoint that the push was for; nil if the notice ended before any endpoint was known.
     func count(_ outcome: PushOutcome, to endpoint: PushEndpoint?) {
         let kind =
             switch endpoint?.kind {

@@ -79,11 +79,12 @@ extension PushRequest {
 enum APNS {
     static let host = "api.push.apple.com"
     static let sandboxHost = "api.sandbox.push.apple.com"
-    /// Maximum payload size in bytes for pushes of type `voip`. The limit of other types is 4096.
+    /// Maximum payload size in bytes for pushes of type `voip`. The limit for other types is 4096.
     static let maxPayloadSize = 5120
 
-    /// True only for incoming calls. iOS terminates an app that gets a VoIP push without showing an incoming call, and
-    /// eventually stops delivering pushes to it. Once woken, the app gets the further progress of the call from the server.
+    /// Returns whether notices of this kind are sent to apps: only those about incoming calls are. iOS terminates an
+    /// app that gets a VoIP push without showing an incoming call, and eventually stops delivering pushes to it. Once
+    /// woken, the app gets the further progress of the call from the server.
     static func sends(_ kind: PushNotice.Kind) -> Bool { kind == .incoming }
 
     /// Returns the request that sends a notice to an app.

@@ -22,8 +22,8 @@ protocol PushResolver: Sendable {
 /// The system's resolver. It blocks a thread until the name servers answer, so each lookup gets a separate thread and
 /// never blocks the threads that serve calls.
 final class SystemResolver: PushResolver {
-    /// Maximum concurrent lookups. Further ones fail with `nameUnknown`. A lookup that hangs holds a thread for 30 s,
-    /// so a higher limit would only add threads.
+    /// The maximum number of concurrent lookups. Further ones fail with `nameUnknown`. A lookup that hangs holds a
+    /// thread for 30 s, so a higher limit would only add threads.
     static let maxLookups = 8
 
     private let lookups = Atomic<Int>(0)
@@ -77,9 +77,10 @@ final class SystemResolver: PushResolver {
     }
 }
 
-/// Globally reachable addresses, as opposed to those of this machine and private networks.
+/// Decides which addresses are globally reachable, as opposed to those of this machine and of private networks.
 enum PublicAddresses {
-    /// Blocks that are not globally reachable according to the registries of RFC 6890, and multicast and reserved blocks.
+    /// Blocks that the registries described in RFC 6890 list as not globally reachable, and multicast and reserved
+    /// blocks.
     private static let excluded: [CIDRBlock] = [
         "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
         "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",

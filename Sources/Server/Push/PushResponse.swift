@@ -1,4 +1,4 @@
-/// The response of a push service or a webhook.
+/// The response from a push service or a webhook.
 struct PushResponse: Equatable, Sendable {
     var status: Int
     var retryAfter: Duration?

@@ -15,7 +15,8 @@ public protocol PushDirectory: Sendable {
 /// delivered or expires, or the endpoint is gone.
 ///
 /// It owns the queue, the tokens and the retries. It does not own the endpoints (``PushDirectory``) or the connections
-/// (``PushTransport``). Invariant: the notices of one call are sent to a person one after the other, the newest last.
+/// (``PushTransport``). Invariant: the notices about one call are sent to a person one after the other, the newest
+/// last.
 ///
 /// ```swift
 /// let keys = try PushKeys.open(configuration)
@@ -92,8 +93,8 @@ public actor PushSender: Service {
         try services.validate(registration)
     }
 
-    /// Enqueues a notice and returns immediately. If the queue is full, drops, counts and logs the notice: a late ring is
-    /// worthless.
+    /// Enqueues a notice and returns immediately. If the queue is full, drops the notice, and counts and logs that,
+    /// because a late ring is worthless.
     public nonisolated func send(_ notice: PushNotice, to identity: IdentityID) {
         let (_, count) = pending.wrappingAdd(1, ordering: .relaxed)
         guard count <= configuration.queue, case .enqueued = jobsContinuation.yield(PushJob(notice, to: identity))
@@ -123,8 +124,8 @@ public actor PushSender: Service {
 
     // MARK: One notice
 
-    /// Registers a job and supersedes the previous one of the same call and person, if any. Returns the previous job, which
-    /// must finish first.
+    /// Registers a job and supersedes the previous job for the same call and person, if there is one. Returns the
+    /// previous job, which must finish first.
     private func begin(_ job: PushJob) -> PushJob? {
         let previous = newest.updateValue(job, forKey: CallOfPerson(identity: job.identity, call: job.notice.call))
         previous?.supersede()
@@ -201,8 +202,8 @@ public actor PushSender: Service {
 
     // MARK: One attempt
 
-    /// Sends once. The verdict is nil if the notice has expired or was superseded. The token is the APNs token that
-    /// was used; empty if none was.
+    /// Makes one attempt to send. Returns the verdict, which is nil if the notice has expired or was superseded, and
+    /// the APNs token that was used, which is empty if none was.
     private nonisolated func attempt(
         _ job: PushJob, _ endpoint: PushEndpoint
     ) async -> (verdict: PushVerdict?, token: String) {

@@ -48,7 +48,7 @@ public struct PushServices: Hashable, Sendable {
         return service.hasSuffix(pattern.dropFirst())
     }
 
-    /// True if the text is a valid name for the configuration.
+    /// True if the text may be an entry in the configured list of push services: a host name, or `*.` and a host name.
     static func isPattern(_ text: String) -> Bool {
         let name = text.hasPrefix("*.") ? text.dropFirst(2) : text[...]
         // Validate with the parser for endpoints. A single label after "*." would allow a whole top-level domain.

@@ -2,7 +2,7 @@
 ///
 /// Waiting requests get slots in order of arrival, except those whose service has used up its share.
 actor PushSlots {
-    /// One service may use at most 1/`share` of all slots, but always at least one.
+    /// One service may use at most 1/`share` of all slots, or one slot if this share is less than one.
     static let share = 2
 
     private let total: Int

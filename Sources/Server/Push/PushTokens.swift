@@ -46,7 +46,8 @@ struct VAPIDTokens {
     static let lifetime: Duration = .seconds(12 * 3600)
     /// How long before its expiry a token is replaced.
     static let margin: Duration = .seconds(3600)
-    /// Maximum cached tokens. Browsers use only a few services, but wildcards in the configuration can match more.
+    /// The maximum number of cached tokens. Browsers use only a few services, but wildcards in the configuration can
+    /// match more.
     static let maxCached = 64
 
     private let key: P256.Signing.PrivateKey

@@ -12,7 +12,7 @@ enum PushVerdict: Equatable, Sendable {
     /// A permanent failure. The text is for the log.
     case refused(String)
 
-    /// Interprets the response of a Web Push service (RFC 8030 §5, §7.3, RFC 8292 §4.2).
+    /// Interprets the response from a Web Push service (RFC 8030 §5, §7.3, RFC 8292 §4.2).
     init(web answer: PushResponse) {
         switch answer.status {
         case 200...299: self = .delivered
@@ -23,7 +23,7 @@ enum PushVerdict: Equatable, Sendable {
         }
     }
 
-    /// Interprets the response of Apple's service.
+    /// Interprets the response from Apple's service.
     init(apns answer: PushResponse) {
         let reason = Self.reason(answer.body)
         switch (answer.status, reason) {
@@ -49,8 +49,8 @@ enum PushVerdict: Equatable, Sendable {
 struct PushRetries: Equatable, Sendable {
     static let firstDelay: Duration = .seconds(1)
     static let maxDelay: Duration = .seconds(30)
-    /// Maximum retries, which take about two minutes in total. A notice that lives longer is not worth more retries, because
-    /// the page also shows missed calls.
+    /// The maximum number of retries. They take about two minutes in total. A notice that lives longer is not worth
+    /// more retries, because the page also shows missed calls.
     static let maxRetries = 8
 
     private var count = 0
@@ -76,7 +76,7 @@ enum PushOutcome: String, CaseIterable, Sendable {
     case failed
     /// The notice expired before it could be sent.
     case expired
-    /// A newer notice of the same call replaced it.
+    /// A newer notice about the same call replaced this one.
     case superseded
     /// Nothing was sent, because the endpoint's service does not receive notices of this kind (`APNS.sends`).
     case untold

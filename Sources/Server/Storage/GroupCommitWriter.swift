@@ -3,10 +3,11 @@
 /// A durable transaction waits some milliseconds for the disk, regardless of its size. One transaction per commit would
 /// limit a server to a few hundred commits per second. There is a single writer, so commits also stay in order.
 actor GroupCommitWriter<Change: Sendable> {
-    /// Maximum commits per transaction. A larger group would not be more efficient and would only delay its first commits.
+    /// The maximum number of commits in a transaction. A larger group would not be more efficient and would only delay
+    /// its first commits.
     static var maxGroup: Int { 256 }
-    /// Maximum waiting commits. A slow disk with 100 transactions per second handles these in under a second. If there are
-    /// more, the disk has stalled, and the queue must not fill the memory.
+    /// The maximum number of waiting commits. A slow disk with 100 transactions per second handles these in under a
+    /// second. If there are more, the disk has stalled, and the queue must not fill the memory.
     static var maxWaiting: Int { 16_384 }
 
     /// A commit that waits for a transaction.

@@ -16,7 +16,7 @@ public final class SQLiteStorage: Storage {
     /// probably an open `sqlite3` shell.
     public static let defaultLockTimeout: Duration = .seconds(5)
 
-    /// Maximum rows to delete in one transaction.
+    /// The maximum number of rows to delete in one transaction.
     static let deletedAtOnce = 500
 
     let writer: GroupCommitWriter<Write>

@@ -247,8 +247,8 @@ public enum StorageLimits {
     public static let contactsPerOwner = Rules().maxContacts
     /// Logged calls per person: enough for about three calls per day during the default retention of a year.
     public static let callsPerOwner = 1000
-    /// Maximum calls to send to a person who has not seen their outcomes. They are sent all at once, and a client that resumes
-    /// gets at most 256 messages again. Older calls are in the call log.
+    /// The maximum number of calls to send to a person who has not seen their outcomes. They are sent all at once, and
+    /// a client that resumes gets at most 256 messages again. Older calls are in the call log.
     public static let unseenCalls = 100
     /// Events per project that may wait for its webhook.
     public static let webhooksPerProject = 250_000

@@ -104,4 +104,3 @@ public struct RoomSeat: Equatable, Sendable {
         public var binding: MatchID
     }
 }
-

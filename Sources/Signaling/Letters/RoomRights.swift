@@ -20,7 +20,7 @@ extension RoomRole {
 /// table.
 ///
 /// An *owner* is the room's creator, or a person with a token for `host`. Owners are hosts, and so are the people whom
-/// they make host. If none of them is present, someone else is host in their place: a *stand-in*. Actions of a stand-in
+/// they make host. If none of them is present, someone else is host in their place: a *stand-in*. Actions by a stand-in
 /// affect only the people who are present, and nothing that lasts.
 ///
 /// Invariant: a person whose lasting role is host is host.
@@ -61,7 +61,7 @@ public struct RoomRights: Hashable, Sendable {
     }
 }
 
-/// What the rights of a person in a room permit.
+/// Decides which actions a person's rights in a room permit.
 extension RoomRights {
     /// An action that needs a right.
     enum Action: Equatable, Sendable {
@@ -77,10 +77,11 @@ extension RoomRights {
         case removeFile(isOwn: Bool, isOwners: Bool)
     }
 
-    /// Whose role is changed.
+    /// The person whose role is changed, in relation to the person who sends the request.
     enum Subject: Equatable, Sendable {
         case themself, other
-        /// Another device of the creator, who sends the request and would take the host role from that device.
+        /// Another of the creator's own devices. The creator sends the request, which would take the host role from
+        /// that device.
         case ownDevice
         /// The last host, who would lose the role.
         case lastHost

@@ -12,7 +12,8 @@ extension Room {
             former = try takePlace(
                 for: applicant, isAdmitted: waits, isReturning: application.join.room != nil, context.rules)
             guard waits else {
-                // Check `routedOnly` only now, so that only people who could enter the room receive its error.
+                // Check `routedOnly` only now, so that only people who could otherwise enter the room get the error for
+                // it.
                 try application.permitMesh(options)
                 try chargeArrival(of: applicant, replacing: former, context)
                 if let former { remove(former, .replaced, &context) }
@@ -85,13 +86,13 @@ extension Room {
         try lobby.permit(identity, now: now)
     }
 
-    /// Returns whether this person may enter regardless of locks, passwords and decisions of stand-ins.
+    /// Returns whether this person may enter regardless of locks, passwords and decisions by stand-ins.
     private func passes(_ applicant: RoomApplicant) -> Bool {
         isCreator(applicant) || applicant.grant?.role.moderates == true
     }
 
-    /// Returns whether the person is banned. The creator cannot be banned: a creator who is banned stops being the
-    /// creator. Bans by stand-ins do not apply to people who may always enter (`passes`).
+    /// Returns whether a ban keeps the person out. No ban applies to the current creator: someone who bans the creator
+    /// for good also ends the creator status. Bans by stand-ins do not apply to anyone who may always enter (`passes`).
     private func isBanned(_ applicant: RoomApplicant) -> Bool {
         if bans.lasting.people.contains(applicant.identity) { return !isCreator(applicant) }
         return bans.temporary.people.contains(applicant.identity) && !passes(applicant)
@@ -111,7 +112,7 @@ extension Room {
         }
     }
 
-    /// Throws if the client wants to return to an earlier room with this name. Does not throw if people of that room
+    /// Throws if the client wants to return to an earlier room with this name. Does not throw if people from that room
     /// opened this one (`formerID`).
     private func permitReturn(_ join: RoomVerb.Join) throws(WireError) {
         guard let wanted = join.room, wanted != id, wanted != formerID else { return }
@@ -148,7 +149,8 @@ extension Room {
         // moderate and the new one can, the new person becomes host too.
         if roster.isEmpty || applicant.abilities.contains(.hosting) && !roster.canHost { rights.standIn() }
         let role = rights.role
-        // End the stand-ins before inserting the new person, so that this cannot change the new person's role.
+        // End the roles of stand-ins before inserting the new person, so that the new person's role cannot be ended
+        // too.
         let former = isOwner ? roster.endStandIns() : []
         context.figures.rooms.joins["joined", default: 0] += 1
         let binding = MatchID.random(using: &context.random)

@@ -1,6 +1,6 @@
 import Wire
 
-/// Actions of hosts and cohosts.
+/// Performs the actions that only hosts and cohosts may request.
 extension Room {
     mutating func moderate(_ verb: RoomVerb, by member: RoomRoster.Member, _ context: inout Context) throws(WireError) {
         try member.rights.permit(.moderate)
@@ -53,9 +53,9 @@ extension Room {
 
     // MARK: Options and roles
 
-    /// Throws if these changes must be stored but currently cannot be. Changes of a persistent room count as
-    /// essential, because its stored data protects the people in it. Making a room persistent counts as optional,
-    /// because it can wait.
+    /// Throws if these changes must be stored but currently cannot be. Changes to a persistent room count as essential,
+    /// because its stored data protects the people in it. Making a room persistent counts as optional, because it can
+    /// wait.
     private func permitStoring(_ changes: RoomChanges, _ context: Context) throws(WireError) {
         let becomesPersistent = changes.persistent == true && !options.persistent
         let use: StorageUse = becomesPersistent ? .optional : options.persistent ? .essential : .none

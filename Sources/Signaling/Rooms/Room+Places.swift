@@ -51,7 +51,7 @@ extension Room {
         if isReturning, isOwnersAddressLost { return false }
         // Check all owners in the room, because `ownersAddress` is only that of the last one who joined.
         if roster.members.contains(where: { hasOwnPlace($0) && $0.address == applicant.address }) { return false }
-        // In a room that can have no owners, the share does not apply at the address of any host either.
+        // In a room that cannot have owners, people at the same address as a host are not limited either.
         return mayHaveOwners || !roster.members.contains { $0.role == .host && $0.address == applicant.address }
     }
 
@@ -64,8 +64,8 @@ extension Room {
     /// Checks whether there is a place for this person. Throws if there is none.
     ///
     /// - Parameters:
-    ///   - isAdmitted: whether a host has admitted the person, or will decide about it. If so, the share of an address
-    ///     does not apply.
+    ///   - isAdmitted: whether a host has admitted the person, or will decide about it. If so, the limit on the places
+    ///     for one address does not apply.
     ///   - isReturning: whether the person presented the room's ID.
     /// - Returns: a dropped connection of the same person that must give way, because the person returned but could not
     ///   resume it; nil if there is a free place.
@@ -83,8 +83,8 @@ extension Room {
         if isFull {
             // People who are already waiting for a place take precedence. If the capacity was lowered below the number
             // of people, nobody returns until there are fewer. Hosts in their own right do not count toward the
-            // capacity here. Count the connection that gives way by the rights with which the person now returns:
-            // someone who held a host's token may return without it.
+            // capacity here. For the person who returns, the new rights count, not those of the connection that gives
+            // way: someone who held a host's token may return without it.
             let others = roster.members.count { hasOwnPlace($0) && $0.client != previous.client }
             let owners = others + (hasOwnPlace(applicant) ? 1 : 0)
             guard options.lobby || lobby.waiting.isEmpty, roster.count <= options.capacity + owners else { throw full }

@@ -1,6 +1,6 @@
 import Wire
 
-/// Handles the requests of people in the room, and checks what their role allows.
+/// Handles requests from people in the room, and checks what their role allows.
 extension Room {
     mutating func perform(_ verb: RoomVerb, _ request: Request, _ context: inout Context) {
         if case .leave = verb {

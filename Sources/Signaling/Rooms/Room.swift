@@ -1,13 +1,15 @@
 import Wire
 
-/// A room: people who know its name see each other in one session.
+/// A room, in which people who know its name meet in one session.
 ///
-/// Decides who may enter, who is host, and what hosts may do. The session owns streams and media. The room gives each person a
-/// place in it, with a token bound to that place.
-/// Invariants: while anyone is in the room, someone is host. A person enters only as an owner, or if the room has fewer people
-/// than its capacity; and there are never more than `Limits.routedRoom` or `Limits.meshRoom` people. Each person entered under
-/// the rules of `join` or was admitted. A banned person is never in the room, and nobody who left can use their token. Actions
-/// of stand-ins are undone when the room is empty, and roles that they gave end when an owner enters (`RoomRights`).
+/// Decides who may enter, who is host, and what hosts may do. The session owns streams and media. The room gives each
+/// person a place in the session, and a token bound to that place.
+///
+/// Invariants: while anyone is in the room, someone is host. A person enters only as an owner, or if the room has fewer
+/// people than its capacity; and there are never more than `Limits.routedRoom` or `Limits.meshRoom` people. Each person
+/// entered under the rules of `join` or was admitted. A banned person is never in the room, and nobody who left can use
+/// their token. Actions by stand-ins are undone when the room is empty, and roles that they gave end when an owner
+/// enters (`RoomRights`).
 public struct Room: Machine, Equatable, Sendable {
     typealias ID = RoomName
 
@@ -23,10 +25,11 @@ public struct Room: Machine, Equatable, Sendable {
 
     let name: RoomName
     private(set) var id = RoomID(high: 0, low: 0)
-    /// The ID of an earlier room with this name, if people of that room opened this one after that room had ended;
+    /// The ID of an earlier room with this name, if people from that room opened this one after that room had ended;
     /// otherwise nil. Only people who were in the earlier room know its ID, so clients that present it belong here.
-    /// They include people who had been removed from it: the bans of a room that is not persistent end with the room.
-    /// This room also has its own ID, so that tokens of the earlier room stay invalid.
+    /// These clients may belong to people who had been removed from the earlier room, because the bans of a room that
+    /// is not persistent end with the room. This room also has its own ID, so that tokens for the earlier room stay
+    /// invalid.
     private(set) var formerID: RoomID?
     /// The ID with which people return. It stays the same when some people open the room again, so that the others,
     /// who know only the earlier room's ID, find them.
@@ -61,13 +64,13 @@ public struct Room: Machine, Equatable, Sendable {
 
     var talk = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
     var gestures = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
-    /// For a room that was not used since a restart: when its retention ends, as a time of the wall clock. Nil for any
-    /// other room. It is needed because the room itself measures how long it has been empty only while the server
-    /// runs.
+    /// The wall-clock time at which the retention ends, for a room that has not been used since the server restarted;
+    /// nil for any other room. It is needed because the room itself measures how long it has been empty only while the
+    /// server runs.
     private var keptUntil: Timestamp?
     /// The room's budget for messages that people cause to be sent to everyone; nil until it is first used.
     private var traffic: Budget?
-    /// The budget for actions of hosts and cohosts; nil until it is first used. It is separate from `traffic`, so that
+    /// The budget for actions by hosts and cohosts; nil until it is first used. It is separate from `traffic`, so that
     /// busy guests cannot keep a host from removing them.
     private var moderation: Budget?
 
@@ -97,9 +100,9 @@ public struct Room: Machine, Equatable, Sendable {
 
     // MARK: Time
 
-    /// The longest timer of a room. A timer cannot be canceled, and outlives its room. A persistent room, which waits
-    /// for a year, therefore waits in steps of this length. Otherwise a client that creates and ends many rooms would
-    /// fill the memory with timers.
+    /// The longest timer that a room may set. A timer cannot be canceled, and outlives its room. A persistent room,
+    /// which waits for a year, therefore waits in steps of this length. Otherwise a client that creates and ends many
+    /// rooms would fill the memory with timers.
     static let longestTimer: Duration = .seconds(3600)
 
     var nextTimeout: Timestamp? {
@@ -127,9 +130,9 @@ public struct Room: Machine, Equatable, Sendable {
         state = .empty(until: until, checkAt: checkAt)
     }
 
-    /// Returns whether the retention of a restored room that was not used since the restart has ended; true for every
-    /// other room, which has no `keptUntil`. Only a confirmed clock counts: a clock that is a year ahead would end
-    /// every room.
+    /// Returns whether the retention has ended. Only a restored room that has not been used since the restart has a
+    /// time for this (`keptUntil`); for every other room, the result is true. The clock must be confirmed, because a
+    /// clock that is a year ahead would end every room.
     private func isRetentionOver(_ context: Context) -> Bool {
         guard let keptUntil else { return true }
         return context.moment.confirmedWall.map { keptUntil <= $0 } ?? false
@@ -193,8 +196,8 @@ public struct Room: Machine, Equatable, Sendable {
             // either.
             if isAway, roster[client] != nil, !arrivals.affordsDrop(to: roster.count, context) { return }
             guard roster.setDropped(isAway, client), let member = roster[client] else { return }
-            // Send this to the client too: it may have entered while it was disconnected, or still have its previous
-            // state.
+            // Send this to the client too: it may have entered while it was disconnected, or may still show its
+            // person's previous state.
             broadcast(.person(member.person), &context)
         case .gone(let client): leave(client, &context)
         case .leftSession(let client, let moderator):
@@ -211,7 +214,7 @@ public struct Room: Machine, Equatable, Sendable {
         store(&context)
     }
 
-    /// Restores what is stored. People's places in the room are not stored: they ended with the previous server
+    /// Restores the room from storage. People's places in the room are not stored: they ended with the previous server
     /// process.
     private mutating func restore(_ stored: StoredRoom, _ context: inout Context) {
         guard state == .new else { return }
@@ -394,7 +397,7 @@ public struct Room: Machine, Equatable, Sendable {
         if let wait = traffic.take(context.rules.sessionTraffic, cost: cost, now: context.now) { throw .tooFast(wait) }
     }
 
-    /// Charges an action of a host or cohost. The cost includes the people waiting, because a new moderator receives a
+    /// Charges an action by a host or cohost. The cost includes the people waiting, because a new moderator receives a
     /// knock for each of them. Throws if the budget is exhausted.
     mutating func chargeModeration(_ context: Context) throws(WireError) {
         let cost = Double(256 * (roster.count + lobby.waiting.count))
@@ -408,8 +411,8 @@ public struct Room: Machine, Equatable, Sendable {
         context.tell(.clients(clients, BroadcastMessage(.room(notice))))
     }
 
-    /// Sends a person's new role to everyone, the resulting rights to the session, and the people waiting in the lobby to a new
-    /// moderator.
+    /// Sends a person's new role to everyone in the room, and the resulting rights to the session. If the person is now
+    /// a moderator, also sends them the list of people waiting in the lobby.
     func roleChanged(of member: RoomRoster.Member, _ context: inout Context) {
         context.tell(.session(session, .room(.place(member.binding, member.rights))))
         broadcast(.person(member.person), &context)

@@ -1,11 +1,12 @@
 import Wire
 
-/// Limits the cost of people who join and leave a room: each arrival and departure is a message to everyone in it.
+/// Limits the cost of people who join and leave a room. There is a cost because each arrival or departure causes a
+/// message to everyone in the room.
 ///
-/// Growth of a room is not charged. The room's size limits its cost, and everyone may arrive at once, also after a
-/// restart or a break. Only joins that follow departures are charged, to three budgets. The room's budget is separate
-/// from that of the chat, so that joins and departures do not block the chat. The person's and the address's budgets
-/// keep one person or address from using up the room's.
+/// Joins that make the room grow are not charged: the maximum size of the room limits their cost, and everyone may
+/// arrive at once, also after a restart or a break. Only joins that follow departures are charged, to three budgets.
+/// The room's budget is separate from that of the chat, so that joins and departures do not block the chat. The
+/// person's and the address's budgets keep one person or address from using up the room's.
 struct RoomArrivals: Equatable, Sendable {
     /// The approximate size of a message to everyone, in bytes.
     private static let messageSize = 256

@@ -27,7 +27,7 @@ struct RoomFiles: Equatable, Sendable {
         let claim: RoomFileSpace.Claim
         let secret: RoomFileKey
         fileprivate(set) var state = State.promised
-        /// When an incomplete upload ends, or when the complete file is deleted.
+        /// When the upload is ended if it is still incomplete, or the file is deleted if it is complete.
         fileprivate(set) var until: Timestamp
         /// When to next check whether `until` has passed: at `until`, or after `Room.longestTimer` if that is earlier.
         fileprivate(set) var checkAt: Timestamp
@@ -155,7 +155,7 @@ struct RoomFiles: Equatable, Sendable {
 
 extension RoomFileAction {
     /// The error for an upload or file that does not exist. It is the same if the room does not exist, so it does not
-    /// reveal that.
+    /// reveal whether there is a room.
     var missing: WireError {
         switch self {
         case .begin, .check, .end: .noUpload
@@ -165,7 +165,7 @@ extension RoomFileAction {
 }
 
 extension Room {
-    /// The path of the room's files.
+    /// The start of the URL paths of the room's files; each file's ID follows.
     private var filesPath: String { "/v1/rooms/\(name.pathComponent)/files" }
 
     func fileAccess(of member: RoomRoster.Member, _ rules: Rules) -> RoomFileAccess? {

@@ -64,7 +64,7 @@ struct RoomLobby: Equatable, Sendable {
         return waiting
     }
 
-    /// Prevents a person whom a host turned away from knocking again before `roomKnockPause` has passed.
+    /// Records that a host turned a person away. The person cannot knock again before `roomKnockPause` has passed.
     mutating func sendAway(_ identity: IdentityID, _ context: Context) {
         if sentAway.count >= Self.maxKept { sentAway = sentAway.filter { context.now < $0.value } }
         if sentAway.count >= Self.maxKept, let first = sentAway.min(by: { ($0.value, $0.key) < ($1.value, $1.key) }) {

@@ -129,7 +129,7 @@ struct RoomRegistry: Machine {
         context.tell(.room(name, .join(application)))
     }
 
-    /// Returns the position of a new room in the list, with a new ID.
+    /// Creates an ID for a new room, and returns it together with the room's position in the list of rooms.
     private func cursor(_ context: inout Context) -> RoomCursor {
         RoomCursor(createdAt: context.wallNow, id: .random(using: &context.random))
     }

@@ -33,7 +33,7 @@ struct RoomRoster: Equatable, Sendable {
     var isEmpty: Bool { members.isEmpty }
     var count: Int { members.count }
     var people: [RoomPerson] { members.map(\.person) }
-    /// Whether the client of any member can moderate the room.
+    /// Whether at least one member's client can moderate the room.
     var canHost: Bool { members.contains(where: \.canHost) }
     /// The hosts and cohosts.
     var moderators: [ConnectionID] { members.filter(\.role.moderates).map(\.client) }

@@ -65,13 +65,13 @@ public struct Welcome: Payload {
     /// The server's limits. A message that is too large is answered with `message_too_large`, a signal that is too large with
     /// `signal_too_large`, and too many interests with `invalid_interests`.
     public struct Bounds: Payload {
-        /// Maximum bytes of a message without a session description.
+        /// The maximum size of a message without a session description, in bytes.
         public var message = Limits.message
-        /// Maximum bytes of a message with a session description.
+        /// The maximum size of a message with a session description, in bytes.
         public var description = Limits.description
         /// Maximum number of interests of one person.
         public var interests = 0
-        /// Maximum bytes of a signal's data.
+        /// The maximum size of a signal's data, in bytes.
         public var signal = Limits.signalData
         /// How long a client waits for the partner's stream in a match before it reports to the user that there is
         /// none; nil if the server does not specify a time.

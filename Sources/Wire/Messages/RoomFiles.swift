@@ -41,7 +41,7 @@ public struct RoomFileAccess: Payload, Hashable {
     public var path = ""
     /// The bearer token for downloads. It stops working when the member is no longer in the room.
     public var key = RoomFileKey(high: 0, low: 0)
-    /// Maximum bytes of a file.
+    /// The maximum size of a file, in bytes.
     public var maxSize = 0
     public init() {}
     public init(path: String, key: RoomFileKey, maxSize: Int) {

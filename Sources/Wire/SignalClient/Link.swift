@@ -9,9 +9,11 @@ public struct Link: Equatable, Sendable {
     public struct Bounds: Equatable, Sendable {
         /// Maximum number of messages.
         public var messages: Int
-        /// Maximum total bytes of the messages of normal size: those that have at most this many bytes each.
+        /// The maximum total size, in bytes, of the messages of normal size: those that have at most this many bytes
+        /// each.
         public var bytes: Int
-        /// Maximum total bytes of the messages that are larger than `bytes`, such as session descriptions.
+        /// The maximum total size, in bytes, of the messages that are larger than `bytes`, such as session
+        /// descriptions.
         public var largeBytes: Int
         public init(messages: Int = 256, bytes: Int = 64 * 1024, largeBytes: Int = 0) {
             (self.messages, self.bytes, self.largeBytes) = (messages, bytes, largeBytes)

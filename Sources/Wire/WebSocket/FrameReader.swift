@@ -57,7 +57,7 @@ public struct FrameReader: Sendable {
         case violation(UInt16, String)
     }
 
-    /// Maximum bytes of a message, all fragments together. A longer message is a violation with code 1009.
+    /// The maximum size of a message with all its fragments, in bytes. A longer message is a violation with code 1009.
     public let limit: Int
     private var message: [UInt8] = []
     private var isFragmented = false

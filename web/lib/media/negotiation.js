@@ -1,9 +1,11 @@
-// The order of negotiation between two peers (protocol §4): decides which peer connection and which offer a message belongs to, and
-// which of two crossing offers is valid. It does not use `RTCPeerConnection`; `Peer` carries out its decisions.
+// The order of negotiation between two peers (protocol §4): decides which peer connection and which offer a message
+// belongs to, and which of two crossing offers is valid. It does not use `RTCPeerConnection`; `Peer` carries out its
+// decisions.
 //
-// Each peer connection has an id, chosen by the peer that makes its first offer. Both peers number their offers in one sequence. An
-// answer repeats the number of its offer. The id shows whether a description or candidate belongs to another peer
-// connection. The number shows whether an answer belongs to a withdrawn offer, and whether an offer was sent again.
+// Each peer connection has an id, chosen by the peer that makes its first offer. Both peers number their offers in one
+// sequence. An answer repeats the number of its offer. The id shows whether a description or candidate belongs to
+// another peer connection. The number shows whether an answer belongs to a withdrawn offer, and whether an offer was
+// sent again.
 
 /** Maximum number of candidates that wait for their description to be set. No browser gathers this many. */
 const maxEarlyCandidates = 100;

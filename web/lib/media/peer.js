@@ -19,11 +19,15 @@ export const failedMs = 250;
 /** How long to wait for a restart to succeed before the next one. */
 export const restartAgainMs = 10_000;
 /**
- * The impolite peer makes the first offer. If two first offers cross, the polite peer rolls its own offer back, after which
- * Chromium sometimes gathers candidates forever and never connects. So the polite peer waits this long before its first offer.
+ * The impolite peer makes the first offer. If two first offers cross, the polite peer rolls its own offer back, after
+ * which Chromium sometimes gathers candidates forever and never connects. So the polite peer waits this long before
+ * its first offer.
  */
 export const firstOfferMs = 3000;
-/** Both peers notice the same failure. The polite peer waits longer by this factor, so that usually only one peer restarts. */
+/**
+ * Both peers notice the same failure. The polite peer waits longer by this factor, so that usually only one peer
+ * restarts.
+ */
 const politeFactor = 2;
 /**
  * How long to wait, after the descriptions were exchanged, for media to connect before a restart. A limit is needed,
@@ -105,8 +109,8 @@ export class Peer {
   }
 
   /**
-   * If this peer makes the first offer, makes that offer request media from the other peer. Call this when subscribing,
-   * because the offer may be made before there is anything to send.
+   * If this peer makes the first offer, makes that offer request media from the other peer. Call this when
+   * subscribing, because the offer may be made before there is anything to send.
    */
   expect() {
     if (this.#expecting) return;

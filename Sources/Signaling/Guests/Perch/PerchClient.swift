@@ -259,8 +259,8 @@ extension PerchClient {
         options.media = .mesh
         let identity = project.perchIdentity(user: place.user, address: address)
         let name = PersonName.vouched(place.user)
-        // The client has no abilities, because the protocol has no routed media, passwords, lobbies, files or requests
-        // of hosts.
+        // The client has no abilities, because the protocol has no routed media, passwords, lobbies, files, or requests
+        // from hosts.
         let applicant = RoomApplicant(
             client: client, identity: identity, address: address,
             name: name.isEmpty ? PersonName.generated(project.personID(of: identity)) : name, abilities: [])
