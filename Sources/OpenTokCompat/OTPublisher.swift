@@ -35,7 +35,7 @@ import UIKit
         set { if newValue { report(.noLight) } }
     }
 
-    /// The zoom factor of the camera. Always 1; another value reports error 1610 to the delegate.
+    /// The zoom factor of the camera. Always 1; setting any other value reports error 1610 to the delegate.
     public var cameraZoomFactor: Float {
         get { 1 }
         set { if newValue != 1 { report(.noLight) } }

@@ -68,7 +68,8 @@ extension OTSubscriberKitNetworkStatsDelegate {
 
 /// Receives all counters of a publisher.
 @preconcurrency @MainActor public protocol OTPublisherKitRtcStatsReportDelegate: AnyObject {
-    /// The counters that `getRtcStatsReport` requested. `stats` has one element. Optional.
+    /// Called with the report requested with `getRtcStatsReport`. `stats` has one element. Implementing this method is
+    /// optional.
     func publisher(_ publisher: OTPublisherKit, rtcStatsReport stats: [OTPublisherRtcStats])
 }
 
@@ -79,8 +80,8 @@ extension OTPublisherKitRtcStatsReportDelegate {
 
 /// Receives all counters of a subscriber.
 @preconcurrency @MainActor public protocol OTSubscriberKitRtcStatsReportDelegate: AnyObject {
-    /// The counters that `getRtcStatsReport` requested: a JSON array with the names of WebRTC's statistics (W3C).
-    /// Optional.
+    /// Called with the report requested with `getRtcStatsReport`, as a JSON array of statistics objects. Their fields
+    /// are named as in the W3C specification of WebRTC statistics. Implementing this method is optional.
     func subscriber(_ subscriber: OTSubscriberKit, rtcStatsReport jsonArrayOfReports: String)
 }
 

@@ -140,8 +140,8 @@ public protocol OTVideoCaptureConsumer: AnyObject {
     ) -> Bool
 }
 
-/// A source of frames that the application implements. A publisher calls its methods on the main thread. A source
-/// requires an ``OTFrameEngine``.
+/// A frame source implemented by the application. A publisher calls its methods on the main thread. A source requires
+/// an ``OTFrameEngine``.
 public protocol OTVideoCapture: AnyObject {
     /// Receives the frames; nil while nothing is published.
     var videoCaptureConsumer: (any OTVideoCaptureConsumer)? { get set }

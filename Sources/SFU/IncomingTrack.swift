@@ -172,9 +172,6 @@ final class IncomingEncoding {
     /// capacity, so all pending packets fit in the history.
     static let maxPending = PacketHistory.capacity / 2
 
-    /// How long an encoding may be silent before no more keyframes are requested from it.
-    private static let silence = MediaInterval.seconds(2)
-
     init(track: IncomingTrack, rid: String?) {
         (self.track, self.rid, index) = (track, rid, track.encodings.count)
         pending.reserveCapacity(64)
@@ -197,10 +194,6 @@ final class IncomingEncoding {
     func forgetPending() {
         pending.removeAll(keepingCapacity: true)
         (pass, isHeld, waitingSince) = (nil, false, nil)
-    }
-
-    func isAlive(at now: MediaTime) -> Bool {
-        lastPacketAt.map { now - $0 < Self.silence } ?? false
     }
 
     func keep(

@@ -78,6 +78,15 @@ struct KeyframeRequests: Sendable {
     }
 }
 
+extension IncomingEncoding {
+    /// How long an encoding may be silent before no more keyframes are requested from it.
+    private static let silence = MediaInterval.seconds(2)
+
+    fileprivate func isAlive(at now: MediaTime) -> Bool {
+        lastPacketAt.map { now - $0 < Self.silence } ?? false
+    }
+}
+
 /// Keyframe requests from subscribers and to publishers.
 extension Router {
     /// Handles a PLI or FIR from a subscriber.
@@ -122,7 +131,7 @@ extension Router {
         let track = encoding.track
         encoding.keyframes.arrived(now: now)
         // Stop requesting packets lost before the keyframe, because they are no longer needed.
-        encoding.missing.forget(before: pending.sequence)
+        encoding.missing.forgetAll(before: pending.sequence)
         let payload = UnsafeRawBufferPointer(rebasing: pending.bytes[pending.packet.payloadRange])
         guard let size = track.codecs[pending.codec].kind.payloadFormat?.pictureSize(payload),
             track.layers[encoding.index].size != size

@@ -66,7 +66,7 @@ public struct LayersWanted: Equatable, Sendable {
     public var payloadType: UInt8?
 }
 
-/// A change of the video that one subscription receives: a pause, the end of a pause, another layer, or another
+/// A change to the video that one subscription receives: a pause, the end of a pause, another layer, or another
 /// warning or limit.
 public struct SubscriptionChange: Equatable, Sendable {
     /// The stream that the client has subscribed to.
@@ -85,18 +85,18 @@ public struct SubscriptionChange: Equatable, Sendable {
     public var temporalLayer: Int?
     /// Whether the video will be paused if the subscriber's connection gets worse; nil if unchanged.
     public var warning: Bool?
-    /// Whether the subscriber gets this video in a lower quality than requested, because its connection carries too
-    /// little; nil if unchanged.
+    /// Whether the subscriber gets this video in a lower quality than requested, because its connection has too little
+    /// bandwidth; nil if unchanged.
     public var isLimited: Bool?
 }
 
 /// Why a subscriber's video was paused or switched to another layer.
 public enum SubscriptionReason: String, Equatable, Sendable {
-    /// The subscriber's connection carries too little for this video, or the queue of data to send is too long.
+    /// The subscriber's connection has too little bandwidth for this video, or its send queue is too long.
     case slow
     /// The subscriber cannot decode the published codec.
     case codec
-    /// The bitrate that the subscriber's connection carries has changed.
+    /// The available bandwidth of the subscriber's connection has changed.
     case bandwidth
     /// The subscriber has requested another size or frame rate.
     case size

@@ -48,7 +48,7 @@ final class OutgoingTrack {
     weak var subscription: Subscription?
     var preference = VideoPreference() {
         didSet {
-            // Ignore a change of the priority, because only the allocation uses it, and reads it each time.
+            // Ignore a change to the priority, because only the allocation uses it, and reads it each time.
             var former = oldValue
             former.priority = preference.priority
             guard preference != former else { return }

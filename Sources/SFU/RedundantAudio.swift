@@ -56,13 +56,13 @@ enum RedundantAudio {
     }
 }
 
-/// Records which of the latest packets of a redundant stream have arrived or were recovered, so that each is forwarded
+/// Records which of the latest packets of a redundant stream have arrived or been recovered, so that each is forwarded
 /// once.
 struct ArrivedAudio: Sendable {
     private var highest = Int64.min
     /// The timestamp of the newest packet.
     private(set) var timestamp: UInt32 = 0
-    /// Bit n is set if the packet whose sequence number is n below the highest has arrived or was recovered.
+    /// Bit n is set if the packet whose sequence number is n below the highest has arrived or been recovered.
     private var known: UInt64 = 0
 
     /// Records a packet.

@@ -167,8 +167,9 @@ extension Router {
     /// The maximum length of the reports in a datagram in bytes, before encryption.
     static let maxReport = 1200
 
-    /// Converts the publisher's most recent sender report to the server's clock and the subscriber's numbers; nil if the
-    /// publisher has sent none.
+    /// Returns the publisher's most recent sender report, converted for the subscriber: with the time on the server's
+    /// clock, and with the SSRC, RTP timestamp, packet count and byte count of the subscriber's track. Returns nil if
+    /// the publisher has sent no report.
     private func senderInfo(_ track: OutgoingTrack, _ encoding: IncomingEncoding, now: MediaTime) -> RTCP.SenderInfo? {
         guard let report = encoding.report, let offset = encoding.track.peer.clockOffset else { return nil }
         let wallClock = wallClock(now)
@@ -230,13 +231,16 @@ extension Router {
     }
 
     private func sendNACK(_ encoding: IncomingEncoding, _ peer: Peer, on path: Path, now: MediaTime) {
-        guard encoding.track.kind == .video, encoding.isWatched, encoding.missing.outstanding > 0 else { return }
-        let memory = sink.prepare(Self.maxReport + Self.maxGrowth)
-        var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<Self.maxReport]))
+        guard encoding.track.kind == .video, encoding.isWatched else { return }
         lost.removeAll(keepingCapacity: true)
-        encoding.missing.forEachDue(at: now, roundTrip: encoding.missing.answerTime) { lost.append($0) }
+        if encoding.missing.outstanding > 0 {
+            encoding.missing.forEachDue(at: now, roundTrip: encoding.missing.answerTime) { lost.append($0) }
+        }
+        // After a gap that is too large to request, no packet is missing but a keyframe is needed.
         if encoding.missing.takeKeyframeNeed() { encoding.keyframes.lossGivenUp() }
         guard !lost.isEmpty, encoding.track.supportsNACK else { return }
+        let memory = sink.prepare(Self.maxReport + Self.maxGrowth)
+        var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<Self.maxReport]))
         begin(&writer, for: peer, isReduced: encoding.track.hasReducedSizeRTCP)
         RTCP.writeNACK(sender: peer.ownSSRC, media: encoding.ssrc, lost: lost, to: &writer)
         counters.nacksSent &+= UInt64(lost.count)

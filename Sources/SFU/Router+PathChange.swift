@@ -12,9 +12,9 @@ extension Router {
     private static let (silence, maxTries) = (MediaInterval.milliseconds(200), 64)
 
     /// Handles a datagram from an unknown address. If it is media of a known publisher or a report of a subscriber,
-    /// the client may not have noticed the change of its address, so the server checks the new address. This takes
-    /// one round trip, while the client's next check may be seconds away. Only checks are sent to the new address
-    /// until the client has answered one.
+    /// the client may not have noticed the change to its address, so the server checks the new address. This takes one
+    /// round trip, while the client's next check may be seconds away. Only checks are sent to the new address until
+    /// the client has answered one.
     func receiveUnvalidated(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime) {
         // Examine only RTP and RTCP (RFC 7983 §7). A TCP connection cannot change its address.
         guard !path.isTCP, datagram.count >= RTPPacket.fixedHeaderLength, (128...191).contains(datagram[0]),
@@ -55,9 +55,9 @@ extension Router {
         }
     }
 
-    /// Handles a change of the selected path. For a publisher, requests keyframes, because too many packets were lost
-    /// on the previous path to be retransmitted. For a subscriber, resets the congestion control, because the
-    /// estimate of the previous path does not apply to the new one.
+    /// Handles the selection of another path. For a publisher, requests keyframes, because too many packets were lost
+    /// on the previous path to be retransmitted. For a subscriber, resets the congestion control, because the estimate
+    /// of the previous path does not apply to the new one.
     func noteMove(of peer: Peer) {
         guard let path = peer.transport.selectedPath, path != peer.lastPath else { return }
         defer { peer.lastPath = path }

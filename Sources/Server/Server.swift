@@ -33,7 +33,7 @@ public struct ConfabServer: Sendable {
     private let reloading: Reloading?
     private let onReady: @Sendable (Ready) -> Void
 
-    /// The server's port and URL, and texts for the operator. Passed to `onReady` when the server is listening.
+    /// The server's port and URL, and messages for the operator. Passed to `onReady` when the server is listening.
     public struct Ready: Sendable {
         public var port: Int
         public var url: String
@@ -407,7 +407,7 @@ extension ConfabServer {
     /// Upper bounds of the histograms that do not use the default buckets, keyed by metric name.
     public static var metricsBuckets: [String: [Double]] { [MediaWait.label: MediaWait.buckets] }
 
-    /// Help texts of all metrics, keyed by metric name.
+    /// The help text of every metric, keyed by metric name.
     public static var metricsHelp: [String: String] {
         [GatewayMetrics.help, PushMetrics.help, WebhookMetrics.help, OperatingMetrics.help].reduce([:]) { all, help in
             all.merging(help) { first, _ in first }

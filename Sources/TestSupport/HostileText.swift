@@ -1,6 +1,6 @@
-/// Texts that the server, a terminal, a browser or a database could misinterpret.
+/// Strings that the server, a terminal, a browser or a database could misinterpret.
 public enum HostileText {
-    /// Texts of at most 256 bytes. The server may relay them, but only unchanged.
+    /// Strings of at most 256 bytes. The server may relay them, but only unchanged.
     public static let short = [
         "../../../../etc/passwd", "..\\..\\project.json", "/etc/passwd", "C:\\nul", "a/b\u{0}.txt", "\u{0}", "con", ".",
         "",
@@ -18,7 +18,7 @@ public enum HostileText {
         String(repeating: "n", count: 256), String(repeating: "\u{1F600}", count: 64),
     ]
 
-    /// Texts that are too long for any name or id.
+    /// Strings that are too long for any name or id.
     public static let long = [
         String(repeating: "n", count: 257), String(repeating: "n", count: 10_000),
         String(repeating: "\u{1F600}", count: 65),

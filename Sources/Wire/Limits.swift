@@ -57,7 +57,8 @@ public enum Limits {
     public static let roomTokenLifetime = 30 * 86400
     /// The maximum length of one message in a room's chat, in bytes of UTF-8.
     public static let roomText = 4096
-    /// The maximum length of a reaction, in bytes of UTF-8. The longest emoji (families and flags) have about 30.
+    /// The maximum length of a reaction, in bytes of UTF-8. The longest standard emoji (a kissing couple with skin
+    /// tones) takes 35 bytes.
     public static let reaction = 40
     /// The maximum length of the name of a file in a room, in bytes of UTF-8. File systems allow 255, and browsers
     /// append a number to the name of a downloaded file.

@@ -31,7 +31,7 @@ extension Unicode.Scalar {
 
 extension String {
     /// The form in which unique names are compared: without invisible characters, without blanks at the ends, with one
-    /// space instead of several blanks, and case-folded. `String` compares canonically equivalent texts as equal.
+    /// space instead of several blanks, and case-folded. `String` compares canonically equivalent strings as equal.
     package var foldedForNames: String {
         // Handle ASCII names separately, because most names are ASCII and this is computed for every message to a
         // room.

@@ -51,7 +51,8 @@ public struct RoomName: Hashable, Comparable, Sendable, CustomStringConvertible 
         }
     }
 
-    /// Parses a component of a URL's path. Returns nil if its encoding is invalid, or if it is not a name.
+    /// Parses a component of a URL's path. Returns nil if its encoding is invalid, or if the decoded text is not a
+    /// valid room name.
     public init?(pathComponent: some StringProtocol) {
         var bytes: [UInt8] = []
         var rest = pathComponent.utf8.makeIterator()

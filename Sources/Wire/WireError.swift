@@ -38,7 +38,7 @@ public struct WireError: Error, Hashable, Sendable {
         public static let tokenProject: Code = "token_project"
         /// The token is for another session. Closes with 4401.
         public static let tokenSession: Code = "token_session"
-        /// The token's `scope` is not the one needed here. Closes with 4401.
+        /// The token's `scope` does not allow this use of the token. Closes with 4401.
         public static let tokenScope: Code = "token_scope"
         /// The token's role is not a ``Role``. Closes with 4401.
         public static let tokenRole: Code = "token_role"

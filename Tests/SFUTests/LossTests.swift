@@ -92,6 +92,19 @@ import Testing
         #expect(try clients[2].video().faults() == [])
     }
 
+    @Test func aGapThatIsTooLargeToRequestGetsAKeyframe() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(2)
+        clients[1].subscribe(to: clients[0])
+        room.run(3000)
+        let camera = try #require(clients[0].camera)
+        let (asked, requested) = (camera.keyframesAsked, room.router.counters.keyframesRequested)
+        camera.sequence &+= 1500
+        room.run(60)
+        #expect(room.router.counters.nacksSent == 0)
+        #expect(room.router.counters.keyframesRequested == requested + 1 && camera.keyframesAsked == asked + 1)
+    }
+
     @Test func noSubscriberStartsWithARetransmittedOldKeyframe() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(3)

@@ -12,7 +12,7 @@
   /** How long an open page has to answer (milliseconds). */
   const answerTimeout = 1000;
 
-  /** The worker has its own texts, because the pages' catalogs are modules, which it cannot load. */
+  /** The worker has its own text, because the pages' catalogs are modules, which it cannot load. */
   const en = {
     title: 'Confab',
     incoming: 'Incoming call. Open to answer.',
@@ -35,7 +35,8 @@
 
   /**
    * Reads a push. An unreadable one counts as `ended`, because browsers require a notification for every push.
-   * @param {any} data @returns {{callId?: string, kind: 'incoming' | 'missed' | 'ended'}}
+   * @param {any} data
+   * @returns {{callId?: string, kind: 'incoming' | 'missed' | 'ended'}}
    */
   function read(data) {
     try {
@@ -82,7 +83,8 @@
 
   /**
    * Asks a page whether it is online and rings for calls.
-   * @param {any} page @returns {Promise<boolean | null>} null if the page does not answer in time
+   * @param {any} page
+   * @returns {Promise<boolean | null>} null if the page does not answer in time
    */
   function answerOf(page) {
     return new Promise((resolve) => {
@@ -101,7 +103,8 @@
   /**
    * Returns the open pages that can ring for calls: by default those of the browser's user, or, if `guest` is true,
    * those of guests, who are different people.
-   * @param {boolean} [guest] @returns {Promise<any[]>}
+   * @param {boolean} [guest]
+   * @returns {Promise<any[]>}
    */
   async function nearbyPages(guest = false) {
     const all = /** @type {any[]} */ (await worker.clients.matchAll({ type: 'window', includeUncontrolled: true }));

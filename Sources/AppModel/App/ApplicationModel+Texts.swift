@@ -1,7 +1,7 @@
 import Confab
 import Foundation
 
-/// The texts that concern the whole app.
+/// The text that concerns the whole app.
 extension ApplicationModel {
     /// The text of the connection bar; empty while connected, or before the app connects. The bar also has a Retry
     /// button if `offersRetry` is true.

@@ -85,7 +85,8 @@ public struct LocationMachine: Equatable, Sendable {
 
     // MARK: Events from the system
 
-    /// Handles a change of the permission. The system also reports the permission at launch, before the user has decided.
+    /// Handles a change to the permission. The system also reports the permission at launch, before the user has
+    /// decided.
     public mutating func permissionChanged(to permission: PermissionStatus) -> [LocationEffect] {
         var effects: [LocationEffect] = []
         if isAsking, permission != .notAsked {

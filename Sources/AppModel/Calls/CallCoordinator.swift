@@ -37,7 +37,7 @@ public struct CallCoordinator: Equatable, Sendable {
     var queued: QueuedCall?
     /// The reports that the system has not answered yet, keyed by the call's id.
     var reports: [SystemCallID: OpenReport] = [:]
-    /// The ids of outgoing calls that ended here before the server answered their start.
+    /// The ids of outgoing calls that ended on this device before the server answered their start.
     var abandoned: Set<SystemCallID> = []
     var pushToken: String?
     var out: [CallEffect] = []

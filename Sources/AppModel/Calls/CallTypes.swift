@@ -37,7 +37,7 @@ public enum SystemEndReason: Int, Equatable, Sendable {
             switch outcome {
             case .hungUp, .ended, .declined, .cancelled: .remoteEnded
             case .missed, .unanswered, .busy: .unanswered
-            // A call that rang here and was merged continues as the outgoing call.
+            // A call that rang on this device and was merged continues as the outgoing call.
             case .answeredElsewhere, .merged: .answeredElsewhere
             case .declinedElsewhere: .declinedElsewhere
             // A newer server may send reasons that are unknown to this app.

@@ -19,7 +19,7 @@ public struct CameraMachine: Equatable, Sendable {
     private var isUnderway = false
     /// The state of the camera; nil if it is unknown after a failure.
     private var state: Operation? = .pause
-    /// The operation that failed, which is not retried. Nil once another request, or a change of the interruption, has
+    /// The operation that failed, which is not retried. Nil once another request, or a change in the interruption, has
     /// arrived.
     private var failed: Operation?
     /// The direction of the last camera that could be started; nil before the first start.

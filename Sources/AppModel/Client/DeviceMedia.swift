@@ -11,7 +11,7 @@ public protocol SwitchableCamera: LocalMedia {
     func change(to request: CameraRequest) async throws(ConfabError)
 }
 
-/// A change of this device's media that was caused by the system.
+/// A change to this device's media that was caused by the system.
 public enum CaptureChange: Equatable, Sendable {
     /// True when the system took the camera away from the app, for example because the app is off screen, and false
     /// when it gave the camera back. If the user turns the camera off during the interruption, the capture session

@@ -40,7 +40,7 @@ import Confab
     /// The last operation on the screen recorder. The operations run one at a time, because the system has only one
     /// recorder: a stop that overtakes the next start would end the new share.
     private var sharing: Task<Void, Never>?
-    /// The tasks that read the changes of the media in use, keyed by the media's identity.
+    /// The tasks that read the changes to the media in use, keyed by the media's identity.
     private var watching: [ObjectIdentifier: Task<Void, Never>] = [:]
     var watchedCount: Int { watching.count }
     private let clock: any AppClock
@@ -160,7 +160,7 @@ import Confab
         Task { [request] in try? await camera.change(to: request) }
     }
 
-    /// Reads the system's changes of media until ``unwatch(_:)``.
+    /// Reads the system's changes to media until ``unwatch(_:)``.
     private func watch(_ media: any LocalMedia) {
         guard let watched = media as? any WatchedMedia else { return }
         let changes = watched.changes

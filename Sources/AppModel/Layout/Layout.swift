@@ -342,7 +342,8 @@ private func visibleShare(of aspect: Double, in there: Double) -> Double { min(a
 /// Returns how many parts of a given size fit in a length, at least one.
 private func partsIn(_ length: Int, _ size: Int, _ gap: Int) -> Int { max(1, (length + gap) / (size + gap)) }
 
-/// Divides a length into parts with gaps between them. Rounds the edges, so that the parts fill the length.
+/// Divides a length into parts with gaps between them. Rounds the edges so that the parts and gaps together fill the
+/// length.
 private func split(_ length: Int, _ gap: Int, _ shares: [Double]) -> [(start: Int, size: Int)] {
     let free = Double(length - gap * (shares.count - 1))
     var before = 0.0

@@ -5,7 +5,7 @@ public enum EngineRules {
     /// The maximum number of unread events of a connection. It exceeds what any negotiation produces, and limits the
     /// memory of a connection whose events are not read.
     public static let maxUnreadEvents = 4096
-    /// The maximum number of unread changes of one capture. Older ones are dropped, because the newest contain the
+    /// The maximum number of unread changes to one capture. Older ones are dropped, because the newest contain the
     /// current state.
     public static let maxUnreadChanges = 16
     /// The maximum number of decoded frames of one view in use at a time. Further frames are dropped.

@@ -1,4 +1,4 @@
-/// Detects the first frame of a track and each change of its size, the only changes that views and the SDK need to
+/// Detects the first frame of a track and each change in its size, the only changes that views and the SDK need to
 /// know.
 public struct FrameSizeChange: Equatable, Sendable {
     /// What is new with a frame: its size, or that it is the first one.

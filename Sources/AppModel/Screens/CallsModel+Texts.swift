@@ -1,6 +1,6 @@
 import Confab
 
-/// The texts on the call screens. Keep them identical to those on the web page.
+/// The text on the call screens. Keep it identical to that on the web page.
 extension CallsModel {
     private var name: String { isolated(coordinator.current?.person?.name ?? Person.unknownName) }
 

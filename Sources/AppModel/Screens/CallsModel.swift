@@ -358,7 +358,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     }
     /// Whether to show a ringing call.
     public var showsIncoming: Bool { incoming != nil }
-    /// Whether a call fills the screen. A call that rings here or is being declined does not.
+    /// Whether a call fills the screen. A call that rings on this device or is being declined does not.
     public var isInCall: Bool {
         guard let call = coordinator.current, !rings(call) else { return false }
         return call.endedIn != .reported && call.endedIn != .ringing

@@ -187,7 +187,7 @@ public enum NearbyRequest: Equatable, Sendable {
         }
     }
 
-    // MARK: Texts
+    // MARK: Text
 
     public var statusText: String {
         switch status {

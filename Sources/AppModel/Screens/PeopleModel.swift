@@ -177,7 +177,7 @@ public enum PeopleEvent: Sendable {
     /// Records which people on the current page of the nearby list are in a call. All others count as not in a call.
     func nearby(_ people: [Nearby.Neighbor]) { busyPeople = Set(people.filter(\.isBusy).map(\.id)) }
 
-    // MARK: Texts
+    // MARK: Text
 
     public var troubleText: String { trouble?.message ?? "" }
     /// The text shown instead of a missing or empty list of contacts; otherwise empty.

@@ -2,7 +2,7 @@ import Confab
 import Foundation
 import enum Wire.Limits
 
-/// The texts on the room screen, and which of its elements to show.
+/// The text on the room screen, and which of its elements to show.
 extension RoomModel {
     /// The reactions to choose from. Keep them identical to those on the web page.
     public static let reactions = ["👍", "👏", "❤️", "😂", "😮", "🎉"]
@@ -49,7 +49,7 @@ extension RoomModel {
     public var offersSettings: Bool { trouble == .cameraNeeded || trouble == .microphoneNeeded }
 
     public func video(of id: String) -> (any VideoSource)? { members.first { $0.id == id }?.video }
-    /// Returns the texts of a tile; empty if the person has just left.
+    /// Returns the title and the detail to show on a tile. Both are empty if the person has just left.
     public func row(of id: String) -> ListRow<String> {
         rows.first { $0.id == id } ?? ListRow(id: id, title: "", detail: "")
     }

@@ -1,7 +1,7 @@
 import Confab
 import Foundation
 
-/// The texts on the screen for chats with strangers. Keep them identical to those on the web page.
+/// The text on the screen for chats with strangers. Keep it identical to that on the web page.
 extension RouletteModel {
     var name: String { partnerName.isEmpty ? "your partner" : partnerName }
     /// The partner's name for the beginning of a sentence, or "Your partner" if there is no name.

@@ -166,7 +166,7 @@ public enum SettingsEvent: Sendable {
     public var troubleText: String { trouble?.message ?? "" }
     public var exportedFile: URL? { if case .exported(let file) = account { file } else { nil } }
 
-    // MARK: Texts
+    // MARK: Text
 
     public let choicesText = "Changes to the renderer, codecs and connection type apply to the next call or room."
     /// The people who can be unblocked; empty until they are loaded.

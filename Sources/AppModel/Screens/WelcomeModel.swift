@@ -219,8 +219,8 @@ public enum ServerAddress {
 
     private static let pages: Set = ["strangers", "nearby", "rooms", "try", "lan"]
 
-    /// Returns whether a server is on the local network: its host is a name without a dot or below `.local`, or a
-    /// private, loopback or link-local address.
+    /// Returns whether a server is on the local network: its host is a name without a dot, a name ending in `.local`,
+    /// or a private, loopback or link-local address.
     public static func isLocal(_ url: URL) -> Bool {
         guard let host = url.host()?.lowercased() else { return false }
         if host.hasSuffix(".local") || host == "localhost" { return true }

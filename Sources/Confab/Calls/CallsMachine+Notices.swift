@@ -101,8 +101,8 @@ extension CallsMachine {
         return effects + endOthers(id, now) + join(id, accepted.admission)
     }
 
-    /// Ends all other calls except those ringing here, which become waiting calls. Only one call can be active. The
-    /// server ends the same calls.
+    /// Ends all other calls except those ringing on this device, which become waiting calls. Only one call can be
+    /// active. The server ends the same calls.
     private mutating func endOthers(_ id: CallID, _ now: Timestamp) -> [Effect] {
         let others = calls.filter { $0.id != id && $0.state != .incoming }
         let ended = others.flatMap { end($0.id, .ended, now: now) }

@@ -136,7 +136,7 @@ struct CallsMachine: FeatureMachine, Equatable {
         guard let call = call(id) else {
             if isOver(id) { return [.finish(caller, .success(nil))] }
             // The application may know the call only from a push notification. Remember its end, so that it does not
-            // ring here later.
+            // ring on this device later.
             remember(id)
             return [.finish(caller, .failure(.noSuchCall))]
         }
@@ -194,9 +194,9 @@ struct CallsMachine: FeatureMachine, Equatable {
         }
     }
 
-    /// Requests the state of calls that this device placed or joined, but not of calls that only rang here: such a call
-    /// may be active on another device by now, and the request would move it here. If it still rings, the server
-    /// announces it again.
+    /// Requests the state of calls that this device placed or joined, but not of calls that only rang on it. Such a
+    /// call may be active on another device by now, and the request would move it to this one. If it still rings, the
+    /// server announces it again.
     private mutating func beginAnew() -> [Effect] {
         var effects: [Effect] = []
         for call in calls where call.state != .incoming {

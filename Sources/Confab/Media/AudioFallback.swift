@@ -49,7 +49,7 @@ struct AudioFallback: Equatable, Sendable {
     private var resumedAt: Timestamp?
     private var isTooSlow = false
 
-    /// When ``handleTimeout(now:)`` is due; nil if nothing changes before the next judgment.
+    /// When ``handleTimeout(now:)`` is due; nil if only another input can change the phase.
     var nextTimeout: Timestamp? {
         switch phase {
         case .sending: nil

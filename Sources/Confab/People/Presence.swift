@@ -218,7 +218,7 @@ public actor Presence {
         try await feature.ask(.plain(.unlink(.init(device: device))))
     }
 
-    /// Deletes everything that the server has about this person, on all devices.
+    /// Deletes all data that the server has stored about this person. This ends the account on all linked devices.
     public func delete() async throws(ConfabError) { try await feature.ask(.delete) }
 
     /// Returns everything that the server has stored about this person, as JSON.

@@ -170,7 +170,7 @@ final class Subscription: Sendable {
         }
     }
 
-    /// Reports a change of the connection's state or of the tracks.
+    /// Reports a change in the connection's state or to the tracks.
     func update(_ peer: PeerState) {
         if let event = state.withLock({ $0.update(peer, of: stream) }) { events.send(event) }
     }

@@ -175,8 +175,8 @@ extension Session {
         case mediaModeChanged(MediaMode)
         /// The member with this stream is speaking now; nil if no member is.
         case speaking(MediaStream?)
-        /// The quality of a stream at the server has changed. Sent only in a routed session. The reason is nil if the
-        /// quality is good.
+        /// The quality of a stream as received by the server has changed. Sent only in a routed session, to the
+        /// publisher and the subscribers of the stream. The reason is nil if the quality is good.
         case streamQuality(MediaStream, Quality, QualityReason?)
         /// The session could not be joined, or is lost. ``disconnected(_:)`` follows.
         case failed(ConfabError)
@@ -184,7 +184,7 @@ extension Session {
         case disconnected(Reason)
     }
 
-    /// The quality of a stream at the server.
+    /// The quality of a stream as received by the server.
     public enum Quality: String, Hashable, Sendable {
         /// No noticeable loss of quality.
         case good

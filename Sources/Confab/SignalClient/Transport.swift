@@ -18,9 +18,9 @@ protocol Transport: Sendable {
 
     /// Sends an HTTP request. Returns immediately.
     ///
-    /// - Parameter done: called once, with the response or with an error: if the connection fails, after
-    ///   ``HTTPResponse/timeout`` without progress, or soon after the request was canceled. The file is not used
-    ///   afterwards.
+    /// - Parameter done: called exactly once, with the response or an error. It is an error if, for example, the
+    ///   connection fails, there is no progress for ``HTTPResponse/timeout``, or the request is canceled. Once it is
+    ///   called, the file of the transfer is no longer used.
     /// - Returns: a closure that cancels the request.
     func run(
         _ transfer: HTTPTransfer, _ done: @escaping @Sendable (Result<HTTPResponse, any Error>) -> Void

@@ -81,6 +81,8 @@ public struct OpusHead: Equatable, Sendable {
 public enum OpusTags {
     public static let magic = Array("OpusTags".utf8)
 
+    /// Returns the bytes of an Opus comment header (RFC 7845 §5.2) without any comments.
+    ///
     /// - Parameter vendor: the name of the program that wrote the file.
     public static func bytes(vendor: String) -> [UInt8] {
         var bytes = magic

@@ -23,7 +23,7 @@ public struct PacketOrder {
     /// The next packet in order, or a gap.
     public enum Step: Equatable, Sendable {
         case packet(Packet)
-        /// Packets are missing here and are no longer expected.
+        /// Packets are missing at this position and are no longer expected.
         case gap
     }
 

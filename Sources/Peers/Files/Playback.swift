@@ -1,6 +1,6 @@
 import RTC
 
-/// The playback position in a clip. The clip is played in a loop, but its times always increase.
+/// The playback position in a clip. The clip is played in a loop, but timestamps keep increasing.
 ///
 /// If video and audio are about equally long, they start each round together. Otherwise each loops independently.
 struct Playback {

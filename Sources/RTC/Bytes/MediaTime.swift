@@ -17,8 +17,8 @@ public struct MediaTime: Hashable, Comparable, Sendable {
     }
 }
 
-/// A length of time in nanoseconds. The type fits in one machine word, because intervals are computed for every
-/// packet.
+/// A length of time in nanoseconds. Intervals are computed for every packet, so this type must be fast: it fits in one
+/// machine word, unlike `Duration`.
 public struct MediaInterval: Hashable, Comparable, Sendable {
     public var nanoseconds: Int64
 

@@ -1,12 +1,12 @@
 /// Estimates the available bitrate of the path to one receiver, from the receiver's feedback about packets with
 /// transport-wide sequence numbers, or from the receiver's own estimate (REMB) if it sends no such feedback.
 ///
-/// The method is Google's congestion control as published (draft-ietf-rmcat-gcc-02), with later changes of libwebrtc: a
-/// trend line, probes, and a separate estimate of losses that congestion does not cause. Four things differ, because a
-/// server forwards media that others encode. The estimate is unlimited until the path shows its first congestion, so
-/// that a good path is never held back. When the path's bitrate has dropped, the budget for media is temporarily below
-/// the estimate, to drain the queue. Lost feedback changes nothing, because bitrates are measured only over reported
-/// packets. Media is paced only while the path is limited.
+/// The method is Google's congestion control as published (draft-ietf-rmcat-gcc-02), with later changes from
+/// libwebrtc: a trend line, probes, and a separate estimate of losses that congestion does not cause. Four things
+/// differ, because a server forwards media that others encode. The estimate is unlimited until the path shows its
+/// first congestion, so that a good path is never held back. When the path's bitrate has dropped, the budget for media
+/// is temporarily below the estimate, to drain the queue. Lost feedback changes nothing, because bitrates are measured
+/// only over reported packets. Media is paced only while the path is limited.
 ///
 /// ```swift
 /// let number = control.sent(bytes: length, at: now)
@@ -38,7 +38,7 @@ public struct CongestionControl: Sendable {
     /// evaluated.
     static let drained = MediaInterval.milliseconds(60)
     private static let draining = MediaInterval.seconds(3)
-    /// A change of the delay by this much or more is caused by a clock that has jumped, not by the path.
+    /// A change in the delay by this much or more is caused by a clock that has jumped, not by the path.
     private static let jump = MediaInterval.seconds(3)
     /// How long the estimate must suffice for the wanted bitrate before it becomes unlimited again.
     static let sufficient = MediaInterval.seconds(30)

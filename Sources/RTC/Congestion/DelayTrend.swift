@@ -26,7 +26,7 @@ struct DelayTrend: Sendable {
     // whether that has happened.
     private static let rise = 0.0087
     private static let fall = 0.039
-    /// A slope that exceeds the threshold by more than this is a sudden change of the path. The threshold does not
+    /// A slope that exceeds the threshold by more than this is a sudden change in the path. The threshold does not
     /// adapt to it.
     private static let spike = 15.0
 

@@ -133,8 +133,8 @@ struct Probing: Sendable {
     /// Returns whether padding should fill the path up to the estimate now.
     func isVerifying(now: MediaTime) -> Bool { verification.map { now < $0.until } ?? false }
 
-    /// Whether the latest result has not been verified yet. After its time is over, the verification still waits for a
-    /// report without a queue.
+    /// Whether the latest result is still being verified. Verification can outlast its scheduled time, because it ends
+    /// only with a report that shows no queue, or with the refutation of the result.
     var isUnverified: Bool { verification != nil }
 
     /// Returns whether a result was refuted so recently that its queue is still draining.

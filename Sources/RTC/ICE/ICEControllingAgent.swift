@@ -13,9 +13,9 @@ public struct ICEControllingAgent {
     /// How many recent checks of a pair a response can match.
     private static let maxRecent = 8
 
-    /// A pair's progress: waiting → checking → valid → nominating → selected. From checking and nominating a pair can
-    /// become failed, and a late response makes a failed pair valid. A restart or the loss of consent sets the
-    /// remaining pairs back to waiting.
+    /// A pair's progress: waiting → checking → valid → nominating → selected. A pair can fail while it is checking or
+    /// nominating; a late response makes it valid again. After a restart or a loss of consent, all pairs that are kept
+    /// return to waiting.
     private enum Stage: Equatable {
         case waiting
         case checking(again: MediaTime)

@@ -22,11 +22,11 @@ public struct NACKGenerator: Sendable {
     /// The maximum time between two requests for a packet. If the round-trip time is longer, the sender has already dropped the
     /// packet by the time the second request arrives.
     public static let longestInterval = MediaInterval.milliseconds(1000)
-    /// The time between the first two requests while the round-trip time is unknown. It doubles with each request, so that an
-    /// answer from far away arrives before the packet is given up.
+    /// The time between the first two requests while the round-trip time is unknown. It doubles with each request, so
+    /// that an answer from far away arrives before the packet is considered lost.
     public static let firstInterval = MediaInterval.milliseconds(50)
-    /// How long after the first request a packet is given up instead of requested again. Senders keep packets about
-    /// this long.
+    /// How long to keep requesting a packet, counted from the first request. After this time, the packet is considered
+    /// lost. Senders keep packets for about this long.
     public static let maxAge = MediaInterval.milliseconds(1000)
 
     /// A missing packet, and its requests so far.
@@ -165,7 +165,8 @@ public struct NACKGenerator: Sendable {
         return earliest
     }
 
-    /// Returns true if packets were given up or a gap was too large since the last call, so that a keyframe is needed.
+    /// Returns true if packets were given up on or a gap was too large since the last call, so that a keyframe is
+    /// needed.
     public mutating func takeKeyframeNeed() -> Bool {
         defer { needsKeyframe = false }
         return needsKeyframe

@@ -1,7 +1,8 @@
 /// The statistics that a receiver keeps about one source for report blocks (RFC 3550 §6.4.1, A.3, A.8). They also provide the
 /// extended sequence numbers for a `NACKGenerator`.
 public struct ReceiverStatistics: Sendable {
-    /// The largest change of the transit time that counts as jitter. A larger change means that the sender's timestamps jumped.
+    /// The largest change in the transit time that counts as jitter. A larger change means that the sender's
+    /// timestamps jumped.
     private static let maxTransitSeconds: UInt64 = 5
     private static let minLost: Int64 = -0x80_0000
     private static let maxLost: Int64 = 0x7f_ffff

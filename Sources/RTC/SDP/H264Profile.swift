@@ -4,6 +4,8 @@ public enum H264Profile: Hashable, Sendable {
     /// Another profile, with its two bytes. Such profiles are compatible only if they are equal.
     case other(UInt16)
 
+    /// Finds the profile that a `profile-level-id` declares.
+    ///
     /// - Parameter profileLevelID: three bytes such as `0x42e01f`. The level does not matter.
     public init(profileLevelID: UInt32) {
         let profile = UInt8(truncatingIfNeeded: profileLevelID >> 16)

@@ -1,8 +1,9 @@
 /// A session description as WebRTC uses it (RFC 8866, RFC 8829).
 ///
-/// The parser reads `v=`, `o=`, `m=` and the attributes for which the types below have properties. It ignores all others,
-/// including `s=`, `t=`, `c=`, `b=`, `a=rtcp`, session-level header extensions, and groups other than BUNDLE. A parsed
-/// description that is written and parsed again is therefore equal, but its text may differ.
+/// The parser reads `v=`, `o=`, `m=` and the attributes for which the types below have properties. It ignores all
+/// others, including `s=`, `t=`, `c=`, `b=`, `a=rtcp`, session-level header extensions, and groups other than BUNDLE.
+/// Writing a parsed description and parsing the result gives an equal value, but the text may differ from the
+/// original, because ignored lines are lost.
 public struct SessionDescription: Hashable, Sendable {
     public var origin: Origin
     /// The mids of each `a=group:BUNDLE`, as written (RFC 8843 §5).

@@ -4,8 +4,9 @@ import RTC
 public struct KeyframeReport: Codable, Sendable {
     /// The measurements of one of the two windows.
     public struct Delays: Codable, Sendable {
-        /// The number of packets that the room's subscriber received, and of those that it missed.
+        /// The number of packets that the room's subscriber received.
         public var packets: Int64 = 0
+        /// The number of packets that the room's subscriber missed.
         public var lost: Int64 = 0
         /// The time from sending a packet to its arrival at the subscriber's socket, in milliseconds: the median, the
         /// 99th percentile and the maximum.

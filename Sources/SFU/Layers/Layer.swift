@@ -46,8 +46,8 @@ extension Layer {
     ///
     /// - Parameters:
     ///   - layers: all layers, in the publisher's order.
-    ///   - current: the layer that the subscriber receives now. A small change of that layer's frame rate does not cause a
-    ///     switch.
+    ///   - current: the layer that the subscriber receives now. A small change in that layer's frame rate does not
+    ///     cause a switch.
     ///   - aliveOnly: whether to skip layers that the publisher currently does not send.
     ///   - allowed: one bit for each layer that may be selected.
     /// - Returns: the index of the selected layer; nil only if there is no layer to choose.

@@ -27,7 +27,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var allowedOrigins: [String] = []
     public var apiKey: String?
     public var apiSecret: SecretText?
-    /// Limits and timeouts of the signaling state machines. ``init()`` turns on routed media.
+    /// Limits and timeouts of the signaling state machines. The configuration's ``init()`` enables routed media, which
+    /// `Rules()` leaves disabled.
     public var rules = Rules()
     public var tls = TLS()
     public var log = Log()

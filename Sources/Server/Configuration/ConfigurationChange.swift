@@ -1,6 +1,6 @@
 /// The changes made by a reload: settings that apply while the server runs, and settings that need a restart.
 struct ConfigurationChange {
-    /// A setting whose value differs. The texts are redacted if the setting is a secret.
+    /// A setting whose value differs. The values are redacted if the setting is a secret.
     struct Difference: Equatable {
         var key: String
         var before: String

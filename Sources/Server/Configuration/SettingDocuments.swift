@@ -56,8 +56,8 @@ public enum SettingDocuments {
 
         """
 
-    /// The beginnings of `accepts` texts that are left out, because the default and the introduction already show what
-    /// is accepted.
+    /// The beginnings of `accepts` strings that are left out, because the default and the introduction already show
+    /// what is accepted.
     private static let obvious = [
         "a whole number from", "a whole number and a unit (ms", "a whole number and a unit (B", "true or false",
         "a path", "an address or host name", "any text",

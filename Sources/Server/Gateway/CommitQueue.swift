@@ -47,7 +47,7 @@ struct CommitQueue {
         case person(IdentityID)
     }
 
-    /// The changes of one event, and the effects that wait for them.
+    /// The changes that one event requested, and the effects that wait for them.
     private struct Transaction {
         var origin: Origin
         var people: Set<IdentityID> = []
@@ -60,8 +60,9 @@ struct CommitQueue {
     private var waiting: [Transaction] = []
     /// The number of the first transaction in the queue. The others follow without a gap.
     private var firstNumber: UInt64 = 0
-    /// For each key, the newest transaction that further effects with this key must wait for. For a person, this is
-    /// the latest one with a change of theirs; for a socket, the latest one that holds an effect for it.
+    /// For each key, the newest transaction that later effects with this key must wait for. For a person's key, that
+    /// is the newest transaction with a change that concerns the person. For a socket's key, it is the newest
+    /// transaction that holds back an effect for the socket.
     private var holders: [Key: UInt64] = [:]
     private var bytesOfSockets: [SocketID: Int] = [:]
 
@@ -77,7 +78,7 @@ struct CommitQueue {
     /// The number of the next transaction, for `isSettled`.
     var nextNumber: UInt64 { firstNumber + UInt64(count) }
 
-    /// Whether all transactions before this number were committed or have failed.
+    /// Whether all transactions before this number have been committed or have failed.
     func isSettled(before number: UInt64) -> Bool { number <= firstNumber }
 
     /// Whether this person has a change that is not committed yet.

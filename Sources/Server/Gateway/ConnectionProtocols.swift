@@ -88,8 +88,8 @@ final class ConnectionProtocols {
     /// - Parameter gate: the gate that wrote the response. It passes everything through until it is removed.
     func openWebSocket(_ head: HTTPRequestHead, _ channel: any Channel, replacing gate: HTTPGate) {
         let pipeline = channel.pipeline.syncOperations
-        // The WebSocket may write immediately, so remove the encoder first. Remove the decoder last, because it passes
-        // on the bytes that it has not parsed.
+        // The WebSocket handler may write as soon as it is added, so remove the encoder before that. Remove the
+        // decoder last, because it passes on the bytes that it has not parsed.
         for handler in [validator, encoder] as [any RemovableChannelHandler] {
             pipeline.removeHandler(handler, promise: nil)
         }

@@ -58,7 +58,7 @@ struct GatewayMetrics {
     let media = MediaMetrics()
     let rooms = RoomMetrics()
 
-    /// Help texts, keyed by metric name.
+    /// The help text of each metric, keyed by metric name.
     static let help: [String: String] = [own, MediaMetrics.help, RoomMetrics.help].reduce([:]) { all, help in
         all.merging(help) { first, _ in first }
     }

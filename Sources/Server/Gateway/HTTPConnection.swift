@@ -71,8 +71,8 @@ struct HTTPConnection {
     /// Whether the router has handled a request of this connection.
     private enum Router { case unused, used }
 
-    /// Maximum size of the body of a request to the router, in bytes, unless it is an upload. Endpoints have their own
-    /// limits.
+    /// Maximum size of the body of a request to the router, in bytes, unless the request is an upload. Endpoints have
+    /// their own limits.
     static let maxBodyBytes = 1 << 20
 
     /// The settings in use. The shell sets them before each request, because a reload changes them.

@@ -47,7 +47,7 @@ extension HubRunner {
         if !failure.rooms.isEmpty { reload(failure.rooms) }
     }
 
-    /// Maximum number of times that rooms are read if they change during each read.
+    /// The maximum number of attempts to read rooms that keep changing while they are being read.
     private static let maxReads = 10
 
     /// Loads rooms from storage again. First waits for the changes that are being stored, because some of them may

@@ -29,7 +29,7 @@ final class HubRunner {
     private var isPumping = false
     private var queue = CommitQueue()
     let writer: BatchWriter
-    /// Functions to call when all transactions before a number were committed or have failed.
+    /// Functions to call when all transactions before a number have been committed or have failed.
     private var afterCommit: [(number: UInt64, body: () -> Void)] = []
     let laterTurns: LaterTurns
     private let flushes: PendingFlushes
@@ -146,8 +146,9 @@ final class HubRunner {
         while let effects = hub.handleNextTimeout(at: clock.moment) { carryOut(effects, from: .none) }
     }
 
-    /// Calls `first` and handles all queued inputs. A nested call does nothing, because the outer call handles the
-    /// inputs. Flushing may close sockets and thereby queue more inputs, so this repeats until the queue is empty.
+    /// Calls `first` and handles all queued inputs. Does nothing if it is called while it is already running, because
+    /// the running call handles the inputs. Flushing may close sockets and thereby queue more inputs, so this repeats
+    /// until the queue is empty.
     private func run(_ first: () -> Void) {
         guard !isPumping else { return }
         isPumping = true
@@ -269,7 +270,8 @@ final class HubRunner {
     /// True if no change is waiting for storage or being written.
     var isSettled: Bool { queue.isEmpty }
 
-    /// Calls `body` after the changes now waiting for storage were committed or have failed, or immediately if there are none.
+    /// Calls `body` once all changes that are currently queued for storage have been committed or have failed, or
+    /// immediately if none are queued.
     func afterCommit(_ body: @escaping () -> Void) {
         if queue.isEmpty { body() } else { afterCommit.append((queue.nextNumber, body)) }
     }

@@ -31,7 +31,7 @@ struct MediaMetrics: Sendable {
         MediaWait.label: "Time from a media packet's arrival until it was forwarded: oldest packet of each wake-up.",
     ]
 
-    /// Help texts, keyed by metric name.
+    /// The help text of each metric, keyed by metric name.
     static let help = meanings.reduce(into: [String: String]()) { help, entry in
         help[entry.key + "_total"] = entry.value
         help[entry.key] = "Deprecated, removed in the next version. Use \(entry.key)_total."

@@ -12,10 +12,11 @@ struct RecentChanges<Key: Hashable> {
     /// that time. Beyond this number, all changes are forgotten, and lookups that started earlier have to be repeated.
     private static var maxKeys: Int { 4096 }
 
-    /// The number of the most recent batch with changes of any key, whether it was committed or has failed.
+    /// The number of the newest finished batch that changed at least one key, whether it was committed or failed. 0 if
+    /// there is none.
     private(set) var number: UInt64 = 0
     private var changed: [Key: UInt64] = [:]
-    /// The number of uncommitted changes of each key.
+    /// The number of uncommitted changes to each key.
     private var uncommitted: [Key: Int] = [:]
     /// The number of the newest batch whose changes the log has dropped, with all earlier ones; 0 if none. Lookups
     /// that started before the end of that batch must be repeated.

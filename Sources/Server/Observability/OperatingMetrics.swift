@@ -19,7 +19,7 @@ final class OperatingMetrics: Sendable {
     private let started = Gauge(label: "process_start_time_seconds")
     #endif
 
-    /// Help texts, keyed by metric name.
+    /// The help text of each metric, keyed by metric name.
     static let help = [
         "confab_build_info": "Always 1. The labels are the versions of Confab and OpenSSL.",
         "confab_ready": "1 if this part of the server is ready, otherwise 0.",

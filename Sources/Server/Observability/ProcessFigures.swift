@@ -25,7 +25,7 @@ struct ProcessFigures: Equatable, Sendable {
             openDescriptors: max(0, descriptors - 1), maxDescriptors: maxDescriptors)
     }
 
-    /// The boot time in seconds since 1970. Computed once, so that a later change of the wall clock does not move the
+    /// The boot time in seconds since 1970. Computed once, so that a later change to the wall clock does not move the
     /// start time. It is not read from `/proc/stat`, because `ProcSubset=pid` in the systemd unit hides that file. If
     /// the machine slept after it booted, the start time is too late by the time that it slept.
     private static let bootTime = Date().timeIntervalSince1970 - Double(NIODeadline.now().uptimeNanoseconds) / 1e9

@@ -8,7 +8,7 @@ public struct Scrubber: Sendable {
 
     private let secrets: [String]
 
-    /// - Parameter secrets: Texts to redact wherever they occur. Texts shorter than 8 bytes are ignored.
+    /// - Parameter secrets: Strings to redact wherever they occur. Strings shorter than 8 bytes are ignored.
     public init(secrets: [SecretText] = []) {
         self.secrets = secrets.map(\.revealed).filter { $0.utf8.count >= Self.minSecretLength }
     }

@@ -82,7 +82,7 @@ actor PushConnections: PushTransport {
             let first = try await group.next()
             group.cancelAll()
             if let answer = first ?? nil { return answer }
-            // The request timed out. If the response arrived in the meantime, use it, even if only its status is complete.
+            // The request timed out. If a response arrived in the meantime, use it, even if its body is incomplete.
             if let answer = try? await group.next() ?? nil { return answer }
             throw PushFailure.timedOut
         }

@@ -1,7 +1,7 @@
 public import Signaling
 public import Wire
 
-/// Changes of a project's properties, requested by `confab project` or over HTTP. A property that is nil stays as it is.
+/// Changes to a project's properties, requested by `confab project` or over HTTP. A nil property is left unchanged.
 public struct ProjectChanges: Sendable {
     /// What to do with a property that a project may lack.
     public enum Optional<Value: Sendable>: Sendable {

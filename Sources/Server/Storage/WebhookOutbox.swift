@@ -22,7 +22,7 @@ public protocol WebhookOutbox: Sendable {
     /// Returns what to send for an event; nil if the event was removed.
     func webhookMessage(_ id: Int64) async throws -> WebhookMessage?
 
-    /// Removes an event that was delivered or given up.
+    /// Removes an event that was delivered or given up on.
     func removeWebhook(_ id: Int64) async throws
 
     /// Removes everything that the outbox contains for a project, in small transactions.

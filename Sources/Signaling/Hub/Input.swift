@@ -25,7 +25,7 @@ public enum Input: Equatable, Sendable {
     case media(MediaEvent)
     /// Disconnects the client on this socket, because its address was banned or an operator removed the client.
     case expel(SocketID, WireError, CloseCode)
-    /// Storage could not commit changes of these people. The shell has closed their sockets.
+    /// Storage could not commit changes to these people. The shell has closed their sockets.
     case storageFailed(Set<IdentityID>)
     /// The result of a query.
     indirect case answered(Question, Finding)
@@ -37,7 +37,7 @@ public enum Input: Equatable, Sendable {
     indirect case operated(OperatorRequest)
     /// Restores a persistent room. Sent at startup.
     indirect case restoredRoom(StoredRoom)
-    /// Storage could not commit changes of these rooms. The shell has loaded all persistent rooms again.
+    /// Storage could not commit changes to these rooms. The shell has loaded all persistent rooms again.
     indirect case roomsNotStored(Set<RoomID>, [StoredRoom])
     /// Restores a session's revoked tokens and mute. Sent at startup.
     case moderated(SessionModeration)

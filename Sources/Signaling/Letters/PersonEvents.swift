@@ -30,7 +30,7 @@ public enum PersonEvent: Equatable, Sendable {
     // From the operator.
     case banned(Ban)
     case unbanned
-    /// Changes of this person could not be stored.
+    /// Changes to this person could not be stored.
     case storageFailed
     /// The result of looking up a public id: the person's identity, or nil if there is none.
     case introduced(Introduction, IdentityID?)

@@ -25,7 +25,9 @@ public enum RoomEvent: Equatable, Sendable {
     case leftSession(ConnectionID, by: ConnectionID?)
     /// An operator ends the room.
     case close
-    /// A change of this room could not be stored. Contains the stored room; nil if it is not in storage.
+    /// A person deleted themselves, with everything stored about them.
+    case personDeleted(IdentityID)
+    /// A change to this room could not be stored. Contains the stored room; nil if it is not in storage.
     indirect case notStored(StoredRoom?)
 }
 
@@ -46,7 +48,9 @@ public enum RoomRegistryEvent: Equatable, Sendable {
     case persistence(RoomName, Bool)
     /// The room ended, so its name is free.
     case ended(RoomName)
-    /// Changes of these rooms could not be stored. Contains all stored rooms.
+    /// A person deleted themselves. Rooms that they created continue without a creator.
+    case personDeleted(IdentityID)
+    /// Changes to these rooms could not be stored. Contains all stored rooms.
     indirect case notStored(Set<RoomID>, [StoredRoom])
 }
 

@@ -43,10 +43,11 @@ extension CallState {
         var outcome: CallOutcome
     }
 
-    /// Returns the devices to notify of the end of a call, each with the outcome to show. These are the devices
-    /// involved in the call, or all online devices if this person has no such call. If none of the involved devices is
-    /// connected and the other person ended the call, all online devices are notified too. A merged call continues as
-    /// another call, so only the involved devices are notified.
+    /// Returns the devices to notify that a call has ended, each with the outcome to show.
+    ///
+    /// Normally these are the devices involved in the call. All online devices are notified instead if this person has
+    /// no record of the call. They are notified too if none of the involved devices is connected, unless this person
+    /// ended the call, or the call was merged and so continues as another call.
     private func recipients(to end: CallEnd, _ part: Part?, _ snapshot: PersonSnapshot) -> [Recipient] {
         let outcome = end.record.outcome
         let present = snapshot.devices.present.map { Recipient(client: $0, outcome: outcome) }

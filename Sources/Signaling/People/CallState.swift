@@ -72,7 +72,8 @@ struct CallState: Equatable, Sendable {
 
     var isEmpty: Bool { asking == nil && parts.isEmpty }
 
-    /// Whether there are limits on calls to remember after the person disconnects.
+    /// Whether any state that limits calls (unanswered calls or used budgets) must be kept after the person
+    /// disconnects.
     var hasStateToKeep: Bool { !unanswered.isEmpty || placedBudget != nil || rungBudget != nil }
 
     /// Whether the person is in a call or placing one. If so, the person cannot place another call or use the

@@ -50,6 +50,8 @@ struct DeviceList: Equatable, Sendable {
     var clients: [ConnectionID] { connected.keys.sorted() }
     /// The devices that can ring now: those that are online and connected.
     var present: [ConnectionID] { connected.filter(\.value.isThere).keys.sorted() }
+    /// The own identities of the linked devices.
+    var linkedIdentities: [IdentityID] { linked.map(\.identity) }
     /// Whether the person is online on any device.
     var isThere: Bool { connected.values.contains(where: \.isThere) }
     /// Whether any device has sent `presence.appear`, including devices that have lost their connection.
@@ -83,7 +85,7 @@ struct DeviceList: Equatable, Sendable {
     }
 
     /// Closes as many connections as exceed the limit: first those that dropped, then the oldest. The number is
-    /// limited because every change of a person is sent to all of their connections.
+    /// limited because every change to a person is sent to all of their connections.
     func closeExcess(_ context: inout Context) {
         let excess = connected.count - context.rules.connectionsPerPerson
         guard excess > 0 else { return }

@@ -215,6 +215,8 @@ public struct Person: Machine, Equatable, Sendable {
         calls.endAll(.deleted, snapshot, &context)
         roulette.stop(.partnerLeft, notifies: false, snapshot, &context)
         context.persist(.deleted(id, contacts: contacts.loseAll(of: id, &context)))
+        // A device may have created rooms before it was linked.
+        for identity in [id] + devices.linkedIdentities { context.tell(.roomRegistry(.personDeleted(identity))) }
         context.ok(request)
         devices.delete(&context)
         persona.forget()

@@ -6,8 +6,8 @@ struct PersonProfile: Equatable, Sendable {
     private(set) var profile: Profile
     /// Whether the profile is stored. Only then can other people find this person by public id.
     private(set) var isKnown: Bool
-    /// When the profile was last stored; nil if it never was, or if the time is unknown. Profiles that are not used
-    /// for a long time are deleted.
+    /// The last-used time that is stored with the profile; nil if the profile has never been stored, or if the time is
+    /// unknown. Profiles that have not been used for a long time are deleted.
     private var usedAt: Timestamp?
     /// The minimum time between two updates of the stored last-used time (`usedAt`) of an unchanged profile.
     static let useInterval: Duration = .seconds(86400)

@@ -3,9 +3,9 @@ import Wire
 /// A read-only view of a person, through which each part of the person (such as its calls or its contact book) reads
 /// the other parts. A part can change only itself.
 ///
-/// `Person` creates a new snapshot for each step of handling an event, so that a step sees the changes of earlier
-/// steps. A snapshot shares its storage with the parts (copy-on-write), so a part that changes while a snapshot
-/// exists is copied.
+/// `Person` creates a new snapshot for each step of handling an event, so that a step sees the changes made by earlier
+/// steps. A snapshot shares its storage with the parts (copy-on-write), so a part that changes while a snapshot exists
+/// is copied.
 struct PersonSnapshot: Sendable {
     let id: IdentityID
     let persona: PersonProfile

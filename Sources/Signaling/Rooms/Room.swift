@@ -203,6 +203,11 @@ public struct Room: Machine, Equatable, Sendable {
         case .leftSession(let client, let moderator):
             remove(client, .removed, by: moderator.flatMap { roster[$0] }, &context)
         case .close: end(&context)
+        case .personDeleted(let person):
+            guard person == creator else { return }
+            setCreator(nil, &context)
+            updateEnd(context)
+            admitWaiting(&context)
         case .notStored(let stored): reload(stored, &context)
         }
     }

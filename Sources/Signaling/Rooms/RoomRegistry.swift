@@ -73,6 +73,10 @@ struct RoomRegistry: Machine {
             context.tell(.room(name, .verb(client, re: re, .set(change))))
         case .persistence(let name, let isPersistent): setPersistent(isPersistent, name)
         case .ended(let name): forget(name)
+        case .personDeleted(let person):
+            for name in rooms.filter({ $0.value.identity == person }).keys.sorted() {
+                context.tell(.room(name, .personDeleted(person)))
+            }
         case .notStored(let ids, let stored): reload(ids, stored, &context)
         }
     }

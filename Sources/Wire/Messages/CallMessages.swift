@@ -15,7 +15,8 @@ public enum CallVerb: Equatable, Sendable, MessageSet {
     case cancel(CallReference)
     /// Ends a call in any state. Answered with `ok` once the end is stored, or with `call_state` if the call is already ending.
     case end(CallReference)
-    /// Turns this person's video on or off in an accepted call. Answered with `ok`, or with `call_state` or `elsewhere`.
+    /// Turns this person's video on or off in an accepted call. Answered with `ok`, or with the error `call_state` or
+    /// `elsewhere`.
     case update(CallVideo)
     /// Returns to a call after a welcome that did not resume. Answered with ``CallNotice/placed(_:)``,
     /// ``CallNotice/incoming(_:)`` or ``CallNotice/accepted(_:)``, depending on the state of the call. Fails with `call_state`,

@@ -5,9 +5,9 @@ public enum NearbyVerb: Equatable, Sendable, MessageSet {
     case move(Move)
     /// Deletes the location and removes this person from the list. Answered with `ok`.
     case forget
-    /// Requests a page of the list and all later changes of the page. Replaces the page that this device watched before.
-    /// Answered with ``NearbyNotice/list(_:)``, or with `position_unknown`, `rate_limited`, or `malformed` for an unknown
-    /// `after`.
+    /// Requests a page of the list and all later changes to the page. Replaces the page that this device watched
+    /// before. Answered with ``NearbyNotice/list(_:)``, or with `position_unknown`, `rate_limited`, or `malformed` for
+    /// an unknown `after`.
     case watch(Watch)
     /// Stops watching the page. Answered with `ok`.
     case unwatch

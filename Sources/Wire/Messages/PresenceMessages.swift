@@ -1,6 +1,6 @@
 /// A client's request about its person and that person's devices (`protocol/people.md` §10).
 public enum PresenceVerb: Equatable, Sendable, MessageSet {
-    /// Takes the person online on this device: others can see them, and calls ring here. Answered with
+    /// Takes the person online on this device: others can see them, and calls ring on it. Answered with
     /// ``PresenceNotice/own(_:)``, or with `invalid_name`.
     case appear(Appearance)
     /// Changes the person's name and settings. Answered with ``PresenceNotice/own(_:)``, or with `not_present` or

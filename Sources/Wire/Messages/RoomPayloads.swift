@@ -109,7 +109,7 @@ public struct RoomPerson: Payload, Hashable {
     public var displayName = ""
     /// The person's role.
     public var role = RoomRole.guest
-    /// Whether the person is in the room.
+    /// Whether the person is connected, is temporarily disconnected, or has left.
     public var state = RoomPresence.connected
     /// When the person joined.
     public var since = Timestamp(milliseconds: 0)

@@ -132,7 +132,7 @@ extension RoomVerb {
 
     /// Whom a request applies to: one person, or everyone but the sender.
     public struct Target: Payload {
-        /// The id of the person's connection; nil for everyone but the sender.
+        /// The id of the person's connection; nil if the request applies to everyone but the sender.
         public var connection: ConnectionID?
         public init() {}
         public init(connection: ConnectionID?) { self.connection = connection }

@@ -15,7 +15,7 @@ extension SessionNotice {
         }
     }
 
-    /// A change of the video that a subscriber receives of a stream: a pause, another layer, or a warning.
+    /// A change to the video of a stream that a subscriber receives: a pause, another layer, or a warning.
     public struct SubscriptionChanged: Payload {
         /// The id of the session that the stream is in.
         public var session = SessionID.unset

@@ -93,7 +93,7 @@ public struct Link: Equatable, Sendable {
         return received
     }
 
-    /// Records a received message.
+    /// Records a received message. A duplicate, or a message after a gap, changes nothing.
     ///
     /// - Returns: what to do with it.
     public mutating func receive(seq: UInt64) -> Receipt {

@@ -48,7 +48,7 @@ public struct SignalClient: Sendable {
     private static let minSilence = Duration.seconds(1)
 
     /// The hello to send on each new socket. Its `resume` is set automatically, and so is its `identity` if a welcome
-    /// contains a new one. If the token expires, set a new token here.
+    /// contains a new one. If the token expires, set a new token in this property.
     public var hello: Hello
     /// The most recent welcome, which is kept while reconnecting and after this client has ended; nil before the first
     /// welcome.

@@ -30,7 +30,7 @@ public struct SocketIOPacket: Equatable, Sendable {
     public var id: UInt64?
     /// Whether the acknowledgment must carry data (`+` after the id), which only the handler of the packet can provide.
     public var wantsData = false
-    /// The namespace. Empty for the default namespace, which is the only one that is supported here.
+    /// The namespace. Empty for the default namespace, which is the only one that the server supports.
     public var endpoint = ""
     /// Everything after the third colon. It may contain colons.
     public var data: [UInt8]

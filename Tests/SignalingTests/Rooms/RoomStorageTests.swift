@@ -247,6 +247,19 @@ import Wire
         #expect(Set(stage.archive.rooms.keys) == [new.id])
     }
 
+    /// Storage clears the creator together with the person's data. The room in memory must not store the creator again.
+    @Test func aRoomWhoseCreatorDeletesThemselvesContinuesWithoutACreator() throws {
+        ada.open(with: RoomChanges { ($0.persistent, $0.lobby) = (true, true) })
+        ada.ask(.presence(.delete))
+        #expect(stored?.name == .standUp && stored?.creator == nil)
+        let joined = try #require(bob.open(as: "Bob")?.room?.joined, "nobody could admit people from the lobby")
+        #expect(joined.role == .host)
+        bob.set { $0.capacity = 5 }
+        #expect(stored?.creator == nil)
+        stage.restart()
+        #expect(stored?.name == .standUp && stored?.creator == nil)
+    }
+
     // MARK: Retention
 
     @Test func aRoomEndsAYearAfterItsLastUseAlsoAcrossRestarts() {

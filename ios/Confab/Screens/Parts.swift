@@ -24,7 +24,7 @@ struct ModelText: View {
     }
 }
 
-/// Texts that scroll if they do not fit, for example with the largest text size.
+/// A vertical stack that scrolls if its content does not fit, for example at the largest text size.
 struct ScrollingTexts<Content: View>: View {
     @ViewBuilder let content: () -> Content
 

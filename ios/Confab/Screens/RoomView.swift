@@ -169,7 +169,7 @@ private struct PageButtons: View {
     }
 }
 
-/// A tile with the video of a member or a shared screen, and its texts.
+/// A tile with the video of a member or a shared screen, and the text on it.
 private struct RoomTile: View {
     let model: RoomModel
     let tile: PlacedTile

@@ -135,7 +135,7 @@ private struct DiagnosticsView: View {
     var body: some View { LineList(lines: model.diagnostics).navigationTitle("Diagnostics") }
 }
 
-/// A list of texts.
+/// A list of lines of text.
 private struct LineList: View {
     let lines: [String]
 

@@ -25,15 +25,17 @@ const unchanged = (state) => [state, []];
 /**
  * Returns the current call, or null. An incoming call that is not answered yet does not count. If there are two calls,
  * returns the newer one, because the older one is about to end.
- * @param {State} state @returns {Line | null}
+ * @param {State} state
+ * @returns {Line | null}
  */
 export function currentCall({ calls }) {
   return calls.filter(({ state }) => state !== 'incoming').at(-1) ?? null;
 }
 
 /**
- * Returns the incoming call that rings here, or null.
- * @param {State} state @returns {Line | null}
+ * Returns the incoming call that rings on this device, or null.
+ * @param {State} state
+ * @returns {Line | null}
  */
 export function incomingCall({ calls }) {
   return calls.find(({ state }) => state === 'incoming') ?? null;
@@ -41,7 +43,8 @@ export function incomingCall({ calls }) {
 
 /**
  * Returns the person in the current call, or the person being called before the call exists. Null if there is neither.
- * @param {State} state @returns {Person | null}
+ * @param {State} state
+ * @returns {Person | null}
  */
 export function companion(state) {
   return currentCall(state)?.person ?? (state.command?.is === 'dial' ? state.command.person : null);
@@ -96,7 +99,9 @@ function answer(state, line, video) {
 /**
  * Starts an action that the user requested: placing or answering a call. If the devices that it needs are not open,
  * opens them first; until then, the action waits in `command`.
- * @param {State} state @param {Command} command @returns {Step}
+ * @param {State} state
+ * @param {Command} command
+ * @returns {Step}
  */
 function want(state, command) {
   const { media } = state;
@@ -154,7 +159,9 @@ function mediaFailed(state, why) {
 /**
  * Handles an unplugged device and shows a notice about it. A call continues with the other device; if the camera is
  * gone, the other person is notified that there is no video. Without a call, a lost camera closes both devices.
- * @param {State} state @param {'audio' | 'video'} kind @returns {Step}
+ * @param {State} state
+ * @param {'audio' | 'video'} kind
+ * @returns {Step}
  */
 function mediaLost(state, kind) {
   const call = currentCall(state);
@@ -178,7 +185,8 @@ function hangUp(state) {
 
 /**
  * Closes the camera and the microphone, unless an action or a call needs them.
- * @param {State} state @returns {Step}
+ * @param {State} state
+ * @returns {Step}
  */
 function release(state) {
   if (state.command || currentCall(state) || state.media.is === 'off') return unchanged(state);

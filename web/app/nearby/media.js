@@ -12,7 +12,8 @@ export class Media {
   #turn = 0;
 
   /**
-   * @param {import('../shared/strings.js').Strings} strings @param {(event: import('./types.js').Event) => void} dispatch
+   * @param {import('../shared/strings.js').Strings} strings
+   * @param {(event: import('./types.js').Event) => void} dispatch
    * @param {import('../shared/memory.js').DeviceMemory} devices storage for the most recently used devices
    */
   constructor(strings, dispatch, devices) {
@@ -40,7 +41,9 @@ export class Media {
 
   /**
    * Tries again without the saved devices, because they may be gone: the browser chooses the devices.
-   * @param {any} failed @param {boolean} camera @param {number} turn
+   * @param {any} failed
+   * @param {boolean} camera
+   * @param {number} turn
    */
   #openAny(failed, camera, turn) {
     failed.destroy();
@@ -52,7 +55,8 @@ export class Media {
   }
 
   /**
-   * @param {boolean} camera @param {{camera?: string, microphone?: string}} chosen
+   * @param {boolean} camera
+   * @param {{camera?: string, microphone?: string}} chosen
    * @param {(publisher: any, error?: {name: string}) => void} done
    */
   #make(camera, chosen, done) {
@@ -75,7 +79,8 @@ export class Media {
    * Handles an unplugged device that could not be replaced. Keeps the publisher even if it has nothing to send,
    * because the call continues and another device may be connected. The SDK switches to the next microphone that is
    * connected.
-   * @param {any} publisher @param {any} event
+   * @param {any} publisher
+   * @param {any} event
    */
   #lost(publisher, event) {
     event.preventDefault();

@@ -40,7 +40,8 @@ export class Notifications {
   /**
    * Asks the user for permission, and registers for pushes if possible. Call this in a click handler, because browsers
    * require a user gesture.
-   * @param {any} client @returns {Promise<Push>}
+   * @param {any} client
+   * @returns {Promise<Push>}
    */
   async enable(client) {
     if (await Notification.requestPermission() !== 'granted') return 'refused';

@@ -18,7 +18,9 @@ export const noMoves = { sent: null, sentAt: 0, waiting: null };
 /**
  * Decides whether to send a fix. Returns the new state, the fix to send now (null for none), and after how many
  * milliseconds to call this again with a `fix` of null (null for never).
- * @param {Moves} moves @param {Fix | null} fix a new fix, or null if the returned time has passed @param {number} now
+ * @param {Moves} moves
+ * @param {Fix | null} fix a new fix, or null if the returned time has passed
+ * @param {number} now
  * @returns {{moves: Moves, send: Fix | null, after: number | null}}
  */
 export function moved(moves, fix, now) {
@@ -31,7 +33,8 @@ export function moved(moves, fix, now) {
 
 /**
  * Returns the great-circle distance in meters.
- * @param {Fix} one @param {Fix} other
+ * @param {Fix} one
+ * @param {Fix} other
  */
 export function distance(one, other) {
   const radians = (/** @type {number} */ degrees) => (degrees * Math.PI) / 180;

@@ -110,8 +110,9 @@ export class Server {
   }
 
   /**
-   * Reports every change of a call to the state machine, until the call is over.
-   * @param {SdkCall} call @param {import('./types.js').Person} [known] the person called, whose name is shown until
+   * Reports every change to a call to the state machine, until the call is over.
+   * @param {SdkCall} call
+   * @param {import('./types.js').Person} [known] the person called, whose name is shown until
    *   the server sends it
    */
   #follow(call, known) {
@@ -214,7 +215,8 @@ export class Server {
 
   /**
    * Sends the location. If the server rejects it, reports the error to the state machine, and rejects too.
-   * @param {import('../../lib/people/people.js').Position} fix @returns {Promise<void>}
+   * @param {import('../../lib/people/people.js').Position} fix
+   * @returns {Promise<void>}
    */
   async move(fix) {
     try {

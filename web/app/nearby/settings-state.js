@@ -14,7 +14,10 @@ const unchanged = (state) => [state, []];
 
 /**
  * Shows a confirmation for `passingTime`.
- * @param {State} state @param {string} passing @param {Effect[]} [effects] @returns {Step}
+ * @param {State} state
+ * @param {string} passing
+ * @param {Effect[]} [effects]
+ * @returns {Step}
  */
 const good = (state, passing, effects = []) => [
   { ...state, passing, trouble: null }, [...effects, { do: 'later', after: passingTime, event: { type: 'passed', passing } }],
@@ -79,7 +82,8 @@ function block(state, { personId, name }) {
 
 /**
  * Carries out the action that the user confirmed.
- * @param {State} state @returns {Step}
+ * @param {State} state
+ * @returns {Step}
  */
 function agree(state) {
   const { question } = state;

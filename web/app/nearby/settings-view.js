@@ -123,7 +123,8 @@ export class SettingsView {
 
 /**
  * @param {import('./types.js').Question} question
- * @param {Strings['nearby']} words @param {Strings['nearby']['questions']} questions
+ * @param {Strings['nearby']} words
+ * @param {Strings['nearby']['questions']} questions
  */
 function questionText(question, words, questions) {
   switch (question.is) {

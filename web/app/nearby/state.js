@@ -43,7 +43,9 @@ export function initialState({ form, kept: before, guest, arrival: { call = fals
 }
 
 /**
- * @param {State} state @param {Event} event @param {number} now milliseconds
+ * @param {State} state
+ * @param {Event} event
+ * @param {number} now milliseconds
  * @returns {Step}
  */
 export function step(state, event, now) {
@@ -107,7 +109,8 @@ const handlers = {
 
 /**
  * Returns the effect that removes a confirmation after `passingTime`, unless another one has replaced it by then.
- * @param {string} passing @returns {Effect}
+ * @param {string} passing
+ * @returns {Effect}
  */
 export function passes(passing) {
   return { do: 'later', after: passingTime, event: { type: 'passed', passing } };
@@ -143,7 +146,9 @@ function enter(state, otherwise = state) {
  * Sends `presence.appear`, which puts the user online. Normally keeps the settings that the server has, because
  * another device of this person may have changed them. Sends the form only if the user went online here, or if this
  * person is new to the server.
- * @param {State} state @param {boolean} isNew @returns {Step}
+ * @param {State} state
+ * @param {boolean} isNew
+ * @returns {Step}
  */
 function appear(state, isNew) {
   if (!state.saysForm && !isNew) return [state, [{ do: 'appear', as: {} }]];
@@ -155,7 +160,9 @@ function appear(state, isNew) {
 /**
  * Handles the server's refusal to let the user go online: goes back to the first screen, where the user can change the
  * name.
- * @param {State} state @param {Event} event @returns {Step}
+ * @param {State} state
+ * @param {Event} event
+ * @returns {Step}
  */
 function appearRefused(state, { code, message = '' }) {
   if (!state.entered || state.me) return unchanged(state);
@@ -174,7 +181,8 @@ function leave(state) {
 /**
  * Returns the state as before going online: without what the server has sent about people, and without calls,
  * questions and messages. Keeps the form, the stored settings and the connection.
- * @param {State} state @returns {State}
+ * @param {State} state
+ * @returns {State}
  */
 function blank(state) {
   return {
@@ -199,7 +207,9 @@ function connected(state, resumed, isNew) {
 /**
  * Handles a restored connection. The SDK restores the presence that it had sent before, but the user may have pressed
  * “Go online” while the connection was lost.
- * @param {State} state @param {boolean} isNew @returns {Step}
+ * @param {State} state
+ * @param {boolean} isNew
+ * @returns {Step}
  */
 function backOnline(state, isNew) {
   /** @type {State} */
@@ -212,7 +222,8 @@ function backOnline(state, isNew) {
 
 /**
  * Connects as a new person, because the server no longer accepts the identity of this browser.
- * @param {State} state @returns {Step}
+ * @param {State} state
+ * @returns {Step}
  */
 function identityLost(state) {
   const { entered, saysForm } = state;
@@ -256,7 +267,8 @@ function self(state, me) {
 /**
  * Carries out what the address requests, once, after the user has gone online. Linking this device takes precedence
  * over finding a person.
- * @param {State} state @returns {Step}
+ * @param {State} state
+ * @returns {Step}
  */
 function arrive(state) {
   const { find: whom, link } = state.arrival;
@@ -267,7 +279,9 @@ function arrive(state) {
 
 /**
  * Handles a changed address in an open page, or a press on a call's notification.
- * @param {State} state @param {Event} event @returns {Step}
+ * @param {State} state
+ * @param {Event} event
+ * @returns {Step}
  */
 function arrived(state, { find: whom = null, link = null, call = false }) {
   const asked = { ...state, arrival: { find: whom ?? state.arrival.find, link: link ?? state.arrival.link } };
@@ -305,7 +319,8 @@ function watchAnew(state, change) {
 
 /**
  * Returns the radius of `unit` that corresponds to the current one: the one at the same index of `distances`.
- * @param {Remembered} kept @param {import('./types.js').Unit} unit
+ * @param {Remembered} kept
+ * @param {import('./types.js').Unit} unit
  */
 function sameRadius({ unit: old, radius }, unit) {
   const at = distances[old].findIndex((edge) => edge >= radius);
@@ -351,7 +366,8 @@ function forgetPosition(state) {
 
 /**
  * Stops using the location, which was deleted here or on another device, so that this device does not send it again.
- * @param {State} state @returns {Step}
+ * @param {State} state
+ * @returns {Step}
  */
 function dropPosition(state) {
   const me = state.me && { ...state.me, hasPosition: false };
@@ -368,7 +384,9 @@ function position(state, is) {
 
 /**
  * Watches the list again when the page is shown, and stops watching when it is hidden.
- * @param {State} state @param {boolean} visible @returns {Step}
+ * @param {State} state
+ * @param {boolean} visible
+ * @returns {Step}
  */
 function shown(state, visible) {
   if (!state.entered || state.list.is === 'off') return unchanged(state);

@@ -1,5 +1,5 @@
-// Texts of the page `/nearby`, in addition to the shared ones in `../shared/strings.js`, which explains how to
-// translate them.
+// The text of the page `/nearby`, in addition to the shared text in `../shared/strings.js`, which explains how to
+// translate it.
 import { stringsFor } from '../shared/strings.js';
 
 /**
@@ -290,8 +290,8 @@ const en = {
 const catalogs = { en };
 
 /**
- * Returns the shared texts and those of this page, in the best language for a user who reads these languages. English
- * if there is none.
+ * Returns the shared text and that of this page, in the best language for a user who reads these languages. English if
+ * there is none.
  * @param {readonly string[]} languages
  * @returns {{language: string, strings: Strings}}
  */

@@ -1,4 +1,4 @@
-// Turns a state of the page `/nearby` into the screen to show, the texts of the status line and the notices, and the
+// Turns a state of the page `/nearby` into the screen to show, the text of the status line and the notices, and the
 // sound to play. All functions are pure.
 import { keepingOf } from '../shared/keep.js';
 import { companion, currentCall, incomingCall } from './call-state.js';
@@ -23,7 +23,8 @@ export function screenOf(state) {
 /**
  * Returns which sound to play: a ring for an incoming call, a knock if it is a second call, the ringback tone while
  * the user's own call rings (unless no device of the other person rings yet), or `none`.
- * @param {State} state @returns {'none' | 'ring' | 'knock' | 'ringback'}
+ * @param {State} state
+ * @returns {'none' | 'ring' | 'knock' | 'ringback'}
  */
 export function soundOf(state) {
   const call = currentCall(state);
@@ -72,7 +73,8 @@ function callStatus(state, { nearby: { status: words } }) {
 
 /**
  * Returns the text for how a call ended.
- * @param {import('./types.js').Over} over @param {Strings} strings
+ * @param {import('./types.js').Over} over
+ * @param {Strings} strings
  */
 export function overText({ outcome, direction, person, durationMs }, { nearby }) {
   return nearby.over[direction][outcome](person.name, durationMs);
@@ -81,7 +83,9 @@ export function overText({ outcome, direction, person, durationMs }, { nearby })
 /**
  * Returns the notice to show: why the connection is closed, the latest problem, or that the browser blocks the call's
  * sound. Returns null if there is none of these.
- * @param {State} state @param {Strings} strings @returns {Notice | null}
+ * @param {State} state
+ * @param {Strings} strings
+ * @returns {Notice | null}
  */
 export function noticeOf(state, strings) {
   if (state.link.is === 'closed') return closedNotice(state.link, strings);
@@ -124,7 +128,9 @@ function troubleNotice(state, { code, message, person, why }, strings) {
 /**
  * Returns what to offer after a call: to call again, to call back, or to keep in touch. Null if there is nothing to
  * offer. The status line says how the call ended.
- * @param {State} state @param {Strings} strings @returns {Notice | null}
+ * @param {State} state
+ * @param {Strings} strings
+ * @returns {Notice | null}
  */
 export function afterwardsOf(state, { nearby }) {
   const { over } = state;

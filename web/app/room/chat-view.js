@@ -18,7 +18,8 @@ export class ChatView {
   #time;
 
   /**
-   * @param {import('./strings.js').Strings} strings @param {(event: import('./types.js').Event) => void} dispatch
+   * @param {import('./strings.js').Strings} strings
+   * @param {(event: import('./types.js').Event) => void} dispatch
    * @param {import('./file-view.js').Files} files
    */
   constructor(strings, dispatch, files) {

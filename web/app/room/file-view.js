@@ -126,7 +126,8 @@ export class FileView {
 
   /**
    * Shows or hides the button that removes a file.
-   * @param {HTMLElement} line @param {boolean} mayRemove
+   * @param {HTMLElement} line
+   * @param {boolean} mayRemove
    */
   allow(line, mayRemove) {
     const remove = line.querySelector('.file-remove');

@@ -47,7 +47,8 @@ function answered(state, how, connectionId) {
 }
 
 /**
- * @param {State} state @param {'admit' | 'deny'} how
+ * @param {State} state
+ * @param {'admit' | 'deny'} how
  * @param {string} connectionId the person who was on the card when the press began
  * @returns {Step}
  */
@@ -68,7 +69,9 @@ function resting([state, effects], connectionId) {
  * Returns the step with an updated card. The card keeps its person while that person waits. Otherwise it shows the
  * person who has waited longest; if nobody waits, there is no card. The card is hidden while the People panel is open.
  * When it reappears, it ignores presses for a moment again.
- * @param {State} before @param {Step} step @returns {Step}
+ * @param {State} before
+ * @param {Step} step
+ * @returns {Step}
  */
 export function withCard(before, [state, effects]) {
   const { card, knocks } = state;

@@ -11,7 +11,8 @@ import { isHost } from './room-state.js';
 
 export class PanelView {
   /**
-   * @param {import('./strings.js').Strings} strings @param {(event: Event) => void} dispatch
+   * @param {import('./strings.js').Strings} strings
+   * @param {(event: Event) => void} dispatch
    * @param {import('./file-view.js').Files} files
    */
   constructor(strings, dispatch, files) {

@@ -117,7 +117,8 @@ function changed(state, options) {
 }
 
 /**
- * @param {State & {room: Room}} state @param {Person} person
+ * @param {State & {room: Room}} state
+ * @param {Person} person
  * @param {string} me the local connectionId, which changes when the room is joined again
  * @returns {Step}
  */

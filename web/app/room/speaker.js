@@ -19,7 +19,9 @@ export class ActiveSpeaker {
   #since = -Infinity;
 
   /**
-   * @param {string} connectionId @param {number} level @param {number} now
+   * @param {string} connectionId
+   * @param {number} level
+   * @param {number} now
    * @returns {boolean} whether the active speaker has changed
    */
   heard(connectionId, level, now) {

@@ -32,7 +32,8 @@ export class Stage {
   #indicated = new WeakSet();
 
   /**
-   * @param {import('./strings.js').Strings} strings @param {(event: Event) => void} dispatch
+   * @param {import('./strings.js').Strings} strings
+   * @param {(event: Event) => void} dispatch
    * @param {(streamId: string | null) => import('../../lib/session/subscriber.js').Subscriber | null} subscriberOf
    * @param {() => string} link returns the invitation link
    * @param {(video: HTMLVideoElement) => void} shown called on every render, for each tile's video
@@ -118,7 +119,8 @@ export class Stage {
 
   /**
    * Removes the tiles that are no longer in `tiles`, because a person left or a screen share ended.
-   * @param {Tile[]} tiles @param {boolean} isInside whether the user is in the room
+   * @param {Tile[]} tiles
+   * @param {boolean} isInside whether the user is in the room
    */
   #remove(tiles, isInside) {
     for (const [id, view] of this.#shown) {
@@ -174,8 +176,8 @@ export class Stage {
   }
 
   /**
-   * Shows the person on the knock card. Hides the card if there is none, and while the People panel is open, because
-   * the panel lists all knocks.
+   * Updates the knock card, which shows one person who is asking to come in. Hides the card if nobody is asking, or
+   * while the People panel is open, because the panel lists all knocks.
    * @param {State} state
    */
   #renderKnock({ knocks, card: is, panel }) {
@@ -205,7 +207,8 @@ const overlap = (one, other) => (
 
 /**
  * Shows a link that can wrap after each slash.
- * @param {HTMLElement} element @param {string} link
+ * @param {HTMLElement} element
+ * @param {string} link
  */
 function showLink(element, link) {
   if (element.textContent === link) return;

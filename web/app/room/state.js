@@ -140,7 +140,8 @@ function join(state) {
 /**
  * Returns the effects that open the camera and microphone on joining if the page has not tried to open them yet, or
  * reopen them if the settings have changed since.
- * @param {State} state @returns {Effect[]}
+ * @param {State} state
+ * @returns {Effect[]}
  */
 function opening({ media, kept: { settings }, used }) {
   const isOther = media.is === 'on' && Object.entries(settings).some(([name, value]) => used[/** @type {'size'} */ (name)] !== value);
@@ -150,7 +151,8 @@ function opening({ media, kept: { settings }, used }) {
 /**
  * Sends the join request once the connection is up and the browser no longer asks for the camera. Until then, changes
  * nothing.
- * @param {State} state @returns {Step}
+ * @param {State} state
+ * @returns {Step}
  */
 function begin(state) {
   const isReady = state.link.is === 'online' && state.media.is !== 'asking';
@@ -182,7 +184,9 @@ function joined(state, { room, chat }) {
 
 /**
  * Handles rejoining: after a longer outage the SDK has joined the room again with a new connection.
- * @param {State} state @param {Event} event @returns {Step}
+ * @param {State} state
+ * @param {Event} event
+ * @returns {Step}
  */
 function roomIs(state, { room, knocks, streams }) {
   if (state.place.is !== 'in' && state.place.is !== 'waiting') return unchanged(state);
@@ -214,7 +218,11 @@ function joinRefused(state, { code, message, retryAfterMs }, now) {
 
 /**
  * Ends the visit. Keeps the camera open, so that the user can rejoin with one press.
- * @param {State} state @param {string} why @param {string} message @param {Effect[]} [effects] @returns {Step}
+ * @param {State} state
+ * @param {string} why
+ * @param {string} message
+ * @param {Effect[]} [effects]
+ * @returns {Step}
  */
 function over(state, why, message, effects = []) {
   if (state.place.is === 'before' || state.place.is === 'over') return unchanged(state);
@@ -266,7 +274,9 @@ const network = ({ used: { candidates, protocol } }) => ({ candidates, protocol 
 /**
  * Handles a camera and microphone that could not be opened. A user who pressed Join joins without them. In the room, a
  * notice says why and offers to try again.
- * @param {State} state @param {import('./types.js').MediaTrouble} why @returns {Step}
+ * @param {State} state
+ * @param {import('./types.js').MediaTrouble} why
+ * @returns {Step}
  */
 function mediaFailed(state, why) {
   return begin({ ...state, media: { is: 'failed', why } });
@@ -280,7 +290,9 @@ function mediaLost(state, kind) {
 
 /**
  * Handles the change to another camera or microphone, which the user chose or the SDK selected.
- * @param {State} state @param {'audio' | 'video'} kind @returns {Step}
+ * @param {State} state
+ * @param {'audio' | 'video'} kind
+ * @returns {Step}
  */
 function mediaBack(state, kind) {
   if (state.media.is !== 'on') return unchanged(state);
@@ -316,7 +328,8 @@ function connected(state, { resumed, mesh }) {
 /**
  * Handles a connection as a new client, because the server restarted or has forgotten this client after a long outage.
  * If the user was in the room, the SDK joins it again.
- * @param {State} state @returns {Step}
+ * @param {State} state
+ * @returns {Step}
  */
 function restarted(state) {
   return begin({ ...state, link: { is: 'online' } });

@@ -1,5 +1,5 @@
-// The texts of the page `/room/<name>`, in addition to the shared ones. To translate: copy `en`, translate the values, and add
-// the copy to `catalogs`.
+// The text of the page `/room/<name>`, in addition to the shared text. To translate: copy `en`, translate the values,
+// and add the copy to `catalogs`.
 import { stringsFor } from '../shared/strings.js';
 
 /**

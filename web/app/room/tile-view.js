@@ -128,7 +128,8 @@ export class TileView {
 
   /**
    * Shows the subscriber's element in this tile. Null removes the element that the tile shows.
-   * @param {HTMLElement | null} element @param {string} name
+   * @param {HTMLElement | null} element
+   * @param {string} name
    */
   show(element, name) {
     if (element && element.parentElement !== this.#slot) this.#slot.replaceChildren(element);

@@ -66,7 +66,8 @@ const nameHeight = 40;
 /**
  * Returns how many pixels of the tile's name strip the self-view covers, counted from the left or from the right,
  * whichever is less. The other number is 0; both are 0 if the self-view does not cover the strip.
- * @param {Rectangle} tile @param {Rectangle | null} own the rectangle of the self-view
+ * @param {Rectangle} tile
+ * @param {Rectangle | null} own the rectangle of the self-view
  */
 export function coveredEdge(tile, own) {
   const bottom = tile.y + tile.height;
@@ -83,7 +84,8 @@ export const reactionsOf = (state, connectionId) => (
  * Returns the layout to use, and the id of the tile in focus: the pinned one, otherwise the newest screen, otherwise
  * the active speaker's, otherwise the first. All layouts except a grid show this tile large. The id is undefined if
  * there are no tiles.
- * @param {State} state @param {Tile[]} tiles
+ * @param {State} state
+ * @param {Tile[]} tiles
  * @returns {{layout: 'auto' | 'grid' | 'speaker' | 'pinned', focus: string | undefined}}
  */
 export function arrangement(state, tiles) {

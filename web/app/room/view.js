@@ -233,7 +233,8 @@ export class View {
   /**
    * Keeps the focus when a popup closes: moves it to the popup that replaces it, otherwise to the button that opened
    * the closed one.
-   * @param {string} before the popup that closed @param {State['popup']} popup the popup that is open now, or null
+   * @param {string} before the popup that closed
+   * @param {State['popup']} popup the popup that is open now, or null
    */
   #keepFocus(before, popup) {
     if (isRendered(document.activeElement)) return;

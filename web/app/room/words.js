@@ -21,7 +21,8 @@ export function screenOf({ place }) {
 /**
  * Returns whether a chat line shows its sender's name: only the first of consecutive lines from one sender does, and
  * none of the user's own lines.
- * @param {import('./types.js').ChatLine} line @param {import('./types.js').ChatLine | undefined} above the line above it
+ * @param {import('./types.js').ChatLine} line
+ * @param {import('./types.js').ChatLine | undefined} above the line above it
  */
 export const showsName = (line, above) => !line.mine && (above === undefined || above.mine || above.connectionId !== line.connectionId);
 
@@ -58,7 +59,9 @@ function insideStatus(state, words) {
 
 /**
  * Returns the most important notice to show above everything else, or null if there is none.
- * @param {State} state @param {Strings} strings @returns {Notice | null}
+ * @param {State} state
+ * @param {Strings} strings
+ * @returns {Notice | null}
  */
 export function noticeOf(state, strings) {
   const { link, media, trouble, place } = state;
@@ -84,7 +87,8 @@ function lostText({ media }, strings) {
 /**
  * Returns the text about media that cannot be sent or, if everything can be sent, about media that cannot be received.
  * Null if there is no fault, and after the user has dismissed the notice.
- * @param {State} state @param {Strings} strings
+ * @param {State} state
+ * @param {Strings} strings
  */
 function faultText({ faults, faultsRead, room }, strings) {
   if (faultsRead || faults.length === 0) return null;
@@ -130,7 +134,9 @@ function closedNotice({ code, message }, strings) {
 
 /**
  * Returns how the visit ended, and what to do next; null if it has not ended.
- * @param {State} state @param {Strings} strings @returns {{title: string, text: string, actions: Action[]} | null}
+ * @param {State} state
+ * @param {Strings} strings
+ * @returns {{title: string, text: string, actions: Action[]} | null}
  */
 export function endingOf(state, strings) {
   const { place } = state;
@@ -147,7 +153,9 @@ export function endingOf(state, strings) {
 /**
  * Returns the title and the text for the end of a visit that began with an application's token. Null if they are the
  * same as without a token.
- * @param {State} state @param {{why: string, message: string}} place @param {Strings} strings
+ * @param {State} state
+ * @param {{why: string, message: string}} place
+ * @param {Strings} strings
  */
 function invitationEnding({ hasToken }, { why, message }, strings) {
   const words = strings.room.over;
@@ -173,7 +181,8 @@ export const maySeeRooms = ({ hasToken, isFramed }) => !hasToken && !isFramed;
 /**
  * Returns the hint under the level meter: one sentence about the state of the microphone or camera, or an empty
  * string.
- * @param {State} state @param {Strings} strings
+ * @param {State} state
+ * @param {Strings} strings
  */
 export function deviceHint(state, strings) {
   const { media, muted, sound } = state;

@@ -3,7 +3,7 @@
 /** @typedef {import('../../lib/media/condition.js').Condition} Condition */
 
 /**
- * Returns the texts of a tile's network indicator.
+ * Returns the text of a tile's network indicator.
  * @param {Condition} condition
  * @param {{whose: 'mine' | 'theirs', name?: string}} tile `mine`: media that this user sends; `theirs`: media received from someone else
  * @param {import('./strings.js').Strings['network']} words

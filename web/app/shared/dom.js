@@ -46,7 +46,8 @@ export function enable(element, enabled) {
 /**
  * Moves an element to another parent, unless it is already there. Does not remove the element first, so that a video
  * in it keeps playing.
- * @param {HTMLElement} element @param {HTMLElement} parent
+ * @param {HTMLElement} element
+ * @param {HTMLElement} parent
  */
 export function moveInto(element, parent) {
   if (element.parentElement !== parent) parent.append(element);

@@ -18,7 +18,9 @@ export function keepingOf(list, meeting) {
 }
 
 /**
- * @param {ContactOffer[]} list @param {string} meeting @param {Partial<ContactOffer>} change
+ * @param {ContactOffer[]} list
+ * @param {string} meeting
+ * @param {Partial<ContactOffer>} change
  * @returns {ContactOffer[]}
  */
 export function changeKeeping(list, meeting, change) {
@@ -30,7 +32,8 @@ export function changeKeeping(list, meeting, change) {
 
 /**
  * Returns which text to show beside the button: what pressing it does, or the current status.
- * @param {ContactOffer} keeping @returns {KeepWords}
+ * @param {ContactOffer} keeping
+ * @returns {KeepWords}
  */
 export function keepWords({ mine, theirs, agreed }) {
   if (agreed) return 'keepAgreed';

@@ -106,7 +106,8 @@ export function deviceMemory(guest) {
 
 /**
  * Returns storage for the settings of one page.
- * @param {boolean} guest @param {string} key
+ * @param {boolean} guest
+ * @param {string} key
  */
 export function shelf(guest, key) {
   const memory = memoryOf(guest);
@@ -120,7 +121,8 @@ export function shelf(guest, key) {
 /**
  * Returns storage for the form or the devices. Guests start with the values saved in this browser, but their changes
  * stay in their tab.
- * @param {boolean} guest @param {string} key
+ * @param {boolean} guest
+ * @param {string} key
  */
 function overlay(guest, key) {
   const own = shelf(guest, key);

@@ -238,7 +238,8 @@ export class Preview {
 
   /**
    * Handles a device that could not be opened. The previous one continues, unless the SDK had to stop it first.
-   * @param {'camera' | 'microphone'} kind @param {any} error
+   * @param {'camera' | 'microphone'} kind
+   * @param {any} error
    */
   #notChanged(kind, error) {
     const before = this.#used[kind];

@@ -34,7 +34,8 @@ export function showRows(list, items, key, fill, mark = () => {}) {
 
 /**
  * Replaces a row's children. Keeps an open menu open, and the focus on the button with the same `data-do`.
- * @param {HTMLElement} row @param {HTMLElement[]} children
+ * @param {HTMLElement} row
+ * @param {HTMLElement[]} children
  */
 function refill(row, children) {
   const focused = row.contains(document.activeElement) ? document.activeElement?.getAttribute('data-do') : null;

@@ -1,5 +1,5 @@
-// All texts of the pages, in one catalog per language. To translate: copy `en`, translate the values, and add the copy to
-// `catalogs`. Sentences with a number or a name are functions, so that each language can adapt them.
+// All text of the pages, in one catalog per language. To translate: copy `en`, translate the values, and add the copy
+// to `catalogs`. Sentences with a number or a name are functions, so that each language can adapt them.
 
 /**
  * Isolates a name inside a sentence. Otherwise, right-to-left text in a stranger's name would change the order of the sentence.
@@ -331,9 +331,10 @@ export function stringsFor(languages) {
 }
 
 /**
- * Fills in the texts of a page's static elements: `data-text` for the content, `data-label` for the accessible name,
+ * Fills in the text of a page's static elements: `data-text` for the content, `data-label` for the accessible name,
  * `data-hint` for the placeholder. Each attribute names an entry of the catalog, such as `start` or `session.join`.
- * @param {ParentNode} root @param {Strings} strings
+ * @param {ParentNode} root
+ * @param {Strings} strings
  */
 export function fillIn(root, strings) {
   const entry = (/** @type {string} */ path) => {

@@ -8,7 +8,11 @@ export function mayPlay() {
 
 /**
  * Plays one tone between two times on the context's clock (`currentTime`, in seconds).
- * @param {AudioContext} context @param {number} frequency @param {number} from @param {number} to @param {number} volume
+ * @param {AudioContext} context
+ * @param {number} frequency
+ * @param {number} from
+ * @param {number} to
+ * @param {number} volume
  */
 export function tone(context, frequency, from, to, volume) {
   const oscillator = new OscillatorNode(context, { frequency });

@@ -5,7 +5,9 @@ import { limits } from './state.js';
  * Returns the interests with typed or pasted text added. The text may contain several interests, separated by commas.
  * Leaves out those that are already in the list, comparing as the server does, and those that exceed the maximum
  * number.
- * @param {string[]} interests @param {string} typed @returns {string[]}
+ * @param {string[]} interests
+ * @param {string} typed
+ * @returns {string[]}
  */
 export function withInterests(interests, typed) {
   const result = [...interests];

@@ -146,7 +146,8 @@ function start(state) {
 
 /**
  * Starts the search once the connection is up and, for video, the camera is on. Until then, changes nothing.
- * @param {State} state @returns {Step}
+ * @param {State} state
+ * @returns {Step}
  */
 function begin(state) {
   const ready = state.link.is === 'online' && (state.form.mode === 'text' || state.media.is === 'on');
@@ -172,7 +173,9 @@ function useText(state) {
 /**
  * Returns the new `last`, which is the match that the user leaves, and the effects of leaving it. Without a current
  * match, `last` does not change and there are no effects.
- * @param {State} state @param {number} now @returns {{last: PastMatch | null, effects: Effect[]}}
+ * @param {State} state
+ * @param {number} now
+ * @returns {{last: PastMatch | null, effects: Effect[]}}
  */
 function leave(state, now) {
   if (state.chat.is !== 'matched') return { last: state.last, effects: [] };
@@ -249,7 +252,10 @@ function report(state, reason, alsoBlock) {
 /**
  * Handles a report that was sent. If the user also chose to block the person, does so only now, because blocking ends
  * the match.
- * @param {State} state @param {Event} event @param {number} now @returns {Step}
+ * @param {State} state
+ * @param {Event} event
+ * @param {number} now
+ * @returns {Step}
  */
 function reported(state, { matchId, alsoBlock }, now) {
   const thanked = { ...state, reporting: null, passing: /** @type {const} */ ('reported') };
@@ -288,7 +294,10 @@ function connected(state, { resumed, hidesAddress }) {
 /**
  * Handles a connection as a new client, because the server restarted or has forgotten this client after a long outage.
  * The SDK searches again automatically; after a long absence, stops that search.
- * @param {State} state @param {Event} _ @param {number} now @returns {Step}
+ * @param {State} state
+ * @param {Event} _
+ * @param {number} now
+ * @returns {Step}
  */
 function restarted(state, _, now) {
   const online = { ...state, link: /** @type {Link} */ ({ is: 'online' }) };
@@ -381,7 +390,8 @@ function pauseOf(milliseconds, now) {
 
 /**
  * Returns the effect that removes a confirmation after `passingTime`, unless another one has replaced it by then.
- * @param {string} passing @returns {Effect}
+ * @param {string} passing
+ * @returns {Effect}
  */
 function passes(passing) {
   return { do: 'later', after: passingTime, event: { type: 'passed', passing } };
@@ -399,7 +409,9 @@ function addNote(lines, id, ending) {
 
 /**
  * Updates the oldest pending line with this text.
- * @param {Line[]} lines @param {string} text @param {Line['sent']} sent
+ * @param {Line[]} lines
+ * @param {string} text
+ * @param {Line['sent']} sent
  */
 function settle(lines, text, sent) {
   const index = lines.findIndex((line) => line.sent === 'pending' && line.text === text);

@@ -9,7 +9,8 @@
 
 /**
  * Returns the whole seconds left until `then`, at least 1.
- * @param {number} then @param {number} now
+ * @param {number} then
+ * @param {number} now
  */
 export function secondsUntil(then, now) {
   return Math.max(1, Math.ceil((then - now) / 1000));
@@ -55,7 +56,10 @@ function matchStatus({ name, away, stream }, words) {
 
 /**
  * Returns the most important notice to show above everything else, or null if there is none.
- * @param {State} state @param {Strings} strings @param {number} now @returns {Notice | null}
+ * @param {State} state
+ * @param {Strings} strings
+ * @param {number} now
+ * @returns {Notice | null}
  */
 export function noticeOf(state, strings, now) {
   if (state.link.is === 'closed') return closedNotice(state.link, strings);
@@ -102,7 +106,8 @@ function troubleNotice({ code, message, pause }, state, strings, now) {
 
 /**
  * Returns the text that says why the Start button is disabled, or null if it is enabled.
- * @param {State} state @param {Strings} strings
+ * @param {State} state
+ * @param {Strings} strings
  */
 export function startReason(state, strings) {
   if (state.link.is === 'closed') return strings.startClosed;

@@ -13,7 +13,7 @@
  */
 /** @typedef {'next' | 'blocked' | 'partnerNext' | 'partnerLeft' | 'connectionLost'} Ending */
 /** @typedef {{matchId: string, name: string, endedAt: number}} PastMatch */
-/** @typedef {{until: number, seconds: number}} Pause until: when it ends; seconds: its length, as shown in texts */
+/** @typedef {{until: number, seconds: number}} Pause until: when it ends; seconds: its length, as shown to the user */
 /** @typedef {{is: 'waiting', pause: Pause | null, after: Ending | null, name: string}} Waiting */
 /**
  * @typedef {{is: 'matched', matchId: string, mode: Mode, name: string, interests: string[], textChat: boolean,

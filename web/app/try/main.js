@@ -155,7 +155,8 @@ function watch(joined, stream) {
 /**
  * Shows a button that turns on the sound while the browser blocks it. Browsers play no sound before the first click,
  * and on a page that joins directly from a link, the user has not clicked yet.
- * @param {any} subscriber @param {HTMLElement} tile
+ * @param {any} subscriber
+ * @param {HTMLElement} tile
  */
 function offerSound(subscriber, tile) {
   const sound = document.createElement('button');
@@ -181,7 +182,9 @@ function makeTile(name) {
 
 /**
  * Shows a signal. Unless its type is `chat` or empty, shows the type too, for testing. Ignores `typing`.
- * @param {string} type @param {unknown} data @param {any} from
+ * @param {string} type
+ * @param {unknown} data
+ * @param {any} from
  */
 function hear(type, data, from) {
   if (type === 'typing') return;

@@ -72,7 +72,8 @@ export function dueAt(state) {
 
 /**
  * Returns OpenTok's event for a transition; null if the two states have the same name.
- * @param {Fallback} before @param {Fallback} after
+ * @param {Fallback} before
+ * @param {Fallback} after
  * @returns {{type: string, reason?: string} | null}
  */
 export function eventOf(before, after) {

@@ -1,5 +1,5 @@
 // OpenTok's preferred resolution 'auto': a subscriber requests the size at which its video is shown, and no video
-// while it is hidden. A changing layout or scrolling must not cause a request for every step, so a change of the view
+// while it is hidden. A changing layout or scrolling must not cause a request for every step, so a change to the view
 // (size and visibility) takes effect only after a delay. Exception: a hidden video that becomes visible is requested
 // immediately.
 
@@ -15,7 +15,7 @@ const growMs = 250;
 const shrinkMs = 1000;
 
 /**
- * Delays changes of a view. When the delay is over, `view` becomes the latest view that was measured. If the measured
+ * Delays changes to a view. When the delay is over, `view` becomes the latest view that was measured. If the measured
  * view returns to `view` before that, nothing changes.
  */
 export class SteadyView {

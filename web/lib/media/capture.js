@@ -1,5 +1,5 @@
 // The tracks a publisher sends: one audio and one video track, either of which may be missing or replaced. Tracks passed in by
-// the program belong to the program; only tracks created here are stopped here.
+// the program belong to the program; only tracks that this file created are stopped.
 
 import { otFailure } from '../errors.js';
 import { isScreen, isTrack } from './constraints.js';
@@ -23,7 +23,8 @@ export class Capture {
 
   /**
    * @param {SourceOptions} options
-   * @param {(track: MediaStreamTrack) => void} ended called when a current track has ended without being stopped here
+   * @param {(track: MediaStreamTrack) => void} ended called when a current track has ended without being stopped by
+   *   this object
    */
   constructor(options, ended) {
     this.#options = options;
@@ -51,7 +52,7 @@ export class Capture {
     return this.media?.getTracks() ?? [];
   }
 
-  /** @param {MediaStreamTrack | null} track @returns {boolean} whether the track was opened here */
+  /** @param {MediaStreamTrack | null} track @returns {boolean} whether this object opened the track */
   owns(track) {
     return track !== null && this.#owned.has(track);
   }
@@ -72,7 +73,7 @@ export class Capture {
   }
 
   /**
-   * Replaces the audio source or the video source, and stops the old track if it was opened here.
+   * Replaces the audio source or the video source, and stops the old track if this object opened it.
    * @param {Kind} kind
    * @param {MediaSource} source
    * @returns {Promise<MediaStreamTrack | null>} the new track; null if the source is none

@@ -72,7 +72,8 @@ function judge(name, reason, value = 0) {
 
 /**
  * Judges the media received between two moments.
- * @param {ReceivedCounters} before @param {ReceivedCounters} after
+ * @param {ReceivedCounters} before
+ * @param {ReceivedCounters} after
  * @returns {Judgment}
  */
 export function receivedCondition(before, after) {
@@ -98,7 +99,8 @@ export function receivedCondition(before, after) {
 
 /**
  * Judges the media sent between two moments.
- * @param {SentCounters} before @param {SentCounters} after
+ * @param {SentCounters} before
+ * @param {SentCounters} after
  * @returns {Judgment}
  */
 export function sentCondition(before, after) {

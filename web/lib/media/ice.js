@@ -100,7 +100,8 @@ export async function mediaConfiguration(servers, config = {}, needsRelay = fals
 
 /**
  * Returns the servers that `candidates` and `protocol` allow, each with only the URLs that they allow.
- * @param {RTCIceServer[]} servers @param {IceConfig} config
+ * @param {RTCIceServer[]} servers
+ * @param {IceConfig} config
  * @returns {RTCIceServer[]}
  */
 function chosenServers(servers, { candidates, protocol }) {
@@ -120,7 +121,8 @@ function chosenServers(servers, { candidates, protocol }) {
 
 /**
  * Removes the candidates of other protocols from the server's answer.
- * @param {string} sdp @param {'udp' | 'tcp'} [protocol] the protocol to keep; default: both
+ * @param {string} sdp
+ * @param {'udp' | 'tcp'} [protocol] the protocol to keep; default: both
  */
 export function withProtocol(sdp, protocol) {
   if (protocol === undefined) return sdp;
@@ -129,10 +131,11 @@ export function withProtocol(sdp, protocol) {
 }
 
 /**
- * Returns true if the settings allow this candidate of another browser, or if the text contains no candidate. It must
- * be checked here, because the configuration limits only the local candidates. The protocol `tcp` excludes no
- * candidate, because a relay reached over TCP has a UDP candidate.
- * @param {string} candidate as in a description, without `a=` @param {IceConfig} [config]
+ * Returns whether the settings allow this remote candidate. Also returns true if the text contains no candidate.
+ * Remote candidates must be checked here, because `RTCConfiguration` restricts only local ones. The protocol `tcp`
+ * allows candidates of both protocols, because a relay that is reached over TCP still has a UDP candidate.
+ * @param {string} candidate as in a description, without `a=`
+ * @param {IceConfig} [config]
  */
 export function isChosen(candidate, config = {}) {
   const { candidates, protocol } = config;
@@ -145,7 +148,8 @@ export function isChosen(candidate, config = {}) {
 
 /**
  * Removes the candidates that the settings exclude from another browser's description.
- * @param {string} sdp @param {IceConfig} [config]
+ * @param {string} sdp
+ * @param {IceConfig} [config]
  */
 export function withChosen(sdp, config) {
   return sdp.replace(/^a=(candidate:[^\r\n]*)\r?\n/gim, (line, candidate) => (isChosen(candidate, config) ? line : ''));

@@ -1,6 +1,6 @@
-// Simulcast: a publisher sends video in several sizes at once, called layers, and the server forwards the best layer to each
-// subscriber. Only the layers that the server requests are encoded. A publisher starts with the largest layer alone, which is
-// enough for a call between two people. A video without layers is encoded while it has a viewer.
+// Simulcast: a publisher sends video in several sizes at once, called layers, and the server forwards the best layer
+// to each subscriber. Only the layers that the server requests are encoded. A publisher starts with the largest layer
+// alone, which is enough for a call between two people. A video without layers is encoded only while it has a viewer.
 
 import { codecOf } from './codecs.js';
 import { isScreen, isTrack } from './constraints.js';

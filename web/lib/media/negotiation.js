@@ -31,7 +31,7 @@ export const answerDelay = (repeated) => Math.min(answerMs * 2 ** repeated, maxA
  * - `renew`: it starts another peer connection: replace the local one, then accept the offer.
  * - `repeat`: it was answered before: send the answer again.
  * - `ignore`: the local offer is the valid one, or the received one is outdated.
- * - `refuse`: it continues a peer connection that no longer exists here. The other peer must start a new one.
+ * - `refuse`: it continues a peer connection that this side no longer has. The other peer must start a new one.
  * @typedef {'accept' | 'renew' | 'repeat' | 'ignore' | 'refuse'} Decision
  */
 

@@ -63,7 +63,7 @@ export class Peer {
   #earlyCandidates = new EarlyCandidates();
   /** @type {Map<string, string>} maps `MediaStream` ids to stream ids, for a peer that cannot rename them in its descriptions */
   #aliases = new Map();
-  /** @type {string | undefined} identifies the peer connection that wrote the other peer's description (`originOf`) */
+  /** @type {string | undefined} identifies the remote peer connection that created the remote description (`originOf`) */
   #origin;
   /**
    * @type {boolean | undefined} whether the other peer is Firefox; undefined before its first description. Taken from
@@ -338,8 +338,8 @@ export class Peer {
     if (!connection) return;
     this.#ignoringOffer = decision === 'ignore';
     if (decision === 'repeat') return this.#postDescription(connection, this.#negotiation.answer);
-    // The offer's peer connection no longer exists here. Offer the current one, which the other peer accepts as a new
-    // one.
+    // This side no longer has the offer's peer connection. Offer the current one, which the other peer accepts as a
+    // new one.
     if (decision === 'refuse' && !isBusy() && this.#canOffer) return this.#offer(connection);
     if (decision !== 'accept') return;
     await this.#accept(description);

@@ -7,8 +7,8 @@ import { Peer } from './peer.js';
 import { opusParameters, tune, withOpusParameters } from './sending.js';
 
 /**
- * Maximum number of subscribers to keep for a stream that is not published here. Subscribers of our own stream can be
- * announced before we know its id, while the answer with the id is on its way.
+ * Maximum number of subscribers to keep for a stream that this client has not published. Subscribers of our own stream
+ * can be announced before we know its id, while the answer with the id is on its way.
  */
 export const maxEarlySubscribers = 64;
 

@@ -158,7 +158,8 @@ export class RoutedTransport {
 
   /**
    * Returns the receivers of the stream's slot. Their counters include the slot's earlier streams.
-   * @param {string} streamId @returns {RTCRtpReceiver[]}
+   * @param {string} streamId
+   * @returns {RTCRtpReceiver[]}
    */
   receivers(streamId) {
     const { slot, media } = this.#subscriptions.get(streamId) ?? {};

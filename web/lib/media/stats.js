@@ -36,7 +36,9 @@ function sum(entries, name) {
 }
 
 /**
- * @param {Entry[]} entries @param {string} name @param {number} [factor]
+ * @param {Entry[]} entries
+ * @param {string} name
+ * @param {number} [factor]
  * @returns {number | undefined} the largest value, multiplied by `factor`; undefined if no entry has a value
  */
 function largest(entries, name, factor = 1) {
@@ -159,8 +161,8 @@ export function receivedCounters(reports) {
 
 /**
  * @param {Reports} reports
- * @param {boolean} [isAudioOnly] whether no video is being sent at the moment. If so, ignores the video's statistics:
- *   browsers keep the last ones of a video that was sent before
+ * @param {boolean} [isAudioOnly] whether no video is being sent at the moment. If so, statistics about video are
+ *   ignored, because browsers keep the last values of a video that was sent before
  * @returns {import('./condition.js').SentCounters | null} null if nothing was sent
  */
 export function sentCounters(reports, isAudioOnly = false) {

@@ -1,11 +1,11 @@
-// Handles a call that the server no longer has. Before the call is ended here, waits for the server's message with the
-// outcome, which may be on its way.
+// Handles a call that the server no longer has. Before the call is ended on this device, waits for the server's
+// message with the outcome, which may be on its way.
 
 /** @typedef {import('./call.js').Call} Call */
 
 /**
- * How long to wait after the ring timeout for the server to report the end of the call, before the call is ended here
- * (milliseconds). The server reports it unless the connection is lost.
+ * How long to wait after the ring timeout for the server to report the end of the call, before the call is ended on
+ * this device (milliseconds). The server reports it unless the connection is lost.
  */
 export const ringingGrace = 5000;
 /** How long to wait for the server to report the end of a call (milliseconds). */

@@ -31,7 +31,7 @@ import { CallMedia } from './call-media.js';
  * @property {import('../clock.js').Clock} clock
  * @property {(call: Call) => void} prepare called when the call's publisher will be published soon
  * @property {(call: Call) => void} accepted called when the call was accepted, so that all other calls end, or wait if
- *   they ring here
+ *   they ring on this device
  * @property {(call: Call) => void} over called when the call has ended
  */
 
@@ -42,10 +42,11 @@ import { CallMedia } from './call-media.js';
  * @property {(placed: any) => void} placed called when the server has placed the call, or, after `rejoin`, when it
  *   reports that the call is not accepted yet
  * @property {(devices: number) => void} ringing called with the number of devices on which the call rings
- * @property {(incoming: any) => void} incoming called when the call rings here, or still rings after a reconnection
+ * @property {(incoming: any) => void} incoming called when the call rings on this device, or still rings after a
+ *   reconnection
  * @property {(waiting: boolean) => void} waits sets whether this call rings during another call
  * @property {(accepted: import('../signaling/people-messages.js').Accepted) => void} accepted called when the call was
- *   accepted, here or by the other person
+ *   accepted, on this device or by the other person
  * @property {(withVideo: boolean) => void} changed called when the other person has turned video on or off
  * @property {(state: 'connected' | 'reconnecting') => void} partner called when the other person's connection dropped
  *   or was resumed
@@ -54,8 +55,8 @@ import { CallMedia } from './call-media.js';
  * @property {() => void} lost called when the server no longer keeps this connection, so that the call's session is
  *   lost too
  * @property {() => Promise<void>} rejoin asks the server about this call after the connection was replaced
- * @property {(ending: Ending, isLost?: boolean) => void} end ends the call here. `isLost`: whether the server has
- *   already forgotten the call's session
+ * @property {(ending: Ending, isLost?: boolean) => void} end ends the call on this device. `isLost`: whether the
+ *   server has already forgotten the call's session
  */
 
 /** @type {WeakMap<Call, CallControl>} */
@@ -143,7 +144,7 @@ export class Call extends Emitter {
     this.state = direction === 'outgoing' ? 'placing' : 'incoming';
     /** Whether the call was placed as a video call. */
     this.video = video;
-    /** Whether the other person sends video, or, while the call rings here, wants to send it. */
+    /** Whether the other person sends video, or, while the call rings on this device, wants to send it. */
     this.withVideo = direction === 'incoming' && video;
     /** Whether this device sends video, or will send it when an outgoing call is accepted. */
     this.sendsVideo = direction === 'outgoing' && video;
@@ -169,7 +170,7 @@ export class Call extends Emitter {
   }
 
   /**
-   * Accepts an incoming call. Other calls end, except those that ring here: they wait.
+   * Accepts an incoming call. Other calls end, except those that ring on this device: they wait.
    * @param {OwnSide} side what to publish; without a publisher, this device only receives
    * @returns {Promise<void>} rejects with the reason if the call could not be accepted. Resolves if the call ended
    *   first, which `ended` reports, or if the connection was replaced, after which the SDK tries to accept the call

@@ -40,7 +40,7 @@ export class Calls extends Emitter {
   #isPrepared = false;
   /** @type {Set<string>} ids of ended calls */
   #over = new Set();
-  /** @type {Set<Call>} calls that rang here when the server lost this connection, and have not rung again */
+  /** @type {Set<Call>} calls that rang on this device when the server lost this connection, and have not rung again */
   #unrung = new Set();
 
   /**
@@ -144,7 +144,7 @@ export class Calls extends Emitter {
     if (!call) return;
     if (call === this.#placing) {
       this.#placing = null;
-      // The call was ended here before it had an id, so end it on the server now.
+      // The call was ended on this device before it had an id, so end it on the server now.
       if (call.isOver) return this.#endAfterAll(callId);
       this.#calls.set(callId, call);
     }
@@ -159,7 +159,7 @@ export class Calls extends Emitter {
       this.#unrung.delete(known);
       return controlOf(known).incoming(message);
     }
-    // The call has ended here, but the server does not know this yet, so end it there too.
+    // The call has ended on this device, but the server does not know this yet, so end it there too.
     if (this.#over.has(callId)) return this.#endAfterAll(callId);
     if (this.#calls.size >= maxRinging) return;
     const call = new Call(this.#host, { direction: 'incoming', person: message.person, video: message.video, id: callId });
@@ -174,8 +174,8 @@ export class Calls extends Emitter {
     if (this.#over.has(callId)) return this.#endAfterAll(callId);
     const known = this.#calls.get(callId);
     if (!known || known.state === 'incoming') {
-      // This call was not accepted here: both people called each other, and the server merged the two calls into this
-      // one.
+      // This call was not accepted on this device: both people called each other, and the server merged the two calls
+      // into this one.
       const mine = this.all.find((call) => isPlacedTo(call, person.personId));
       if (!mine) return;
       this.#merge(mine, callId);
@@ -214,9 +214,9 @@ export class Calls extends Emitter {
   }
 
   /**
-   * Restores calls on a new connection. Asks the server about calls that this device placed or joined, but not about calls that
-   * only rang here. Such a call may be active on another device by now, and asking would move it here. If it still rings, the
-   * server announces it again without being asked. Otherwise `#endUnrung` ends it.
+   * Restores calls on a new connection. Asks the server about calls that this device placed or joined, but not about
+   * calls that only rang on it. Such a call may be active on another device by now, and asking would move it to this
+   * one. If it still rings, the server announces it again without being asked. Otherwise `#endUnrung` ends it.
    */
   #beginAnew() {
     for (const call of this.#calls.values()) if (call.state !== 'incoming') controlOf(call).rejoin();
@@ -240,8 +240,8 @@ export class Calls extends Emitter {
     }
     if (unrung !== this.#unrung) return;
     for (const call of unrung) {
-      // The call has ended, or it was accepted here in the meantime. In the second case, the server reports whether
-      // the acceptance was in time.
+      // The call has ended, or it was accepted on this device in the meantime. In the second case, the server reports
+      // whether the acceptance was in time.
       if (call.state !== 'incoming') continue;
       const { outcome, durationMs } = logged.find(({ callId }) => callId === call.id) ?? {};
       // If the log gives a duration, the call was answered and has ended. If the call is missing from the log, it is
@@ -253,7 +253,7 @@ export class Calls extends Emitter {
 
   /**
    * Merges two calls of people who called each other: our call continues under the id of the other person's call. If
-   * that one rang here, its `Call` object ends.
+   * that one rang on this device, its `Call` object ends.
    * @param {Call} call the call that we placed
    * @param {string} into the id of the other person's call
    */
@@ -272,8 +272,8 @@ export class Calls extends Emitter {
   }
 
   /**
-   * Ends all other calls except those ringing here, which become waiting calls. Only one call can be active. The
-   * server ends the same calls.
+   * Ends all other calls except those ringing on this device, which become waiting calls. Only one call can be active.
+   * The server ends the same calls.
    * @param {Call} call
    */
   #endOthers(call) {
@@ -303,7 +303,7 @@ export class Calls extends Emitter {
   }
 
   /**
-   * Ends a call on the server, because it is already over here.
+   * Ends a call on the server, because it is already over on this device.
    * @param {string} callId
    */
   #endAfterAll(callId) {

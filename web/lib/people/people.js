@@ -188,7 +188,7 @@ export class People extends Emitter {
   }
 
   /**
-   * Deletes all data that the server has about this person. This ends the account on all linked devices.
+   * Deletes all data that the server has stored about this person. This ends the account on all linked devices.
    * @returns {Promise<void>}
    */
   async deleteEverything() {
@@ -222,7 +222,7 @@ export class People extends Emitter {
   }
 
   /**
-   * Watches one page of the people nearby, instead of the page that was watched before. Changes of the page arrive as
+   * Watches one page of the people nearby, instead of the page that was watched before. Changes to the page arrive as
    * `nearby` events.
    * @param {Watch} watch
    * @returns {Promise<Page>}

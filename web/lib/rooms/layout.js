@@ -42,8 +42,8 @@ const maxPinned = 4;
 const maxStrips = 3;
 const defaultGap = 8;
 /**
- * The share of the viewport that a video gets if it is the only one of two videos with the viewport's orientation
- * (wide or tall).
+ * If there are two videos and only one of them matches the viewport's orientation (landscape or portrait): the share
+ * of the viewport that the matching video gets.
  */
 const matchingShare = 0.55;
 /** The range of aspects at which a tile shows a face well: from portrait to landscape. */
@@ -228,7 +228,9 @@ function grid(area, gap, tiles, columns = columnsFor(area, gap, tiles)) {
 /**
  * Returns the number of columns at which people are largest. If the tiles are below the minimum height with every
  * number, returns the largest number that fits.
- * @param {Rectangle} area @param {number} gap @param {Tile[]} tiles
+ * @param {Rectangle} area
+ * @param {number} gap
+ * @param {Tile[]} tiles
  */
 function columnsFor({ width, height }, gap, tiles) {
   const aspects = tiles.map(({ aspect }) => aspectOf(aspect, narrowest));

@@ -46,7 +46,8 @@ export class RoomFiles {
 
   /**
    * Sends a file to everyone in the room. After the upload, it appears as a line of the chat.
-   * @param {File} file @param {Transfer} [transfer]
+   * @param {File} file
+   * @param {Transfer} [transfer]
    */
   async send(file, transfer = {}) {
     if (!this.access) throw new ConfabError({ code: 'not_permitted', message: 'This server does not accept files. Send a link instead.' });
@@ -60,7 +61,9 @@ export class RoomFiles {
    * Requests permission for an upload. The answer may take a while, because requests wait while the client reconnects.
    * If the user cancels before then, the promise is rejected at once. When the answer arrives, the upload is removed
    * from the server; otherwise it would count as in progress until it expired.
-   * @param {File} file @param {AbortSignal} [signal] @returns {Promise<Upload>}
+   * @param {File} file
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<Upload>}
    */
   #announce(file, signal) {
     if (signal?.aborted) return Promise.reject(canceled());

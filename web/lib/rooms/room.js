@@ -37,7 +37,7 @@ import { RoomMedia } from './room-media.js';
  * @property {(password: string) => void} passwordChanged called when this person has set the room's password
  * @property {() => void} expelled called when the membership in the room does not work, so that the room must be
  *   joined again
- * @property {() => void} over called when the room has ended here
+ * @property {() => void} over called when the room has ended on this device
  */
 /** @typedef {{name: string, roomId?: string, sessionId: string, token: string, role: RoomRole, options: RoomOptions, people: RoomPerson[], chat: RoomLine[], files?: import('./room-files.js').FileAccess}} Joined */
 
@@ -404,7 +404,7 @@ export class Room extends Emitter {
  * @property {() => void} waiting emits the event `waiting`
  * @property {() => void} reconnecting emits the event `reconnecting`, unless it is reconnecting already
  * @property {() => void} reconnected ends the reconnection, unless the session still has to be joined again
- * @property {(reason: string, error?: ConfabError) => void} end ends the room here
+ * @property {(reason: string, error?: ConfabError) => void} end ends the room on this device
  * @property {(message: any) => void} receive handles a server message about the room
  */
 

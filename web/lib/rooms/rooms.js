@@ -141,7 +141,7 @@ export class Rooms extends Emitter {
     try {
       await this.#client.connect();
       await this.#quiet;
-      // The attempt was given up, or another call of this method has sent its request in the meantime.
+      // The attempt was abandoned, or another call of this method has sent its request in the meantime.
       if (attempt !== this.#attempt || attempt.phase !== 'idle') return;
       attempt.phase = 'asking';
       const { name, roomId, displayName = '', password, token, options, routedOnly } = attempt.request;
@@ -156,7 +156,7 @@ export class Rooms extends Emitter {
 
   /** @param {any} message */
   #receive(message) {
-    // If the current attempt has not sent its request, an answer belongs to an earlier attempt, which was given up.
+    // If the current attempt has not sent its request, an answer belongs to an earlier attempt, which was abandoned.
     // Ignore it.
     const attempt = this.#attempt?.phase === 'idle' ? null : this.#attempt;
     switch (message.type) {
@@ -210,7 +210,8 @@ export class Rooms extends Emitter {
 
   /**
    * Retries rejoining after a pause, or ends the attempt and the room.
-   * @param {Attempt} attempt @param {ConfabError} error
+   * @param {Attempt} attempt
+   * @param {ConfabError} error
    * @param {boolean} [passes] whether rejoining may be retried; default: if the error may be temporary
    */
   #refused(attempt, error, passes = isPassing(error)) {

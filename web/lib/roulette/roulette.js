@@ -129,7 +129,8 @@ export class Roulette extends Emitter {
 
   /**
    * Reports a partner to the operators.
-   * @param {string} reason @param {string} [matchId] by default the id of the current or most recent match
+   * @param {string} reason
+   * @param {string} [matchId] by default the id of the current or most recent match
    * @returns {Promise<void>}
    */
   async report(reason, matchId = this.#match?.matchId ?? this.#lastMatchId) {
@@ -211,7 +212,7 @@ export class Roulette extends Emitter {
   /** @param {string} matchId @param {string} reason */
   #ended(matchId, reason) {
     if (reason === 'banned') this.#search = null;
-    // This match has already ended here.
+    // This match has already ended on this device.
     if (matchId !== this.#match?.matchId) return;
     this.#state = finalReasons.includes(reason) ? 'idle' : 'waiting';
     this.#endMatch(reason);

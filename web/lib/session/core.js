@@ -244,7 +244,8 @@ export class SessionCore {
 
   /**
    * Handles the end of a stream of this connection or another one.
-   * @param {string} streamId @param {string} reason
+   * @param {string} streamId
+   * @param {string} reason
    */
   streamGone(streamId, reason) {
     if (this.publications.ended(streamId, reason)) return;

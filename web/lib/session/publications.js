@@ -137,7 +137,7 @@ export class Publications {
   }
 
   /**
-   * Handles the end of a stream, whether or not it was requested here.
+   * Handles the end of a stream, whether or not this client requested it.
    * @param {string} streamId
    * @param {string} reason
    * @returns {boolean} true if the stream was ours
@@ -190,7 +190,9 @@ export class Publications {
   /**
    * Handles a video that the server refused, because it accepts no more video for now. Offers the video again until it
    * is accepted or turned off.
-   * @param {Publisher} publisher @param {string} streamId @param {ConfabError} error
+   * @param {Publisher} publisher
+   * @param {string} streamId
+   * @param {ConfabError} error
    */
   #refused(publisher, streamId, error) {
     const isWanted = () => this.#running.get(streamId) === publisher && sourceOf(publisher).announcement().hasVideo;

@@ -52,7 +52,8 @@ export class Roster {
     if (!connectionId) return null;
     const known = this.connections.get(connectionId) ?? this.#early.get(connectionId);
     if (known) return known;
-    // A connection that leaves before its page arrives would stay here, so limit the number and drop the oldest first.
+    // A connection that leaves before its page arrives would stay in this map, so limit the number and drop the oldest
+    // first.
     if (this.#early.size >= maxEarly) this.#early.delete(this.#early.keys().next().value ?? '');
     const early = new Connection({ connectionId, createdAt: 0, data: '' });
     this.#early.set(connectionId, early);

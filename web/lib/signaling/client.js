@@ -82,7 +82,7 @@ export class Client extends Emitter {
   #keptUntil = 0;
   /** When the welcome arrived on the current socket. */
   #connectedAt = 0;
-  /** When the next attempt to connect begins, while one is planned. */
+  /** The time of the most recently scheduled attempt to connect; 0 if there has been none. */
   #retryAt = 0;
   /** Whether the server requested the current pause. If so, a new network does not shorten it. */
   #isPaused = false;
@@ -455,12 +455,14 @@ export class Client extends Emitter {
 /**
  * Returns how long the server may be silent before this client pings (milliseconds): at least one second, whatever the
  * welcome says.
- * @param {Welcome} welcome @returns {number}
+ * @param {Welcome} welcome
+ * @returns {number}
  */
 const silenceOf = ({ pingMs }) => Math.max(pingMs, 1000);
 
 /**
- * @param {any} raw an answer that this client cannot read @param {unknown} error why it cannot be decoded, if known
+ * @param {any} raw an answer that this client cannot read
+ * @param {unknown} error why it cannot be decoded, if known
  * @returns {Message} the error message that rejects the request
  */
 const unreadable = ({ type, re }, error) => ({

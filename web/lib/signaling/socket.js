@@ -225,7 +225,8 @@ const before = ({ pathname }, end) => (pathname.endsWith(end) ? pathname.slice(0
 /**
  * Returns the URL with another path. Assigns the path to the URL instead of resolving it, so that no path can lead to
  * another host.
- * @param {URL} url changed in place @param {string} path
+ * @param {URL} url changed in place
+ * @param {string} path
  */
 function at(url, path) {
   [url.pathname, url.search, url.hash] = [path, '', ''];

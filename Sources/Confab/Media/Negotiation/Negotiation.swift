@@ -23,7 +23,7 @@ struct Negotiation: Sendable {
         case `repeat`
         /// Ignore the offer: the local offer is the valid one, or this one is outdated.
         case ignore
-        /// The offer belongs to a peer connection that no longer exists here. The other peer has to start a new one.
+        /// The offer belongs to a peer connection that this side no longer has. The other peer has to start a new one.
         case refuse
     }
 

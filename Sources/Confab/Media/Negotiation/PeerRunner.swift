@@ -33,7 +33,8 @@ final class PeerRunner: Sendable {
 
     func run(_ step: PeerStep) { steps.yield(step) }
 
-    /// Returns the counters, with the current time if the engine does not set one; none without a peer connection.
+    /// Returns the statistics. Entries to which the engine gave no timestamp get the current time. Returns an empty
+    /// array if there is no peer connection.
     func statistics() async -> [Statistic] {
         let all = await peer.withLock { $0 }?.statistics() ?? []
         let now = Date()

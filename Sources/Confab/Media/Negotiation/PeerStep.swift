@@ -57,7 +57,7 @@ enum PeerReport: Sendable {
     case accepted
     /// `open`, `offer`, `answer` or `accept` failed.
     case failed(ConfabError)
-    /// The transceiver of this plan could not be added.
+    /// The transceiver for the plan with this number could not be added.
     case notAdded(Int, ConfabError)
     /// A transceiver sends nothing, because the engine cannot send this source.
     case notReplaced(MediaSource, ConfabError)

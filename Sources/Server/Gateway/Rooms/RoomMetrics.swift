@@ -28,7 +28,7 @@ struct RoomMetrics: Sendable {
             })
     }
 
-    /// Help texts, keyed by metric name.
+    /// The help text of each metric, keyed by metric name.
     static let help = [
         "confab_rooms": "Rooms that exist, including empty ones.",
         "confab_room_people": "People in rooms, counted once per device.",

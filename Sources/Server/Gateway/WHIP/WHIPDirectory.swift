@@ -234,8 +234,8 @@ extension ICEServer {
         }
     }
 
-    /// Returns a quoted string (RFC 9110 §5.6.4). A TURN password may contain any character, so control characters are
-    /// dropped, because a header must not contain them.
+    /// Returns the text as a quoted string (RFC 9110 §5.6.4). Drops control characters, which a TURN password may
+    /// contain but a header must not.
     private static func quoted(_ text: String) -> String {
         var quoted = "\""
         for character in text.unicodeScalars where character.value >= 0x20 && character.value != 0x7F {

@@ -2,10 +2,11 @@ import Wire
 
 /// Another member of the session as seen by a client of PerchRTC's protocol, and the negotiation with that member.
 ///
-/// In each pair, exactly one of the two members makes all offers. With a native client, this client always offers,
-/// because PerchRTC's clients do not answer offers on a connection that they started. Of two clients of PerchRTC's
-/// protocol, the one that joined the session first offers, as in PerchRTC itself. The server sends the offering client
-/// `peer_connected`, and repeats it until there is an answer.
+/// In each pair, one member makes all offers, because a PerchRTC client does not answer offers on a connection that it
+/// started. If the other member is a native client, this client makes them: its connection ID is higher, so the native
+/// client waits for its first offer. Of two clients of PerchRTC's protocol, the one that joined the session first
+/// makes them, as in PerchRTC itself. The server sends the offering client `peer_connected`, and repeats it until
+/// there is an answer.
 struct PerchPair: Equatable, Sendable {
     /// How long to give a native client to publish its streams before this client is asked for its first offer.
     private static let settling: Duration = .milliseconds(300)
