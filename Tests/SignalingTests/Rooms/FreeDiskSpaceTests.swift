@@ -10,7 +10,9 @@ import Wire
 
     init() throws { room = try StandUp() }
 
-    private func measured(_ blocks: Int) { stage.handle(.diskMeasured(DiskMeasurement(free: blocks * Self.block, reserve: 0, arrived: 0))) }
+    private func measured(_ blocks: Int) {
+        stage.handle(.diskMeasured(DiskMeasurement(free: blocks * Self.block, reserve: 0, arrived: 0)))
+    }
 
     private func announce(_ guest: Guest, blocks: Int) -> ServerMessage? {
         guest.ask(.room(.file(.init(name: "plan.pdf", size: blocks * Self.block))))
