@@ -41,7 +41,8 @@ struct EndpointLayers: Sendable {
         case none
         /// Signed with the API secret of the main project.
         case operators
-        /// Signed for the project that the path or the token names.
+        /// Signed for the project that the path or the token names, with its API secret or the private key of its
+        /// application.
         case application
     }
 
@@ -120,8 +121,7 @@ extension Gateway {
             var apiKey = ""
             try authorize(request) { token throws(WireError) in
                 let project = try project(of: request, token)
-                try project.verifyRequestToken(
-                    token, now: runner.wallNow, longest: Project.longestApplicationToken)
+                try project.verifyApplicationToken(token, now: runner.wallNow)
                 apiKey = project.apiKey
             }
             try takeRequest(of: apiKey)
