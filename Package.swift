@@ -157,7 +157,14 @@ let package = Package(
             swiftSettings: settings
         ),
         // Few dependencies, because a change in any of them rebuilds all tests.
-        .target(name: "TestSupport", dependencies: ["RTC"], swiftSettings: settings),
+        .target(
+            name: "TestSupport",
+            dependencies: [
+                "RTC", .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+            ],
+            swiftSettings: settings
+        ),
         // Compiles the web files into the executable, so that it needs no other files.
         .executableTarget(name: "EmbedTool", swiftSettings: settings),
         .plugin(name: "EmbedWeb", capability: .buildTool(), dependencies: ["EmbedTool"]),

@@ -29,6 +29,8 @@ struct DataOptions: ParsableArguments {
         }
     }
 
+    /// Loads the configuration from the file, the environment and the flags.
+    ///
     /// - Parameter overrides: the values of flags, keyed by the settings' names.
     func load(overrides: [String: String]) throws(ConfigurationError) -> ConfabConfiguration {
         var overrides = overrides

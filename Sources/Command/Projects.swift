@@ -30,7 +30,7 @@ struct ProjectCommand: AsyncParsableCommand {
                 Swift.print("API key:    \(file.apiKey)")
                 Swift.print("API secret: \(file.apiSecret.revealed)")
                 if let previous = file.previous { ProjectCommand.printOverlap(previous.acceptedUntil) }
-                if let stored = try await data.storedProjects().first(where: { $0.apiKey == file.apiKey }) {
+                if let stored = try await data.storedProjects().project(file.apiKey) {
                     ProjectCommand.printProperties(stored, isRevealed: true)
                 }
             }
@@ -45,8 +45,12 @@ struct ProjectCommand: AsyncParsableCommand {
         func run() async throws {
             let (_, file) = try data.project()
             Swift.print("\(file.apiKey)  main project")
-            for project in try await data.storedProjects() where project.apiKey != file.apiKey {
+            let stored = try await data.storedProjects()
+            for project in stored.projects where project.apiKey != file.apiKey {
                 Swift.print("\(project.apiKey)  created \(TimeText.write(project.createdAt))  \(inert(project.name))")
+            }
+            for project in stored.unreadable {
+                Swift.print("\(inert(project.apiKey ?? "unknown key"))  cannot be read. \(project.problem)")
             }
         }
     }
@@ -270,13 +274,13 @@ extension DataOptions {
     }
 
     fileprivate func storedProject(_ key: String) async throws -> StoredProject {
-        guard let found = try await storedProjects().first(where: { $0.apiKey == key }) else {
+        guard let found = try await storedProjects().project(key) else {
             throw CommandError.noProject(key)
         }
         return found
     }
 
-    fileprivate func storedProjects() async throws -> [StoredProject] {
+    fileprivate func storedProjects() async throws -> StoredProjects {
         let storage = try storage()
         let projects = try await storage.projects()
         try await storage.close()

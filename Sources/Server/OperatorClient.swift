@@ -16,6 +16,8 @@ public struct OperatorClient: Sendable {
     private let isLocal: Bool
     private let project: Project
 
+    /// Creates a client of a running server.
+    ///
     /// - Parameters:
     ///   - server: the server's URL; nil for the server that uses this data directory.
     ///   - dataDirectory: the directory where a running server stores its address.

@@ -17,8 +17,11 @@ actor RunningSettings {
     private let log: LogSettings?
     private let logger: Logger
     private var file: ProjectFile
-    /// The projects in the database, as they were last read.
+    /// The projects in the database, each as it was last read successfully.
     private var stored: [StoredProject]
+    /// The projects that could not be read the last time, and the latest problem with reading the database, so that each
+    /// is logged only once.
+    private var (unreadable, storageProblem): (Set<StoredProjects.Unreadable>, String?)
     /// The number of the latest read of the projects, and of the last read whose result was adopted. Reads can
     /// overlap, so the result of a read that began before the adopted one is ignored: it may be outdated.
     private var (lastRead, adoptedRead) = (0, 0)
@@ -28,10 +31,12 @@ actor RunningSettings {
 
     init(
         _ gateway: NIOLoopBound<Gateway>, _ storage: any Storage, _ live: LiveConfiguration, _ file: ProjectFile,
-        _ stored: [StoredProject], certificates: TLSCertificates?, log: LogSettings?, logger: Logger
+        _ stored: StoredProjects, certificates: TLSCertificates?, log: LogSettings?, logger: Logger
     ) {
-        (self.gateway, self.storage, self.live, self.file, self.stored) = (gateway, storage, live, file, stored)
+        (self.gateway, self.storage, self.live, self.file) = (gateway, storage, live, file)
+        (self.stored, unreadable, storageProblem) = (stored.projects, Set(stored.unreadable), nil)
         (self.certificates, self.log, self.logger) = (certificates, log, logger)
+        log?.apply(live.current, file, stored.projects)
     }
 
     // MARK: Projects
@@ -44,13 +49,22 @@ actor RunningSettings {
         do {
             let found = try await storage.projects()
             guard read > adoptedRead else { return }
-            adoptedRead = read
-            guard found != stored else { return }
-            stored = found
+            (adoptedRead, storageProblem) = (read, nil)
+            found.logUnreadable(logger, except: unreadable)
+            unreadable = Set(found.unreadable)
+            // A project that cannot be read was not deleted: keep it, and with it its sessions.
+            let kept = stored.filter { project in unreadable.contains { $0.apiKey == project.apiKey } }
+            let projects = found.projects + kept
+            guard Set(projects) != Set(stored) else { return }
+            stored = projects
             await apply(try file.project)
-            logger.notice("The projects have changed", metadata: ["count": "\(found.count { $0.secret != nil } + 1)"])
+            logger.notice("The projects have changed", metadata: ["count": "\(stored.count { $0.secret != nil } + 1)"])
         } catch {
-            logger.error("Could not read the projects", metadata: ["error": "\(error)"])
+            guard storageProblem != "\(error)" else { return }
+            storageProblem = "\(error)"
+            logger.error(
+                "Could not read the projects. The server continues with the current ones.",
+                metadata: ["error": "\(error)"])
         }
     }
 
@@ -96,7 +110,7 @@ actor RunningSettings {
     /// Passes the current settings to the log handlers and the gateway, which have copies of them.
     private func apply(_ project: Project) async {
         let (gateway, configuration, projects) = (gateway, live.current, Projects(main: project, stored: stored))
-        log?.apply(configuration, file)
+        log?.apply(configuration, file, stored)
         // Ignore an error: submitting fails only if the event loop has stopped.
         try? await gateway.eventLoop.submit { gateway.value.apply(configuration, projects) }.get()
     }

@@ -134,7 +134,9 @@ public struct ConfabServer: Sendable {
         let endpoints = StoredPushDirectory(storage: storage, logger: logger)
         let pushes = try makePushes(endpoints, clock: clock)
         let stored = try await storage.projects()
-        let gateway = try await makeGateway(on: group.next(), clock: clock, media: media?.plane, pushes, stored)
+        stored.logUnreadable(logger)
+        let gateway = try await makeGateway(
+            on: group.next(), clock: clock, media: media?.plane, pushes, stored.projects)
         media?.deliver { [logger] event in
             event.log(to: logger)
             gateway.eventLoop.execute { gateway.value.runner.submit(.media(event)) }
@@ -185,7 +187,7 @@ public struct ConfabServer: Sendable {
 
     /// Returns the services that change settings and keys while the server runs.
     private func settingsServices(
-        _ gateway: NIOLoopBound<Gateway>, _ live: LiveConfiguration, _ stored: [StoredProject],
+        _ gateway: NIOLoopBound<Gateway>, _ live: LiveConfiguration, _ stored: StoredProjects,
         _ certificates: TLSCertificates?
     ) async throws -> [any Service] {
         let settings = RunningSettings(

@@ -34,6 +34,8 @@ struct Slot<M: Machine>: Sendable {
 
     init(_ machine: M) { self.machine = machine }
 
+    /// Delivers an event to the state machine.
+    ///
     /// - Returns: when to wake the state machine, or nil if no wake-up is necessary or one is already scheduled early
     ///   enough.
     mutating func deliver(_ event: M.Event, _ context: inout Context) -> Timestamp? {
@@ -85,6 +87,8 @@ struct Machines<M: Machine>: Sendable {
 
     func ids(where matches: (M) -> Bool) -> [M.ID] { slots.filter { matches($0.value.machine) }.map(\.key) }
 
+    /// Adds a state machine.
+    ///
     /// - Returns: when to wake the new state machine; nil if it has no timeout yet.
     mutating func insert(_ machine: M, _ id: M.ID) -> Timestamp? {
         var slot = Slot(machine)

@@ -4,15 +4,19 @@ public struct FormFields: Equatable, Sendable {
     private static let maxFields = 32
 
     private var values: [String: String] = [:]
+    /// False if a field was ignored because it is not UTF-8.
+    public private(set) var isText = true
 
     /// Parses a body. Ignores fields that are not UTF-8. Keeps a value with invalid escapes unchanged, because
     /// PerchRTC's clients do not escape characters. If several fields have the same name, the first one counts.
     public init(_ body: [UInt8]) {
         for field in body.split(separator: UInt8(ascii: "&")).prefix(Self.maxFields) {
             let name = field.prefix { $0 != UInt8(ascii: "=") }
-            guard let key = Self.text(name), let value = Self.text(field.dropFirst(name.count + 1)), values[key] == nil
-            else { continue }
-            values[key] = value
+            guard let key = Self.text(name), let value = Self.text(field.dropFirst(name.count + 1)) else {
+                isText = false
+                continue
+            }
+            if values[key] == nil { values[key] = value }
         }
     }
 

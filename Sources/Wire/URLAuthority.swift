@@ -12,6 +12,8 @@ public struct URLAuthority: Equatable, Sendable, CustomStringConvertible {
     /// The port; nil for the default port of the URL's scheme.
     public let port: Int?
 
+    /// Creates an authority. Removes the brackets from an IPv6 address.
+    ///
     /// - Parameters:
     ///   - host: a name or an address, with or without brackets.
     ///   - port: nil for the scheme's default.

@@ -118,7 +118,8 @@ extension Hostile {
                 var random = Random(ofCase: 9)
                 var bodies = [
                     [UInt8](repeating: 0x5B, count: 10_000), [0xFF, 0xFE], Array(#"{"name":"\#u{0}"}"#.utf8), [0],
-                    [UInt8](repeating: 0x20, count: 1 << 20), Array("p2p.preference=%zz&=&&%".utf8),
+                    [UInt8](repeating: 0x20, count: 1 << 20), [UInt8](repeating: 0x20, count: (1 << 20) + 1),
+                    Array("p2p.preference=%zz&=&&%".utf8),
                     Array(String(repeating: "a=b&", count: 3000).utf8), Array(#"{"items":[{"id":1}]}"#.utf8),
                     Array(#"{"maxConnections":1e999}"#.utf8), Array(#"{"overlap":-9223372036854775808}"#.utf8),
                 ]
@@ -137,6 +138,7 @@ extension Hostile {
                                 continue
                             }
                             #expect([400, 401, 403, 404, 413, 415].contains(answer.status), "\(request): \(answer)")
+                            #expect(request.isForOperators || answer.status != 413, "\(request): \(answer)")
                             if answer.status != 413 { _ = try Self.code(answer) }
                         }
                     }

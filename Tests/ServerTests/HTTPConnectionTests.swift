@@ -86,6 +86,7 @@ extension HTTPConnection.Output {
         case .refuse(.transferEncodingUnknown): "refuse transfer encoding"
         case .refuse(.forwardingContradictory): "refuse forwarding"
         case .refuse(.bodyTooLarge): "refuse body"
+        case .refuse(.operationTooLarge): "refuse operation"
         case .refuse(.descriptionTooLarge): "refuse description"
         case .upgrade(let head): "upgrade \(head.uri)"
         case .nextTurn: "next turn"
@@ -170,6 +171,15 @@ extension HTTPConnection.Output {
             .on(.body(1 << 20), gives: "route 1048576 bytes"),
             .on(.body(1), gives: "refuse body", "linger", "next turn"),
             .on(.responseHead, .responseEnd, gives: "drop", "drop")),
+        HTTPScript(
+            "a body of OpenTok's SDKs above the limit is refused at its announcement, as the SDKs expect it",
+            .on(
+                .head(.request("/v2/project/1/session/x/mute", .POST, ("Content-Length", "1048577"))),
+                gives: "began", "refuse operation", "linger", "next turn")),
+        HTTPScript(
+            "a body of OpenTok's SDKs above the limit is refused when it has arrived, as the SDKs expect it",
+            .on(.head(.request("/session/create", .POST)), gives: "began", "route /session/create"),
+            .on(.body((1 << 20) + 1), gives: "refuse operation", "linger", "next turn")),
         HTTPScript(
             "a body above the limit after the response began only closes the connection",
             .on(.head(.request("/x", .POST)), .responseHead, gives: "began", "route /x", "write head"),

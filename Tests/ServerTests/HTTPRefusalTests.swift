@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import Testing
+import Wire
 
 @testable import Server
 
@@ -46,6 +47,15 @@ import Testing
             outputs(forwarded(head, "192.0.2.9", "for=1.1.1.1"), peer: "192.0.2.1").contains("refuse forwarding")
                 == false,
             "a client that is no trusted proxy")
+    }
+
+    @Test("OpenTok's SDKs get a JSON error with a status that they take for an error")
+    func operation() throws {
+        let reply = HTTPConnection.Refusal.operationTooLarge.response(ConfabConfiguration())
+        #expect(reply.status == 400 && reply.headers["Content-Type"] == ["application/json"])
+        guard case .object(let body) = try JSONReader.parse(reply.body) else { return #expect(Bool(false)) }
+        #expect(body["code"] == .string("message_too_large"))
+        #expect(body["message"] == .string("The request body must not exceed 65536 bytes."))
     }
 
     @Test("the sentence tells the operator what to do")

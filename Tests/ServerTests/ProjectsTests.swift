@@ -13,7 +13,7 @@ import Wire
     }
 
     /// A project that a test created, with a way to use its credentials.
-    private struct Application: Sendable {
+    struct Application: Sendable {
         let place: WHIPPlace
         let project: Project
         private let port: Int
@@ -33,7 +33,8 @@ import Wire
         ) async throws -> WHIPPlace.Answer {
             let path = path.replacing("~", with: "/v2/project/\(project.apiKey)")
             let token = project.makeRequestToken(now: RoomsPlace.now)
-            return try await place.ask(method, path, ["X-OPENTOK-AUTH": token, "Content-Type": type], body)
+            let headers = ["X-OPENTOK-AUTH": token, "Content-Type": type, "Accept": "application/json"]
+            return try await place.ask(method, path, headers, body)
         }
 
         func session() async throws -> SessionID {
@@ -167,6 +168,32 @@ import Wire
         }
     }
 
+    @Test("an application belongs to one project")
+    func applications() async throws {
+        try await TestServer.run(Self.quick) { server in
+            let place = try RoomsPlace(server)
+            let main = Self.path + "/" + server.project.apiKey
+            let key = try ApplicationKey()
+            func body(_ id: String) throws -> String {
+                let members = ["applicationId": id, "publicKey": key.publicKey]
+                return String(decoding: try JSONEncoder().encode(members), as: UTF8.self)
+            }
+            #expect(try await place.ask("PATCH", main, body("one")).status == 200)
+            for (method, path) in [("POST", Self.path), ("PATCH", main)] {
+                let number = try await place.ask(method, path, body("45000001"))
+                #expect((number.status, number.code) == (400, "malformed"))
+            }
+            let created = try await place.ask("POST", Self.path, body("one"))
+            #expect((created.status, created.code) == (409, "application_exists"))
+            #expect(created.text.contains("Remove it there first"))
+            let second = try Application(server, try await place.ask("POST", Self.path, body("two")).object())
+            let changed = try await place.ask("PATCH", Self.path + "/" + second.project.apiKey, body("one"))
+            #expect((changed.status, changed.code) == (409, "application_exists"))
+            #expect(try await place.ask("PATCH", main, #"{"applicationId":null}"#).status == 200)
+            #expect(try await place.ask("PATCH", Self.path + "/" + second.project.apiKey, body("one")).status == 200)
+        }
+    }
+
     @Test("two projects cannot see, use or exhaust each other's sessions")
     func isolation() async throws {
         try await TestServer.run {
@@ -220,6 +247,8 @@ import Wire
                 ("GET", "/session/create", "", form, 404),
                 ("GET", session + "/x/stream", "", "", 404), ("GET", session + "/%00/stream", "", "", 404),
                 ("GET", session + "/\(String(repeating: "a", count: 5000))/stream", "", "", 404),
+                ("POST", session + "/x/mute", String(repeating: " ", count: 70_000), "", 400),
+                ("POST", "/session/create", String(repeating: "a", count: 70_000), form, 400),
                 ("GET", "/v2/project/\(main)", "", "", 404), ("PATCH", "/v2/project/\(main)/archive", "{}", "", 404),
                 ("POST", "/v2/project/\(main)/archive", "{", "", 400), ("GET", "/v2/project/1/archive", "", "", 403),
                 ("POST", Self.path, "{", "", 400), ("POST", Self.path, "[]", "", 400),

@@ -32,7 +32,7 @@ import Wire
             #expect(changed?.maxConnections == 3)
             try await first.close()
             let second = try SQLiteStorage(directory: directory)
-            let found = try await second.projects()
+            let found = try await second.projects().projects
             #expect(found.map(\.apiKey) == [main.apiKey, full.apiKey], "oldest first")
             #expect(found.last == full)
             #expect(found.first?.secret == nil && found.first?.maxConnections == 3)
@@ -61,7 +61,7 @@ import Wire
             await expect(.rejected) {
                 _ = try await storage.removeProject(kept.apiKey, recording: entry("delete", kept.apiKey))
             }
-            #expect(try await storage.projects() == [kept])
+            #expect(try await storage.projects().projects == [kept])
             try await storage.close()
         }
     }
@@ -87,10 +87,74 @@ import Wire
             }
             #expect(Set(rotated.compactMap { $0?.secret }).count == count)
             #expect(Set(rotated.compactMap { $0?.previousSecret }).count == count)
-            let last = try #require(try await two.projects().first)
+            let last = try #require(try await two.projects().projects.first)
             #expect(rotated.contains(last))
             try await one.close()
             try await two.close()
+        }
+    }
+
+    @Test("a project never gets the API key of another one, also not of one that was deleted")
+    func usedKeys() async throws {
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory)
+            let project = project("first")
+            let create = entry("create", project.apiKey)
+            #expect(try await storage.addProject(project, recording: create))
+            #expect(try await storage.addProject(project, recording: create) == false)
+            #expect(try await storage.removeProject(project.apiKey, recording: entry("delete", project.apiKey)))
+            try await storage.deleteOld(.audit, olderThan: now + .seconds(1))
+            #expect(try await storage.addProject(project, recording: create) == false)
+            #expect(try await storage.projects().projects.isEmpty)
+            try await storage.close()
+        }
+    }
+
+    @Test("two projects cannot have the same application")
+    func applications() async throws {
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory)
+            var (one, other) = (project("one"), project("other"))
+            (one.applicationID, one.publicKey) = ("app", "PEM")
+            (other.applicationID, other.publicKey) = ("app", "PEM")
+            #expect(try await storage.addProject(one, recording: entry("create", one.apiKey)))
+            let (refused, set) = (other, entry("set", other.apiKey))
+            await expect(.taken) { _ = try await storage.addProject(refused, recording: set) }
+            other.applicationID = nil
+            let added = other
+            #expect(try await storage.addProject(added, recording: entry("create", other.apiKey)))
+            await expect(.taken) {
+                _ = try await storage.changeProject(added.apiKey, or: nil, recording: set) { $0.applicationID = "app" }
+            }
+            let main = StoredProject(apiKey: "45000001", secret: nil, createdAt: now)
+            await expect(.taken) {
+                _ = try await storage.changeProject(main.apiKey, or: main, recording: set) { $0.applicationID = "app" }
+            }
+            let same = try await storage.changeProject(one.apiKey, or: nil, recording: set) { $0.name = "renamed" }
+            #expect(same?.name == "renamed")
+            let owners = try await storage.projects().projects.filter { $0.applicationID == "app" }
+            #expect(owners.map(\.apiKey) == [one.apiKey])
+            try await storage.close()
+        }
+    }
+
+    @Test(
+        "a damaged project is reported by its key, hides no other, and can be deleted",
+        arguments: ["secret = 'short'", "previousSecret = '', previousUntil = 1", "createdAt = 'yesterday'"])
+    func damaged(_ damage: String) async throws {
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory)
+            let (good, bad) = (project("good"), project("bad"))
+            #expect(try await storage.addProject(good, recording: entry("create", good.apiKey)))
+            #expect(try await storage.addProject(bad, recording: entry("create", bad.apiKey)))
+            try await storage.execute("UPDATE project SET \(damage) WHERE apiKey = '\(bad.apiKey)'")
+            let found = try await storage.projects()
+            #expect(found.projects == [good] && found.unreadable.map(\.apiKey) == [bad.apiKey])
+            #expect(try found.project(good.apiKey) == good)
+            #expect(throws: StorageError.self) { try found.project(bad.apiKey) }
+            #expect(try await storage.removeProject(bad.apiKey, recording: entry("delete", bad.apiKey)))
+            #expect(try await storage.projects().unreadable.isEmpty)
+            try await storage.close()
         }
     }
 

@@ -26,6 +26,8 @@ public enum LocationFailure: Equatable, Sendable {
     case forbidden
     case other
 
+    /// Translates an error of the system's location service.
+    ///
     /// - Parameter code: the code of the system's error (`CLError.Code`); nil for an error of another kind.
     public init(code: Int?) {
         switch code {

@@ -64,6 +64,8 @@ public struct ShownCall: Equatable, Sendable {
     public let canBeGrouped = false
     public let hasTones = false
 
+    /// Creates the description of a call with this person.
+    ///
     /// - Parameter person: nil while the call is known only from a push.
     public init(_ person: Person?, hasVideo: Bool) {
         (name, personID, self.hasVideo) = (person?.name ?? Person.unknownName, person.map { "\($0.id)" }, hasVideo)

@@ -11,6 +11,8 @@ public struct RotatedLayer: Equatable, Sendable {
     /// -1 for mirrored video, otherwise 1.
     public var horizontalScale: Double
 
+    /// Computes the layer that fills a view with rotated video.
+    ///
     /// - Parameters:
     ///   - width: the width of the view.
     ///   - height: the height of the view.

@@ -105,6 +105,8 @@ public struct IVFFile: Equatable, Sendable {
     /// Whether the file ends within a frame, for example because its writer was killed. The complete frames are available.
     public let isTruncated: Bool
 
+    /// Parses a file.
+    ///
     /// - Parameter bytes: the contents of the file.
     public init(_ bytes: UnsafeRawBufferPointer) throws(MediaFileError) {
         var reader = ByteReader(bytes)

@@ -117,6 +117,8 @@ public struct OpusFile: Equatable, Sendable {
     /// The duration of all packets together, in samples at 48 kHz.
     public var samples: Int { packets.last.map { $0.time + $0.samples } ?? 0 }
 
+    /// Parses a file.
+    ///
     /// - Parameter file: the contents of the file.
     public init(_ file: UnsafeRawBufferPointer) throws(MediaFileError) {
         let ogg: OggFile

@@ -83,6 +83,8 @@ package struct TimestampUnwrapper {
 
     package init() {}
 
+    /// Extends the next timestamp.
+    ///
     /// - Returns: the extended timestamp. Its low 32 bits are `timestamp`, and of all such numbers it is closest to the
     ///   previous result.
     package mutating func unwrap(_ timestamp: UInt32) -> Int64 {

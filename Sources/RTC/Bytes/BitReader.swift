@@ -22,6 +22,8 @@ struct BitReader {
         return current >> UInt8(left) & 1 == 1
     }
 
+    /// Reads a number of `count` bits.
+    ///
     /// - Parameter count: the number of bits, at most 32.
     mutating func bits(_ count: Int) -> UInt32 {
         var value: UInt32 = 0

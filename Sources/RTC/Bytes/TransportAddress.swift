@@ -10,6 +10,8 @@ public struct TransportAddress: Hashable, Sendable, CustomStringConvertible {
         (self.high, self.low, self.port) = (high, low, port)
     }
 
+    /// Creates an IPv4 address.
+    ///
     /// - Parameter v4: the IPv4 address in host byte order, such as `0x7f000001` for 127.0.0.1.
     public init(v4: UInt32, port: UInt16) {
         self.init(high: 0, low: 0xffff_0000_0000 | UInt64(v4), port: port)

@@ -40,6 +40,8 @@ struct CrossTrafficDetector: Sendable {
     /// Whether another flow keeps the queue full.
     private(set) var isPresent = false
 
+    /// Updates the detection from a report, and starts a trial if one is due.
+    ///
     /// - Parameters:
     ///   - queue: the queueing delay.
     ///   - isDraining: whether this flow is draining its own queue, which reveals nothing about other flows.

@@ -44,6 +44,8 @@ struct DelayTrend: Sendable {
     private var overuses = 0
     private var updatedAt: MediaTime?
 
+    /// Adds the difference between two packet groups, and updates the trend.
+    ///
     /// - Parameter hasQueue: whether the smallest delays have grown as well. If not, there was only jitter.
     mutating func add(_ difference: PacketGroups.Difference, hasQueue: Bool, now: MediaTime) {
         let first = first ?? difference.arrival

@@ -24,6 +24,8 @@ struct ReportedDelays: Sendable {
         var lowest = MediaInterval.zero
         var count = 0
 
+        /// Adds a packet to the group.
+        ///
         /// - Returns: false if the packet was sent too late to belong to the others.
         mutating func add(_ sentAt: MediaTime, _ oneWay: MediaInterval) -> Bool {
             guard let since = self.sentAt else {
@@ -95,6 +97,8 @@ struct QueueDelay: Sendable {
         MediaInterval(nanoseconds: arrival.nanoseconds &- sentAt.nanoseconds)
     }
 
+    /// Updates the queueing delay from a report.
+    ///
     /// - Parameter oneWay: the minimum one-way delay of the packets in a report; see `oneWay`.
     mutating func add(_ oneWay: MediaInterval, now: MediaTime) {
         if since.map({ now - $0 >= Self.window }) ?? true { (former, lowest, since) = (lowest, oneWay, now) }

@@ -61,6 +61,8 @@ public struct SentPackets: Sendable {
         return extended >= oldest ? extended : nil
     }
 
+    /// Returns the record of a packet.
+    ///
     /// - Parameter number: an extended number from `extended`.
     func packet(_ number: Int64, now: MediaTime) -> Packet {
         packet(records[Int(truncatingIfNeeded: number) & (Self.capacity - 1)], now: now)

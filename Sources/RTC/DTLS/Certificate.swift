@@ -28,6 +28,8 @@ public struct Fingerprint: Hashable, Sendable {
     public let algorithm: Algorithm
     public let bytes: [UInt8]
 
+    /// Creates a fingerprint from its bytes.
+    ///
     /// - Returns: nil if `bytes` does not have the algorithm's length.
     public init?(_ algorithm: Algorithm, _ bytes: [UInt8]) {
         guard bytes.count == algorithm.length else { return nil }
@@ -73,6 +75,8 @@ public final class DTLSCertificate: @unchecked Sendable {
 
     deinit { SSL_CTX_free(context) }
 
+    /// Creates a self-signed certificate with a new P-256 key.
+    ///
     /// - Returns: nil if OpenSSL fails because memory or randomness is missing, or because its configuration forbids the curve.
     public static func make() -> DTLSCertificate? {
         guard let key = confab_p256_key() else { return nil }

@@ -9,6 +9,8 @@ public struct ICECredentials: Hashable, Sendable {
     public static let ufragLengths = 4...256
     public static let passwordLengths = 22...256
 
+    /// Creates credentials with this username fragment and password.
+    ///
     /// - Returns: nil if RFC 8839 does not allow these credentials.
     public init?(ufrag: String, password: String) {
         guard Self.ufragLengths.contains(ufrag.utf8.count), Self.passwordLengths.contains(password.utf8.count),

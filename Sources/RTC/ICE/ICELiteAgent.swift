@@ -167,6 +167,8 @@ public struct ICELiteAgent {
         if let length = writer.finish(key: key) { sink.send(length, on: path) }
     }
 
+    /// Records that a check arrived on a path.
+    ///
     /// - Returns: true if the path is new.
     private mutating func touch(_ path: Path, _ generation: Int, _ now: MediaTime) -> Bool {
         if let index = paths.firstIndex(where: { $0.path == path }) {
@@ -184,6 +186,8 @@ public struct ICELiteAgent {
         return true
     }
 
+    /// Selects a path that the remote agent has nominated.
+    ///
     /// - Returns: true if the selected path changed.
     private mutating func nominate(_ path: Path, _ generation: Int) -> Bool {
         // After a restart, a check with the previous credentials is outdated, so it must not select another path.

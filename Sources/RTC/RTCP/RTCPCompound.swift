@@ -64,6 +64,8 @@ public struct RTCPCompound: Sequence, IteratorProtocol {
 }
 
 extension RTCP.Packet {
+    /// Parses one packet of a compound packet.
+    ///
     /// - Parameters:
     ///   - count: the number of blocks, sources or chunks, or the feedback format, as read from the packet's header.
     ///   - body: the bytes of the packet after the header, without padding.

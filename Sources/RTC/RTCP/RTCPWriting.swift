@@ -5,6 +5,8 @@ extension RTCP {
     /// The maximum of the five-bit count in a packet's header (RFC 3550 §6.4.1).
     static let maxInHeader = 31
 
+    /// Writes the header of a packet, with a length that `end` fills in later.
+    ///
     /// - Returns: the packet's start offset, to be passed to `end`.
     static func begin(_ type: PacketType, count: UInt8, to writer: inout ByteWriter) -> Int {
         let start = writer.count

@@ -83,6 +83,8 @@ public struct TransportFeedbackReport {
 
         var count: Int { isRun ? max(Int(bits & 0x1fff), 0) : isTwoBit ? 7 : 14 }
 
+        /// Returns the status of one of the chunk's packets.
+        ///
         /// - Parameter index: the position of the status in this chunk, in 0..<count.
         /// - Returns: 0 for not received, 1 for a small delta, 2 for a large delta, 3 for the reserved status, which has no
         ///   delta.

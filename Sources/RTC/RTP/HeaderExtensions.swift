@@ -60,6 +60,8 @@ public struct SDESLabel: Hashable, Sendable, CustomStringConvertible {
         guard count > 0 else { return nil }
     }
 
+    /// Returns a character.
+    ///
     /// - Parameter index: the character's position, in 0..<count.
     private func byte(_ index: Int) -> UInt8 {
         let place = count - 1 - index
@@ -83,6 +85,8 @@ extension RTPHeaderWriter {
         addExtension(id: id, value: UInt32(level.byte), length: 1)
     }
 
+    /// Adds the extension with the send time. Returns false if there is no room for it.
+    ///
     /// - Parameter time: the send time in 24 bits, from `NTPTime.absoluteSendTime`.
     @discardableResult
     public mutating func addAbsoluteSendTime(_ time: UInt32, id: UInt8) -> Bool {

@@ -5,6 +5,8 @@ public struct NTPTime: Hashable, Sendable {
 
     public init(_ value: UInt64) { self.value = value }
 
+    /// Converts a time on the monotonic clock.
+    ///
     /// - Parameter origin: the wall-clock time at the origin of the monotonic clock.
     public init(_ time: MediaTime, origin: NTPTime) {
         self = origin + MediaInterval(nanoseconds: time.nanoseconds)

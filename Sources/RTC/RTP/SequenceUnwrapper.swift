@@ -20,6 +20,8 @@ public struct SequenceUnwrapper: Equatable, Sendable {
 
     public init() {}
 
+    /// Extends the sequence number of a received packet.
+    ///
     /// - Returns: the extended number. It is never negative, and its low 16 bits are `sequenceNumber`.
     public mutating func unwrap(_ sequenceNumber: UInt16) -> Int64 {
         restarted = false

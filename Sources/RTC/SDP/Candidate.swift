@@ -63,6 +63,8 @@ extension Candidate {
 }
 
 extension TransportAddress {
+    /// Parses an IP address.
+    ///
     /// - Parameter host: an IPv4 address in dotted notation, or an IPv6 address (RFC 4291 §2.2) without a zone. The result is
     ///   nil for host names.
     init?(host: SDPBytes, port: UInt16) {

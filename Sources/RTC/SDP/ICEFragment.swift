@@ -61,6 +61,8 @@ public struct ICEFragment: Hashable, Sendable {
         hasEndOfCandidates = transport.hasEndOfCandidates
     }
 
+    /// Reads a line of the fragment into `transport`.
+    ///
     /// - Returns: true if the line is a candidate, supported or not.
     private static func read(
         _ line: inout SDPLine, into transport: inout TransportDescription

@@ -35,6 +35,8 @@ public final class SRTPReceiver {
     private var sources: SRTPSources
     private var controlSources = SRTPSources(most: maxControlSources)
 
+    /// Derives the session keys of a receiver from the master key.
+    ///
     /// - Parameters:
     ///   - key: the master key of this direction, `profile.keyLength` bytes.
     ///   - salt: the master salt of this direction, `profile.saltLength` bytes.

@@ -29,6 +29,8 @@ public struct STUNMessage {
     /// The offset of the MESSAGE-INTEGRITY attribute.
     private var integrity: Int?
 
+    /// Parses a datagram.
+    ///
     /// - Returns: nil unless the datagram is exactly one well-formed message of RFC 8489.
     public init?(_ datagram: UnsafeRawBufferPointer) {
         guard datagram.count >= STUN.headerLength, datagram.count <= STUN.maxBytes,

@@ -11,6 +11,8 @@ struct STUNWriter {
     private var writer: ByteWriter
     private let transaction: STUNTransaction
 
+    /// Starts a message by writing its header.
+    ///
     /// - Parameter memory: the memory for the message; `STUN.maxBytes` bytes are always enough.
     init(
         _ memory: UnsafeMutableRawBufferPointer, _ class: STUN.Class, method: UInt16 = STUN.binding,

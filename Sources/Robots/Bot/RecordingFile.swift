@@ -37,6 +37,8 @@ final class RecordingFile {
     /// The maximum number of recordings of one stream. Only a bug could start so many.
     private static let maxNumber = 9_999
 
+    /// Appends bytes to the file.
+    ///
     /// - Throws: `RobotError`, for example if the disk is full. The part that was written stays in the file.
     func write(_ bytes: [UInt8]) throws(RobotError) {
         var rest = bytes[...]

@@ -67,6 +67,8 @@ struct ConfabSeat: LoadSeat {
         try await watch(streams, on: loop) { $0.handler = meter.meter }
     }
 
+    /// Subscribes to streams, over one new connection.
+    ///
     /// - Parameter handler: receives the packets. The connection does not retain it.
     func watch(_ streams: [LoadStream], on loop: RobotLoop, handler: FirstFrames) async throws -> RobotConnection {
         try await watch(streams, on: loop) { $0.handler = handler }

@@ -80,6 +80,8 @@ final class JanusSession: Sendable {
 
     private init(_ http: LoadHTTP, _ path: String) { (self.http, self.path) = (http, path) }
 
+    /// Opens a session on a Janus server.
+    ///
     /// - Parameter server: the URL of the API, such as `http://host:8088/janus`.
     static func open(_ server: String) async throws -> JanusSession {
         let place = try HostEndpoint(server)

@@ -12,6 +12,8 @@ struct LoadCounters: Sendable {
 
     init() {}
 
+    /// Parses the counters in metrics.
+    ///
     /// - Parameter text: the metrics in the Prometheus text format. Each line that does not begin with `#` contains a
     ///   name, a space and a number.
     init(exposition text: String) {

@@ -82,6 +82,8 @@ private final class AnswerHandler: ChannelInboundHandler {
 }
 
 extension LoadCounters {
+    /// Fetches the server's metrics and returns the counters in them.
+    ///
     /// - Parameter url: the address of the metrics, such as `http://127.0.0.1:9464/metrics`.
     static func read(_ url: String) async throws -> LoadCounters {
         let answer = try await LoadHTTP(place: HostEndpoint(url)).get("/metrics")

@@ -29,6 +29,8 @@ struct ConfigurationFile {
     private(set) var problems: [ConfigurationError.Problem] = []
     private let source: String
 
+    /// Parses the text of a file.
+    ///
     /// - Throws: `ConfigurationError` if the text is not a YAML mapping. Other errors are added to ``problems``.
     init(yaml: String, name: String) throws(ConfigurationError) {
         source = "in \(name)"

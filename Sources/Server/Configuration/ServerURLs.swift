@@ -12,6 +12,8 @@ struct ServerURLs: Equatable, Sendable {
     /// The URLs that reach the server at this machine's other addresses; empty unless the host is a wildcard.
     let others: [String]
 
+    /// Determines the URLs for a server that listens on `host`.
+    ///
     /// - Parameters:
     ///   - host: the name or address that the server listens on.
     ///   - addresses: this machine's addresses except loopback, the most likely reachable first.

@@ -41,7 +41,8 @@ struct EndpointLayers: Sendable {
         case none
         /// A token signed with the API secret of the main project.
         case operators
-        /// A token signed for the project that the path or the token itself names.
+        /// A token signed for the project that the path or the token itself names, with its API secret or the private
+        /// key of its application.
         case application
     }
 
@@ -121,8 +122,7 @@ extension Gateway {
             var apiKey = ""
             try authorize(request) { token throws(WireError) in
                 let project = try project(of: request, token)
-                try project.verifyRequestToken(
-                    token, now: runner.wallNow, longest: Project.longestApplicationToken)
+                try project.verifyApplicationToken(token, now: runner.wallNow)
                 apiKey = project.apiKey
             }
             try takeRequest(of: apiKey)

@@ -58,6 +58,10 @@ extension WireError {
     static let tokenMissing = WireError(
         .tokenMalformed, "Send a token for this session in a header: Authorization: Bearer <token>.")
 
+    static func bodyTooLarge(limit: Int) -> WireError {
+        WireError(.messageTooLarge, "The request body must not exceed \(limit) bytes.")
+    }
+
     fileprivate var challenge: String {
         self == .tokenMissing ? "Bearer realm=\"confab\"" : "Bearer realm=\"confab\", error=\"invalid_token\""
     }
@@ -70,7 +74,7 @@ extension WireError {
         case .notPermitted, .banned, .forbiddenOrigin: 403
         case .notFound, .sessionInvalid, .notJoined, .roomNotFound: 404
         case .methodNotAllowed: 405
-        case .sessionRelayed, .restartPending, .roomExists: 409
+        case .sessionRelayed, .restartPending, .roomExists, .applicationExists: 409
         case .preconditionFailed: 412
         case .messageTooLarge: 413
         case .contentType: 415
@@ -86,6 +90,8 @@ extension WireError {
 extension WireError.Code {
     static let methodNotAllowed: WireError.Code = "method_not_allowed"
     static let contentType: WireError.Code = "content_type"
+    /// Another project has the application ID.
+    static let applicationExists: WireError.Code = "application_exists"
 }
 
 extension HTTPConnection {
@@ -100,6 +106,8 @@ extension HTTPConnection {
         /// The headers of trusted proxies name different clients.
         case forwardingContradictory
         case bodyTooLarge(limit: Int)
+        /// The body of a request by one of OpenTok's SDKs is too large.
+        case operationTooLarge
         case descriptionTooLarge(HTTPRequestHead, WHIPRequest, limit: Int)
     }
 }
@@ -126,6 +134,9 @@ extension HTTPConnection.Refusal {
             return GateResponse(
                 status: 413,
                 text: "message_too_large: The request body is too large. Send at most \(limit) bytes.\n")
+        case .operationTooLarge:
+            return OpenTokResponse.Refusals.withMessage.response(
+                to: .bodyTooLarge(limit: OpenTokEndpoint.maxBodySize))
         case .descriptionTooLarge(let head, let request, let limit):
             var response = GateResponse(
                 WireError(.messageTooLarge, "The request body is too large. Send at most \(limit) bytes."))

@@ -56,6 +56,11 @@ extension HTTPConnection {
             Self.isUpload(head) ? max(fileSize, HTTPConnection.maxBodyBytes) : HTTPConnection.maxBodyBytes
         }
 
+        /// The refusal of a larger body.
+        func tooLarge(_ head: HTTPRequestHead) -> Refusal {
+            OpenTokEndpoint.serves(head.uri) ? .operationTooLarge : .bodyTooLarge(limit: maxRoutedBytes(head))
+        }
+
         /// Whether the request sends a file for a room.
         static func isUpload(_ head: HTTPRequestHead) -> Bool {
             head.method == .PUT && head.uri.hasPrefix("/v1/rooms/") && head.uri.contains("/files/")

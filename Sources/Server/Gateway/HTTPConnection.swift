@@ -33,6 +33,8 @@ struct HTTPConnection {
     private struct Routed {
         let isUpload: Bool
         let maxBodyBytes: Int
+        /// The refusal of a larger body.
+        let tooLarge: Refusal
         /// Whether the client waits for 100 Continue before sending its file, although it may stop waiting and send it
         /// anyway.
         var expectsContinue: Bool
@@ -240,8 +242,7 @@ struct HTTPConnection {
             head, allowsSocketIO: settings.allowsSocketIO, allowsPerch: settings.allowsPerch)
         if let size = head.headers.first(name: "Content-Length").flatMap({ Int($0) }) {
             if let request, let refusal = tooLarge(head, request, size) { return refuse(refusal) }
-            let limit = settings.maxRoutedBytes(head)
-            if size > limit { return refuse(.bodyTooLarge(limit: limit)) }
+            if size > settings.maxRoutedBytes(head) { return refuse(settings.tooLarge(head)) }
         }
         let isLast = head.method == .CONNECT || head.headers.contains(name: "Upgrade") || lifetime == .quiescing
         if isLast, source == .open { source = .ended }
@@ -256,7 +257,7 @@ struct HTTPConnection {
             let isUpload = Settings.isUpload(head)
             state = .routed(
                 Routed(
-                    isUpload: isUpload, maxBodyBytes: settings.maxRoutedBytes(head),
+                    isUpload: isUpload, maxBodyBytes: settings.maxRoutedBytes(head), tooLarge: settings.tooLarge(head),
                     // HTTP/1.0 does not support `Expect: 100-continue` (RFC 9110 §10.1.1).
                     expectsContinue: isUpload && head.version == .http1_1 && head.expectsContinue))
             router = .used
@@ -283,8 +284,7 @@ struct HTTPConnection {
         case .head: break
         }
         state = .routed(routed)
-        let limit = routed.maxBodyBytes
-        guard routed.bodyBytes <= limit else { return refuse(.bodyTooLarge(limit: limit)) }
+        guard routed.bodyBytes <= routed.maxBodyBytes else { return refuse(routed.tooLarge) }
         outputs.append(.route(part))
         if routed.isComplete { finishRouted(routed) }
     }

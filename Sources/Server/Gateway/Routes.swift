@@ -137,7 +137,7 @@ struct Routes: Sendable {
         do {
             return Array(try await request.body.collect(upTo: limit).readableBytesView)
         } catch is NIOTooManyBytesError {
-            throw WireError(.messageTooLarge, "The request body must not exceed \(limit) bytes.")
+            throw .bodyTooLarge(limit: limit)
         } catch {
             throw WireError(.malformed, "The request body is incomplete. Send the request again.")
         }

@@ -19,6 +19,8 @@ struct MediaAddresses: Equatable, Sendable {
     /// Maximum number of addresses in `answering`. Each one needs a socket.
     static let maxAnswering = 16
 
+    /// Chooses the addresses: the configured one, or else the local ones.
+    ///
     /// - Parameters:
     ///   - configured: The setting `media.address`.
     ///   - local: This machine's addresses, the most likely reachable first.

@@ -20,9 +20,10 @@ public final class LogSettings: Sendable {
     var level: Logger.Level { Logger.Level.allCases[position.load(ordering: .relaxed)] }
     var scrubber: Scrubber { state.withLock { $0 } }
 
-    func apply(_ configuration: ConfabConfiguration, _ project: ProjectFile) {
+    func apply(_ configuration: ConfabConfiguration, _ project: ProjectFile, _ stored: [StoredProject]) {
         position.store(Self.position(of: configuration.log.level), ordering: .relaxed)
-        state.withLock { $0 = Scrubber(configuration: configuration, project: project) }
+        let scrubber = Scrubber(configuration: configuration, project: project, stored: stored)
+        state.withLock { $0 = scrubber }
     }
 
     private static func position(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }

@@ -13,13 +13,19 @@ public struct Scrubber: Sendable {
         self.secrets = secrets.map(\.revealed).filter { $0.utf8.count >= Self.minSecretLength }
     }
 
-    /// Redacts the secrets of a server's configuration and project.
-    public init(configuration: ConfabConfiguration, project: ProjectFile? = nil) {
+    /// Redacts the secrets of a server's configuration and projects.
+    ///
+    /// - Parameter stored: the projects in the database. There may be many, so secrets that are recognized by their form
+    ///   are not searched for.
+    public init(configuration: ConfabConfiguration, project: ProjectFile? = nil, stored: [StoredProject] = []) {
+        let others = stored.flatMap { [$0.secret, $0.previousSecret, $0.webhookSecret] }.filter { secret in
+            secret.map { !Self.isGeneratedSecret(Array($0.revealed.utf8)[...]) } ?? false
+        }
         self.init(
             secrets: [
                 configuration.apiSecret, configuration.ice.turnSecret, configuration.ice.turnPassword,
                 project?.apiSecret, project?.previous?.secret, project?.serverKey,
-            ].compactMap(\.self))
+            ].compactMap(\.self) + others.compactMap(\.self))
     }
 
     /// True if values under this key are always secret.

@@ -5,9 +5,46 @@ import Wire
 
 /// SQL statements for projects. Each runs in the caller's transaction.
 extension Database {
-    /// Returns all stored projects, oldest first.
-    func projects() throws -> [StoredProject] {
-        try rows("SELECT * FROM project ORDER BY createdAt, apiKey", []).map { try StoredProject(row: $0) }
+    func projects() throws -> StoredProjects {
+        var found = StoredProjects()
+        for row in try rows("SELECT * FROM project ORDER BY createdAt, apiKey", []) {
+            do {
+                found.projects.append(try StoredProject(row: row))
+            } catch let error as StorageError {
+                found.unreadable.append(.init(apiKey: try? row.value("apiKey"), problem: error.message))
+            }
+        }
+        return found
+    }
+
+    func projectCount() throws -> Int { try Int.fetchOne(self, sql: "SELECT count(*) FROM project") ?? 0 }
+
+    /// Returns whether no project has or had this API key.
+    func isUnusedKey(_ apiKey: String) throws -> Bool {
+        try rows(
+            "SELECT 1 FROM project WHERE apiKey = ? UNION ALL SELECT 1 FROM deletedProject WHERE apiKey = ?",
+            [apiKey, apiKey]
+        ).isEmpty
+    }
+
+    /// Throws if another project has the same application. Requests may name only the application, which must then select
+    /// the project.
+    func requireOwnApplication(_ project: StoredProject) throws {
+        guard let id = project.applicationID else { return }
+        let others = try rows(
+            "SELECT 1 FROM project WHERE applicationID = ? AND apiKey <> ?", [id, project.apiKey])
+        guard others.isEmpty else {
+            throw StorageError(
+                .taken, "Another project has this application ID. Remove it there first, or use another application.")
+        }
+    }
+
+    /// Deletes a project and records its API key as used. Returns whether there was such a project.
+    func deleteProject(_ apiKey: String) throws -> Bool {
+        try run("DELETE FROM project WHERE apiKey = ?", [apiKey])
+        guard changesCount > 0 else { return false }
+        try run("INSERT OR IGNORE INTO deletedProject (apiKey) VALUES (?)", [apiKey])
+        return true
     }
 
     func project(_ apiKey: String) throws -> StoredProject? {
@@ -43,5 +80,6 @@ extension StoredProject {
         (applicationID, publicKey) = (try row.optional("applicationID"), try row.optional("publicKey"))
         (webhookURL, webhookSecret) = (try row.optional("webhookURL"), try secret("webhookSecret"))
         maxConnections = try row.optional("maxConnections")
+        guard isUsable else { throw Row.unreadable("apiKey, secret or previousSecret") }
     }
 }

@@ -31,6 +31,9 @@ enum Migrations {
         migrator.registerMigration("v8 outbox of webhooks") { db in
             try db.execute(sql: version8)
         }
+        migrator.registerMigration("v9 keys of deleted projects") { db in
+            try db.execute(sql: version9)
+        }
         return migrator
     }
 
@@ -271,6 +274,12 @@ enum Migrations {
             webhookSecret TEXT,
             maxConnections INTEGER
         ) WITHOUT ROWID;
+        """
+
+    /// A new project must not get the API key of a deleted one: the session IDs of the deleted project would be valid again.
+    private static let version9 = """
+        CREATE TABLE deletedProject (apiKey TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID;
+        INSERT OR IGNORE INTO deletedProject SELECT subject FROM audit WHERE action = 'project.delete';
         """
 
     private static let version6 = "ALTER TABLE room ADD COLUMN formerID BLOB CHECK (length(formerID) = 16)"

@@ -75,7 +75,9 @@ public struct ProjectChanges: Sendable {
                 default: false
                 }
             }
-        guard isID, let application = Project.Application(id: id, publicKey: publicKey) else {
+        // An ID of digits could be the API key of another project.
+        let isNumber = id.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        guard isID, !isNumber, let application = Project.Application(id: id, publicKey: publicKey) else {
             throw Self.applicationInvalid
         }
         self.application = .set(application)
@@ -83,7 +85,7 @@ public struct ProjectChanges: Sendable {
 
     private static let applicationInvalid = WireError(
         .malformed,
-        "An application needs an ID of letters, digits and hyphens, and an RSA public key of at least 2048 bits in PEM format."
+        "An application needs an ID of letters, digits and hyphens, not only digits, and an RSA public key of at least 2048 bits in PEM format."
     )
 
     /// Applies the changes. Creates a secret for a new webhook.

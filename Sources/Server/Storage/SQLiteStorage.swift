@@ -170,16 +170,16 @@ public final class SQLiteStorage: Storage {
         try await read { try $0.audit(since: start, limit: limit) }
     }
 
-    public func projects() async throws -> [StoredProject] { try await read { try $0.projects() } }
+    public func projects() async throws -> StoredProjects { try await read { try $0.projects() } }
 
     public func addProject(_ project: StoredProject, recording entry: AuditEntry) async throws -> Bool {
         try await write { database in
-            let projects = try database.projects()
-            guard !projects.contains(where: { $0.apiKey == project.apiKey }) else { return false }
-            guard projects.count < StoredProject.maxCount else {
+            guard try database.isUnusedKey(project.apiKey) else { return false }
+            guard try database.projectCount() < StoredProject.maxCount else {
                 throw StorageError(
                     .tooMany, "There are already \(StoredProject.maxCount) projects. Delete one that is not used.")
             }
+            try database.requireOwnApplication(project)
             try database.store(project)
             try database.audit(entry)
             return true
@@ -193,6 +193,7 @@ public final class SQLiteStorage: Storage {
         try await write { database in
             guard var project = try database.project(apiKey) ?? initial else { return nil }
             change(&project)
+            try database.requireOwnApplication(project)
             try database.store(project)
             try database.audit(entry)
             return project
@@ -201,8 +202,7 @@ public final class SQLiteStorage: Storage {
 
     public func removeProject(_ apiKey: String, recording entry: AuditEntry) async throws -> Bool {
         try await write { database in
-            guard try database.project(apiKey) != nil else { return false }
-            try database.run("DELETE FROM project WHERE apiKey = ?", [apiKey])
+            guard try database.deleteProject(apiKey) else { return false }
             try database.audit(entry)
             return true
         }

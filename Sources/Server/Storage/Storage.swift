@@ -145,13 +145,14 @@ public protocol Storage: WebhookOutbox {
 
     /// Returns the projects other than the main one, oldest first, and the additional properties of the main project if
     /// it has any.
-    func projects() async throws -> [StoredProject]
+    func projects() async throws -> StoredProjects
 
     /// Stores a new project.
     ///
     /// - Parameter entry: the entry to add to the audit log, in the same transaction.
-    /// - Returns: false if a project with this API key exists. It is not changed.
-    /// - Throws: `StorageError.Code.tooMany` if there are as many projects as are allowed.
+    /// - Returns: false if a project has or had this API key. Nothing is changed then.
+    /// - Throws: `StorageError.Code.tooMany` if there are as many projects as are allowed, `.taken` if another one has the
+    ///   application ID.
     func addProject(_ project: StoredProject, recording entry: AuditEntry) async throws -> Bool
 
     /// Changes a project in one transaction.
@@ -161,12 +162,14 @@ public protocol Storage: WebhookOutbox {
     ///   - entry: the entry to add to the audit log.
     ///   - change: changes the project's properties.
     /// - Returns: the changed project; nil if nothing was changed.
+    /// - Throws: `StorageError.Code.taken` if another project has the application ID.
     func changeProject(
         _ apiKey: String, or initial: StoredProject?, recording entry: AuditEntry,
         _ change: @escaping @Sendable (inout StoredProject) -> Void
     ) async throws -> StoredProject?
 
-    /// Deletes a project. The server drops the events that wait for its webhook.
+    /// Deletes a project, also one that cannot be read. Its API key is never used again. The server drops the events that
+    /// wait for its webhook.
     ///
     /// - Returns: whether there was such a project.
     func removeProject(_ apiKey: String, recording entry: AuditEntry) async throws -> Bool

@@ -31,6 +31,8 @@ public struct StorageError: Error, CustomStringConvertible {
         public static let overloaded = Code("overloaded")
         /// This change cannot be stored; others can.
         public static let rejected = Code("rejected")
+        /// Another record has a value that must be unique.
+        public static let taken = Code("taken")
         /// The target of a backup already exists.
         public static let targetExists = Code("targetExists")
         /// There are already as many items of this kind, such as projects, as are allowed.

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 public import Signaling
 public import Wire
 
@@ -53,19 +54,23 @@ public struct StoredProject: Hashable, Sendable {
         if url != nil, webhookSecret == nil { webhookSecret = SecretText.generated(using: &random) }
     }
 
+    /// Whether the API key and the secrets are valid. True for the main project, whose secrets are not stored here.
+    var isUsable: Bool { secret == nil || keys(nil) != nil }
+
     /// Returns the project with its keys, for signing and verifying. Returns nil for the main project, and if a key
     /// is invalid.
     func project(serverKey: ServerKey) -> Project? {
+        guard var project = keys(serverKey) else { return nil }
+        add(to: &project)
+        return project
+    }
+
+    private func keys(_ serverKey: ServerKey?) -> Project? {
         guard let secret else { return nil }
         let previous = previousSecret.flatMap { secret in
             previousUntil.map { Project.PreviousSecret(secret: secret.revealed, acceptedUntil: $0) }
         }
-        guard
-            var project = Project(
-                apiKey: apiKey, secret: secret.revealed, serverKey: serverKey, previous: previous)
-        else { return nil }
-        add(to: &project)
-        return project
+        return Project(apiKey: apiKey, secret: secret.revealed, serverKey: serverKey, previous: previous)
     }
 
     /// Adds the additional properties to the project.
@@ -74,6 +79,39 @@ public struct StoredProject: Hashable, Sendable {
             project.application = Project.Application(id: applicationID, publicKey: publicKey)
         }
         (project.hasWebhook, project.maxConnections) = (webhookURL != nil, maxConnections)
+    }
+}
+
+/// The projects in storage.
+public struct StoredProjects: Sendable {
+    /// A project that cannot be used, for example because its row was edited by hand. Its row stays as it is.
+    public struct Unreadable: Hashable, Sendable {
+        /// The project's API key; nil if not even the key can be read.
+        public var apiKey: String?
+        /// A sentence that says what is wrong.
+        public var problem: String
+    }
+
+    /// The projects that can be used, oldest first, and the additional properties of the main project if it has any.
+    public var projects: [StoredProject] = []
+    public var unreadable: [Unreadable] = []
+
+    /// Returns the project with this API key; nil if there is none. Throws if it cannot be read.
+    public func project(_ apiKey: String) throws(StorageError) -> StoredProject? {
+        if let found = unreadable.first(where: { $0.apiKey == apiKey }) { throw StorageError(.corrupt, found.problem) }
+        return projects.first { $0.apiKey == apiKey }
+    }
+
+    /// Logs which projects cannot be read, except those in `known`.
+    func logUnreadable(_ logger: Logger, except known: Set<Unreadable> = []) {
+        for project in unreadable where !known.contains(project) {
+            logger.error(
+                """
+                A project cannot be read. The version that the server has read before, if any, stays in use. Repair the \
+                project's row in the table project, or delete the project.
+                """,
+                metadata: ["apiKey": "\(project.apiKey ?? "unreadable")", "error": "\(project.problem)"])
+        }
     }
 }
 

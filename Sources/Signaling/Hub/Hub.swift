@@ -151,6 +151,8 @@ struct Timers: Sendable {
 
     var next: Timestamp? { heap.min?.at }
 
+    /// Schedules a wake-up of a state machine.
+    ///
     /// - Parameter at: the time of the wake-up; nil to schedule nothing.
     mutating func schedule(_ address: Address, _ at: Timestamp?) {
         guard let at else { return }

@@ -105,6 +105,8 @@ struct DeviceList: Equatable, Sendable {
         }
     }
 
+    /// Records the new address of a connected device.
+    ///
     /// - Returns: false if the device already had this address or is not connected.
     mutating func move(_ client: ConnectionID, to address: String) -> Bool {
         guard let old = connected[client]?.address, old != address else { return false }

@@ -18,6 +18,8 @@ struct UnansweredCalls: Equatable, Sendable {
 
     var isEmpty: Bool { byPerson.isEmpty }
 
+    /// Returns the end of the wait before this person may be called again.
+    ///
     /// - Returns: when calls to this person are allowed again, or nil if they are allowed now.
     func waitEnd(for other: IdentityID, _ now: Timestamp) -> Timestamp? {
         guard let until = byPerson[other]?.until, now < until else { return nil }

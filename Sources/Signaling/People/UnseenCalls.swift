@@ -22,6 +22,8 @@ struct UnseenCalls: Equatable, Sendable {
         if oldestFirst.count > Self.maxCalls { oldestFirst.removeFirst() }
     }
 
+    /// Removes a call, for example because a device has shown its end.
+    ///
     /// - Returns: false if the call is not in the list.
     mutating func remove(_ call: CallID) -> Bool {
         guard let index = oldestFirst.firstIndex(where: { $0.call == call }) else { return false }

@@ -12,6 +12,8 @@ struct JWT {
     let fingerprint: [UInt8]
     /// Whether the private key of the project's application signed the token, rather than the API secret.
     let isOfApplication: Bool
+    /// The claim `ist`. OpenTok's SDK for Ruby writes it into the header.
+    private let issuerType: JSONValue?
 
     static func sign(_ project: Project, claims: (inout JSONWriter) -> Void) -> String {
         var writer = JSONWriter()
@@ -48,6 +50,7 @@ struct JWT {
             throw WireError(.tokenMalformed, "The token's claims must be a JSON object without duplicate keys.")
         }
         self.claims = claims
+        issuerType = claims["ist"] ?? head["ist"]
         fingerprint = Array(signature.prefix(16))
     }
 
@@ -89,13 +92,21 @@ struct JWT {
     ///
     /// - Parameters:
     ///   - scope: the scope that the token must have; nil if it must have none.
+    ///   - acceptsApplication: whether the private key of the project's application may have signed the token.
     ///   - longest: the longest lifetime that the token may have.
-    func check(project: Project, scope: String?, longest: Duration, now: Timestamp) throws(WireError) {
+    func check(
+        project: Project, scope: String?, acceptsApplication: Bool = false, longest: Duration, now: Timestamp
+    ) throws(WireError) {
+        guard acceptsApplication || !isOfApplication else {
+            throw WireError(
+                .tokenScope,
+                "A token signed with the application's private key is not accepted here. Sign it with the API secret.")
+        }
         let isOfProject =
             isOfApplication
             ? string("application_id") == project.application?.id : string("iss") == project.apiKey
         guard isOfProject else { throw .tokenOfAnotherProject }
-        guard isOfApplication || string("ist") == "project", string("scope") == scope,
+        guard isOfApplication || issuerType == .string("project"), string("scope") == scope,
             scope != nil || claims["scope"] == nil
         else {
             let expected = scope.map { "scope must be \"\($0)\"" } ?? "there must be no scope"

@@ -74,12 +74,21 @@ extension Project {
     /// Verifies the token of a request that requires the API secret.
     ///
     /// Such a token has no scope. Tokens of clients have a scope, so clients cannot use them to act as operators.
-    ///
-    /// - Parameter longest: the longest lifetime that the token may have.
-    public func verifyRequestToken(
-        _ text: String, now: Timestamp, longest: Duration = longestRequestToken
-    ) throws(WireError) {
+    public func verifyRequestToken(_ text: String, now: Timestamp) throws(WireError) {
         let token = try JWT(verifying: text, with: self, now: now)
-        try token.check(project: self, scope: nil, longest: longest, now: now)
+        try token.check(project: self, scope: nil, longest: Self.longestRequestToken, now: now)
+    }
+
+    /// Verifies the token of a request to the OpenTok-compatible endpoints. The API secret or the private key of the
+    /// project's application must have signed it.
+    public func verifyApplicationToken(_ text: String, now: Timestamp) throws(WireError) {
+        let token = try JWT(verifying: text, with: self, now: now)
+        try token.check(
+            project: self, scope: nil, acceptsApplication: true, longest: Self.longestApplicationToken, now: now)
+        // The vendor's other products sign the tokens of end users with the same key. Those tokens name their user.
+        guard !token.isOfApplication || (token.claims["sub"] == nil && token.claims["acl"] == nil) else {
+            throw WireError(
+                .tokenScope, "The token belongs to an end user: sub and acl are not allowed. Use one of the server.")
+        }
     }
 }

@@ -17,7 +17,7 @@ public struct Projects: Sendable, Equatable {
         self.others = Dictionary(others.map { ($0.apiKey, $0) }) { first, _ in first }
         self.others[main.apiKey] = nil
         applications = Dictionary(
-            (others + [main]).compactMap { project in project.application.map { ($0.id, project.apiKey) } }
+            ([main] + others).compactMap { project in project.application.map { ($0.id, project.apiKey) } }
         ) { first, _ in first }
     }
 

@@ -60,6 +60,10 @@ extension Projects {
 }
 
 extension Project {
+    /// The lifetime of a T1 token that does not name the time when it expires. The SDKs for PHP, .NET and Ruby omit
+    /// this time unless their caller sets it.
+    private static let usualT1Token: Duration = .seconds(24 * 3600)
+
     public func verifySessionToken(_ text: String, for session: SessionID?, now: Timestamp) throws(WireError)
         -> SessionGrant
     {
@@ -95,7 +99,13 @@ extension Project {
 
     private func verifyJWT(_ text: String, now: Timestamp) throws(WireError) -> SessionToken {
         let token = try JWT(verifying: text, with: self, now: now)
-        try token.check(project: self, scope: "session.connect", longest: Self.longestSessionToken, now: now)
+        try token.check(
+            project: self, scope: "session.connect", acceptsApplication: true, longest: Self.longestSessionToken,
+            now: now)
+        switch token.claims["connection_data"] {
+        case nil, .null?, .string?: break
+        default: throw WireError(.tokenMalformed, "The token's connection_data claim must be a string.")
+        }
         // Reject a malformed holder. If it were ignored, anyone could use the token.
         guard token.claims["holder"] == nil || token.string("holder") != nil else {
             throw WireError(.tokenMalformed, "The token's holder claim must be a string.")
@@ -119,15 +129,18 @@ extension Project {
         }
         guard token.apiKey == apiKey else { throw .tokenOfAnotherProject }
         try checkT1(token.signature, of: token.signed, now: now)
-        guard let created = token.date("create_time"), let expires = token.date("expire_time") else {
+        guard let created = token.date("create_time"),
+            let expires = token.fields["expire_time"] == nil ? created + Self.usualT1Token : token.date("expire_time")
+        else {
             throw WireError(
                 .tokenMalformed, "The token's create_time and expire_time must be times in seconds since 1970.")
         }
         try JWT.checkDates(
             expires: expires, issued: created, notBefore: nil, longest: Self.longestSessionToken, now: now)
         return SessionToken(
-            session: token.fields["session_id"], role: token.fields["role"], hasRole: token.fields["role"] != nil,
-            data: token.fields["connection_data"] ?? "",
+            // The SDK for .NET writes the role in capitals.
+            session: token.fields["session_id"], role: token.fields["role"]?.lowercased(),
+            hasRole: token.fields["role"] != nil, data: token.fields["connection_data"] ?? "",
             layoutClasses: token.fields["initial_layout_class_list"] ?? "",
             fingerprint: Array(SHA256.hash(data: token.signature).prefix(16)), expiresAt: expires)
     }
@@ -157,6 +170,7 @@ struct T1Token {
         (self.apiKey, self.signature) = (apiKey, signature)
         signed = Array(bytes[(colon + 1)...])
         fields = FormFields(signed)
+        guard fields.isText else { return nil }
     }
 
     /// Returns the value of a field that contains seconds since 1970; nil if it is missing or not such a number.

@@ -1,9 +1,8 @@
-import Crypto
-import Foundation
-import Signaling
 import TestSupport
 import Testing
 import Wire
+
+@testable import Signaling
 
 /// The tokens of `session` were made with the vendor's SDKs for Python: `opentok` 3.15.0 (T1 and JWT) and `vonage-video` 1.6.1
 /// (RS256).
@@ -137,10 +136,7 @@ import Wire
     // MARK: T1 tokens that a program with the secret could make
 
     private static func signed(_ fields: String, key: String = Stage.apiKey, secret: String = Stage.secret) -> String {
-        let code = HMAC<Insecure.SHA1>.authenticationCode(
-            for: Data(fields.utf8), using: SymmetricKey(data: Data(secret.utf8)))
-        let digits = code.map { String(format: "%02x", $0) }.joined()
-        return "T1==" + Data("partner_id=\(key)&sig=\(digits):\(fields)".utf8).base64EncodedString()
+        t1Token(fields, key: key, secret: secret)
     }
 
     private static let fields =
@@ -149,6 +145,9 @@ import Wire
     /// Fields that the secret's holder signed, and the outcome.
     private static let cases: [(String, String)] = [
         (fields, "publisher  "), (with("role", "god"), "token_role"), (with("role", nil), "publisher  "),
+        (with("role", "MODERATOR"), "moderator  "), (with("role", ""), "token_role"),
+        (with("role", "%ff"), "token_malformed"), (fields + "&connection_data=%ff", "token_malformed"),
+        (with("expire_time", ""), "token_malformed"),
         (with("expire_time", "1790000000"), "token_expired"), (with("expire_time", "1792592061"), "token_lifetime"),
         (with("expire_time", "1e12"), "token_malformed"),
         (with("expire_time", "99999999999999999999"), "token_malformed"),
@@ -163,6 +162,100 @@ import Wire
     private static func with(_ name: String, _ value: String?) -> String {
         let kept = fields.split(separator: "&").filter { !$0.hasPrefix(name + "=") }.map(String.init)
         return (kept + [value.map { "\(name)=\($0)" }].compactMap(\.self)).joined(separator: "&")
+    }
+
+    /// The fields that the SDKs for PHP, .NET and Ruby sign if their caller sets no time of expiry.
+    private static let unlimited: [(String, String)] = [
+        (
+            "session_id=\(session)&create_time=1790000000&role=publisher&nonce=1790000000.12341804289383"
+                + "&initial_layout_class_list=", "publisher  "
+        ),
+        (
+            "session_id=\(session)&create_time=1790000000&nonce=512345&role=PUBLISHER"
+                + "&initial_layout_class_list=focus small", "publisher  focus,small"
+        ),
+        (
+            "role=moderator&session_id=\(session)&create_time=1790000000&nonce=0.8437&connection_data=name%3DAda",
+            "moderator name=Ada "
+        ),
+    ]
+
+    @Test("a T1 token that names no time of expiry is valid for a day", arguments: unlimited)
+    func withoutExpiry(_ fields: String, _ expected: String) throws {
+        let (token, projects) = (Self.signed(fields), try projects())
+        #expect(outcome(token, projects) == expected)
+        #expect(outcome(token, projects, at: Self.now + .seconds(86_399)) == expected)
+        #expect(outcome(token, projects, at: Self.now + .seconds(86_400)) == "token_expired")
+    }
+
+    @Test(
+        "connection data that is not text is refused",
+        arguments: [
+            ("5", "token_malformed"), ("true", "token_malformed"), ("[\"x\"]", "token_malformed"),
+            ("{\"a\":1}", "token_malformed"), ("null", "publisher  "), ("\"x\"", "publisher x "),
+        ])
+    func connectionData(_ value: String, _ expected: String) throws {
+        let claims = Forge.sessionClaims(Self.session, at: Self.now, ["connection_data": value])
+        #expect(outcome(Forge.token(claims), try projects()) == expected)
+    }
+
+    // MARK: Tokens of servers
+
+    /// Returns the code of the error that `verify` throws; nil if it throws none.
+    private func refusal(_ verify: () throws(WireError) -> Void) -> WireError.Code? {
+        do {
+            try verify()
+            return nil
+        } catch { return error.code }
+    }
+
+    @Test("the private key of an application signs requests of its server, but nothing for operators, users and rooms")
+    func applicationKey() throws {
+        let key = try ApplicationKey()
+        let application = try #require(Project.Application(id: Self.application, publicKey: key.publicKey))
+        let (project, now) = (try projects(application: application).main, Self.now)
+        func token(_ more: String) throws -> String {
+            try key.token(
+                #"{"application_id":"\#(Self.application)","iat":1790000000,"jti":"x","exp":1790000060\#(more)}"#)
+        }
+        let request = try token("")
+        #expect(refusal { () throws(WireError) in try project.verifyApplicationToken(request, now: now) } == nil)
+        #expect(
+            refusal { () throws(WireError) in try project.verifyRequestToken(request, now: now) } == .tokenScope)
+        for more in [#","sub":"ada""#, #","acl":{"paths":{"/*/users/**":{}}}"#, #","sub":"ada","acl":{}"#] {
+            let token = try token(more)
+            #expect(
+                refusal { () throws(WireError) in try project.verifyApplicationToken(token, now: now) } == .tokenScope,
+                "\(more)")
+        }
+        let user = try token(#","scope":"user.connect","sub":"ada""#)
+        #expect(refusal { () throws(WireError) in _ = try project.verifyUserToken(user, now: now) } == .tokenScope)
+        let room = try token(
+            #","scope":"room.join","role":"host","room":"Tea","room_id":"\#(RoomID(high: 1, low: 1))""#)
+        #expect(refusal { () throws(WireError) in _ = try project.verifyRoomToken(room, now: now) } == .tokenScope)
+    }
+
+    @Test("the SDK for Ruby writes ist into the header of its requests' tokens")
+    func requestsOfRuby() throws {
+        let project = try projects().main
+        func outcome(_ claim: String, _ header: String) -> WireError.Code? {
+            let claims = #"{"iss":"\#(Stage.apiKey)","iat":1790000000,"exp":1790000300\#(claim)}"#
+            let token = Forge.token(claims, header: #"{"alg":"HS256"\#(header)}"#)
+            return refusal { () throws(WireError) in try project.verifyApplicationToken(token, now: Self.now) }
+        }
+        #expect(outcome("", #","ist":"project""#) == nil)
+        #expect(outcome("", "") == .tokenScope)
+        #expect(outcome("", #","ist":"account""#) == .tokenScope)
+        #expect(outcome(#","ist":"account""#, #","ist":"project""#) == .tokenScope)
+    }
+
+    @Test("if two projects have the same application, it is the main one's")
+    func sameApplication() throws {
+        let application = try #require(Project.Application(id: Self.application, publicKey: Self.publicKey))
+        var other = try #require(Project(apiKey: "45000002", secret: Stage.secret))
+        other.application = application
+        let main = try projects(application: application).main
+        #expect(Projects(main: main, others: [other]).project(named: Self.application)?.apiKey == main.apiKey)
     }
 
     @Test("a signed T1 token with wrong fields is refused", arguments: cases)

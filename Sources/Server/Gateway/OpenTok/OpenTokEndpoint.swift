@@ -70,6 +70,11 @@ enum OpenTokEndpoint: Sendable {
             (.delete, project + "/render/:id", .missing(.rendering)),
         ]
 
+    /// Whether a request with this target, without the base path, is for these endpoints.
+    static func serves(_ uri: String) -> Bool {
+        uri.hasPrefix("/v2/project/") || uri.hasPrefix("/session/create")
+    }
+
     /// The known routes, and routes to `unknown` for all other methods and paths, so that every response has a body
     /// that the SDKs can parse.
     static let routes: [(HTTPRequest.Method, String, OpenTokEndpoint)] = {
@@ -100,7 +105,8 @@ enum OpenTokEndpoint: Sendable {
         case .createSession:
             let session = try gateway.makeSession(request)
             let project = try gateway.application(of: request.http)
-            return OpenTokResponse.created(session, of: project, gateway.runner.wallNow)
+            return OpenTokResponse.created(
+                session, of: project, gateway.runner.wallNow, asJSON: request.http.headers.acceptJSON)
         case .unavailable(let feature): throw .featureUnavailable(feature)
         case .emptyList: return OpenTokResponse.list([])
         case .missing(let feature): throw .featureMissing(feature)
@@ -194,6 +200,15 @@ extension WireError {
 
     fileprivate static func featureMissing(_ feature: OpenTokEndpoint.Feature) -> WireError {
         WireError(.notFound, "\(feature.rawValue) is not available on this server, so this ID does not exist.")
+    }
+}
+
+extension HTTPHeaders {
+    /// Whether `Accept` names JSON. Wildcards do not count: OpenTok answers them with XML.
+    fileprivate var acceptJSON: Bool {
+        self[canonicalForm: "Accept"].contains { item in
+            item.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercased() == "application/json"
+        }
     }
 }
 

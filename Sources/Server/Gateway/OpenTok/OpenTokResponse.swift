@@ -3,8 +3,8 @@ import NIOHTTP1
 import Signaling
 import Wire
 
-/// Writes responses as OpenTok's server SDKs parse them. Their content type is exactly `application/json`: the SDK for
-/// Python parses any other response to `session/create` as XML.
+/// Writes responses as OpenTok's server SDKs parse them. The content type of JSON is exactly `application/json`: the SDK
+/// for Python parses any other response to `session/create` as XML.
 enum OpenTokResponse {
     static func json(_ value: JSONValue) -> GateResponse {
         var writer = JSONWriter()
@@ -19,7 +19,20 @@ enum OpenTokResponse {
     }
 
     /// Returns the response to `session/create`. The members that are null exist for SDKs that expect them.
-    static func created(_ session: SessionID, of project: Project, _ now: Timestamp) -> GateResponse {
+    ///
+    /// - Parameter asJSON: false for XML, which the SDKs for PHP, Ruby and .NET parse.
+    static func created(
+        _ session: SessionID, of project: Project, _ now: Timestamp, asJSON: Bool
+    ) -> GateResponse {
+        guard asJSON else {
+            // None of the values contains a character that XML would escape.
+            let fields =
+                "<session_id>\(session.text)</session_id><partner_id>\(project.apiKey)</partner_id>"
+                + "<create_dt>\(date(now))</create_dt>"
+            let document =
+                #"<?xml version="1.0" encoding="UTF-8"?>"# + "<sessions><Session>\(fields)</Session></sessions>"
+            return GateResponse(status: 200, type: "text/xml", body: document.utf8)
+        }
         let known: [(String, JSONValue)] = [
             ("session_id", .string(session.text)), ("project_id", .string(project.apiKey)),
             ("partner_id", .string(project.apiKey)), ("create_dt", .string(date(now))),
@@ -55,7 +68,7 @@ enum OpenTokResponse {
             switch error.code {
             // The SDKs report 403, and not 401, as bad credentials.
             case _ where error.code.isToken: response.status = 403
-            case .signalInvalid: response.status = 400
+            case .signalInvalid, .messageTooLarge: response.status = 400
             case .signalTooLarge: response.status = 413
             case .unsupported: response.status = self == .withoutMessage ? 501 : 400
             default: break

@@ -27,6 +27,8 @@ enum ProjectsEndpoint: Sendable {
             throw error
         } catch let error as StorageError where error.code == .tooMany {
             throw WireError(.rateLimited, error.message)
+        } catch let error as StorageError where error.code == .taken {
+            throw WireError(.applicationExists, error.message)
         } catch {
             gateway.logger.error("Could not store or read projects", metadata: ["error": "\(error)"])
             throw .storageFailed
@@ -39,13 +41,13 @@ enum ProjectsEndpoint: Sendable {
         let key = request.path.get("key") ?? ""
         switch self {
         case .list:
-            var projects = try await storage.projects()
+            var projects = try await storage.projects().projects
             if !projects.contains(where: { $0.apiKey == main }) { projects.insert(.main(main), at: 0) }
             return OpenTokResponse.object([
                 .init(name: "projects", value: .array(projects.map { $0.json(main: main) }))
             ])
         case .describe:
-            let found = try await storage.projects().first { $0.apiKey == key }
+            let found = try await storage.projects().project(key)
             guard let project = found ?? (key == main ? .main(main) : nil) else { throw WireError.projectNotFound }
             return OpenTokResponse.json(project.json(main: main))
         case .create:
