@@ -91,7 +91,7 @@ public struct Room: Machine, Equatable, Sendable {
         case .operate(let request): context.answer(request.socket, .refused(.noRoom))
         case .list(let tour): context.pass(tour)
         case .notStored(let stored): if let stored { context.tell(.roomRegistry(.restore(stored))) }
-        case .open, .restore, .away, .gone, .leftSession, .close: return
+        case .open, .restore, .away, .gone, .leftSession, .close, .personDeleted: return
         }
     }
 
