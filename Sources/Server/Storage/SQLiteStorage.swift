@@ -162,7 +162,7 @@ public final class SQLiteStorage: Storage {
     }
 
     public func record(_ entry: AuditEntry) async throws {
-        try await write { try $0.audit(entry) }
+        try await writer.commit([.audit(entry)])
     }
 
     public func audit(since start: Timestamp, limit: Int) async throws -> [AuditEntry] {
@@ -202,6 +202,7 @@ public final class SQLiteStorage: Storage {
         try await write { database in
             guard try database.project(apiKey) != nil else { return false }
             try database.run("DELETE FROM project WHERE apiKey = ?", [apiKey])
+            try database.removeModeration(of: apiKey)
             try database.audit(entry)
             return true
         }
