@@ -34,8 +34,8 @@ public struct Context: Sendable {
     var figures = Figures()
     /// The space used by the files of all rooms. Unlike `figures`, it affects decisions of rooms.
     var fileSpace = RoomFileSpace()
-    /// The number of connections in the sessions of each project, keyed by API key.
-    private(set) var connections: [String: Int] = [:]
+    /// What the sessions of each project use, keyed by API key.
+    var usage: [String: ProjectUsage] = [:]
     /// The disk space left for files.
     var freeDisk = FreeDiskSpace()
 
@@ -60,19 +60,7 @@ public struct Context: Sendable {
     /// Replaces the rules, keys and ICE servers, starting with the next event.
     mutating func adopt(_ settings: HubSettings) {
         (rules, projects, ice) = (settings.rules, settings.projects, settings.ice)
-    }
-
-    // MARK: Projects
-
-    mutating func countConnections(_ change: Int, of apiKey: String) {
-        let count = connections[apiKey, default: 0] + change
-        connections[apiKey] = count > 0 ? count : nil
-    }
-
-    /// True if another connection may join the sessions of this project.
-    func hasRoomForConnection(of apiKey: String) -> Bool {
-        let limit = min(projects[apiKey]?.maxConnections ?? .max, rules.connectionsPerProject)
-        return connections[apiKey] ?? 0 < limit
+        usage = usage.filter { projects[$0.key] != nil || $0.value.isInUse }
     }
 
     // MARK: Taking letters and effects

@@ -49,6 +49,11 @@ public struct Rules: Equatable, Sendable {
     public var connectionsPerSession = 15_000
     /// Maximum number of connections in all sessions of one project. A project may have a lower maximum.
     public var connectionsPerProject = 20_000
+    /// Maximum number of revoked tokens in the sessions of one project. Each is kept until it expires.
+    public var revocationsPerProject = 20_000
+    /// The budget for the removals of an application's server, and for the mutes of whole sessions that it begins and ends,
+    /// because each is stored and has an entry in the audit log. At once, an application can remove everyone from its sessions.
+    public var projectDecisions = Budget.Rate(perSecond: 1, burst: 20_000)
     public var streamsPerConnection = 8
     /// Maximum size of one page of a session's roster, in bytes: half of the replay buffer, so that a client that
     /// loses its connection while pages are on their way can resume.

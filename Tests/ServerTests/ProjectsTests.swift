@@ -231,6 +231,75 @@ import Wire
         }
     }
 
+    @Test("mutes are limited as signals are, and only those that change something are in the audit log")
+    func mutes() async throws {
+        let directory = NSTemporaryDirectory() + "confab-mutes-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try await TestServer.run(dataDirectory: directory) {
+            Self.quick(&$0)
+            $0.rules.sessionTraffic = Budget.Rate(perSecond: 0.001, burst: 1000)
+        } _: { server in
+            let created = try await RoomsPlace(server).ask("POST", Self.path, "{}")
+            let application = try Application(server, created.object())
+            let session = try await application.session()
+            let (_, client) = try await application.join(session)
+            let own = "~/session/\(session)"
+            for _ in 0..<20 { #expect(try await application.ask("POST", own + "/mute", "{}").status == 200) }
+            for _ in 0..<20 {
+                #expect(try await application.ask("POST", own + "/mute", #"{"active":false}"#).status == 200)
+            }
+            #expect(try await application.ask("POST", own + "/signal", #"{"data":"x"}"#).status == 204)
+            let mute = try await application.ask("POST", own + "/mute", "{}")
+            #expect((mute.status, mute.code) == (400, "rate_limited"), "the SDK for Python ignores 429 here")
+            let signal = try await application.ask("POST", own + "/signal", #"{"data":"x"}"#)
+            #expect((signal.status, signal.code) == (429, "rate_limited"))
+            let storage = try SQLiteStorage(directory: directory)
+            let entries = try await storage.audit(since: .distantPast, limit: 100)
+            #expect(entries.map(\.action) == ["session.unmute", "session.mute", "project.create"])
+            #expect(entries.first?.actor == application.project.apiKey)
+            try await storage.close()
+            await client.drop()
+        }
+    }
+
+    @Test("a list of streams is charged to the project by its size")
+    func lists() async throws {
+        try await TestServer.run {
+            Self.quick(&$0)
+            $0.limits.projectRequests = Budget.Rate(perSecond: 0.001, burst: 40)
+        } _: { server in
+            let created = try await RoomsPlace(server).ask("POST", Self.path, "{}")
+            let application = try Application(server, created.object())
+            let session = try await application.session()
+            let (_, client) = try await application.join(session)
+            var items: [String] = []
+            for _ in 0..<8 {
+                var verb = SessionVerb.Publish()
+                verb.session = session
+                try await client.say(.session(.publish(verb)))
+                let stream = try await client.hear("the stream") {
+                    if case .session(.published(let published)) = $0 { published.stream.id } else { nil }
+                }
+                items.append(#"{"id":"\#(stream)","layoutClassList":["\#(String(repeating: "c", count: 999))"]}"#)
+            }
+            let list = "~/session/\(session)/stream"
+            let body = #"{"items":[\#(items.joined(separator: ","))]}"#
+            #expect(try await application.ask("PUT", list, body).status == 200)
+            var sizes: [Int] = []
+            var answer = try await application.ask("GET", list)
+            while answer.status == 200, sizes.count < 40 {
+                sizes.append(answer.text.utf8.count)
+                answer = try await application.ask("GET", list)
+            }
+            #expect(answer.status == 429)
+            // Of the budget, one request created the session. The list was also the response to the change.
+            let cost = 1 + (sizes.first ?? 0) / 4096
+            #expect(cost > 1)
+            #expect(sizes.count == (39 - cost + cost - 1) / cost)
+            await client.drop()
+        }
+    }
+
     @Test("malformed requests are refused, and change nothing")
     func malformed() async throws {
         try await TestServer.run { server in

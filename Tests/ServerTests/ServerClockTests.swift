@@ -170,7 +170,8 @@ private final class MachineClocks: Sendable {
         var report = report()
         report.createdAt = start
         let revocation = Revocation(
-            session: SessionID("1_session")!, fingerprint: [1], expiresAt: start + .seconds(86400), by: alice, of: bob,
+            session: SessionID("1_session")!, fingerprint: [1], expiresAt: start + .seconds(86400), by: .member(alice),
+            of: bob,
             at: start)
         try await storage.commit([.report(report), .revoked(revocation)])
         try await storage.addBan(

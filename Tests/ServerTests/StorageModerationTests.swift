@@ -8,7 +8,8 @@ import Wire
 
     private func revocation(_ byte: UInt8, until: Timestamp) -> Revocation {
         Revocation(
-            session: session, fingerprint: Array(repeating: byte, count: 16), expiresAt: until, by: alice, of: bob,
+            session: session, fingerprint: Array(repeating: byte, count: 16), expiresAt: until, by: .member(alice),
+            of: bob,
             at: now)
     }
 
@@ -17,14 +18,14 @@ import Wire
         try await withStorage { storage in
             try await storage.commit([
                 .revoked(revocation(1, until: now + .seconds(10))), .revoked(revocation(2, until: now + .seconds(20))),
-                .muted(session, true, by: alice, at: now),
+                .muted(session, true, by: .member(alice), at: now),
             ])
             let early = try await storage.moderation(at: now)
             #expect(early.map(\.session) == [session])
             #expect(early.first?.revoked.count == 2)
             #expect(early.first?.isMuted == true)
             #expect(try await storage.moderation(at: now + .seconds(15)).first?.revoked.count == 1)
-            try await storage.commit([.muted(session, false, by: nil, at: now)])
+            try await storage.commit([.muted(session, false, by: .server, at: now)])
             #expect(try await storage.moderation(at: now + .seconds(30)) == [])
         }
     }
@@ -49,8 +50,8 @@ import Wire
                 AuditEntry(
                     at: now - .seconds(100), actor: AuditEntry.operatorActor, action: "ban.add", subject: "192.0.2.1"))
             try await storage.commit([
-                .revoked(revocation(1, until: now + .seconds(10))), .muted(session, true, by: alice, at: now),
-                .muted(session, false, by: nil, at: now),
+                .revoked(revocation(1, until: now + .seconds(10))),
+                .muted(session, true, by: .member(alice), at: now), .muted(session, false, by: .server, at: now),
             ])
             let all = try await storage.audit(since: Timestamp(milliseconds: 0), limit: 10)
             #expect(all.map(\.action) == ["session.mute", "session.remove", "ban.add"])
@@ -59,6 +60,26 @@ import Wire
             #expect(try await storage.audit(since: now, limit: 10).count == 2)
             #expect(try await storage.deleteOld(.audit, olderThan: now) == 1)
             #expect(try await storage.audit(since: Timestamp(milliseconds: 0), limit: 10).count == 2)
+        }
+    }
+
+    @Test("an application's mutes and removals are recorded with its API key, and a token that needs no row gets none")
+    func applications() async throws {
+        try await withStorage { storage in
+            let project = try #require(Project(apiKey: "45000007", secret: String(repeating: "s", count: 40)))
+            var random = SystemRandomNumberGenerator()
+            let session = project.makeSessionID(mediaMode: .routed, now: now, using: &random)
+            var revocation = Revocation(
+                session: session, fingerprint: [1], expiresAt: now + .seconds(60), by: .application(project.apiKey),
+                of: bob, at: now)
+            revocation.isKept = false
+            try await storage.commit([
+                .revoked(revocation), .muted(session, false, by: .application(project.apiKey), at: now),
+            ])
+            let entries = try await storage.audit(since: now, limit: 10)
+            #expect(entries.map(\.action) == ["session.unmute", "session.remove"])
+            #expect(entries.map(\.actor) == ["45000007", "45000007"])
+            #expect(try await storage.moderation(at: now) == [])
         }
     }
 

@@ -158,6 +158,33 @@ import Wire
         }
     }
 
+    @Test("with a project, the revoked tokens and mutes of its sessions are deleted, but not those of other projects")
+    func moderation() async throws {
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory)
+            var random = SystemRandomNumberGenerator()
+            let gone = project("gone")
+            var sessions: [SessionID] = []
+            for key in [gone.apiKey, gone.apiKey + "0", String(gone.apiKey.dropLast()), "1"] {
+                let project = try #require(Project(apiKey: key, secret: String(repeating: "s", count: 40)))
+                for mode in [MediaMode.relayed, .routed] {
+                    sessions.append(project.makeSessionID(mediaMode: mode, now: now, using: &random))
+                }
+            }
+            for session in sessions {
+                let revocation = Revocation(
+                    session: session, fingerprint: [1], expiresAt: now + .seconds(60), by: .application("1"), of: bob,
+                    at: now)
+                try await storage.commit([.revoked(revocation), .muted(session, true, by: .application("1"), at: now)])
+            }
+            #expect(try await storage.addProject(gone, recording: entry("create", gone.apiKey)))
+            #expect(try await storage.moderation(at: now).count == sessions.count)
+            #expect(try await storage.removeProject(gone.apiKey, recording: entry("delete", gone.apiKey)))
+            #expect(Set(try await storage.moderation(at: now).map(\.session)) == Set(sessions.dropFirst(2)))
+            try await storage.close()
+        }
+    }
+
     @Test("there are at most as many projects as a server can read every second")
     func bound() async throws {
         try await withDirectory { directory in

@@ -162,6 +162,13 @@ extension Gateway {
             retryAfter: wait)
     }
 
+    /// Charges a large response to the budget of the project, with the cost of the same number of bytes from an address. The
+    /// size is known only now, so the project's later requests may have to wait.
+    func charge(_ response: GateResponse, to apiKey: String) {
+        let cost = response.body.count / AddressBudgets.bytesPerMessage
+        projectBudgets[apiKey]?.spend(configuration.limits.projectRequests, cost: Double(cost), now: runner.now)
+    }
+
     /// Returns the project in the request's path, or else the one that the token names. For an unknown project, throws the
     /// same error as for a wrong signature, so that the responses do not reveal which projects exist.
     private func project(of request: GateRequest, _ token: String) throws(WireError) -> Project {

@@ -6,6 +6,7 @@ import Wire
 /// SQL statements for revoked tokens, muted sessions and the audit log.
 extension Database {
     func revoke(_ revocation: Revocation) throws {
+        guard revocation.isKept else { return }
         try run(
             "INSERT OR REPLACE INTO revokedToken (session, fingerprint, expiresAt) VALUES (?, ?, ?)",
             [revocation.session.text, Data(revocation.fingerprint), revocation.expiresAt.milliseconds])
@@ -15,6 +16,16 @@ extension Database {
         try run("DELETE FROM mutedSession WHERE session = ?", [session.text])
         guard isMuted else { return }
         try run("INSERT INTO mutedSession (session, mutedAt) VALUES (?, ?)", [session.text, at.milliseconds])
+    }
+
+    /// Deletes the revoked tokens and mutes of a project's sessions.
+    func removeModeration(of apiKey: String) throws {
+        for prefix in Project.sessionPrefixes(apiKey: apiKey) {
+            for table in ["revokedToken", "mutedSession"] {
+                // Session IDs are ASCII without `~`, so these are all that begin with the prefix.
+                try run("DELETE FROM \(table) WHERE session >= ? AND session < ?", [prefix, prefix + "~"])
+            }
+        }
     }
 
     /// Returns the revoked tokens that have not expired at `now`, and the muted sessions, grouped by session. A

@@ -53,13 +53,14 @@ extension SQLiteStorage {
 }
 
 extension SQLiteStorage {
-    /// A write that a client can cause. Writes that wait at the same time share a transaction, because each durable
+    /// A write that a client or an operator's request can cause. Writes that wait at the same time share a transaction, because each durable
     /// transaction waits some milliseconds for the disk.
     enum Write: Sendable {
         case change(Change)
         case keep(PersonData.KeptEndpoint, of: IdentityID)
         case remove(endpoint: String, of: IdentityID)
         case removeWebhook(Int64)
+        case audit(AuditEntry)
 
         /// The project of the event that this write adds to the outbox; nil if it adds none.
         var webhookProject: String? {
@@ -74,6 +75,7 @@ extension Database {
         case .change(let change): try apply(change, bounds)
         case .keep(let endpoint, let id): try keep(endpoint, of: id, limit: bounds.pushEndpoints)
         case .remove(let endpoint, let id): try removeEndpoint(endpoint, of: id)
+        case .audit(let entry): try audit(entry)
         case .removeWebhook(let id): try run("DELETE FROM webhookEvent WHERE id = ?", [id])
         }
     }

@@ -163,7 +163,7 @@ public final class SQLiteStorage: Storage {
     }
 
     public func record(_ entry: AuditEntry) async throws {
-        try await write { try $0.audit(entry) }
+        try await writer.commit([.audit(entry)])
     }
 
     public func audit(since start: Timestamp, limit: Int) async throws -> [AuditEntry] {
@@ -203,6 +203,7 @@ public final class SQLiteStorage: Storage {
     public func removeProject(_ apiKey: String, recording entry: AuditEntry) async throws -> Bool {
         try await write { database in
             guard try database.deleteProject(apiKey) else { return false }
+            try database.removeModeration(of: apiKey)
             try database.audit(entry)
             return true
         }

@@ -128,7 +128,7 @@ public protocol Storage: WebhookOutbox {
     func moderation(at now: Timestamp) async throws -> [SessionModeration]
 
     /// Adds an entry to the audit log, for an action that changes nothing else in storage. Do not call this for
-    /// changes by moderators, because `commit` adds their entries.
+    /// changes by moderators and applications, because `commit` adds their entries.
     func record(_ entry: AuditEntry) async throws
 
     /// Returns up to `limit` entries of the audit log since `start`, newest first.
@@ -168,8 +168,8 @@ public protocol Storage: WebhookOutbox {
         _ change: @escaping @Sendable (inout StoredProject) -> Void
     ) async throws -> StoredProject?
 
-    /// Deletes a project, also one that cannot be read. Its API key is never used again. The server drops the events that
-    /// wait for its webhook.
+    /// Deletes a project, even one that cannot be read, with the revoked tokens and mutes of its sessions. Its API key is
+    /// never used again. The server drops the events that wait for its webhook.
     ///
     /// - Returns: whether there was such a project.
     func removeProject(_ apiKey: String, recording entry: AuditEntry) async throws -> Bool

@@ -42,7 +42,7 @@ struct Clients: Sendable {
     private mutating func settle(_ delivered: Delivered<MediaResource>) -> Timestamp? {
         if let resource = delivered.ended {
             sockets[resource.socket] = nil
-            register.release(address: resource.address, fingerprint: resource.grant.fingerprint)
+            register.release(resource)
         }
         return delivered.wakeUp
     }
@@ -123,7 +123,7 @@ struct Clients: Sendable {
             guard context.rules.routesMedia else {
                 throw WireError(.mediaUnavailable, "WHIP and WHEP are not available: this server does not route media.")
             }
-            try register.admit(arrival, context.rules)
+            try register.admit(arrival, context)
         } catch {
             context.reply(arrival.socket, .refused(re: nil, error))
             context.close(arrival.socket, .normal, "")

@@ -24,9 +24,8 @@ public enum Change: Hashable, Sendable {
     /// A moderator or an application's server removed a member from a session, so the member's token no longer admits
     /// anyone.
     case revoked(Revocation)
-    /// A mute of all members of the session began (true) or ended (false). The moderator is nil if an application's
-    /// server did it, or if the mute ended by itself, after `Rules.muteGrace`.
-    case muted(SessionID, Bool, by: IdentityID?, at: Timestamp)
+    /// A mute of all members of the session began (true) or ended (false).
+    case muted(SessionID, Bool, by: Moderator, at: Timestamp)
     /// An event to report to the application's server.
     case webhook(WebhookEvent)
     // Rooms.
@@ -93,16 +92,14 @@ extension Change {
         // The size of `revoked` and `muted` includes the entry in the audit log.
         case .revoked(let revocation):
             let entry = AuditEntry(
-                at: revocation.at, actor: revocation.by.map { "\($0)" } ?? AuditEntry.operatorActor,
-                action: "session.remove", subject: revocation.session.text, detail: "\(revocation.of)")
+                at: revocation.at, by: revocation.by, action: "session.remove", revocation.session,
+                detail: "\(revocation.of)")
             return Summary(
-                people: Set([revocation.by].compactMap(\.self)), storedBytes: 2 * row, auditEntry: entry)
+                people: Set([revocation.by.member].compactMap(\.self)), storedBytes: 2 * row, auditEntry: entry)
         case .muted(let session, let isMuted, let moderator, let at):
-            let entry = moderator.map {
-                AuditEntry(
-                    at: at, actor: "\($0)", action: isMuted ? "session.mute" : "session.unmute", subject: session.text)
-            }
-            return Summary(people: Set([moderator].compactMap(\.self)), storedBytes: 2 * row, auditEntry: entry)
+            let entry = AuditEntry(
+                at: at, by: moderator, action: isMuted ? "session.mute" : "session.unmute", session)
+            return Summary(people: Set([moderator.member].compactMap(\.self)), storedBytes: 2 * row, auditEntry: entry)
         case .webhook: return Summary(storedBytes: 4 * row)
         // The size is that of the whole room, because all of it is written again.
         case .roomStored(let room):

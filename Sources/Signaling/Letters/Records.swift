@@ -73,18 +73,32 @@ public struct Revocation: Hashable, Sendable {
     public var fingerprint: [UInt8]
     /// When the token would have expired. The revocation need not be kept after that.
     public var expiresAt: Timestamp
-    /// The moderator; nil if an application's server removed the person.
-    public var by: IdentityID?
+    public var by: Moderator
     /// The person who was removed.
     public var of: IdentityID
     public var at: Timestamp
+    /// Whether the token would be valid again after a restart. If not, only the audit log contains the removal.
+    public var isKept = true
 
     public init(
-        session: SessionID, fingerprint: [UInt8], expiresAt: Timestamp, by: IdentityID?, of: IdentityID, at: Timestamp
+        session: SessionID, fingerprint: [UInt8], expiresAt: Timestamp, by: Moderator, of: IdentityID, at: Timestamp
     ) {
         (self.session, self.fingerprint, self.expiresAt) = (session, fingerprint, expiresAt)
         (self.by, self.of, self.at) = (by, of, at)
     }
+}
+
+/// Who removes a member of a session, or mutes a session.
+public enum Moderator: Hashable, Sendable {
+    /// A member with the right to moderate.
+    case member(IdentityID)
+    /// The server of the application with this API key.
+    case application(String)
+    /// This server. It ends the mute of a session that had no members for `Rules.muteGrace` or whose project was deleted.
+    case server
+
+    /// The identity of a member; otherwise nil.
+    var member: IdentityID? { if case .member(let identity) = self { identity } else { nil } }
 }
 
 /// The decisions of moderators in one session, stored so that they survive a server restart.
@@ -97,10 +111,11 @@ public struct SessionModeration: Hashable, Sendable {
     public init(session: SessionID) { self.session = session }
 }
 
-/// An entry of the audit log: the record of an action by an operator or a moderator.
+/// An entry of the audit log: the record of an action by an operator, an application's server or a moderator.
 public struct AuditEntry: Hashable, Sendable {
     public var at: Timestamp
-    /// Who acted: `operator` for commands, otherwise the moderator's identity.
+    /// Who acted: `operator` for commands and requests of operators, the API key for an application's server, otherwise
+    /// the moderator's identity.
     public var actor: String
     /// The kind of thing that was changed and what was done to it, such as `ban.add`, `report.close`,
     /// `project.rotate`, `room.create` or `session.mute`.
@@ -113,6 +128,17 @@ public struct AuditEntry: Hashable, Sendable {
 
     public init(at: Timestamp, actor: String, action: String, subject: String, detail: String = "") {
         (self.at, self.actor, self.action, self.subject, self.detail) = (at, actor, action, subject, detail)
+    }
+
+    /// Creates an entry for the decision of a moderator about a session. Returns nil if this server decided.
+    init?(at: Timestamp, by moderator: Moderator, action: String, _ session: SessionID, detail: String = "") {
+        let actor: String
+        switch moderator {
+        case .member(let identity): actor = "\(identity)"
+        case .application(let apiKey): actor = apiKey
+        case .server: return nil
+        }
+        self.init(at: at, actor: actor, action: action, subject: session.text, detail: detail)
     }
 
     /// The value of `actor` for commands, which run with the operator's rights.

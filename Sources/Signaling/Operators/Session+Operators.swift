@@ -27,9 +27,11 @@ extension Session {
             return .streams(layouts.compactMap { streams[$0.stream] }.map(description))
         case .disconnect(let connection):
             guard let member = members[connection] else { throw .noConnection }
-            disconnect(member, by: nil, &context)
+            try context.takeDecision(of: apiKey)
+            try disconnect(member, by: nil, &context)
         case .mute(let stream): mute(stream, of: try existing(stream).stream.connection, &context)
-        case .muteAll(let excluded): setMuted(excluded != nil, by: nil, excluding: excluded ?? [], &context)
+        case .muteAll(let excluded):
+            try setMuted(excluded != nil, by: .application(apiKey), excluding: excluded ?? [], &context)
         }
         return .done
     }

@@ -18,7 +18,7 @@ extension Session {
             context.tell(.client(client, .joinRefused(re: re, error, match: nil)))
             return false
         }
-        guard revoked[grant.fingerprint] == nil else {
+        guard !isRevoked(grant) else {
             let error = WireError(.tokenRevoked, "This token was revoked: its holder was removed from the session.")
             context.tell(.client(client, .joinRefused(re: re, error, match: nil)))
             return false

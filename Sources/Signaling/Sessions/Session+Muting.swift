@@ -17,23 +17,30 @@ extension Session {
             if verb.active { silence(stream, &context) }
             return
         }
-        setMuted(verb.active, by: member.identity, excluding: Set(verb.excluded ?? []), &context)
+        try setMuted(
+            verb.active, by: .member(member.identity), excluding: Set(verb.excluded ?? []), &context)
     }
 
     /// If `isMuted` is true, mutes all current streams that are not excluded, and all future streams. If it is false,
     /// future streams are no longer muted, but current streams stay muted.
+    /// Does nothing if the session is in this state and so is the audio of these streams.
     ///
-    /// - Parameter moderator: nil if an application's server requests this.
+    /// - Throws: `rate_limited` if a budget is exhausted.
     mutating func setMuted(
-        _ isMuted: Bool, by moderator: IdentityID?, excluding excluded: Set<StreamID>, _ context: inout Context
-    ) {
+        _ isMuted: Bool, by moderator: Moderator, excluding excluded: Set<StreamID>, _ context: inout Context
+    ) throws(WireError) {
+        let concerned = order.flatMap { members[$0]?.streams ?? [] }.filter { !excluded.contains($0) }
+        let isChanged = self.isMuted != isMuted
+        // The end of a mute also concerns streams that were muted one by one, because WHIP clients turn their audio on again.
+        guard isChanged || concerned.contains(where: { streams[$0]?.stream.hasAudio == isMuted }) else { return }
+        // Each muted stream costs a message to its publisher, in addition to the message to all members.
+        try charge(1 + (isMuted ? concerned.count / max(1, order.count) : 0), context)
+        if isChanged, case .application = moderator { try context.takeDecision(of: apiKey) }
         setMuted(isMuted, by: moderator, &context)
         broadcast(.session(.muted(.init(session: id, active: isMuted))), &context)
         guard isMuted else { return }
-        for client in order {
-            for stream in members[client]?.streams ?? [] where !excluded.contains(stream) {
-                mute(stream, of: client, &context)
-            }
+        for stream in concerned {
+            if let owner = streams[stream]?.stream.connection { mute(stream, of: owner, &context) }
         }
     }
 
@@ -60,7 +67,7 @@ extension Session {
     }
 
     /// Stores whether future streams are muted.
-    mutating func setMuted(_ isMuted: Bool, by moderator: IdentityID?, _ context: inout Context) {
+    mutating func setMuted(_ isMuted: Bool, by moderator: Moderator, _ context: inout Context) {
         guard self.isMuted != isMuted else { return }
         self.isMuted = isMuted
         context.persist(.muted(id, isMuted, by: moderator, at: context.wallNow))

@@ -264,15 +264,16 @@ extension Session {
             throw WireError.noConnection
         }
         try permitRemoval(of: removed, by: member)
-        disconnect(removed, by: member, &context)
+        try disconnect(removed, by: member, &context)
     }
 
     /// Removes a member and everyone else who joined with the same token, because a token can be shared. Revokes the
     /// token.
     ///
     /// - Parameter moderator: nil if an application's server requests this.
-    mutating func disconnect(_ member: Member, by moderator: Member?, _ context: inout Context) {
-        revoke(member, by: moderator?.identity, &context)
+    /// - Throws: `rate_limited` if the project has too many revoked tokens.
+    mutating func disconnect(_ member: Member, by moderator: Member?, _ context: inout Context) throws(WireError) {
+        try revoke(member, by: moderator.map { .member($0.identity) } ?? .application(apiKey), &context)
         let holders = order.filter { members[$0]?.token.fingerprint == member.token.fingerprint }
         for holder in holders {
             context.tell(.client(holder, .leftSession(id, .forceDisconnected, by: moderator?.connection.id)))

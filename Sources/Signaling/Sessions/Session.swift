@@ -73,6 +73,8 @@ public struct Session: Machine, Equatable, Sendable {
         var places: Int
         /// The call to notify of each join; nil if this is not a call.
         var call: CallID?
+        /// The fingerprints of the tokens of removed members. The binding ends before these tokens could be used again.
+        var revoked: Set<[UInt8]> = []
         /// The rights of a person in a room, whose role takes precedence over the token's; nil outside rooms.
         var rights: RoomRights?
     }
@@ -120,11 +122,11 @@ public struct Session: Machine, Equatable, Sendable {
     private var match: MatchID?
     private var lines: [ChatLine] = []
     /// The tokens of removed members, which cannot be used again: maps each token's fingerprint to its expiry time.
-    /// Entries are kept until the tokens expire, up to a maximum number. They are stored, so they survive a restart.
+    /// Entries are kept until the tokens expire. They are stored, so they survive a restart. `context` counts them, up to
+    /// `Rules.revocationsPerProject`. Tokens that are bound to a match are in its `Binding` instead.
     var revoked: [[UInt8]: Timestamp] = [:]
-    private static let maxRevoked = 4096
     /// When to check whether revoked tokens have expired; nil if there are none.
-    private var revokedCheckAt: Timestamp?
+    var revokedCheckAt: Timestamp?
     /// When to delete the chat lines of a match that has ended; nil if there are none to delete. They are kept for a
     /// while in case of a report.
     private var transcriptUntil: Timestamp?
@@ -133,7 +135,8 @@ public struct Session: Machine, Equatable, Sendable {
 
     static func make(_ id: SessionID, for event: SessionEvent, _ context: inout Context) -> Session? {
         switch event {
-        case .join, .matchOpened, .homeOpened, .moderated, .room(.place): Session(id: id)
+        case .join, .matchOpened, .homeOpened, .room(.place): Session(id: id)
+        case .moderated: Project.apiKey(in: id).flatMap { context.projects[$0] } == nil ? nil : Session(id: id)
         default: nil
         }
     }
@@ -148,7 +151,10 @@ public struct Session: Machine, Equatable, Sendable {
             context.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
         case .projectDeleted: return
         case .operated(_, let socket): context.answer(socket, .refused(.sessionNotActive))
-        case .join, .matchOpened, .homeOpened, .moderated, .dropped, .returned, .gone, .matchClosed, .homeClosed,
+        // The session's project was deleted. Its revoked tokens are deleted when they expire.
+        case .moderated(let moderation):
+            if moderation.isMuted { context.persist(.muted(id, false, by: .server, at: context.wallNow)) }
+        case .join, .matchOpened, .homeOpened, .dropped, .returned, .gone, .matchClosed, .homeClosed,
             .room, .rosterAcknowledged, .lagging, .subscriptionChanged, .streamQuality, .layersWanted, .full, .speaking:
             return
         }
@@ -167,7 +173,7 @@ public struct Session: Machine, Equatable, Sendable {
     mutating func handleTimeout(_ context: inout Context) {
         checkWaits(&context)
         announceChanges(&context)
-        if let at = revokedCheckAt, at <= context.now { forgetExpiredTokens(context) }
+        if let at = revokedCheckAt, at <= context.now { forgetExpiredTokens(&context) }
         if let until = muteUntil, until <= context.now { endMute(&context) }
         guard let until = transcriptUntil, until <= context.now else { return }
         transcriptUntil = nil
@@ -210,9 +216,12 @@ public struct Session: Machine, Equatable, Sendable {
             let everyone = order
             for client in everyone { context.tell(.client(client, .leftSession(id, .forceDisconnected))) }
             remove(everyone, .forceDisconnected, &context)
+            setRevoked([:], &context)
+            // Storage has deleted the mute with the project.
+            (isMuted, muteUntil) = (false, nil)
         case .moderated(let moderation):
-            revoked = moderation.revoked
-            forgetExpiredTokens(context)
+            setRevoked(moderation.revoked, &context)
+            forgetExpiredTokens(&context)
             isMuted = moderation.isMuted
             muteUntil = isMuted ? context.now + context.rules.muteGrace : nil
         case .report(var report, let client, let re):
@@ -230,30 +239,9 @@ public struct Session: Machine, Equatable, Sendable {
 
     // MARK: Leaving
 
-    /// Revokes the token with which a member joined.
-    mutating func revoke(_ member: Member, by moderator: IdentityID?, _ context: inout Context) {
-        let token = member.token
-        revoked[token.fingerprint] = token.expiresAt
-        if revoked.count > Self.maxRevoked, let first = revoked.min(by: { $0.value < $1.value }) {
-            revoked[first.key] = nil
-        }
-        revokedCheckAt = revoked.values.min().map { context.moment.look(forWall: $0) }
-        let revocation = Revocation(
-            session: id, fingerprint: token.fingerprint, expiresAt: token.expiresAt, by: moderator, of: member.identity,
-            at: context.wallNow)
-        context.persist(.revoked(revocation))
-    }
-
-    /// Deletes expired entries of `revoked`, but only if the clock is confirmed. If a wrong clock deleted a token
-    /// early, a removed member could return with it once the clock is corrected.
-    private mutating func forgetExpiredTokens(_ context: Context) {
-        if let wall = context.moment.confirmedWall { revoked = revoked.filter { $0.value > wall } }
-        revokedCheckAt = revoked.values.min().map { context.moment.look(forWall: $0) }
-    }
-
     private mutating func endMute(_ context: inout Context) {
         muteUntil = nil
-        setMuted(false, by: nil, &context)
+        setMuted(false, by: .server, &context)
     }
 
     private mutating func setDropped(_ isDropped: Bool, _ client: ConnectionID, _ context: inout Context) {

@@ -56,6 +56,14 @@ extension Project {
         return parts.count == 8 ? String(validating: parts[1], as: UTF8.self) : nil
     }
 
+    /// Returns the texts with which the IDs of a project's sessions begin. No other ID begins with them.
+    public static func sessionPrefixes(apiKey: String) -> [String] {
+        let head = "1~\(apiKey)~~".utf8
+        // The last character can also depend on the byte after the head.
+        let text = Base64URL.encode(head).prefix(head.count * 8 / 6)
+        return ["1_", "2_"].map { $0 + text }
+    }
+
     private func code(head: String, field: [UInt8]) -> [UInt8] {
         Array(
             serverKey.authenticationCode(Array("confab session\n".utf8) + Array(head.utf8) + field).prefix(

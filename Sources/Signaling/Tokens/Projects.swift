@@ -21,6 +21,9 @@ public struct Projects: Sendable, Equatable {
         ) { first, _ in first }
     }
 
+    /// Whether the server has projects besides the main one.
+    var areSeveral: Bool { !others.isEmpty }
+
     /// Returns the project with this API key; nil if there is none.
     public subscript(apiKey: String) -> Project? { apiKey == main.apiKey ? main : others[apiKey] }
 

@@ -23,7 +23,7 @@ import Wire
         host.enter(session, .moderator, on: stage)
         guest.enter(session, on: stage)
         remove(guest, from: session, by: host)
-        #expect(revocations.map(\.by) == [host.identity])
+        #expect(revocations.map(\.by) == [.member(host.identity)])
         #expect(revocations.map(\.of) == [guest.identity])
         #expect(guest.take().contains { $0.type == "session.left" })
     }

@@ -93,7 +93,7 @@ import Wire
         #expect(
             stage.changes.contains {
                 if case .revoked(let revocation) = $0 {
-                    revocation.by == nil && revocation.session == session
+                    revocation.by == .application(Stage.apiKey) && revocation.session == session
                 } else {
                     false
                 }

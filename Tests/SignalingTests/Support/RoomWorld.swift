@@ -83,7 +83,7 @@ final class RoomWorld: RandomWorld<RoomVisitor> {
             switch change {
             case .muted(let session, true, by: _, at: _): mutedSessions.insert(session)
             case .muted(let session, false, by: _, at: _): mutedSessions.remove(session)
-            case .revoked(let revocation):
+            case .revoked(let revocation) where revocation.isKept:
                 let until = max(revocation.expiresAt, revokingSessions[revocation.session] ?? revocation.expiresAt)
                 revokingSessions[revocation.session] = until
             default: break

@@ -28,7 +28,8 @@ final class WHIPClient {
 
     /// Sends the POST. The media plane does not answer yet.
     func post(address: String = "192.0.2.1") throws {
-        let grant = try Projects(main: stage.project).verifyResourceToken(token, for: session, purpose, now: stage.now)
+        let projects = stage.hub.hubSettings.projects
+        let grant = try projects.verifyResourceToken(token, for: session, purpose, now: stage.now)
         let offer = ResourceOffer(head: "head\r\n", tail: "tail", credentials: Self.credentials, mids: Self.mids)
         stage.handle(
             .resourceArrived(

@@ -7,6 +7,21 @@ import Wire
     private let stage = Stage()
     private let now = Timestamp(milliseconds: 1_790_000_000_000)
 
+    @Test("the IDs of a project begin with its prefixes, and those of other projects do not", arguments: 1...12)
+    func prefixes(_ length: Int) throws {
+        var generator = SeededGenerator(seed: UInt64(length))
+        let key = String(repeating: "7", count: length)
+        let prefixes = Project.sessionPrefixes(apiKey: key)
+        for (other, isOwn) in [(key, true), (key + "0", false), (key + "7", false), ("1" + key.dropFirst(), false)] {
+            let project = try #require(Project(apiKey: other, secret: String(repeating: "s", count: 40)))
+            for mode in [MediaMode.relayed, .routed] {
+                let session = project.makeSessionID(
+                    mediaMode: mode, now: Timestamp(milliseconds: 1), using: &generator)
+                #expect(prefixes.contains { session.text.hasPrefix($0) } == isOwn, "\(other)")
+            }
+        }
+    }
+
     @Test(arguments: MediaMode.allCases) func anIDContainsItsMediaMode(_ mode: MediaMode) {
         let session = stage.project.makeSessionID(mediaMode: mode, now: now, using: &stage.generator)
         #expect(stage.project.mediaMode(of: session) == mode)

@@ -115,9 +115,10 @@ enum OpenTokEndpoint: Sendable {
         default:
             let session = try gateway.session(of: request)
             let operation = try operation(request)
-            let reply = try await gateway.runner.ask(.session(session, operation))
-            await record(operation, session, gateway)
-            return response(reply)
+            let project = try gateway.application(of: request.http)
+            let response = response(try await gateway.runner.ask(.session(session, operation)))
+            gateway.charge(response, to: project.apiKey)
+            return response
         }
     }
 
@@ -143,22 +144,10 @@ enum OpenTokEndpoint: Sendable {
         if case .stream = self, let stream = streams.first { return OpenTokResponse.json(stream.json) }
         return OpenTokResponse.list(streams.map(\.json))
     }
-
-    /// Adds a mute, or the end of one, to the audit log. A failure does not undo the mute, so it is only logged.
-    /// Removals of clients are not added here, because the change that revokes the token adds them.
-    private func record(_ operation: SessionOperation, _ session: SessionID, _ gateway: Gateway) async {
-        let (action, detail): (String, String)
-        switch operation {
-        case .mute(let stream): (action, detail) = ("session.mute", "\(stream)")
-        case .muteAll(let excluded): (action, detail) = (excluded == nil ? "session.unmute" : "session.mute", "")
-        default: return
-        }
-        await gateway.record(action, session.text, detail)
-    }
 }
 
 extension Gateway {
-    /// Adds an action of an operator or an application to the audit log. If that fails, logs the error.
+    /// Adds an action of an operator to the audit log. If that fails, logs the error.
     func record(_ action: String, _ subject: String, _ detail: String = "") async {
         do {
             try await storage.record(
