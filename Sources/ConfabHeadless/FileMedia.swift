@@ -14,9 +14,9 @@ public final class FileMedia: PeerMedia {
         var isAudioOn = true
         var isVideoOn = true
         var isStopped = false
-        /// `previewer` is the feed whose frames the preview shows, or nil. `previewBegan` is the time of the first
-        /// frame that the preview showed, or nil before that frame.
+        /// The feed whose frames the preview shows; nil if there is none.
         var previewer: ObjectIdentifier?
+        /// The time of the first frame that the preview showed; nil before that frame.
         var previewBegan: MediaTime?
     }
 

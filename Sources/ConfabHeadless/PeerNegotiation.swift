@@ -2,7 +2,7 @@ import Confab
 import Peers
 import RTC
 
-// The sections of a peer's descriptions. Everything here runs on the connection's thread.
+// The sections of a peer's descriptions. Everything in this file runs on the connection's thread.
 extension RobotPeer {
     func makeOffer(restartingICE: Bool) -> String {
         offered = order + transceivers.map(\.mid).filter { !order.contains($0) }

@@ -26,10 +26,10 @@ extension OTSubscriberKitCaptionsDelegate {
 
 /// Receives counters of what a publisher has sent. Each array has one element, the sum for all subscribers.
 @preconcurrency @MainActor public protocol OTPublisherKitNetworkStatsDelegate: AnyObject {
-    /// The counters of the video since the media connection began. Optional.
+    /// Called with the counters of the video since the media connection began. Optional.
     func publisher(
         _ publisher: OTPublisherKit, videoNetworkStatsUpdated stats: [OTPublisherKitVideoNetworkStats])
-    /// The counters of the audio since the media connection began. Optional.
+    /// Called with the counters of the audio since the media connection began. Optional.
     func publisher(
         _ publisher: OTPublisherKit, audioNetworkStatsUpdated stats: [OTPublisherKitAudioNetworkStats])
 }
@@ -47,10 +47,10 @@ extension OTPublisherKitNetworkStatsDelegate {
 
 /// Receives counters of what a subscriber has received.
 @preconcurrency @MainActor public protocol OTSubscriberKitNetworkStatsDelegate: AnyObject {
-    /// The counters of the video since the media connection began. Optional.
+    /// Called with the counters of the video since the media connection began. Optional.
     func subscriber(
         _ subscriber: OTSubscriberKit, videoNetworkStatsUpdated stats: OTSubscriberKitVideoNetworkStats)
-    /// The counters of the audio since the media connection began. Optional.
+    /// Called with the counters of the audio since the media connection began. Optional.
     func subscriber(
         _ subscriber: OTSubscriberKit, audioNetworkStatsUpdated stats: OTSubscriberKitAudioNetworkStats)
 }

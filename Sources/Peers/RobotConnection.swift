@@ -75,8 +75,9 @@ public final class RobotConnection: @unchecked Sendable {
     var negotiation: RobotNegotiation
     private var bySSRC: [UInt32: RobotReception] = [:]
     var midExtension: UInt8?
-    /// The id of the header extension with transport-wide sequence numbers, and the arrivals to report.
+    /// The id of the header extension with transport-wide sequence numbers.
     var transportExtension: UInt8?
+    /// The packet arrivals to report.
     var arrivals: TransportFeedback?
     private var arrivalsAt: MediaTime?
     private var transportSequence: UInt16 = 0

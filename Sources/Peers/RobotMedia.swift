@@ -203,6 +203,8 @@ final class RobotHistory {
         UnsafeMutableRawBufferPointer(rebasing: memory[index * size..<(index + 1) * size]).copyMemory(from: payload)
     }
 
+    /// Looks up a packet.
+    ///
     /// - Returns: the packet with this sequence number, if it is stored. Its payload stays valid until another packet
     ///   is stored in its slot, `count` packets later.
     func packet(_ sequence: UInt16) -> Packet? {

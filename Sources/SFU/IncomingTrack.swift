@@ -7,8 +7,8 @@ final class IncomingTrack {
     let mid: String
     let kind: MediaKind
     private(set) var codecs: [Codec] = []
-    /// Maps each payload type to an index in `codecs`; -1 if there is no codec. This is a table because it is read
-    /// for every packet.
+    /// Maps each payload type to an index in `codecs`; -1 if there is no codec. This is a table, in which a lookup is
+    /// fast, because it is read for every packet.
     private var codecByPayloadType = [Int8](repeating: -1, count: 128)
     /// Maps each RTX payload type to the payload type of the packets that it retransmits; 255 for all other payload
     /// types.
@@ -156,8 +156,9 @@ final class IncomingEncoding {
     /// The most recent sender report from the publisher; nil before the first.
     var report: SourceReport?
     var firSequence: UInt8 = 0
-    /// The total number of packets, and of losses, when the uplink was last judged.
+    /// The total number of packets when the uplink was last judged.
     var judgedPackets: Int64 = 0
+    /// The total number of losses when the uplink was last judged.
     var judgedLosses: Int64 = 0
 
     /// The progress of forwarding: the number of pending packets in this pass, and the index of the subscriber that

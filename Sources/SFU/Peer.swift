@@ -12,8 +12,10 @@ final class Peer {
     /// The tracks that the client publishes, in the order of the description's media sections.
     var incoming: [IncomingTrack] = []
     var outgoing: [OutgoingTrack] = []
-    /// Maps each SSRC to the encoding that it belongs to, and to whether it carries retransmissions (RTX).
+    /// Maps each SSRC of the client to the encoding that it belongs to, and to whether it carries retransmissions
+    /// (RTX).
     private(set) var sources: [UInt32: Source] = [:]
+    /// Maps each SSRC that the client receives to its track.
     private(set) var outgoingBySSRC: [UInt32: OutgoingTrack] = [:]
     /// The ids of the header extensions that identify a packet's section and encoding. They are the same in all sections of a
     /// bundle.

@@ -9,8 +9,9 @@ final class Publication {
     var forwardsAudio: Bool
     var forwardsVideo: Bool
     var subscriptions: [Key: Subscription] = [:]
-    /// The track that was last used to judge the quality of the stream, and the level that was last reported.
+    /// The track that was last used to judge the quality of the stream.
     weak var judgedTrack: IncomingTrack?
+    /// The quality level that was last reported.
     var reportedUplink = UplinkLevel.good
     /// Whether the publisher has received an announcement of the layers needed from this video. The publisher
     /// continues to follow the announcement on later connections.
@@ -44,8 +45,9 @@ final class Subscription {
     var audio: Bool
     var video: Bool
     var preference = VideoPreference()
-    /// The state most recently reported to the client, and when.
+    /// The state that was last reported to the client.
     var reported = ReportedSubscription()
+    /// When a state was last reported to the client.
     var reportedAt: MediaTime?
 
     init(publication: Publication, client: Key, mids: Mids, audio: Bool, video: Bool) {

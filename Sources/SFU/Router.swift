@@ -59,8 +59,9 @@ public final class Router {
     /// The lost sequence numbers in one NACK, stored here to reuse the memory.
     var lost: [UInt16] = []
     var events: [RouterEvent] = []
-    /// Scratch buffers for the allocation: the videos that one subscriber requests, and the options for sending each.
+    /// A scratch buffer for the allocation: the videos that one subscriber requests.
     var demands: [VideoRequest] = []
+    /// A scratch buffer for the allocation: the options for sending each of these videos.
     var steps: [LayerOption] = []
     public internal(set) var counters = RouterCounters()
 
@@ -211,8 +212,8 @@ public final class Router {
 
     /// The time between ticks, short enough for DTLS retransmissions after 100 ms and NACKs after 20 ms.
     public static let interval = MediaInterval.milliseconds(20)
-    /// How often a UDP subscriber is checked for reports and events that are due. Longer than a tick, because there
-    /// are many subscribers.
+    /// How often a UDP subscriber is checked for reports and events that are due. Longer than a tick, because checking
+    /// all subscribers in every tick would take much CPU time.
     static let subscriberInterval = MediaInterval.milliseconds(100)
 
     private func tick(_ peer: Peer, now: MediaTime) {
@@ -262,9 +263,9 @@ public struct RouterSettings: Sendable {
     public var controlsCongestion = true
     /// The maximum number of publishers in a session whose audio is forwarded. If there are more, only the loudest are.
     public var loudestStreams = Int.max
-    /// The limits of the bitrate sent to the subscribers of one session, and of all sessions, in bits per second; nil
-    /// for none.
+    /// The maximum bitrate sent to the subscribers of one session, in bits per second; nil for no limit.
     public var sessionBitrate: Int?
+    /// The maximum bitrate sent to the subscribers of all sessions, in bits per second; nil for no limit.
     public var totalBitrate: Int?
     /// The wall-clock time at `MediaTime` 0.
     public var clockOrigin: NTPTime

@@ -193,9 +193,9 @@ struct Figures: Equatable, Sendable {
 
 /// Totals of all rooms.
 public struct RoomFigures: Equatable, Sendable {
-    /// The number of people in rooms (`people`), and of people waiting until a host admits them (`waiting`). A person
-    /// is counted once per device.
+    /// The number of people in rooms. A person is counted once per device.
     public var people = 0
+    /// The number of people waiting until a host admits them. A person is counted once per device.
     public var waiting = 0
     /// The number of requests to join since the server started, keyed by outcome: `joined`, `waiting`, or an error
     /// code.

@@ -169,8 +169,8 @@ struct FreeDiskSpace: Equatable, Sendable {
     }
 
     /// Returns whether there is still space for a permitted upload that is about to begin. Other programs may have
-    /// used the space since the upload was permitted. The promises to other uploads are not subtracted here, because
-    /// each of those uploads is checked in the same way when it begins.
+    /// used the space since the upload was permitted. The promises to other uploads are not subtracted from it,
+    /// because each of those uploads is checked in the same way when it begins.
     func canBegin(_ bytes: Int) -> Bool { left >= bytes }
 
     mutating func promise(_ bytes: Int) { promised += bytes }

@@ -121,8 +121,9 @@ public struct Rules: Equatable, Sendable {
     public var absentPeople = 50_000
 
     // People nearby.
-    /// Maximum number of devices per person. `maxContacts` is the maximum number of contacts.
+    /// Maximum number of devices per person.
     public var devicesPerPerson = 10
+    /// Maximum number of contacts per person.
     public var maxContacts = 500
     public var linkCodeLifetime: Duration = .seconds(300)
     /// The budget for creating pairing codes, per person. It is enough for a page that creates a code whenever it is
@@ -147,8 +148,9 @@ public struct Rules: Equatable, Sendable {
     public var callMediaMode = MediaMode.routed
     /// The media mode of call sessions: `callMediaMode`, or relayed if this server does not route media.
     public var callSessionMode: MediaMode { routesMedia ? callMediaMode : .relayed }
-    /// The budget for calls that one person places. `ringsReceived` is the budget for incoming calls that ring.
+    /// The budget for calls that one person places.
     public var callsPlaced = Budget.Rate(perMinute: 6)
+    /// The budget for incoming calls that ring, per person.
     public var ringsReceived = Budget.Rate(perMinute: 20)
     /// After this number of calls to one person within `unsuccessfulCallPeriod` that were not answered, or were
     /// declined or canceled, the caller must wait for another such period before calling that person again.
@@ -192,21 +194,24 @@ public struct Rules: Equatable, Sendable {
     public var roomKnockPause: Duration = .seconds(60)
     /// The budget for wrong passwords, per address, for all rooms.
     public var roomPasswordGuesses = Budget.Rate(perMinute: 10)
-    /// Maximum number of chat lines that people who join later receive, and the maximum total size of their text in
-    /// bytes. The size is a quarter of the replay buffer, because `room.joined`, which contains the lines, should fit
-    /// into that buffer.
+    /// Maximum number of chat lines that people who join later receive.
     public var roomChatLines = 100
+    /// Maximum total size of the text of these lines, in bytes. It is a quarter of the replay buffer, because
+    /// `room.joined`, which contains the lines, should fit into that buffer.
     public var roomChatBytes = 16 * 1024
-    /// The budgets for chat messages, and for raised hands and reactions, for each person in each room.
+    /// The budget for chat messages, for each person in each room.
     public var roomTalk = Budget.Rate(perSecond: 2, burst: 10)
+    /// The budget for raised hands and reactions, for each person in each room.
     public var roomGestures = Budget.Rate(perSecond: 2, burst: 10)
     /// Maximum size of a file in a room's chat in bytes; zero disables files. Files are stored on disk.
     public var roomFileSize = 20 * 1024 * 1024
-    /// Maximum total size in bytes and number of files in one room, and the maximum total size of files in all rooms
-    /// and from one address.
+    /// Maximum total size of the files in one room, in bytes.
     public var roomFileBytes = 200 * 1024 * 1024
+    /// Maximum number of files in one room.
     public var roomFiles = 100
+    /// Maximum total size of the files in all rooms, in bytes.
     public var fileBytes = 2 * 1024 * 1024 * 1024
+    /// Maximum total size of the files from one address, in bytes.
     public var fileBytesPerAddress = 256 * 1024 * 1024
     /// Maximum number of files that one person sends at the same time, in all rooms and on all devices.
     public var roomUploads = 3
@@ -215,8 +220,9 @@ public struct Rules: Equatable, Sendable {
     /// few addresses cannot keep everyone else from sending.
     public var unfinishedFileBytes = 1024 * 1024 * 1024
     public var unfinishedFileBytesPerAddress = 64 * 1024 * 1024
-    /// How long a person has to start an upload. `roomUploadTime` is the maximum time to complete it.
+    /// How long a person has to start an upload.
     public var roomUploadStart: Duration = .seconds(30)
+    /// Maximum time to complete an upload.
     public var roomUploadTime: Duration = .seconds(600)
     /// Minimum rate of an upload in bytes per second, after an initial `roomUploadStart`.
     public var roomUploadRate = 32 * 1024

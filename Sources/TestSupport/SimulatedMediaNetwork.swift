@@ -2,8 +2,9 @@ import RTC
 
 /// The loss, duplication and delay of a simulated network. Datagrams are reordered if their delays differ.
 public struct NetworkConditions {
-    /// The number of datagrams per thousand that are lost (`losses`), or that arrive twice (`duplicates`).
+    /// The number of datagrams per thousand that are lost.
     public var losses: Int
+    /// The number of datagrams per thousand that arrive twice.
     public var duplicates: Int
     /// The range of delays in milliseconds.
     public var delay: ClosedRange<Int64>
@@ -21,9 +22,9 @@ public struct SimulatedLink {
     public var longestQueue: MediaInterval
     /// How many bytes may pass at once after a pause (the burst of a token bucket).
     public var burst: Int
-    /// The longest waiting and transmission time of a datagram, and the number of lost datagrams, since a test last
-    /// reset these two properties.
+    /// The longest waiting and transmission time of a datagram since a test last reset this property.
     public var longestWait = MediaInterval.zero
+    /// The number of lost datagrams since a test last reset this property.
     public var lost = 0
     private var freeAt = MediaTime(nanoseconds: 0)
 

@@ -29,8 +29,9 @@ public enum AudioMode: Equatable, Sendable {
 ///
 /// Invariant: audio is enabled only while the session is active.
 public struct AudioMachine: Equatable, Sendable {
-    /// The initial values, set before any connection: audio is off, and the loudspeaker is selected.
+    /// Whether audio is on at launch, before any connection.
     public static let isEnabledAtLaunch = false
+    /// Whether the loudspeaker is selected at launch, before any connection.
     public static let usesSpeakerAtLaunch = true
 
     /// Whether the audio session is active, as far as the app knows.

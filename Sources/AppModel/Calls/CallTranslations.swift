@@ -58,10 +58,11 @@ public struct ShownCall: Equatable, Sendable {
     /// back.
     public var personID: String?
     public var hasVideo: Bool
-    /// Whether the call screen offers to hold the call, to merge it, and to send DTMF tones. The app supports only
-    /// holding.
+    /// Whether the call screen offers to hold the call.
     public let canBeHeld = true
+    /// Whether the call screen offers to merge the call, which the app does not support.
     public let canBeGrouped = false
+    /// Whether the call screen offers to send DTMF tones, which the app does not support.
     public let hasTones = false
 
     /// Creates the description of a call with this person.

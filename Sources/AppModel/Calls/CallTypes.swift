@@ -89,8 +89,9 @@ public struct CoordinatedCall: Equatable, Sendable {
     public internal(set) var sendsVideo: Bool
     /// Whether this device shares its screen, with or without the camera.
     var isSharing = false
-    /// The video states sent last: `runsCamera` to the camera, and `toldVideo` to the server.
+    /// The video state that was last sent to the camera.
     var runsCamera: Bool
+    /// The video state that was last sent to the server.
     var toldVideo: Bool
 
     /// The id of the system's answer or start action, kept until the server confirms the answer or start; nil if there

@@ -77,8 +77,9 @@ public struct CameraDescription: Equatable, Sendable {
 
 /// The camera and the format to capture with.
 public struct CameraSelection: Equatable, Sendable {
-    /// The index of the camera in the list, and the index of the format in the camera's formats.
+    /// The index of the camera in the list.
     public var camera: Int
+    /// The index of the format in the camera's formats.
     public var format: Int
     public var frameRate: Int
     /// The size of the format, in pixels.

@@ -197,7 +197,7 @@ private struct Space {
         return part
     }
 
-    /// Places the self-view in a corner of the large part, because it would hide people in the strip.
+    /// Places the self-view in a corner of the large part, because in the strip it would hide people.
     private func besideStrip(_ own: PlacedOwnPicture, _ corner: Corner) -> PlacedOwnPicture {
         let size = (width: own.rectangle.width, height: own.rectangle.height)
         return PlacedOwnPicture(rectangle: cornered(largePart, size, corner), fit: own.fit)

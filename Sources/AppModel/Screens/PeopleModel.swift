@@ -32,8 +32,9 @@ public enum PeopleEvent: Sendable {
     /// The state of the search for a person.
     public enum Search: Equatable, Sendable { case none, searching, nobody, bad }
 
-    /// The maximum number of contacts, and of past calls, that are shown. The server stores no more contacts.
+    /// The maximum number of contacts that are shown. The server stores no more.
     static let maxContacts = 500
+    /// The maximum number of past calls that are shown.
     static let maxLogged = 500
     public var page = Page.contacts { didSet { if page == .log { seeMissed() } } }
     public private(set) var contacts: [Person]?

@@ -9,9 +9,9 @@ final class RouletteMedia: Sendable {
         /// Whether the SDK captured `own`, and therefore stops it after the search.
         var isCaptured = false
         var match: MatchID?
-        /// `ours` is the session membership for publishing, `theirs` the one for receiving from the partner. Usually
-        /// they are the same. Both are nil without a match.
+        /// The session membership for publishing; nil without a match.
         var ours: SessionMembership?
+        /// The session membership for receiving from the partner, usually the same as `ours`; nil without a match.
         var theirs: SessionMembership?
         /// Whether `entered` was reported for this match.
         var hasEntered = false

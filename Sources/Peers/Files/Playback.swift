@@ -21,7 +21,7 @@ struct Playback {
     static let maxHold = MediaInterval.seconds(2)
     /// The minimum interval between two requested keyframes. If several subscribers request a keyframe at the same
     /// time, they share one. Regular keyframes in the file do not start this interval, because the first subscriber
-    /// often joins just after the beginning.
+    /// often joins just after the beginning and needs a keyframe immediately.
     static let keyframeInterval = MediaInterval.milliseconds(300)
     /// The maximum difference between the lengths of video and audio that start each round together.
     static let maxDifference = MediaInterval.seconds(1)

@@ -48,8 +48,9 @@ public struct AudioRecording {
     private var writer: OggWriter
     /// The time of the next packet in samples if no packet is missing; nil before the first packet.
     private var expected: Int64?
-    /// The number of samples in the file, and how many of them precede the current page.
+    /// The number of samples in the file.
     private var samples: Int64 = 0
+    /// How many of the samples precede the current page.
     private var pageBegan: Int64 = 0
     public private(set) var packets = 0
 

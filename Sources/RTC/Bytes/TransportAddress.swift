@@ -1,8 +1,9 @@
-/// An IP address and a port. The type has a fixed size, because addresses are looked up for every datagram.
+/// An IP address and a port. The type has a fixed size and needs no allocation, because an address is created and
+/// looked up for every datagram.
 public struct TransportAddress: Hashable, Sendable, CustomStringConvertible {
-    /// The first 64 bits of the IPv6 address; `low` has the last 64. An IPv4 address is stored as `::ffff:a.b.c.d`
-    /// (RFC 4291 §2.5.5.2).
+    /// The first 64 bits of the IPv6 address. An IPv4 address is stored as `::ffff:a.b.c.d` (RFC 4291 §2.5.5.2).
     public var high: UInt64
+    /// The last 64 bits of the IPv6 address.
     public var low: UInt64
     public var port: UInt16
 

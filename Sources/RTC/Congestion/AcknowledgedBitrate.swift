@@ -25,9 +25,10 @@ struct AcknowledgedBitrate: Sendable {
     private var (latestBytes, latestSpan) = (0, MediaInterval.zero)
     /// The unsmoothed bitrate of the last 60 ms or more; nil at first.
     private(set) var latest: Bitrate?
-    /// The length of the pause before the latest packet; nil if there was none. `heldBytes` is that packet's size.
-    /// Both are counted only if the next packet shows that nothing was held back.
+    /// The length of the pause before the latest packet; nil if there was none. It is counted only if the next packet
+    /// shows that nothing was held back.
     private var heldSpan: MediaInterval?
+    /// The size of the latest packet, counted together with `heldSpan`.
     private var heldBytes = 0
     private var last: MediaInterval?
     /// The estimate in kilobits per second; nil before the first sample.

@@ -34,9 +34,9 @@ public struct CongestionControl: Sendable {
     /// bitrate arrives, the path has slowed.
     private static let risen = MediaInterval.milliseconds(50)
     private static let slowed = 0.6
-    /// The queueing delay above which a queue is drained. `draining` is how long it is drained before the effect is
-    /// evaluated.
+    /// The queueing delay above which a queue is drained.
     static let drained = MediaInterval.milliseconds(60)
+    /// How long a queue is drained before the effect is evaluated.
     private static let draining = MediaInterval.seconds(3)
     /// A change in the delay by this much or more is caused by a clock that has jumped, not by the path.
     private static let jump = MediaInterval.seconds(3)

@@ -12,10 +12,11 @@
 struct CrossTrafficDetector: Sendable {
     /// A queue of this length or more does not count as empty.
     static let queue = MediaInterval.milliseconds(15)
-    /// The fraction of time with a queue above which another flow is suspected, the fraction below which it is assumed
-    /// to be gone, and the averaging time in seconds.
+    /// The fraction of time with a queue above which another flow is suspected.
     private static let present = 0.75
+    /// The fraction of time with a queue below which the other flow is assumed to be gone.
     private static let absent = 0.35
+    /// The time over which the fraction is averaged, in seconds.
     private static let time = 2.0
     /// The time between trials. It starts at `shortest` and doubles with each trial that detects another flow, up to
     /// `longest`.

@@ -2,7 +2,7 @@
 ///
 /// Audio is never delayed. Video waits while more was sent than the path carries: a keyframe sent in one burst would
 /// fill the path's queue, and the audio would wait behind it. Retransmissions wait longer, because they are sent in
-/// addition to the media. Padding is not limited here, because probes determine how much is sent.
+/// addition to the media. The pacer does not limit padding, because probes determine how much is sent.
 struct Pacer: Sendable {
     /// The maximum bitrate of a burst of retransmissions, relative to the estimate (libwebrtc's pacing factor).
     static let factor = 2.5

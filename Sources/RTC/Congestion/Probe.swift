@@ -7,9 +7,9 @@ struct Probe: Sendable {
     private static let longest = MediaInterval.milliseconds(120)
     /// The maximum queue, in seconds, that a probe may cause if the path carries no more than the estimate.
     private static let queue = 0.06
-    /// The minimum number of packets for a valid result, and the minimum bitrate of a probe, so that enough packets
-    /// are sent. Padding packets are short.
+    /// The minimum number of packets for a valid result.
     private static let fewestPackets = 5
+    /// The minimum bitrate of a probe, so that enough packets are sent. Padding packets are short.
     static let slowest = Bitrate.kilobits(150)
     /// How long after the end of the probe its last packets may still be reported.
     private static let reportTimeout = MediaInterval.seconds(2)

@@ -125,8 +125,9 @@ public struct ICELiteAgent {
 
     // MARK: Checks by this agent
 
-    /// The minimum time between two checks by this agent, and the maximum time for an answer.
+    /// The minimum time between two checks by this agent.
     static let ownCheckInterval = MediaInterval.milliseconds(200)
+    /// The maximum time for an answer to a check by this agent.
     static let longestAnswer = MediaInterval.seconds(2)
 
     /// Checks whether the client is at the end of a path that is not validated. An authentic and new packet must have

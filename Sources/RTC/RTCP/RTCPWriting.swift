@@ -141,6 +141,8 @@ extension RTCP {
         end(start, in: &writer)
     }
 
+    /// Writes the estimated maximum bitrate of these sources together (REMB, draft-alvestrand-rmcat-remb-03).
+    ///
     /// - Parameters:
     ///   - bitrate: the bits per second of all sources together.
     ///   - sources: the SSRCs, at most 255.

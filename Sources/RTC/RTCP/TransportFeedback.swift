@@ -63,8 +63,8 @@ public struct TransportFeedback: Sendable {
         if isKnown { known[slot >> 6] |= bit } else { known[slot >> 6] &= ~bit }
     }
 
-    /// Clears the bits of these sequence numbers, whole words at a time, because any packet can be a whole window
-    /// ahead of the previous one.
+    /// Clears the bits of these sequence numbers, whole words at a time, because there may be as many as a whole
+    /// window: any packet can be that far ahead of the previous one.
     private mutating func forget(_ numbers: Range<Int64>) {
         var number = numbers.lowerBound
         while number < numbers.upperBound {

@@ -34,8 +34,8 @@ public enum HeaderExtensions {
     public static func videoOrientation(_ bytes: UnsafeRawBufferPointer) -> UInt8? { bytes.first }
 }
 
-/// A MID, RID or repaired RID in a packet (RFC 7941, RFC 8852, RFC 8843 §15): up to 16 ASCII characters. The type has a fixed
-/// size, because labels are looked up for packets with an unknown source.
+/// A MID, RID or repaired RID in a packet (RFC 7941, RFC 8852, RFC 8843 §15): up to 16 ASCII characters. The type has
+/// a fixed size and needs no allocation, because packets with an unknown source must not cost much.
 public struct SDESLabel: Hashable, Sendable, CustomStringConvertible {
     /// The maximum number of characters, which is that of the one-byte form in RFC 8285. Browsers use 1 to 3 characters.
     public static let maxCharacters = 16
@@ -85,7 +85,7 @@ extension RTPHeaderWriter {
         addExtension(id: id, value: UInt32(level.byte), length: 1)
     }
 
-    /// Adds the extension with the send time. Returns false if there is no room for it.
+    /// Adds the extension with the send time. Returns false if it could not be added.
     ///
     /// - Parameter time: the send time in 24 bits, from `NTPTime.absoluteSendTime`.
     @discardableResult

@@ -6,8 +6,9 @@ public struct VP8Descriptor: Equatable, Sendable {
 
     /// The descriptor's length in bytes, which is also the offset of the VP8 data.
     public let length: Int
-    /// The picture id in 7 or 15 bits; see `hasLongPictureID`.
+    /// The picture id; nil if the descriptor has none.
     public let pictureID: UInt16?
+    /// Whether the picture id has 15 bits instead of 7.
     public let hasLongPictureID: Bool
     /// A counter of the frames of the lowest temporal layer (`TL0PICIDX`).
     public let temporalLayerZeroIndex: UInt8?

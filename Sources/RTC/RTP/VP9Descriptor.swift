@@ -3,8 +3,9 @@
 public struct VP9Descriptor: Equatable, Sendable {
     /// The descriptor's length in bytes, which is also the offset of the VP9 data.
     public let length: Int
-    /// The picture id in 7 or 15 bits; see `hasLongPictureID`.
+    /// The picture id; nil if the descriptor has none.
     public let pictureID: UInt16?
+    /// Whether the picture id has 15 bits instead of 7.
     public let hasLongPictureID: Bool
     /// Whether the picture is predicted from an earlier picture (`P`).
     public let isInterPicture: Bool

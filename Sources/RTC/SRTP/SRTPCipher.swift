@@ -58,7 +58,7 @@ struct SRTPCipher: ~Copyable {
 
     /// Sets the IV for the packet with this SSRC and index.
     /// - Parameters:
-    ///   - index: 48 bits: the rollover counter and the sequence number, or the SRTCP index.
+    ///   - index: the rollover counter and the sequence number (48 bits together), or the SRTCP index.
     ///   - tag: GCM's tag, to be verified after decrypting; nil to encrypt, and with AES-CM.
     @inline(__always)
     private func begin(ssrc: UInt32, index: UInt64, tag: UnsafeMutableRawPointer? = nil) -> Bool {

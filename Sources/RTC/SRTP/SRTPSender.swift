@@ -16,6 +16,8 @@ public final class SRTPSender {
     /// The next SRTCP index, shared by all SSRCs so that none reuses an index.
     private var nextControlIndex: UInt32 = 0
 
+    /// Derives the session keys of a sender from the master key.
+    ///
     /// - Parameters:
     ///   - key: the master key of this direction, `profile.keyLength` bytes.
     ///   - salt: the master salt of this direction, `profile.saltLength` bytes.

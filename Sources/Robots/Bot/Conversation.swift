@@ -9,9 +9,10 @@ struct Conversation {
     static let sign = "[bot] "
     /// The maximum length of the echoed text, in characters.
     static let maxEchoLength = 300
-    /// The rate limit: `burst` messages at once, then one per `interval`. The server would allow more, but more
-    /// messages from a bot annoy users.
+    /// The number of messages that may be sent at once. The server would allow more, but more messages from a bot
+    /// annoy users.
     static let burst = 5
+    /// The time after which each further message may be sent.
     static let interval = MediaInterval.seconds(1)
 
     private let line: String?

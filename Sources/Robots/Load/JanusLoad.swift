@@ -4,7 +4,8 @@ import RTC
 /// Janus' VideoRoom as the target of a load test. Like Janus' demo, the test uses one handle per publisher, and per subscriber
 /// one handle for all streams.
 ///
-/// Robots are always the ICE-lite side here, because Janus is a full ICE agent and needs responses to its own checks.
+/// Robots of this load test are always the ICE-lite side, because Janus is a full ICE agent and needs responses to its
+/// own checks.
 final class JanusLoad: LoadTarget {
     private let session: JanusSession
     /// A random base for room numbers, so that consecutive runs use different rooms.

@@ -29,21 +29,26 @@ public struct KeyframeReport: Codable, Sendable {
 
     /// The server under test, such as Confab or Janus.
     public var target = ""
-    /// The number of subscribers to the keyframes, and of packets in each keyframe.
+    /// The number of subscribers to the keyframes.
     public var crowd = 0
+    /// The number of packets in each keyframe.
     public var keyframePackets = 0
-    /// The length of the second window in seconds, and the number of keyframes sent in it.
+    /// The length of the second window in seconds.
     public var seconds = 0.0
+    /// The number of keyframes sent in the second window.
     public var keyframes = 0
-    /// The number of packets that the crowd should have received in the second window, and did receive. Packets that
-    /// did not reach the crowd cannot have delayed the other room.
+    /// The number of packets that the crowd should have received in the second window.
     public var expected: Int64 = 0
+    /// The number of packets that the crowd did receive in the second window. The others cannot have delayed the other
+    /// room.
     public var received: Int64 = 0
-    /// The upper bounds of `counts`, in milliseconds, and of `serverCounts`, in seconds.
+    /// The upper bounds of `counts`, in milliseconds.
     public var bounds: [Int64] = DelayHistogram.bandBounds
+    /// The upper bounds of `serverCounts`, in seconds.
     public var serverBounds: [Double] = []
-    /// The delays in the room of two: alone, and next to the crowd.
+    /// The delays in the room of two while it is alone.
     public var alone = Delays()
+    /// The delays in the room of two next to the crowd.
     public var beside = Delays()
     /// The number of connections that failed.
     public var broken = 0

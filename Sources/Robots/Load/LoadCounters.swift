@@ -1,10 +1,12 @@
 /// The media counters of a Confab server, read from `GET /metrics`. Missing counters are zero.
 struct LoadCounters: Sendable {
-    /// The number of packets received from publishers, and of packets forwarded to subscribers.
+    /// The number of packets received from publishers.
     var taken: Int64 = 0
+    /// The number of packets forwarded to subscribers.
     var forwarded: Int64 = 0
-    /// The number of packets the server could not use, and of datagrams that its kernel did not accept for sending.
+    /// The number of packets that the server could not use.
     var dropped: Int64 = 0
+    /// The number of datagrams that the server's kernel did not accept for sending.
     var unsent: Int64 = 0
     /// How long media waited in the server: the upper bounds of the histogram's buckets in seconds, ascending, and the
     /// cumulative counts.

@@ -49,8 +49,9 @@ struct DelayHistogram: Sendable {
 
 /// Counts the packets of all subscribers on one thread and measures their delays.
 final class LoadMeter: RobotHandler {
-    /// The number of original packets, and of retransmissions.
+    /// The number of original packets.
     private(set) var packets: UInt64 = 0
+    /// The number of retransmissions.
     private(set) var retransmissions: UInt64 = 0
     var delays = DelayHistogram()
     /// Whether delays are recorded.

@@ -30,8 +30,9 @@ public struct LoadReport: Codable, Sendable {
     public var unsentHere: Int64 = 0
     /// The CPU time of the server process per packet that subscribers received, in microseconds, in user and kernel mode.
     public var processorPerPacket = 0.0
-    /// The CPU usage of the server, and of this load test; 1 is one core.
+    /// The CPU usage of the server; 1 is one core.
     public var serverLoad = 0.0
+    /// The CPU usage of this load test; 1 is one core.
     public var robotsLoad = 0.0
     /// The growth of the server's resident memory per subscriber, in kB of 1000 bytes, measured from before the
     /// subscribers joined until the end of the measured window.
@@ -39,10 +40,11 @@ public struct LoadReport: Codable, Sendable {
     /// The growth of the server's resident memory per client, in kB of 1000 bytes, measured from before the first
     /// client joined. It includes the server's one-time allocations.
     public var memoryPerClient = 0.0
-    /// The number of clients that joined the first room after the measurement, and the median and the 95th percentile
-    /// of the time until they had received a first frame of every stream, in milliseconds.
+    /// The number of clients that joined the first room after the measurement.
     public var visits = 0
+    /// The median time until these clients had received a first frame of every stream, in milliseconds.
     public var firstFramesMedian = 0.0
+    /// The 95th percentile of that time, in milliseconds.
     public var firstFrames95 = 0.0
     /// The delay of packets from sending to receiving, in milliseconds: the median, the 99th percentile and the
     /// maximum.

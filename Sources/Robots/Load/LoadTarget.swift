@@ -43,11 +43,13 @@ final class LoadMeterBox: @unchecked Sendable {
 
 /// The number of rooms, and of the clients in them that publish and subscribe.
 public struct LoadShape: Sendable, Equatable {
-    /// The number of rooms. The three counts below are per room: clients that only publish (`publishers`), that only
-    /// subscribe (`subscribers`), and that do both (`members`).
+    /// The number of rooms.
     public var rooms: Int
+    /// The number of clients in each room that only publish.
     public var publishers: Int
+    /// The number of clients in each room that only subscribe.
     public var subscribers: Int
+    /// The number of clients in each room that publish and subscribe.
     public var members: Int
 
     /// Returns the shape of one room in which clients only publish or only subscribe.
@@ -60,8 +62,9 @@ public struct LoadShape: Sendable, Equatable {
     }
 
     public var clients: Int { rooms * (publishers + subscribers + members) }
-    /// The number of connections that receive media (`receivers`), and that send it (`senders`).
+    /// The number of connections that receive media.
     public var receivers: Int { rooms * (subscribers + members) }
+    /// The number of connections that send media.
     public var senders: Int { rooms * (publishers + members) }
     /// Returns the number of streams that one client of a room receives. Members do not receive their own stream.
     func watched(isMember: Bool) -> Int { publishers + members - (isMember ? 1 : 0) }

@@ -103,8 +103,9 @@ private final class LineMeter: RobotHandler {
     private var layers: [String: Int] = [:]
     private var delays: [MediaInterval] = []
     private var fastest: MediaInterval?
-    /// The sections that receive audio, keyed by mid, and the number of their packets lost before this second.
+    /// The sections that receive audio, keyed by mid.
     private var sounds: [String: RobotReception] = [:]
+    /// The number of audio packets that were lost before this second.
     private var lostBefore: Int64 = 0
 
     init(count: Int) { self.count = count }

@@ -5,13 +5,17 @@ import RTC
 final class Downlink {
     // This is the first property, so that it is close to the object's header in memory: every packet needs it.
     var control = CongestionControl()
-    /// Whether bursts of video are paced, and whether any paced packets are waiting.
+    /// Whether bursts of video are paced.
     var isPacing = false
+    /// Whether any paced packets are waiting.
     var hasWaiting = false
-    /// Bytes sent since `measuredAt`, and the bitrates of everything sent and of the audio alone, as last measured.
+    /// The number of bytes sent since `measuredAt`.
     var sentBytes = 0
+    /// The number of bytes of audio sent since `measuredAt`.
     var audioBytes = 0
+    /// The bitrate of everything sent, as last measured.
     var media = Bitrate.zero
+    /// The bitrate of the audio sent, as last measured.
     var audio = Bitrate.zero
     var measuredAt: MediaTime?
     var allocatedAt: MediaTime?
@@ -24,29 +28,33 @@ final class Downlink {
     /// choice does not change.
     private static let losses = (many: 0.01, few: 0.005)
     private static let longQueue = MediaInterval.milliseconds(60)
-    /// The bitrate that the subscriber would receive without a bandwidth limit, and the average bitrate of the chosen
-    /// options. Both include the audio.
+    /// The bitrate that the subscriber would receive without a bandwidth limit, including the audio.
     var wanted = Bitrate.zero
+    /// The average bitrate of the chosen options, including the audio.
     var chosen = Bitrate.zero
-    /// When videos were last raised and lowered, and how long to wait after they were lowered before they are raised
-    /// again.
+    /// When videos were last raised.
     var raisedAt: MediaTime?
+    /// When videos were last lowered.
     var loweredAt: MediaTime?
+    /// How long to wait after videos were lowered before they are raised again.
     var raiseDelay = Downlink.shortestRaiseDelay
-    /// When a paused video was last resumed, the budget at the last reduction, and how long to wait after a reduction
-    /// before videos are resumed again.
+    /// When a paused video was last resumed.
     private var resumedAt: MediaTime?
+    /// The budget at the last reduction.
     private var loweredBudget = Bitrate.zero
+    /// How long to wait after a reduction before videos are resumed again.
     private(set) var resumeDelay = Downlink.shortestResumeDelay
 
-    /// The time between two allocations, and the period over which bitrates are measured.
+    /// The time between two allocations.
     static let interval = MediaInterval.milliseconds(100)
+    /// The period over which bitrates are measured.
     static let measurement = MediaInterval.milliseconds(300)
     static let shortestRaiseDelay = MediaInterval.seconds(1)
     static let longestRaiseDelay = MediaInterval.seconds(4)
-    /// How much all videos together may grow in one raise, as a share of the budget, and the minimum time between
-    /// raises. Feedback takes that long to show whether the path carries the additional bitrate.
+    /// How much all videos together may grow in one raise, as a share of the budget.
     static let growth = 0.2
+    /// The minimum time between raises. Feedback takes that long to show whether the path carries the additional
+    /// bitrate.
     static let raiseInterval = MediaInterval.milliseconds(300)
     /// How long paused videos wait after a reduction before they are resumed. One video whose smallest option fits in
     /// the floor waits only the shortest time. For the others, the wait doubles, up to the longest time, whenever a

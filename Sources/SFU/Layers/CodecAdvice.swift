@@ -22,9 +22,9 @@ struct CodecAdvice: Sendable {
     /// The payload type of the publisher's own codec: the one that it sends without advice.
     private var own: UInt8?
     private var suitsSince: MediaTime?
-    /// The payload type of the advice that has ended, and when it ended; nil once the publisher has returned to its
-    /// own codec.
+    /// The payload type of the advice that has ended; nil once the publisher has returned to its own codec.
     private var ended: UInt8?
+    /// When the advice ended; nil once the publisher has returned to its own codec.
     private var endedAt: MediaTime?
     private var changedAt: MediaTime?
     /// Whether a change is delayed because the previous one was too recent.

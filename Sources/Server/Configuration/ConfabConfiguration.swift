@@ -151,9 +151,9 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var storedPerAddressAndDay = 16 << 20
         /// Maximum size of a connection's send queue, in bytes.
         public var sendQueue = 1 << 20
-        /// Maximum total size, in bytes, of the send queues of all connections from one address, and of those from all
-        /// addresses together.
+        /// Maximum total size of the send queues of all connections from one address, in bytes.
         public var sendQueuesPerAddress = 32 << 20
+        /// Maximum total size of the send queues of all connections, in bytes.
         public var sendQueuesOfAll = 256 << 20
         public init() {}
     }

@@ -27,8 +27,9 @@ struct AddressBudgets {
         var storedBytes: Budget.Rate
         /// Maximum number of queries in progress.
         var queries: Int
-        /// Maximum number of queued bytes of one block, and of all blocks.
+        /// Maximum number of queued bytes of one block.
         var queuedBytes: Int
+        /// Maximum number of queued bytes of all blocks.
         var queuedBytesOfAll: Int
     }
 
@@ -86,8 +87,9 @@ struct AddressBudgets {
     private var free: [Int] = []
     private var idle = 0
     private var sweepAt = 1000
-    /// The queued bytes of all blocks. `queueCheck` is the sum above which they are counted again.
+    /// The queued bytes of all blocks.
     var queuedBytes = 0
+    /// The sum of queued bytes above which they are counted again.
     var queueCheck: Int
 
     init(_ limits: Limits) {

@@ -17,10 +17,11 @@ import Wire
 struct CommitQueue {
     /// The client and the request that caused an event, so that a failure can be reported to them.
     struct Origin: Equatable {
-        /// The socket whose message was handled, its person, and the id of its request. All are nil for other events,
-        /// such as timers.
+        /// The socket whose message was handled; nil for other events, such as timers.
         var socket: SocketID?
+        /// The person on that socket; nil if there is none.
         var person: IdentityID?
+        /// The id of the request; nil if there is none.
         var request: UInt64?
         static let none = Origin()
     }

@@ -21,10 +21,11 @@ final class ConnectionProtocols {
         case socket(any Channel)
     }
 
-    /// Limits for the headers of a request: the size of one header field and of all fields together, in bytes, and the
-    /// number of fields.
+    /// Maximum size of one header field of a request, in bytes.
     private static let maxHeaderField = 16 * 1024
+    /// Maximum size of all header fields of a request together, in bytes.
     private static let maxHeaders = 64 * 1024
+    /// Maximum number of header fields of a request.
     private static let maxHeaderFields = 100
 
     private let clients: ForeignClients

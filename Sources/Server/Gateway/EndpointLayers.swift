@@ -12,8 +12,9 @@ struct GateRequest: Sendable {
     var headers: HTTPHeaders
     var address: IPAddress
     var body: [UInt8] = []
-    /// The variable parts of the path, and the query. Only the router sets them.
+    /// The variable parts of the path. Only the router sets them.
     var path = Parameters()
+    /// The parameters in the query. Only the router sets them.
     var query = Parameters()
 }
 

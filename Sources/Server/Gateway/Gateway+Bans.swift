@@ -83,6 +83,7 @@ struct IdentityBans: Equatable, Sendable {
     struct Difference: Equatable, Sendable {
         /// New bans, and bans that replace another ban of the same identity.
         var added: [Ban] = []
+        /// The identities that are no longer banned.
         var lifted: [IdentityID] = []
     }
 

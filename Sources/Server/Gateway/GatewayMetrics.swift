@@ -51,8 +51,8 @@ struct GatewayMetrics {
     let changesLost = Counter(label: "confab_storage_changes_lost_total")
     let uncommitted = Gauge(label: "confab_storage_uncommitted_transactions")
 
-    /// How late timers on the event loop fire. This is a histogram, because rare delays between two scrapes matter
-    /// most.
+    /// How late timers on the event loop fire. This is a histogram, because a gauge would miss the rare delays between
+    /// two scrapes, which matter most.
     let loopLag = Timer(label: "confab_event_loop_lag_seconds")
     let waitingInputs = Gauge(label: "confab_waiting_inputs")
     let media = MediaMetrics()

@@ -10,8 +10,9 @@ extension HTTPConnection {
         var allowsPerch: Bool
         var messageSize: Int
         var descriptionSize: Int
-        /// Maximum size of a room file in bytes, and the maximum duration of its upload.
+        /// Maximum size of a file in a room, in bytes.
         var fileSize: Int
+        /// Maximum duration of the upload of a file.
         var fileTime: Duration
         /// The maximum time until the head of the first request has arrived, including a TLS handshake.
         var headerTimeout: Duration

@@ -7,7 +7,8 @@ import SFU
 
 /// A thread that owns a router and its sockets. It reads datagrams, passes them to the router, and sends the router's output.
 ///
-/// It makes no decisions about media. Invariant: everything here runs on the loop's thread. Other threads use the inbox.
+/// It makes no decisions about media. Invariant: everything in this type runs on the loop's thread. Other threads use
+/// the inbox.
 final class MediaLoop: MediaSink {
     /// The sockets of the loop.
     struct Sockets: Sendable {

@@ -31,8 +31,9 @@ final class MediaPlane: Sendable {
         var controlsCongestion = false
         /// The maximum number of publishers of a session whose audio is forwarded; nil for all.
         var loudestStreams: Int?
-        /// The maximum bitrate sent for one session, and the maximum in total, in bits per second; nil for no limit.
+        /// The maximum bitrate sent for one session, in bits per second; nil for no limit.
         var sessionBitrate: Int?
+        /// The maximum bitrate sent for all sessions, in bits per second; nil for no limit.
         var totalBitrate: Int?
         /// Maximum number of TCP connections.
         var maxConnections = MediaLoop.maxConnections

@@ -112,7 +112,7 @@ public struct PersonData: Equatable, Sendable {
 
     public var profile: Profile?
     public var devices: [LinkedDevice] = []
-    /// Blocks, oldest first. All lists here except `calls` have this order.
+    /// Blocks, oldest first. All lists in this type except `calls` have this order.
     public var blocks: [Block] = []
     public var contacts: [KeptContact] = []
     /// Logged calls, newest first.

@@ -11,8 +11,9 @@ public struct StoredProject: Hashable, Sendable {
     public let apiKey: String
     /// The API secret. Nil for the main project.
     public var secret: SecretText?
-    /// The secret before the last rotation, and when it stops being accepted. Nil if the secret was never rotated.
+    /// The secret before the last rotation; nil if the secret was never rotated.
     public var previousSecret: SecretText?
+    /// When the previous secret stops being accepted; nil if there is none.
     public var previousUntil: Timestamp?
     /// A name for the operator; may be empty.
     public var name: String

@@ -26,8 +26,9 @@ public struct ResourceCredentials: Hashable, Sendable {
 /// A client's SDP offer. It is kept for as long as the resource exists, because an ICE restart sends the media plane
 /// the same offer with other credentials. Only the shell and the media plane interpret the SDP.
 public struct ResourceOffer: Equatable, Sendable {
-    /// The SDP text before the ICE credentials. `tail` is the text after them.
+    /// The SDP text before the ICE credentials.
     public var head: String
+    /// The SDP text after the ICE credentials.
     public var tail: String
     public var credentials: ResourceCredentials
     /// The mids of the first audio section and the first video section that have the resource's direction.
@@ -105,8 +106,9 @@ public enum ResourceReply: Equatable, Sendable {
 extension WireError.Code {
     /// The session is relayed, but WHIP and WHEP require a routed session.
     public static let sessionRelayed: WireError.Code = "session_relayed"
-    /// The PATCH has no `If-Match` header. `preconditionFailed` means that it has one whose entity tag does not match.
+    /// The PATCH has no `If-Match` header.
     public static let preconditionRequired: WireError.Code = "precondition_required"
+    /// The entity tag in the `If-Match` header of the PATCH does not match.
     public static let preconditionFailed: WireError.Code = "precondition_failed"
     /// Another ICE restart is still in progress.
     public static let restartPending: WireError.Code = "restart_pending"

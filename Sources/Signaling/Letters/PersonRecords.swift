@@ -90,7 +90,7 @@ public struct PersonRecord: Equatable, Sendable {
     public var ban: Ban?
     /// The profile; `nil` if none is stored, as for a person who has only searched in the roulette.
     public var profile: Profile?
-    /// When the profile was last stored; `nil` without a profile.
+    /// The last-used time that is stored with the profile; `nil` without a profile.
     public var profileUsedAt: Timestamp?
     public var devices: [LinkedDevice]
     /// The contacts, oldest first.

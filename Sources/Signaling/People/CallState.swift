@@ -62,9 +62,9 @@ struct CallState: Equatable, Sendable {
     var asking: Request?
     var parts: [Part] = []
     var unseen: UnseenCalls
-    /// The budget for placing calls. `rungBudget` limits how often incoming calls may ring. Each is nil until it is
-    /// first used.
+    /// The budget for placing calls; nil until it is first used.
     var placedBudget: Budget?
+    /// The budget for incoming calls that ring; nil until it is first used.
     var rungBudget: Budget?
     var unanswered = UnansweredCalls()
 

@@ -8,8 +8,9 @@ public enum Distance {
     static let kilometers = [3, 8, 16, 40, 80, 160, 320]
     static let buckets = miles.count
 
-    /// The upper edges of the buckets in meters. `squaredEdges` has the same edges as squared chords.
+    /// The upper edges of the buckets in meters.
     static let edges = miles.map { Double($0) * 1609.344 }
+    /// The upper edges of the buckets as squared chords.
     static let squaredEdges = edges.map { GlobePoint.squaredChord(meters: $0) }
 
     static func labels(_ unit: DistanceUnit) -> [Int] {

@@ -23,7 +23,8 @@ struct PeopleGrid: Sendable {
         var squares: ContiguousArray<Square> = []
     }
 
-    /// The data that a search needs per person. It is kept small because it is accessed in random order.
+    /// The data that a search needs per person. It is small so that much of it stays in the processor's cache, because
+    /// it is accessed in random order.
     struct Link: Sendable {
         var order: UInt64 = 0
         var next: Int32 = none

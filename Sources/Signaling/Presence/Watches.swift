@@ -91,8 +91,9 @@ extension Directory {
     private struct Pace {
         /// The minimum time between two steps. The actual time is longer if few page refreshes per second are allowed.
         static let minInterval: Duration = .milliseconds(10)
-        /// The cost of checking a page that needs no refresh. `pageCost` is the cost of refreshing one.
+        /// The cost of checking a page that needs no refresh.
         static let passingCost = 1
+        /// The cost of refreshing a page.
         static let pageCost = 20
 
         var interval: Duration

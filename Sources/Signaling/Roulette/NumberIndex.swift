@@ -3,9 +3,9 @@ import Wire
 /// A hash table that maps 64-bit keys to numbers, used to look up people in the roulette's queue and in the directory
 /// of people nearby.
 ///
-/// It is used instead of a dictionary, because with a million people waiting every memory access misses the processor's cache.
-/// A dictionary reads the key and the value from two places, and for a removal also neighboring keys. This table stores the key
-/// and the value together. `make bench` measures this.
+/// It is used instead of a dictionary, because it needs fewer memory accesses: with a million people waiting, every
+/// access misses the processor's cache. A dictionary reads the key and the value from two places, and for a removal
+/// also neighboring keys. This table stores the key and the value together. `make bench` measures this.
 ///
 /// Keys must be evenly distributed: hashes or random values.
 struct NumberIndex: Sendable {

@@ -35,10 +35,11 @@ public struct Pool: Machine {
     /// An attempted match, which both people must still accept.
     private struct Attempt: Sendable {
         var match: MatchID
-        /// The slot of the person who searched. `second` is the slot of the candidate that was found, and `agreed` the
-        /// slot of the person who accepted first, or nil if neither has accepted yet.
+        /// The slot of the person who searched.
         var first: Int32
+        /// The slot of the candidate that was found.
         var second: Int32
+        /// The slot of the person who accepted first; nil if neither has accepted yet.
         var agreed: Int32?
 
         func other(than slot: Int32) -> Int32 { slot == first ? second : first }

@@ -3,9 +3,9 @@
 ///
 /// Invariant: a request is in `unanswered` from `send` until `takeRequest` or the end of the exchange.
 struct Exchange: Sendable {
-    /// How many messages may arrive, and how much time may pass, before an acknowledgment is sent in a separate
-    /// message (`protocol/README.md` §1).
+    /// How many messages may arrive before an acknowledgment is sent in a separate message (`protocol/README.md` §1).
     private static let maxUnacknowledged = 32
+    /// How much time may pass before an acknowledgment is sent in a separate message.
     private static let maxAcknowledgementDelay = Duration.seconds(2)
 
     private var link: Link

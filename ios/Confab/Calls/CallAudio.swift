@@ -30,6 +30,8 @@ import WebRTC
         }
     }
 
+    /// Carries out an effect on the audio session.
+    ///
     /// - Returns: whether the system made the change.
     private nonisolated static func carryOut(_ effect: AudioEffect) -> Bool {
         let session = RTCAudioSession.sharedInstance()

@@ -1,4 +1,5 @@
-// Screen sharing, with audio where the browser supports it. Sends nothing itself: the room publishes the publisher created here.
+// Screen sharing, with audio where the browser supports it. Sends nothing itself: the room publishes the publisher
+// that this file creates.
 import { OT } from '../../lib/index.js';
 import { box } from '../shared/dom.js';
 

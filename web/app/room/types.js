@@ -61,7 +61,7 @@
  * @typedef {{connectionId: string, isReady: boolean}} KnockCard connectionId: the person on the card. isReady: whether
  *   the card accepts presses. At first it does not, so that a press that was meant for another person does nothing
  */
-/** @typedef {{is: string, name?: string}} Passing is: the key of a status message; name: the person that the message is about */
+/** @typedef {{is: string, name?: string}} Passing is: the key of a status message; name: the person in that message */
 /**
  * @typedef {object} Settings of this device's media, applied at the next join
  * @property {'any' | 'local' | 'stun' | 'turn'} candidates which ICE candidates to use

@@ -1,5 +1,5 @@
 // Camera and microphone before and during a chat or a room: the preview, the device pickers and the level meter. Sends nothing
-// itself: the roulette or the room publishes the publisher that is created here.
+// itself: the roulette or the room publishes the publisher that this file creates.
 import { OT } from '../../lib/index.js';
 import { showCondition } from './connection.js';
 import { box, byId, setText, show } from './dom.js';

@@ -28,8 +28,8 @@ export const answerDelay = (repeated) => Math.min(answerMs * 2 ** repeated, maxA
 /**
  * What to do with an offer:
  * - `accept`: apply and answer it. A pending local offer is withdrawn.
- * - `renew`: it starts another peer connection: replace the local one, then accept the offer.
- * - `repeat`: it was answered before: send the answer again.
+ * - `renew`: it starts another peer connection. Replace the local one, then accept the offer.
+ * - `repeat`: it was answered before. Send the answer again.
  * - `ignore`: the local offer is the valid one, or the received one is outdated.
  * - `refuse`: it continues a peer connection that this side no longer has. The other peer must start a new one.
  * @typedef {'accept' | 'renew' | 'repeat' | 'ignore' | 'refuse'} Decision

@@ -63,7 +63,7 @@ export class Peer {
   #earlyCandidates = new EarlyCandidates();
   /** @type {Map<string, string>} maps `MediaStream` ids to stream ids, for a peer that cannot rename them in its descriptions */
   #aliases = new Map();
-  /** @type {string | undefined} identifies the remote peer connection that created the remote description (`originOf`) */
+  /** @type {string | undefined} identifies the peer connection that created the remote description (`originOf`) */
   #origin;
   /**
    * @type {boolean | undefined} whether the other peer is Firefox; undefined before its first description. Taken from

@@ -169,8 +169,8 @@ export class Roulette extends Emitter {
   }
 
   /**
-   * Sends a request that ends a match. If it is the current match and the server cannot be reached, ends the match
-   * here immediately, because media between two browsers needs no server and would continue.
+   * Sends a request that ends a match. If it is the current match and the server cannot be reached, ends the match on
+   * this device immediately, because media between two browsers needs no server and would continue.
    * @param {string} verb
    * @param {Record<string, unknown>} members
    * @param {string} reason

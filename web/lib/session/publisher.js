@@ -186,7 +186,7 @@ export class Publisher extends Emitter {
   }
 
   /**
-   * The condition of the network over which the stream is sent. It is measured here only while the stream is
+   * The condition of the network over which the stream is sent. This client measures it only while the stream is
    * published, and only if `networkConditionChanged` has a handler or the audio fallback is on. Otherwise only the
    * server's judgment counts.
    */

@@ -21,8 +21,9 @@ public struct LegacyClient: Machine, Equatable, Sendable {
     let id: ConnectionID
     let identity: IdentityID
     private let socket: SocketID
-    /// The session that the client publishes in. `binding` is the id that ties the client's token to this connection.
+    /// The session that the client publishes in.
     private let home: SessionID
+    /// The id that ties the client's token to this connection.
     private let binding: MatchID
     private(set) var isOver = false
     /// When to send `empty`, the event for "no partner yet"; nil if it is not due. It is sent only after the current

@@ -21,8 +21,8 @@ struct PerchPair: Equatable, Sendable {
     /// Whether this client makes the offers.
     let offers: Bool
     /// The native client's streams that this client can show, oldest first. This client subscribes only to the first.
-    /// `subscribed` is the stream that it subscribes to; nil if there is none.
     var streams: [StreamID] = []
+    /// The stream that this client subscribes to; nil if there is none.
     var subscribed: StreamID?
     /// The id of the current peer connection, chosen by the offering client; nil if there is no peer connection.
     private(set) var connection: String?
