@@ -1,5 +1,6 @@
 import NIOCore
 import Signaling
+import Synchronization
 
 /// Measures the free disk space, which limits optional data and the files in rooms.
 ///
@@ -39,7 +40,9 @@ final class DiskMeter {
     private func report(_ free: Int?, _ arrived: Int, to gateway: Gateway) {
         // If the space cannot be measured, assume that the disk is full. `Readiness` reports file system errors.
         gateway.runner.submit(.diskMeasured(spare: (free ?? 0) - mark + arrived))
-        if let free { gateway.isDiskLow = free < mark }
+        guard let free else { return }
+        gateway.isDiskLow = free < mark
+        gateway.storage.webhookSignal.isDiskLow.store(free < mark, ordering: .relaxed)
     }
 }
 

@@ -25,8 +25,14 @@ public protocol WebhookOutbox: Sendable {
     /// Removes an event that was delivered or given up.
     func removeWebhook(_ id: Int64) async throws
 
-    /// Removes everything that the outbox contains for a project, in small transactions.
+    /// Removes everything that the outbox contains for a project without a webhook, in small transactions. Does nothing if
+    /// the project has a webhook.
     func removeWebhooks(of project: String) async throws
+
+    /// Removes the events of a project that happened before a time, in small transactions.
+    ///
+    /// - Returns: how many were removed.
+    func removeWebhooks(of project: String, before time: Timestamp) async throws -> Int
 
     /// Returns how many events of each project wait and were refused. Contains all projects that have something in the outbox.
     func webhookBacklogs() async throws -> [String: WebhookBacklog]
@@ -64,12 +70,15 @@ public struct WebhookMessage: Hashable, Sendable {
 /// How many events of a project the outbox has.
 public struct WebhookBacklog: Hashable, Sendable {
     public var waiting: Int
-    /// Events that were not stored because too many were waiting, since the project was first used.
+    /// Events that were not stored because too many were waiting or the disk was nearly full, since the project was first
+    /// used.
     public var refused: Int
 }
 
 /// Announces new events in the outbox. Bounded: it holds one entry for each project.
 public final class WebhookSignal: Sendable {
+    /// Whether the disk is nearly full, so that beginnings are refused. Set by `DiskMeter`.
+    let isDiskLow = Atomic<Bool>(false)
     /// An element arrives after new events were stored. Announcements that nobody reads are merged.
     let announcements: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
