@@ -49,7 +49,7 @@ enum ProjectsEndpoint: Sendable {
             guard let project = found ?? (key == main ? .main(main) : nil) else { throw WireError.projectNotFound }
             return OpenTokResponse.json(project.json(main: main))
         case .create:
-            let changes = try changes(request)
+            let changes = try changes(request, gateway)
             while true {
                 var random = SystemRandomNumberGenerator()
                 var project = StoredProject(name: "", createdAt: now, using: &random)
@@ -63,7 +63,7 @@ enum ProjectsEndpoint: Sendable {
                 return response
             }
         case .change:
-            let changes = try changes(request)
+            let changes = try changes(request, gateway)
             let initial = key == main ? StoredProject.main(main) : nil
             let changed = try await storage.changeProject(key, or: initial, recording: entry("set", key, now)) {
                 changes.apply(to: &$0)
@@ -96,8 +96,9 @@ enum ProjectsEndpoint: Sendable {
         AuditEntry(at: now, actor: AuditEntry.operatorActor, action: "project.\(action)", subject: key)
     }
 
-    private func changes(_ request: GateRequest) throws(WireError) -> ProjectChanges {
-        try ProjectChanges(members: try members(request, allowing: ProjectChanges.names))
+    private func changes(_ request: GateRequest, _ gateway: Gateway) throws(WireError) -> ProjectChanges {
+        try ProjectChanges(
+            members: try members(request, allowing: ProjectChanges.names), gateway.configuration.webhooks)
     }
 
     /// Returns how long the current secret is still accepted; 24 hours by default.
