@@ -69,7 +69,7 @@ struct ProjectCommand: AsyncParsableCommand {
         var application: String?
         @Option(help: "PEM file with the application's public key.", completion: .file()) var publicKey: String?
 
-        func changes() throws -> ProjectChanges {
+        func changes(_ configuration: ConfabConfiguration) throws -> ProjectChanges {
             var changes = ProjectChanges()
             guard (application ?? "").isEmpty == (publicKey == nil) else {
                 throw ValidationError("Specify --application and --public-key together.")
@@ -83,7 +83,7 @@ struct ProjectCommand: AsyncParsableCommand {
             do throws(WireError) {
                 if let name { try changes.setName(name) }
                 if let connections, connections != 0 { try changes.setConnections(connections) }
-                if let webhook, !webhook.isEmpty { try changes.setWebhook(webhook) }
+                if let webhook, !webhook.isEmpty { try changes.setWebhook(webhook, configuration.webhooks) }
                 if let application, let key { try changes.setApplication(application, publicKey: key) }
             } catch {
                 throw ValidationError(error.message)
@@ -103,7 +103,7 @@ struct ProjectCommand: AsyncParsableCommand {
         @OptionGroup var properties: Properties
 
         func run() async throws {
-            let changes = try properties.changes()
+            let changes = try properties.changes(try data.configuration())
             let (main, _) = try data.project()
             let storage = try data.storage()
             while true {
@@ -128,7 +128,7 @@ struct ProjectCommand: AsyncParsableCommand {
 
         func run() async throws {
             guard !properties.isEmpty else { throw ValidationError("Specify at least one property to change.") }
-            let changes = try properties.changes()
+            let changes = try properties.changes(try data.configuration())
             let (main, _) = try data.project()
             let storage = try data.storage()
             let initial = key == main.apiKey ? StoredProject(apiKey: key, secret: nil, createdAt: .now) : nil

@@ -116,13 +116,17 @@ extension Hostile {
             }
         }
 
-        @Test(
-            "a webhook that leads to this machine is refused, and the server does not connect",
-            arguments: ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "[::1]"])
-        func privateAddresses(host: String) async throws {
+        @Test("a webhook that leads to this machine is refused, and the server does not connect")
+        func privateAddresses() async throws {
             let trap = try Trap()
             try await ServerProcess.run { server in
-                _ = try await Self.setWebhook("http://\(host):\(trap.port)/", server)
+                let key = try server.project().apiKey
+                for host in ["127.0.0.1", "[::ffff:127.0.0.1]", "[::1]"] {
+                    let result = try await server.command(
+                        ["project", "set", key, "--webhook", "http://\(host):\(trap.port)/"])
+                    #expect(result.status != 0 && result.errors.contains("webhooks.allowPrivateAddresses"), "\(result)")
+                }
+                _ = try await Self.setWebhook("http://localhost:\(trap.port)/", server)
                 var visits = try await Visits(server)
                 let people = try visits.happen()
                 try eventually("\(server.log)", within: .seconds(30)) {

@@ -106,6 +106,31 @@ import Wire
         }
     }
 
+    @Test("joins are not reported while the disk is nearly full, and people still join")
+    func lowDisk() async throws {
+        let directory = NSTemporaryDirectory() + "confab-projects-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try await TestServer.run(
+            dataDirectory: directory,
+            {
+                Self.quick(&$0)
+                $0.storage.lowSpace = 1 << 60
+            }
+        ) { server in
+            let place = try RoomsPlace(server)
+            let created = try await place.ask("POST", Self.path, #"{"webhookUrl":"http://hooks.invalid/x"}"#)
+            let application = try Application(server, created.object())
+            #expect(try await application.join(application.session()).outcome == "joined")
+            let storage = try SQLiteStorage(directory: directory)
+            let key = application.project.apiKey
+            try await eventually {
+                let backlog = try await storage.webhookBacklogs()[key]
+                return backlog?.refused == 2 && backlog?.waiting == 0 ? nil : "\(String(describing: backlog))"
+            }
+            try await storage.close()
+        }
+    }
+
     @Test("the main project can get properties, but is neither rotated nor deleted over HTTP")
     func mainProject() async throws {
         try await TestServer.run(Self.quick) { server in
@@ -324,6 +349,7 @@ import Wire
                 ("POST", Self.path, #"{"nme":"x"}"#, "", 400), ("POST", Self.path, #"{"maxConnections":0}"#, "", 400),
                 ("POST", Self.path, #"{"maxConnections":1e99}"#, "", 400),
                 ("POST", Self.path, #"{"webhookUrl":"ftp://x"}"#, "", 400),
+                ("POST", Self.path, #"{"webhookUrl":"http://192.168.1.1/x"}"#, "", 400),
                 ("POST", Self.path, #"{"webhookUrl":"https://user:password@host.example/"}"#, "", 400),
                 ("POST", Self.path, #"{"applicationId":"x"}"#, "", 400),
                 ("POST", Self.path, #"{"applicationId":"x","publicKey":"x"}"#, "", 400),

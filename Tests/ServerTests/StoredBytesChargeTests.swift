@@ -52,6 +52,35 @@ struct StoredBytesChargeTests: StorageFixtures {
         }
     }
 
+    @Test func `are not charged to its address if they are events for a webhook`() async throws {
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let (storage, alice, now) = (try SQLiteStorage.inMemory(), alice, now)
+        var project = try #require(
+            Project(apiKey: "45000001", secret: "00112233445566778899aabbccddeeff0011223344556677"))
+        project.hasWebhook = true
+        let shell = try await loop.submit { [project] in
+            NIOLoopBound(Shell(project, storage, loop), eventLoop: loop)
+        }.get()
+        try await loop.submit { [project] in
+            let runner = shell.value.runner
+            var random = SystemRandomNumberGenerator()
+            let time = runner.wallNow
+            let session = project.makeSessionID(mediaMode: .relayed, now: time, using: &random)
+            let claims = SessionTokenClaims(session: session, role: .publisher, lifetime: .seconds(3600))
+            let token = project.makeSessionToken(claims, now: time, using: &random)
+            let socket = runner.register(Line())
+            runner.submit(
+                .arrived(Arrival(socket: socket, identity: Identity(id: alice), address: "203.0.113.1")))
+            runner.submit(
+                .message(socket, Envelope(seq: 1, message: .session(.join(.init(session: session, token: token))))))
+        }.get()
+        try await until("the join is not reported") {
+            try await storage.webhookBacklogs()["45000001"]?.waiting == 2
+        }
+        let charged = try await loop.submit { shell.value.ledger.charged }.get()
+        #expect(charged.isEmpty)
+    }
+
     @Test func `are charged to its address even if it is gone when the lookup before the change is answered`()
         async throws
     {

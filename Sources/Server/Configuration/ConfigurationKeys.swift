@@ -147,7 +147,7 @@ extension Setting {
         Setting(
             "storage.lowSpace", \.storage.lowSpace, .size(.mebibytes(0) ... .mebibytes(1 << 20)),
             "Free space below which nothing optional is stored: no new profiles, contacts or push endpoints.",
-            "Blocks, calls and reports are still stored, the reports without their chat messages. Keep it above "
+            "Webhooks get no reports of what begins then. Blocks, calls and reports are still stored, the reports without their chat messages. Keep it above "
                 + "minFreeSpace. 0B turns this off."),
         Setting(
             "storage.pollInterval", \.storage.pollInterval, interval,

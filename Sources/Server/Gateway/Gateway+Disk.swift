@@ -1,5 +1,6 @@
 import NIOCore
 import Signaling
+import Synchronization
 
 /// Measures the free disk space, which limits optional data and the files in rooms.
 ///
@@ -35,7 +36,9 @@ final class DiskMeter {
     /// Reports the free space to the rules, and updates `Gateway.isDiskLow`. `Readiness` reports file system errors.
     private func report(_ free: Int?, _ arrived: Int, to gateway: Gateway) {
         gateway.runner.submit(.diskMeasured(DiskMeasurement(free: free, reserve: mark, arrived: arrived)))
-        if let free { gateway.isDiskLow = free < mark }
+        guard let free else { return }
+        gateway.isDiskLow = free < mark
+        gateway.storage.webhookSignal.isDiskLow.store(free < mark, ordering: .relaxed)
     }
 }
 

@@ -25,6 +25,8 @@ actor PushConnections: PushTransport {
     struct Settings: Sendable {
         /// Time limit for the whole exchange: DNS lookup, connection and response.
         var timeout: Duration
+        /// Maximum concurrent requests of the caller. All of them may go to the same host.
+        var concurrency = 8
         var allowsPrivateAddresses = false
         /// A PEM file of CA certificates to trust in addition to the system's; nil for none.
         var authorities: String?
@@ -39,9 +41,11 @@ actor PushConnections: PushTransport {
     /// Maximum number of addresses to try per request. Large services have a dozen addresses, but usually all of them
     /// work or none does.
     private static let maxAttempts = 3
-    /// How long to cache addresses. They rarely change, and a lookup for every push would be the slowest part of the
-    /// push.
+    /// After what time addresses are looked up again. They rarely change, and a lookup for every push would be the
+    /// slowest part of the push. The old addresses are used until the lookup succeeds.
     private static let addressLifetime: Duration = .seconds(60)
+    /// How long addresses are used if the lookups after them fail.
+    private static let longestUse: Duration = .seconds(3600)
     /// Maximum number of cached names, and of cached connections. Browsers use only a few services, but the wildcards
     /// in the configuration can match more.
     private static let maxCached = 64
@@ -61,14 +65,24 @@ actor PushConnections: PushTransport {
         var lastUse = ContinuousClock.now
     }
 
+    /// The addresses of a host name.
+    private struct Name {
+        var addresses: [IPAddress]
+        let resolvedAt = ContinuousClock.now
+        /// Whether a request failed since the lookup. The next request then waits for a new lookup.
+        var hasFailed = false
+        /// Whether a new lookup is running because the addresses are old.
+        var isRefreshing = false
+    }
+
     private let settings: Settings
-    private let resolver: any PushResolver
-    private var names: [String: (addresses: [IPAddress], resolvedAt: ContinuousClock.Instant)] = [:]
+    private let lookups: PushLookups
+    private var names: [String: Name] = [:]
     private var connections: [Target: Connection] = [:]
     private var isClosed = false
 
     init(_ settings: Settings, resolver: any PushResolver = SystemResolver()) {
-        (self.settings, self.resolver) = (settings, resolver)
+        (self.settings, lookups) = (settings, PushLookups(resolver, pause: settings.pause))
     }
 
     nonisolated func exchange(_ request: PushRequest) async throws -> PushResponse {
@@ -83,7 +97,11 @@ actor PushConnections: PushTransport {
             group.cancelAll()
             if let answer = first ?? nil { return answer }
             // The request timed out. If a response arrived in the meantime, use it, even if its body is incomplete.
-            if let answer = try? await group.next() ?? nil { return answer }
+            do {
+                if let answer = try await group.next() ?? nil { return answer }
+            } catch PushFailure.lookupsBusy {
+                throw PushFailure.lookupsBusy
+            } catch {}
             throw PushFailure.timedOut
         }
     }
@@ -105,27 +123,51 @@ actor PushConnections: PushTransport {
                 return try await exchange(request, at: Target(host: request.host, address: address))
             } catch let error as PushFailure {
                 failure = error
-                names[request.host] = nil
+                names[request.host]?.hasFailed = true
             }
         }
         throw failure
     }
 
-    /// Returns all addresses of a service, from the cache if they are recent. Throws if there are none. Unless the
-    /// settings allow private addresses, also throws if any of them is private, because the service's DNS is then not
-    /// trustworthy.
+    /// Returns all addresses of a service, from the cache unless a request to them has failed. Throws if there are
+    /// none. Unless the settings allow private addresses, also throws if any of them is private, because the service's
+    /// DNS is then not trustworthy.
     private func addresses(of host: String) async throws -> [IPAddress] {
-        if let known = names[host], ContinuousClock.now - known.resolvedAt < Self.addressLifetime {
+        if let address = IPAddress(host) { return try check([address], of: host) }
+        guard let known = names[host], !known.hasFailed else { return try await lookUp(host) }
+        let age = ContinuousClock.now - known.resolvedAt
+        guard age < Self.longestUse else { return try await lookUp(host) }
+        if age >= Self.addressLifetime, !known.isRefreshing {
+            names[host]?.isRefreshing = true
+            Task {
+                _ = try? await self.lookUp(host)
+                self.names[host]?.isRefreshing = false
+            }
+        }
+        return known.addresses
+    }
+
+    /// Looks up the addresses of a service, checks and caches them. If the lookup fails, returns the cached addresses.
+    private func lookUp(_ host: String) async throws -> [IPAddress] {
+        let found = try await lookups.addresses(of: host)
+        guard !found.isEmpty else {
+            guard let known = names[host], ContinuousClock.now - known.resolvedAt < Self.longestUse else {
+                throw PushFailure.nameUnknown(host)
+            }
             return known.addresses
         }
-        let found = if let address = IPAddress(host) { [address] } else { try await resolver.addresses(of: host) }
-        guard !found.isEmpty else { throw PushFailure.nameUnknown(host) }
-        guard settings.allowsPrivateAddresses || found.allSatisfy(PublicAddresses.contain) else {
+        names[host] = nil
+        let checked = try check(found, of: host)
+        if names.count >= Self.maxCached { names.removeAll() }
+        names[host] = Name(addresses: checked)
+        return checked
+    }
+
+    private func check(_ addresses: [IPAddress], of host: String) throws -> [IPAddress] {
+        guard settings.allowsPrivateAddresses || addresses.allSatisfy(PublicAddresses.contain) else {
             throw PushFailure.addressRefused(host)
         }
-        if names.count >= Self.maxCached { names.removeAll() }
-        names[host] = (found, .now)
-        return found
+        return addresses
     }
 
     // MARK: Connections
@@ -172,6 +214,8 @@ actor PushConnections: PushTransport {
         configuration.redirectConfiguration = .disallow
         if !settings.allowsHTTP2 { configuration.httpVersion = .http1Only }
         configuration.connectionPool.idleTimeout = Self.idleTimeout
+        // The default would let requests that hang hold up others to the same host.
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = settings.concurrency
         // Do not retry here: the caller tries the next address, and then repeats the whole push.
         configuration.connectionPool.retryConnectionEstablishment = false
         // Leave time for a second address within the overall timeout.

@@ -27,6 +27,8 @@ enum PushFailure: Error, Equatable, Sendable {
     case nameUnknown(String)
     /// The host name resolves to a private address.
     case addressRefused(String)
+    /// The lookup of the host name did not start in time, because others were running. This is no fault of the receiver.
+    case lookupsBusy
     case timedOut
     case unreachable(String)
     case cannotMake(String)

@@ -15,29 +15,16 @@ protocol PushResolver: Sendable {
     /// Returns the addresses of a host in order of preference; empty if the name does not exist or cannot be looked
     /// up.
     ///
-    /// - Throws: `PushFailure` if too many lookups are in progress, or `CancellationError`.
+    /// - Throws: `CancellationError`.
     func addresses(of host: String) async throws -> [IPAddress]
 }
 
 /// The system's resolver. It blocks a thread until the name servers answer, so each lookup gets a separate thread and
-/// never blocks the threads that serve calls.
-final class SystemResolver: PushResolver {
-    /// The maximum number of concurrent lookups. Further ones fail with `nameUnknown`. A lookup that hangs holds a
-    /// thread for 30 s, so a higher limit would only add threads.
-    static let maxLookups = 8
-
-    private let lookups = Atomic<Int>(0)
-
+/// never blocks the threads that serve calls. ``PushLookups`` limits the number of threads.
+struct SystemResolver: PushResolver {
     func addresses(of host: String) async throws -> [IPAddress] {
-        guard lookups.wrappingAdd(1, ordering: .relaxed).newValue <= Self.maxLookups else {
-            lookups.wrappingSubtract(1, ordering: .relaxed)
-            throw PushFailure.nameUnknown(host)
-        }
         let answer = Once<[IPAddress]>()
-        Thread.detachNewThread { [self] in
-            answer.settle(Self.lookUp(host))
-            lookups.wrappingSubtract(1, ordering: .relaxed)
-        }
+        Thread.detachNewThread { answer.settle(Self.lookUp(host)) }
         // The value is nil if the task was canceled. The thread then still finishes the lookup.
         return try await answer.value() ?? { throw CancellationError() }()
     }

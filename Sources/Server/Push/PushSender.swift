@@ -64,7 +64,8 @@ public actor PushSender: Service {
     ) {
         let push = configuration.push
         let settings = PushConnections.Settings(
-            timeout: push.timeout, allowsPrivateAddresses: push.allowPrivateAddresses, authorities: push.authorities)
+            timeout: push.timeout, concurrency: push.concurrency, allowsPrivateAddresses: push.allowPrivateAddresses,
+            authorities: push.authorities)
         self.init(
             configuration, keys: keys, directory: directory, transport: PushConnections(settings),
             clock: PushClock(now: now), logger: logger)
@@ -230,7 +231,7 @@ public actor PushSender: Service {
         switch error as? PushFailure {
         case .addressRefused(let host): .refused("\(host) resolves to a private address")
         case .cannotMake(let reason): .refused(reason)
-        case .nameUnknown, .timedOut, .unreachable: .again(after: nil)
+        case .nameUnknown, .lookupsBusy, .timedOut, .unreachable: .again(after: nil)
         // The task was canceled, or encrypting or signing failed.
         case nil: error is CancellationError ? .again(after: nil) : .refused("\(error)")
         }

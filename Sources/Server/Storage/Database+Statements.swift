@@ -24,7 +24,7 @@ extension Database {
         case .lostTouch(let first, let second): try separate(first, second)
         case .revoked(let revocation): try revoke(revocation)
         case .muted(let session, let isMuted, by: _, let at): try setMuted(isMuted, session, at: at)
-        case .webhook(let event): try add(event, limit: bounds.webhooks)
+        case .webhook(let event): try add(event, bounds)
         case .roomStored(let room): try store(room)
         case .roomForgotten(let room): try run("DELETE FROM room WHERE id = ?", [room.blob])
         case .callPlaced(let call): try place(call.withoutNUL)

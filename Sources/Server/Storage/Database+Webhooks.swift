@@ -5,29 +5,41 @@ import Wire
 
 /// SQL statements for the outbox of webhooks. Each runs in the caller's transaction.
 extension Database {
-    /// Adds an event to the outbox. An event that reports the creation of something is refused and counted if `limit`
-    /// events of the project are waiting. The event for the end of something is always added if the event for its
-    /// creation was, so a project never has more than 2 × `limit` events.
-    func add(_ event: WebhookEvent, limit: Int) throws {
+    /// Adds an event to the outbox. An event that reports the creation of something is refused and counted if the outbox
+    /// has no room for it. The event for the end of something is always added if the event for its creation was, because
+    /// the space for it was reserved then.
+    func add(_ event: WebhookEvent, _ bounds: StorageBounds) throws {
         let body = WebhookBody(event)
-        guard !body.isEnd else {
-            try run(
-                "DELETE FROM webhookOpen WHERE session = ? AND kind = ? AND subject = ?",
-                [event.session.text, body.kind.rawValue, body.subject])
-            if changesCount > 0 { try insert(body.bytes, event.project, event.session, at: event.at) }
-            return
+        guard try body.isEnd || hasRoom(for: event.project, bounds) else {
+            return try run(
+                """
+                INSERT INTO webhookBacklog (project, waiting, refused) VALUES (?, 0, 1)
+                ON CONFLICT (project) DO UPDATE SET refused = refused + 1
+                """, [event.project])
         }
-        guard try backlog(of: event.project) < limit else {
-            return try run("UPDATE webhookBacklog SET refused = refused + 1 WHERE project = ?", [event.project])
-        }
+        // Do not use INSERT OR REPLACE below: it deletes without the trigger that counts the bytes.
         try run(
-            "INSERT OR REPLACE INTO webhookOpen (project, session, kind, subject, detail) VALUES (?, ?, ?, ?, ?)",
-            [event.project, event.session.text, body.kind.rawValue, body.subject, Data(body.detail)])
+            "DELETE FROM webhookOpen WHERE session = ? AND kind = ? AND subject = ?",
+            [event.session.text, body.kind.rawValue, body.subject])
+        if body.isEnd {
+            guard changesCount > 0 else { return }
+        } else {
+            try run(
+                "INSERT INTO webhookOpen (project, session, kind, subject, detail) VALUES (?, ?, ?, ?, ?)",
+                [event.project, event.session.text, body.kind.rawValue, body.subject, Data(body.detail)])
+        }
         try insert(body.bytes, event.project, event.session, at: event.at)
     }
 
-    private func backlog(of project: String) throws -> Int {
-        try rows("SELECT waiting FROM webhookBacklog WHERE project = ?", [project]).first?.value("waiting") ?? 0
+    /// Returns whether a project may add another beginning. When the outbox as a whole is full, a project that has used
+    /// less than an equal share of it still may, so that some projects cannot use up what the others need.
+    private func hasRoom(for project: String, _ bounds: StorageBounds) throws -> Bool {
+        let row = try rows("SELECT waiting, bytes FROM webhookBacklog WHERE project = ?", [project]).first
+        let (waiting, bytes): (Int, Int) = (try row?.value("waiting") ?? 0, try row?.value("bytes") ?? 0)
+        guard waiting < bounds.webhooks, bytes < bounds.webhookBytes else { return false }
+        guard bytes >= bounds.webhookBytesOfAll / StoredProject.maxCount else { return true }
+        let total = try Int.fetchOne(cachedStatement(sql: "SELECT SUM(bytes) FROM webhookBacklog")) ?? 0
+        return total < bounds.webhookBytesOfAll
     }
 
     private func insert(_ body: [UInt8], _ project: String, _ session: SessionID, at: Timestamp) throws {
@@ -57,8 +69,13 @@ extension Database {
         }
     }
 
-    /// Removes up to `limit` rows of each table that belong to a project. Returns false if there may be more of them.
+    /// Removes up to `limit` rows of each table that belong to a project, unless the project has a webhook. Returns false
+    /// if there may be more of them.
     func removeWebhooks(of project: String, limit: Int) throws -> Bool {
+        // The webhook may have been set since the caller looked.
+        guard
+            try rows("SELECT 1 FROM project WHERE apiKey = ? AND webhookURL IS NOT NULL", [project]).isEmpty
+        else { return true }
         var isComplete = true
         for table in ["webhookEvent", "webhookOpen"] {
             try run(
@@ -68,6 +85,16 @@ extension Database {
         }
         if isComplete { try run("DELETE FROM webhookBacklog WHERE project = ?", [project]) }
         return isComplete
+    }
+
+    /// Removes up to `limit` events of a project that happened before a time. Returns how many were removed.
+    func removeWebhooks(of project: String, before time: Timestamp, limit: Int) throws -> Int {
+        try run(
+            """
+            DELETE FROM webhookEvent WHERE id IN (
+                SELECT id FROM webhookEvent WHERE project = ? AND at < ? ORDER BY at LIMIT ?)
+            """, [project, time.milliseconds, limit])
+        return changesCount
     }
 
     func webhookBacklogs() throws -> [String: WebhookBacklog] {
@@ -130,6 +157,18 @@ extension SQLiteStorage {
     public func removeWebhooks(of project: String) async throws {
         while try await !write({ try $0.removeWebhooks(of: project, limit: Self.webhooksAtOnce) }) {
             // Let commits of clients run before the next deletion.
+            await Task.yield()
+        }
+    }
+
+    public func removeWebhooks(of project: String, before time: Timestamp) async throws -> Int {
+        var total = 0
+        while true {
+            let removed = try await write {
+                try $0.removeWebhooks(of: project, before: time, limit: Self.webhooksAtOnce)
+            }
+            total += removed
+            guard removed == Self.webhooksAtOnce else { return total }
             await Task.yield()
         }
     }

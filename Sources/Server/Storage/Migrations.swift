@@ -34,6 +34,9 @@ enum Migrations {
         migrator.registerMigration("v9 keys of deleted projects") { db in
             try db.execute(sql: version9)
         }
+        migrator.registerMigration("v10 size of the outbox") { db in
+            try db.execute(sql: version10)
+        }
         return migrator
     }
 
@@ -323,5 +326,33 @@ enum Migrations {
         CREATE TRIGGER webhookEventRemoved AFTER DELETE ON webhookEvent BEGIN
             UPDATE webhookBacklog SET waiting = waiting - 1 WHERE project = OLD.project;
         END;
+        """
+
+    /// `webhookBacklog.bytes` estimates the disk space of a project's events, with their rows and indexes. What was reported
+    /// as created also counts the event for its end, so adding that event never increases the sum.
+    private static let version10 = """
+        ALTER TABLE webhookBacklog ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+        DROP TRIGGER webhookEventAdded;
+        DROP TRIGGER webhookEventRemoved;
+        CREATE TRIGGER webhookEventAdded AFTER INSERT ON webhookEvent BEGIN
+            INSERT INTO webhookBacklog (project, waiting, bytes) VALUES (NEW.project, 1, length(NEW.body) + 512)
+                ON CONFLICT (project) DO UPDATE SET waiting = waiting + 1, bytes = bytes + excluded.bytes;
+        END;
+        CREATE TRIGGER webhookEventRemoved AFTER DELETE ON webhookEvent BEGIN
+            UPDATE webhookBacklog SET waiting = waiting - 1, bytes = bytes - length(OLD.body) - 512
+                WHERE project = OLD.project;
+        END;
+        CREATE TRIGGER webhookOpenAdded AFTER INSERT ON webhookOpen BEGIN
+            INSERT INTO webhookBacklog (project, waiting, bytes) VALUES (NEW.project, 0, 2 * length(NEW.detail) + 1536)
+                ON CONFLICT (project) DO UPDATE SET bytes = bytes + excluded.bytes;
+        END;
+        CREATE TRIGGER webhookOpenRemoved AFTER DELETE ON webhookOpen BEGIN
+            UPDATE webhookBacklog SET bytes = bytes - 2 * length(OLD.detail) - 1536 WHERE project = OLD.project;
+        END;
+        UPDATE webhookBacklog SET bytes =
+            (SELECT COALESCE(SUM(length(body) + 512), 0) FROM webhookEvent AS e WHERE e.project = webhookBacklog.project)
+            + (SELECT COALESCE(SUM(2 * length(detail) + 1536), 0) FROM webhookOpen AS o
+                WHERE o.project = webhookBacklog.project);
+        CREATE INDEX webhookEventByAge ON webhookEvent (project, at);
         """
 }

@@ -22,13 +22,13 @@ public struct ProjectChanges: Sendable {
     static let names: Set<String> = ["name", "maxConnections", "webhookUrl", "applicationId", "publicKey"]
 
     /// Reads changes from a JSON object. `null` removes a property.
-    init(members: JSONObject) throws(WireError) {
+    init(members: JSONObject, _ settings: ConfabConfiguration.Webhooks) throws(WireError) {
         for member in members.members {
             switch (member.name, member.value) {
             case ("name", .string(let text)): try setName(text)
             case ("maxConnections", .integer(let count)): try setConnections(Int(count))
             case ("maxConnections", .null): maxConnections = .remove
-            case ("webhookUrl", .string(let text)): try setWebhook(text)
+            case ("webhookUrl", .string(let text)): try setWebhook(text, settings)
             case ("webhookUrl", .null): webhookURL = .remove
             case ("applicationId", .null), ("publicKey", .null): application = .remove
             case ("applicationId", .string(let id)):
@@ -57,8 +57,13 @@ public struct ProjectChanges: Sendable {
         maxConnections = .set(count)
     }
 
-    public mutating func setWebhook(_ text: String) throws(WireError) {
-        do throws(InvalidWebhook) { _ = try WebhookURL(text) } catch {
+    public mutating func setWebhook(_ text: String, _ settings: ConfabConfiguration.Webhooks) throws(WireError) {
+        do throws(InvalidWebhook) {
+            guard try !WebhookURL(text).isPrivate || settings.allowPrivateAddresses else {
+                throw InvalidWebhook(
+                    "The address in the URL of a webhook must be public, unless webhooks.allowPrivateAddresses is set.")
+            }
+        } catch {
             throw WireError(.malformed, error.description)
         }
         webhookURL = .set(text)

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import GRDB
 public import Signaling
+import Synchronization
 public import Wire
 
 /// Storage in an SQLite file, `confab.sqlite` in the data directory.
@@ -69,6 +70,9 @@ public final class SQLiteStorage: Storage {
         writer = GroupCommitWriter { changes in
             await beforeTransaction(changes.count)
             try await StorageError.translating {
+                var current = bounds
+                if signal.isDiskLow.load(ordering: .relaxed) { current.webhooks = 0 }
+                let bounds = current
                 try await database.write { db in
                     for change in changes { try db.apply(change, bounds) }
                 }

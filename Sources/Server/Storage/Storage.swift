@@ -239,6 +239,11 @@ public struct StorageBounds: Hashable, Sendable {
     ) {
         (self.blocks, self.contacts, self.webhooks) = (max(0, blocks), max(0, contacts), max(0, webhooks))
     }
+
+    /// Bytes that the events of one project may take when another beginning is added.
+    var webhookBytes: Int { max(webhooks, StorageLimits.fewestWebhooks) * StorageLimits.webhookSize }
+    /// Bytes that the events of all projects may take when another beginning is added.
+    var webhookBytesOfAll: Int { webhookBytes * StorageLimits.webhookShare }
 }
 
 /// The default limits of stored rows. Settings can change `blocksPerOwner` and `contactsPerOwner`.
@@ -255,6 +260,14 @@ public enum StorageLimits {
     public static let unseenCalls = 100
     /// Events per project that may wait for its webhook.
     public static let webhooksPerProject = 250_000
+    /// Average size of an event in bytes, with its row and indexes, for which there is room. Long connection data takes more.
+    static let webhookSize = 1024
+    /// Number of events of this size for which there is room even if fewer may wait, because what was reported as created
+    /// takes room too.
+    static let fewestWebhooks = 1024
+    /// One project's events may take 1/`webhookShare` of the space for all. The space is for the disk, so it is limited
+    /// however many projects there are.
+    static let webhookShare = 4
     /// Push endpoints per person. Each call rings on all of them.
     public static let pushEndpointsPerPerson = 20
 }

@@ -25,8 +25,14 @@ public protocol WebhookOutbox: Sendable {
     /// Removes an event that was delivered or given up on.
     func removeWebhook(_ id: Int64) async throws
 
-    /// Removes everything that the outbox contains for a project, in small transactions.
+    /// Removes everything that the outbox contains for a project without a webhook, in small transactions. Does nothing if
+    /// the project has a webhook.
     func removeWebhooks(of project: String) async throws
+
+    /// Removes the events of a project that happened before a time, in small transactions.
+    ///
+    /// - Returns: how many were removed.
+    func removeWebhooks(of project: String, before time: Timestamp) async throws -> Int
 
     /// Returns how many events of each project are waiting and how many were refused, keyed by project. Contains all
     /// projects that have something in the outbox.
@@ -66,13 +72,15 @@ public struct WebhookMessage: Hashable, Sendable {
 /// How many events of a project the outbox has.
 public struct WebhookBacklog: Hashable, Sendable {
     public var waiting: Int
-    /// The number of events that were not stored because too many were waiting. It starts again at 0 when the
-    /// project's webhook is removed.
+    /// The number of events that were not stored because too many were waiting or the disk was nearly full. It starts
+    /// again at 0 when the project's webhook is removed.
     public var refused: Int
 }
 
 /// Announces new events in the outbox. Bounded: it holds one entry for each project.
 public final class WebhookSignal: Sendable {
+    /// Whether the disk is nearly full, so that beginnings are refused. Set by `DiskMeter`.
+    let isDiskLow = Atomic<Bool>(false)
     /// Yields an element after new events were stored. Elements that are not read in time are merged into one.
     let announcements: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation

@@ -7,12 +7,14 @@ import GRDB
 struct StoredWebhookTargets: WebhookTargets {
     let storage: SQLiteStorage
 
-    func webhookProjects() async throws -> Set<String> {
+    func webhooks() async throws -> [String: WebhookTarget] {
         try await storage.read { db in
-            guard try db.tableExists("project") else { return [] }
+            guard try db.tableExists("project") else { return [:] }
             let rows = try db.rows(
                 "SELECT apiKey, webhookURL, webhookSecret FROM project WHERE webhookURL IS NOT NULL", [])
-            return Set(try rows.compactMap { try Self.target($0) == nil ? nil : try $0.value("apiKey") })
+            var found: [String: WebhookTarget] = [:]
+            for row in rows { found[try row.value("apiKey")] = try Self.target(row) }
+            return found
         }
     }
 

@@ -28,12 +28,14 @@ extension Setting {
             "webhooks.concurrency", \.webhooks.concurrency, .integer(1...1000),
             "Maximum concurrent requests to webhooks.",
             "At most a quarter of them go to the same project, and one at a time to a project whose last request failed. "
-                + "At most half of them go to projects whose last request failed."),
+                + "At most half of them go to projects whose last request failed. A quarter is only for projects that "
+                + "have no request and whose last answer took at most a second."),
         Setting(
             "webhooks.queue", \.webhooks.queue, .integer(1...10_000_000),
             "Maximum events of one project that are waiting in the database.",
             "No further sessions, connections and streams are then reported. The end of those that were reported is. "
-                + "An event takes about half a kilobyte."),
+                + "The same applies if the events of one project take more than 1 KiB for each of this number, or "
+                + "those of all projects four times as much, or if the disk has less free space than storage.lowSpace."),
         Setting(
             "webhooks.giveUpAfter", \.webhooks.giveUpAfter, .duration(.seconds(1) ... .seconds(30 * 86400)),
             "How long the server tries to deliver an event.",

@@ -19,13 +19,17 @@ struct WebhookSchedule: Sendable {
     static let sessionsPerProject = 1000
     /// Maximum number of events in a page, which is read from the database at once.
     static let pageSize = 200
-    /// One project may use at most 1/`share` of all requests, but always at least one.
+    /// One project may use at most 1/`share` of all requests, but always at least one. Another 1/`share` is only for
+    /// projects without a request whose receivers answer within ``quick``.
     static let share = 4
+    static let quick: Duration = .seconds(1)
+    /// How often events that are too old are removed.
+    static let giveUpInterval: Duration = .seconds(60)
 
     /// The inputs of the schedule.
     enum Event: Sendable {
         /// The projects that have a webhook.
-        case targets(Set<String>)
+        case targets([String: WebhookTarget])
         /// Events of these projects were added to the outbox.
         case added(Set<String>)
         /// The answer to `read`.
@@ -34,6 +38,8 @@ struct WebhookSchedule: Sendable {
         case sent(WebhookEntry, Result)
         /// The answer to `remove` and `follow`: the next event of the session, or nil if there is none.
         case removed(WebhookEntry, next: WebhookEntry?)
+        /// Events of this project that happened before this time were removed, because they are too old.
+        case gaveUp(String, before: Timestamp)
         /// The database could not carry out a command.
         case storageFailed(Command)
         /// Sent regularly, so that the schedule notices when a time limit has passed.
@@ -45,6 +51,8 @@ struct WebhookSchedule: Sendable {
         case delivered
         /// The reason is for the log.
         case failed(String)
+        /// The event could not be sent yet, for a reason that is not the receiver's.
+        case postponed
         /// The event is no longer in the outbox.
         case missing
     }
@@ -55,7 +63,9 @@ struct WebhookSchedule: Sendable {
         case read(String, after: Int64)
         case send(WebhookEntry)
         /// Remove an event, and read the next one of its session.
-        case remove(WebhookEntry, isGivenUp: Bool)
+        case remove(WebhookEntry)
+        /// Remove the events of a project that happened before a time, because they are too old.
+        case giveUp(String, before: Timestamp)
         /// Read the event of the same session that follows this one.
         case follow(WebhookEntry)
         /// Log that a project's webhook began to fail, or that it accepts events again.
@@ -78,17 +88,22 @@ struct WebhookSchedule: Sendable {
         var state = State.ready
         /// The number of failed attempts to deliver `head`.
         var failures = 0
+        /// When `head` was last sent.
+        var sentAt = Timestamp(milliseconds: 0)
         /// The highest number among the events of this session that were read.
         var newest: Int64
     }
 
     /// A project with a webhook.
     private struct Project: Sendable {
+        var target: WebhookTarget
         var lanes: [SessionID: Lane] = [:]
         var ready: Deque<SessionID> = []
         var sending = 0
         /// Whether the last attempt to deliver an event of this project failed.
         var isFailing = false
+        /// How long it took to deliver the last event; nil if none was delivered yet.
+        var lastDelivery: Duration?
         /// Whether the project is in `turns`.
         var hasTurn = false
         /// The number of the last event that was read. The next page begins after it.
@@ -118,6 +133,8 @@ struct WebhookSchedule: Sendable {
     /// which they are retried; nil if there are none.
     private var postponed: [Command] = []
     private var postponedUntil: Timestamp?
+    /// When events that are too old are removed again.
+    private var givesUpAt = Timestamp(milliseconds: 0)
     private var sending = 0
     private var sendingToFailing = 0
 
@@ -141,33 +158,47 @@ struct WebhookSchedule: Sendable {
     ) -> [Command] {
         var commands: [Command] = []
         switch event {
-        case .targets(let keys): setTargets(keys, &commands)
+        case .targets(let targets): setTargets(targets, &commands)
         case .added(let keys): for key in keys { noteNews(of: key, &commands) }
         case .page(let key, let position, let entries): take(entries, after: position, of: key, &commands)
-        case .sent(let entry, let result): finish(entry, result, moment, &random, &commands)
+        case .sent(let entry, let result): finish(entry, result, moment.now, &random, &commands)
         case .removed(let entry, let next): advance(entry, to: next, &commands)
+        case .gaveUp(let key, let time): skipOld(of: key, before: time)
+        // It is repeated anyway.
+        case .storageFailed(.giveUp): break
         case .storageFailed(let command):
             postponed.append(command)
             postponedUntil = postponedUntil ?? moment.now + Self.storageDelay
         case .tick: break
         }
+        giveUp(moment, &commands)
         wake(moment.now, &commands)
-        send(&commands)
+        send(moment.now, &commands)
         return commands
     }
 
     // MARK: Projects
 
-    private mutating func setTargets(_ keys: Set<String>, _ commands: inout [Command]) {
-        let gone = projects.keys.filter { !keys.contains($0) }
-        for key in gone { drop(key) }
-        if !gone.isEmpty {
-            alarms = Heap(alarms.unordered.filter { keys.contains($0.entry.project) })
-            turns.removeAll { !keys.contains($0) }
+    private mutating func setTargets(_ targets: [String: WebhookTarget], _ commands: inout [Command]) {
+        let changed = Set(projects.filter { targets[$0.key] != $0.value.target }.keys)
+        if !changed.isEmpty { alarms = Heap(alarms.unordered.filter { !changed.contains($0.entry.project) }) }
+        for key in changed {
+            if let target = targets[key] { retry(key, at: target) } else { drop(key) }
         }
-        for key in keys where projects[key] == nil {
-            projects[key] = Project()
+        turns.removeAll { targets[$0] == nil }
+        for (key, target) in targets where projects[key] == nil {
+            projects[key] = Project(target: target)
             read(key, &commands)
+        }
+    }
+
+    /// Sends the events that wait after a failure to the new target at once. Their alarms were removed.
+    private mutating func retry(_ key: String, at target: WebhookTarget) {
+        guard let index = projects.index(forKey: key) else { return }
+        projects.values[index].target = target
+        for (session, lane) in projects.values[index].lanes {
+            projects.values[index].lanes[session]?.failures = 0
+            if case .waiting = lane.state { makeReady(session, of: index) }
         }
     }
 
@@ -178,8 +209,8 @@ struct WebhookSchedule: Sendable {
         if project.isFailing { sendingToFailing -= project.sending }
         postponed.removeAll { command in
             switch command {
-            case .read(let other, _): other == key
-            case .send(let entry), .remove(let entry, _), .follow(let entry): entry.project == key
+            case .read(let other, _), .giveUp(let other, _): other == key
+            case .send(let entry), .remove(let entry), .follow(let entry): entry.project == key
             case .logFailing, .logRecovered: false
             }
         }
@@ -240,7 +271,7 @@ struct WebhookSchedule: Sendable {
     }
 
     /// Sends as much as the limits allow, in turns, so that a project with many events does not delay the others.
-    private mutating func send(_ commands: inout [Command]) {
+    private mutating func send(_ now: Timestamp, _ commands: inout [Command]) {
         // Stop after a whole round in which no project was allowed to send.
         var left = turns.count
         while sending < concurrency, left > 0, let key = turns.popFirst() {
@@ -255,6 +286,7 @@ struct WebhookSchedule: Sendable {
             projects.values[index].ready.removeFirst()
             guard let head = projects.values[index].lanes[session]?.head else { continue }
             projects.values[index].lanes[session]?.state = .sending
+            projects.values[index].lanes[session]?.sentAt = now
             projects.values[index].sending += 1
             sending += 1
             if projects.values[index].isFailing { sendingToFailing += 1 }
@@ -264,12 +296,15 @@ struct WebhookSchedule: Sendable {
     }
 
     private func mayUse(_ project: Project) -> Bool {
-        guard project.isFailing else { return project.sending < max(1, concurrency / Self.share) }
-        return project.sending == 0 && sendingToFailing < max(1, concurrency / 2)
+        let isQuick = !project.isFailing && project.lastDelivery.map { $0 <= Self.quick } ?? false
+        let reserve = isQuick && project.sending == 0 ? 0 : concurrency / Self.share
+        guard sending < concurrency - reserve else { return false }
+        if project.isFailing { return project.sending == 0 && sendingToFailing < max(1, concurrency / 2) }
+        return project.sending < (project.lastDelivery == nil ? 1 : max(1, concurrency / Self.share))
     }
 
     private mutating func finish(
-        _ entry: WebhookEntry, _ result: Result, _ moment: Moment, _ random: inout some RandomNumberGenerator,
+        _ entry: WebhookEntry, _ result: Result, _ now: Timestamp, _ random: inout some RandomNumberGenerator,
         _ commands: inout [Command]
     ) {
         let key = entry.project
@@ -285,18 +320,16 @@ struct WebhookSchedule: Sendable {
         switch result {
         case .delivered, .missing:
             projects.values[index].lanes.values[lane].state = .removing
-            commands.append(.remove(entry, isGivenUp: false))
-        case .failed:
-            if let wall = moment.confirmedWall, wall - entry.at >= giveUpAfter {
-                projects.values[index].lanes.values[lane].state = .removing
-                commands.append(.remove(entry, isGivenUp: true))
-            } else {
-                projects.values[index].lanes.values[lane].failures += 1
-                let failures = projects.values[index].lanes.values[lane].failures
-                let until = moment.now + Self.delay(afterFailures: failures, using: &random)
-                projects.values[index].lanes.values[lane].state = .waiting(until: until)
-                alarms.insert(Alarm(at: until, entry: entry))
-            }
+            commands.append(.remove(entry))
+        case .failed, .postponed:
+            if result != .postponed { projects.values[index].lanes.values[lane].failures += 1 }
+            let failures = projects.values[index].lanes.values[lane].failures
+            let until = now + Self.delay(afterFailures: failures, using: &random)
+            projects.values[index].lanes.values[lane].state = .waiting(until: until)
+            alarms.insert(Alarm(at: until, entry: entry))
+        }
+        if result == .delivered {
+            projects.values[index].lastDelivery = now - projects.values[index].lanes.values[lane].sentAt
         }
         switch (result, wasFailing) {
         case (.delivered, true):
@@ -307,7 +340,7 @@ struct WebhookSchedule: Sendable {
             projects.values[index].isFailing = true
             sendingToFailing += projects.values[index].sending
             commands.append(.logFailing(key, reason: reason))
-        case (.delivered, false), (.failed, true), (.missing, _): break
+        case (.delivered, false), (.failed, true), (.missing, _), (.postponed, _): break
         }
     }
 
@@ -342,6 +375,24 @@ struct WebhookSchedule: Sendable {
     }
 
     // MARK: Time
+
+    /// Removes the events that are too old, unless the clock may be wrong. They are removed wherever they are in the
+    /// queue: most of them may never have been sent.
+    private mutating func giveUp(_ moment: Moment, _ commands: inout [Command]) {
+        guard let wall = moment.confirmedWall, moment.now >= givesUpAt else { return }
+        givesUpAt = moment.now + Self.giveUpInterval
+        for (key, project) in projects where !project.lanes.isEmpty {
+            commands.append(.giveUp(key, before: wall - giveUpAfter))
+        }
+    }
+
+    /// Continues with sessions whose oldest event was given up while it waited. Sending it results in `missing`.
+    private mutating func skipOld(of key: String, before time: Timestamp) {
+        guard let index = projects.index(forKey: key) else { return }
+        for (session, lane) in projects.values[index].lanes where lane.head.at < time {
+            if case .waiting = lane.state { makeReady(session, of: index) }
+        }
+    }
 
     private mutating func wake(_ now: Timestamp, _ commands: inout [Command]) {
         while let alarm = alarms.min, alarm.at <= now {

@@ -43,8 +43,9 @@ final class WebhookSender: Service {
     /// a few requests at a time.
     static func connections(_ settings: ConfabConfiguration.Webhooks) -> PushConnections.Settings {
         .init(
-            timeout: settings.timeout, allowsPrivateAddresses: settings.allowPrivateAddresses,
-            authorities: settings.authorities, maxBodySize: maxBodySize, allowsHTTP2: false)
+            timeout: settings.timeout, concurrency: settings.concurrency,
+            allowsPrivateAddresses: settings.allowPrivateAddresses, authorities: settings.authorities,
+            maxBodySize: maxBodySize, allowsHTTP2: false)
     }
 
     /// - Parameter pause: Sleeps for a duration. Tests replace it.
@@ -101,7 +102,7 @@ final class WebhookSender: Service {
         while !Task.isCancelled {
             if ticks % Self.ticksPerLook == 0 {
                 do {
-                    announce(.targets(try await targets.webhookProjects()), inbox)
+                    announce(.targets(try await targets.webhooks()), inbox)
                     let backlogs = try await outbox.webhookBacklogs()
                     refused = countBacklogs(backlogs, refusedBefore: refused)
                     try await sweep(backlogs.keys)
@@ -138,7 +139,7 @@ final class WebhookSender: Service {
             guard more > 0 else { continue }
             metrics.count(.refused, by: more)
             logger.warning(
-                "Events are not reported to a webhook, because too many are waiting (webhooks.queue)",
+                "Events are not reported to a webhook: too many are waiting (webhooks.queue), or the disk is nearly full",
                 metadata: ["project": "\(project)", "events": "\(more)"])
         }
         return refused
@@ -155,10 +156,14 @@ final class WebhookSender: Service {
                 let entries = try await outbox.webhooks(
                     of: project, after: position, limit: WebhookSchedule.pageSize)
                 return .page(project, after: position, entries)
-            case .remove(let entry, let isGivenUp):
-                if isGivenUp { reportGivenUp(entry) }
+            case .remove(let entry):
                 try await outbox.removeWebhook(entry.id)
                 return .removed(entry, next: try await outbox.webhook(following: entry))
+            case .giveUp(let project, let time):
+                let count = try await outbox.removeWebhooks(of: project, before: time)
+                guard count > 0 else { return nil }
+                reportGivenUp(count, of: project)
+                return .gaveUp(project, before: time)
             case .follow(let entry): return .removed(entry, next: try await outbox.webhook(following: entry))
             case .logFailing(let project, let reason):
                 logger.warning("A webhook fails", metadata: ["project": "\(project)", "reason": "\(reason)"])
@@ -168,17 +173,16 @@ final class WebhookSender: Service {
         } catch {
             guard !Task.isCancelled else { return nil }
             logger.error("Could not use the outbox of webhooks", metadata: ["error": "\(error)"])
-            if case .remove(let entry, _) = command { return .storageFailed(.remove(entry, isGivenUp: false)) }
             return .storageFailed(command)
         }
         return nil
     }
 
-    private func reportGivenUp(_ entry: WebhookEntry) {
-        metrics.count(.givenUp)
+    private func reportGivenUp(_ count: Int, of project: String) {
+        metrics.count(.givenUp, by: count)
         logger.warning(
-            "An event was not delivered to a webhook, and is too old to try again (webhooks.giveUpAfter)",
-            metadata: ["project": "\(entry.project)", "session": "\(entry.session)"])
+            "Events were not delivered to a webhook, and are too old to try again (webhooks.giveUpAfter)",
+            metadata: ["project": "\(project)", "events": "\(count)"])
     }
 
     /// Removes the events of projects that have no webhook.
@@ -199,7 +203,7 @@ final class WebhookSender: Service {
             result = Self.result(try await transport.exchange(request))
         } catch {
             if Task.isCancelled { throw error }
-            result = .failed(Self.reason(error))
+            result = error as? PushFailure == .lookupsBusy ? .postponed : .failed(Self.reason(error))
         }
         switch result {
         case .delivered: metrics.count(.delivered)
@@ -208,7 +212,7 @@ final class WebhookSender: Service {
             logger.debug(
                 "An attempt to deliver an event failed",
                 metadata: ["project": "\(entry.project)", "reason": "\(reason)"])
-        case .missing: break
+        case .missing, .postponed: break
         }
         return result
     }
@@ -225,6 +229,7 @@ final class WebhookSender: Service {
         switch error as? PushFailure {
         case .nameUnknown(let host): "\(host) has no address"
         case .addressRefused(let host): "\(host) has a private address (webhooks.allowPrivateAddresses)"
+        case .lookupsBusy: "other lookups of host names were running"
         case .timedOut: "it did not answer in time (webhooks.timeout)"
         case .unreachable(let reason), .cannotMake(let reason): reason
         case nil: "\(error)"

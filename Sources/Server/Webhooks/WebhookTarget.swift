@@ -2,8 +2,8 @@ import Wire
 
 /// The projects' webhooks.
 public protocol WebhookTargets: Sendable {
-    /// Returns the API keys of the projects that have a webhook.
-    func webhookProjects() async throws -> Set<String>
+    /// Returns the webhooks of all projects that have one, keyed by API key.
+    func webhooks() async throws -> [String: WebhookTarget]
     /// Returns the webhook of a project; nil if it has none.
     func webhook(of project: String) async throws -> WebhookTarget?
 }
@@ -54,6 +54,9 @@ struct WebhookURL: Hashable, Sendable {
     /// The path of the URL, including the query.
     let path: String
 
+    /// Whether the host is an address that is not globally reachable. A host name may still resolve to one.
+    var isPrivate: Bool { IPAddress(host).map { !PublicAddresses.contain($0) } ?? false }
+
     /// The scheme, the host, and the port unless it is the default. Contains nothing confidential.
     var service: String {
         let isDefault = port == (isSecure ? WebPushURL.defaultPort : Self.plainPort)
@@ -88,7 +91,7 @@ struct WebhookURL: Hashable, Sendable {
         }
         self.host = host
         self.port = WebPushURL.number(port) ?? (isSecure ? WebPushURL.defaultPort : Self.plainPort)
-        self.path = path.isEmpty ? "/" : String(path)
+        self.path = path.hasPrefix("/") ? String(path) : "/" + path
         guard WebPushURL.isPath(self.path) else {
             throw InvalidWebhook("The path in the URL of a webhook is malformed. It has no fragment (#).")
         }

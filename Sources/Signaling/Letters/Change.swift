@@ -53,8 +53,8 @@ extension Change {
         public var room: RoomID?
         /// The identity whose secret belongs to another person, or to no one, after this change; nil if there is none.
         public var provenIdentity: IdentityID?
-        /// An estimate of the bytes that the change adds to the storage; 0 if it adds nothing, or if the size of an
-        /// earlier change already included them.
+        /// An estimate of the bytes that the change adds to the storage; 0 if it adds nothing, if the size of an
+        /// earlier change already included them, or if they are limited otherwise.
         public var storedBytes = 0
         /// The event that metrics count for this change; nil if they count none.
         public var counted: Counted?
@@ -100,7 +100,8 @@ extension Change {
             let entry = AuditEntry(
                 at: at, by: moderator, action: isMuted ? "session.mute" : "session.unmute", session)
             return Summary(people: Set([moderator.member].compactMap(\.self)), storedBytes: 2 * row, auditEntry: entry)
-        case .webhook: return Summary(storedBytes: 4 * row)
+        // Storage limits events for each project. The budget of an address is for what its people do.
+        case .webhook: return Summary()
         // The size is that of the whole room, because all of it is written again.
         case .roomStored(let room):
             let lists = 16 * (room.bans.count + room.revokedTokens.count)

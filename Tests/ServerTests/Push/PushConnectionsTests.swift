@@ -11,7 +11,10 @@ import Wire
 @Suite("Push connections over real sockets", .timeLimit(.minutes(2))) struct PushConnectionsTests {
     private let certificate: TestCertificate
 
-    init() throws { certificate = try TestCertificate(["localhost", "push.example.org"]) }
+    init() throws {
+        certificate = try TestCertificate(
+            ["localhost", "push.example.org"] + (0..<4).map { "push-\($0).example.org" })
+    }
 
     private func request(_ host: String, _ port: Int) -> PushRequest {
         PushRequest(host: host, port: port, path: "/x?y=%20z", headers: [("ttl", "5")], body: [1, 2, 3])
@@ -102,6 +105,82 @@ import Wire
         let resolver = ResolverDouble([["127.0.0.77"], ["127.0.0.1"]])
         try await withConnections(resolver: resolver) { connections in
             let first = await failure { try await connections.exchange(request("push.example.org", service.port)) }
+            #expect(first != nil)
+            let answer = try await connections.exchange(request("push.example.org", service.port))
+            #expect(answer.status == 201)
+        }
+        #expect(resolver.asked == 2)
+        await service.stop()
+    }
+
+    @Test("requests for the same host share one lookup")
+    func sharedLookups() async throws {
+        let service = try await PushServiceDouble.start(certificate, protocols: ["http/1.1"])
+        let resolver = HangingResolver { _ in true }
+        try await withConnections(resolver: resolver) { connections in
+            let requests = (0..<32).map { request("push-\($0 % 4).example.org", service.port) }
+            let running = requests.map { request in Task { try await connections.exchange(request) } }
+            try await eventually { resolver.asked.count == 4 ? nil : "\(resolver.asked)" }
+            resolver.open()
+            for task in running { #expect(try await task.value.status == 201) }
+        }
+        #expect(Set(resolver.asked).count == 4 && resolver.asked.count == 4)
+        await service.stop()
+    }
+
+    @Test("hosts whose lookups hang do not affect others")
+    func hangingLookups() async throws {
+        let service = try await PushServiceDouble.start(certificate)
+        let resolver = HangingResolver { $0.hasPrefix("hanging") }
+        let connections = PushConnections(
+            .init(
+                timeout: .seconds(60), allowsPrivateAddresses: true, authorities: certificate.authorities,
+                pause: { if $0 != PushLookups.slowAfter { try await PushSamples.never() } }),
+            resolver: resolver)
+        let hosts = PushLookups.maxFast + PushLookups.maxSlow / 2
+        let hanging = (0..<hosts).map { request("hanging-\($0).example.org", service.port) }
+        let running = hanging.map { request in Task { try await connections.exchange(request) } }
+        try await eventually { resolver.asked.count == hosts ? nil : "\(resolver.asked.count) lookups" }
+        #expect(try await connections.exchange(request("push.example.org", service.port)).status == 201)
+        for task in running { task.cancel() }
+        for task in running { _ = await task.result }
+        resolver.open()
+        await connections.close()
+        certificate.remove()
+        await service.stop()
+    }
+
+    @Test("a lookup that does not start in time is reported as such")
+    func busyLookups() async throws {
+        let resolver = HangingResolver { _ in true }
+        let connections = PushConnections(
+            .init(
+                timeout: .seconds(60), allowsPrivateAddresses: true,
+                pause: {
+                    if $0 == PushLookups.slowAfter { return try await PushSamples.never() }
+                    try await eventually {
+                        resolver.asked.count == PushLookups.maxFast ? nil : "\(resolver.asked.count) lookups"
+                    }
+                }),
+            resolver: resolver)
+        let requests = (0...PushLookups.maxFast).map { request("hanging-\($0).example.org", 443) }
+        let running = requests.map { request in Task { await failure { try await connections.exchange(request) } } }
+        var failures: [PushFailure?] = []
+        for task in running { failures.append(await task.value) }
+        #expect(failures.filter { $0 == .timedOut }.count == PushLookups.maxFast, "\(failures)")
+        #expect(failures.filter { $0 == .lookupsBusy }.count == 1, "\(failures)")
+        resolver.open()
+        await connections.close()
+        certificate.remove()
+    }
+
+    @Test("the old addresses are used if a new lookup fails")
+    func oldAddresses() async throws {
+        let service = try await PushServiceDouble.start(certificate)
+        let resolver = ResolverDouble([["127.0.0.1"], []])
+        try await withConnections(resolver: resolver) { connections in
+            // Nothing listens at port 1.
+            let first = await failure { try await connections.exchange(request("push.example.org", 1)) }
             #expect(first != nil)
             let answer = try await connections.exchange(request("push.example.org", service.port))
             #expect(answer.status == 201)

@@ -161,6 +161,39 @@ final class ResolverDouble: PushResolver {
     }
 }
 
+/// A resolver whose lookups of some hosts hang until the test lets them finish.
+final class HangingResolver: PushResolver {
+    private let state: NIOLockedValueBox<(asked: [String], hanging: [Once<Bool>], isOpen: Bool)>
+    private let hangs: @Sendable (String) -> Bool
+
+    init(_ hangs: @escaping @Sendable (String) -> Bool) {
+        (state, self.hangs) = (NIOLockedValueBox(([], [], false)), hangs)
+    }
+
+    /// The hosts that were looked up, in order.
+    var asked: [String] { state.withLockedValue { $0.asked } }
+
+    /// Lets all lookups finish.
+    func open() {
+        let hanging = state.withLockedValue { state in
+            state.isOpen = true
+            return state.hanging
+        }
+        for lookup in hanging { lookup.settle(true) }
+    }
+
+    func addresses(of host: String) async throws -> [IPAddress] {
+        let gate = Once<Bool>()
+        let isOpen = state.withLockedValue { state in
+            state.asked.append(host)
+            state.hanging.append(gate)
+            return state.isOpen
+        }
+        if hangs(host), !isOpen { _ = await gate.value() }
+        return [IPAddress("127.0.0.1")].compactMap(\.self)
+    }
+}
+
 enum PushSamples {
     static let identity = IdentityID(high: 1, low: 2)
     static let call = CallID(high: 0x0123_4567_89ab_cdef, low: 0xfedc_ba98_7654_3210)

@@ -92,7 +92,7 @@ import Wire
         for (text, body, isGenuine) in [
             (fresh, "body", true), (fresh, "Body", false), (header(at: now - .seconds(400)), "body", false),
             (header(at: now + .seconds(400)), "body", false), (String(fresh.dropLast()), "body", false),
-            ("", "body", false),
+            ("", "body", false), ("t=\(String(repeating: "1", count: 5000)),v1=", "body", false),
             ("t=x,v1=", "body", false), (fresh.replacingOccurrences(of: "v1", with: "v2"), "body", false),
         ] {
             let process = Process()
@@ -110,6 +110,7 @@ import Wire
 
     @Test(arguments: [
         ("https://example.org", "https://example.org", "/"),
+        ("https://example.org?key=1", "https://example.org", "/?key=1"),
         ("HTTP://Example.ORG:8080/x?y", "http://example.org:8080", "/x?y"),
         ("https://example.org:443/", "https://example.org", "/"),
         ("http://example.org:443/", "http://example.org:443", "/"),
@@ -137,6 +138,20 @@ import Wire
     func `a URL that parsers read differently is refused with a sentence`(text: String) {
         let error = #expect(throws: InvalidWebhook.self) { try WebhookURL(text) }
         #expect(error?.description.hasSuffix(".") == true, "\(text)")
+    }
+
+    @Test func `a private address is refused when it is set, unless the settings allow it`() throws {
+        var (changes, settings) = (ProjectChanges(), ConfabConfiguration.Webhooks())
+        for host in ["127.0.0.1", "10.0.0.1:8080", "169.254.169.254", "[::1]", "[::ffff:10.0.0.1]", "[fd00::1]"] {
+            let error = #expect(throws: WireError.self, "\(host)") {
+                try changes.setWebhook("http://\(host)/x", settings)
+            }
+            #expect(error?.message.contains("webhooks.allowPrivateAddresses") == true)
+        }
+        try changes.setWebhook("https://8.8.8.8/x", settings)
+        try changes.setWebhook("https://localhost/x", settings)
+        settings.allowPrivateAddresses = true
+        try changes.setWebhook("http://127.0.0.1/x", settings)
     }
 
     @Test func `a long URL and a short secret are refused`() {

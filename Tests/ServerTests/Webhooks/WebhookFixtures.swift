@@ -47,6 +47,6 @@ actor TargetsDouble: WebhookTargets {
 
     func set(_ target: WebhookTarget?, of project: String) { targets[project] = target }
 
-    func webhookProjects() async throws -> Set<String> { Set(targets.keys) }
+    func webhooks() async throws -> [String: WebhookTarget] { targets }
     func webhook(of project: String) async throws -> WebhookTarget? { targets[project] }
 }

@@ -1,5 +1,7 @@
+import Foundation
 import GRDB
 import Signaling
+import Synchronization
 import Testing
 import Wire
 
@@ -139,6 +141,155 @@ import Wire
             #expect(try await storage.webhookBacklogs()[Samples.project] == .init(waiting: 6, refused: 2))
             #expect(try await storage.webhookBacklogs()["2000"] == .init(waiting: 1, refused: 0))
             #expect(try await storage.endReportedSessions(at: now) == 1)
+        }
+    }
+
+    /// A connection whose data takes as much space in JSON as is possible.
+    private func largest(_ number: Int) -> ConnectionInfo {
+        ConnectionInfo(
+            id: ConnectionID(high: 8, low: UInt64(number)), createdAt: Samples.at,
+            data: String(repeating: "\u{1}", count: Wire.Limits.connectionData))
+    }
+
+    private func integer(_ sql: String, _ storage: SQLiteStorage) async throws -> Int {
+        try await storage.read { try Int.fetchOne($0, sql: sql) ?? 0 }
+    }
+
+    @Test func `events with the largest connection data stay within the bytes of the limit, on disk too`()
+        async throws
+    {
+        try await withDirectory { directory in
+            let bounds = StorageBounds(webhooks: 1000)
+            let storage = try SQLiteStorage(directory: directory, bounds: bounds)
+            let empty = try await integer("PRAGMA page_count", storage)
+            let connections = (0..<200).map { largest($0) }
+            for connection in connections {
+                var stream = Samples.stream
+                stream.id = StreamID(high: 1, low: connection.id.low)
+                try await storage.commit([
+                    .webhook(Samples.event(.connectionCreated(connection))),
+                    .webhook(Samples.event(.streamCreated(stream, of: connection))),
+                ])
+            }
+            let begun = try #require(try await storage.webhookBacklogs()[Samples.project])
+            #expect(begun.waiting > 20 && begun.refused == 400 - begun.waiting)
+            let full = try await integer("SELECT bytes FROM webhookBacklog", storage)
+            // The last beginning, with the space for its end, may exceed the limit.
+            let one = 4 * 6 * Wire.Limits.connectionData
+            #expect(full >= bounds.webhookBytes && full < bounds.webhookBytes + one)
+            #expect(try await storage.endReportedSessions(at: now) == begun.waiting)
+            let ended = try await integer("SELECT bytes FROM webhookBacklog", storage)
+            #expect(ended <= full)
+            #expect(try await ended == integer("SELECT SUM(length(body) + 512) FROM webhookEvent", storage))
+            let pages = try await integer("PRAGMA page_count", storage) - empty
+            #expect(pages * 4096 < 2 * bounds.webhookBytes)
+            print("webhooks: \(2 * begun.waiting) large events: \(ended) bytes counted, \(pages * 4096) on disk")
+            for entry in try await storage.webhooks(of: Samples.project, after: 0, limit: 10_000) {
+                try await storage.removeWebhook(entry.id)
+            }
+            #expect(try await integer("SELECT bytes FROM webhookBacklog", storage) == 0)
+            try await storage.close()
+        }
+    }
+
+    @Test func `projects that fill the outbox leave a share to each other project`() async throws {
+        try await withDirectory { directory in
+            let bounds = StorageBounds(webhooks: 1000)
+            let storage = try SQLiteStorage(directory: directory, bounds: bounds)
+            for project in 1...6 {
+                try await storage.commit(
+                    (0..<60).map {
+                        .webhook(Samples.event(.connectionCreated(largest(60 * project + $0)), project: "\(project)"))
+                    })
+            }
+            let backlogs = try await storage.webhookBacklogs()
+            #expect((1...4).allSatisfy { backlogs["\($0)"]!.waiting > 40 })
+            #expect((5...6).allSatisfy { backlogs["\($0)"] == .init(waiting: 1, refused: 59) })
+            let total = try await integer("SELECT SUM(bytes) FROM webhookBacklog", storage)
+            #expect(total < bounds.webhookBytesOfAll + 6 * 4 * 6 * Wire.Limits.connectionData)
+            try await storage.close()
+        }
+    }
+
+    @Test func `while the disk is nearly full beginnings are refused, and the ends of those before arrive`()
+        async throws
+    {
+        try await withStorage { storage in
+            try await storage.commit([.webhook(Samples.event(.connectionCreated(Samples.connection(1))))])
+            storage.webhookSignal.isDiskLow.store(true, ordering: .relaxed)
+            try await storage.commit([
+                .webhook(Samples.event(.connectionCreated(Samples.connection(2)))),
+                .webhook(Samples.event(.sessionCreated, project: "2000")),
+                .webhook(Samples.event(.connectionDestroyed(Samples.connection(1), .clientDisconnected))),
+                .webhook(Samples.event(.connectionDestroyed(Samples.connection(2), .clientDisconnected))),
+            ])
+            #expect(
+                try await storage.webhookBacklogs() == [
+                    Samples.project: .init(waiting: 2, refused: 1), "2000": .init(waiting: 0, refused: 1),
+                ])
+            storage.webhookSignal.isDiskLow.store(false, ordering: .relaxed)
+            try await storage.commit([.webhook(Samples.event(.connectionCreated(Samples.connection(3))))])
+            #expect(try await storage.webhookBacklogs()[Samples.project]?.waiting == 3)
+        }
+    }
+
+    @Test func `the size of an outbox from an older version is counted when it is opened`() async throws {
+        try await withDirectory { directory in
+            try await SQLiteStorage(directory: directory).close()
+            let path = directory + "/" + SQLiteStorage.fileName
+            try FileManager.default.removeItem(atPath: path)
+            let queue = try DatabaseQueue(path: path)
+            try Migrations.all.migrate(queue, upTo: "v8 outbox of webhooks")
+            try await queue.write { db in
+                for number in 0..<3 {
+                    try db.execute(
+                        sql: """
+                            INSERT INTO webhookEvent (project, session, at, body) VALUES (?, '1_session', 5, zeroblob(100));
+                            INSERT INTO webhookOpen (project, session, kind, subject, detail)
+                            VALUES (?, '1_session', 1, ?, zeroblob(10));
+                            """, arguments: ["\(number / 2)", "\(number / 2)", "\(number)"])
+                }
+            }
+            try queue.close()
+            let storage = try SQLiteStorage(directory: directory)
+            let one = 100 + 512 + 2 * 10 + 1536
+            #expect(try await integer("SELECT bytes FROM webhookBacklog WHERE project = '0'", storage) == 2 * one)
+            #expect(try await integer("SELECT bytes FROM webhookBacklog WHERE project = '1'", storage) == one)
+            try await storage.close()
+        }
+    }
+
+    @Test func `old events are removed wherever they are in the queue, and counted`() async throws {
+        try await withStorage { storage in
+            let events = (0..<1300).map { number in
+                let time = number % 13 == 0 ? Samples.at : Samples.at - .seconds(number + 1)
+                return Change.webhook(
+                    Samples.event(.connectionCreated(Samples.connection(number)), at: time))
+            }
+            try await storage.commit(
+                events + [.webhook(Samples.event(.sessionCreated, project: "2000", at: Samples.at - .seconds(9)))])
+            #expect(try await storage.removeWebhooks(of: Samples.project, before: Samples.at) == 1200)
+            let left = try await storage.webhooks(of: Samples.project, after: 0, limit: 2000)
+            #expect(left.count == 100 && left.allSatisfy { $0.at == Samples.at })
+            #expect(try await storage.removeWebhooks(of: Samples.project, before: Samples.at) == 0)
+            #expect(try await storage.webhookBacklogs()["2000"]?.waiting == 1)
+        }
+    }
+
+    @Test func `the events of a webhook that was set again in the meantime are not removed`() async throws {
+        try await withStorage { storage in
+            var random = SystemRandomNumberGenerator()
+            var project = StoredProject(name: "x", createdAt: now, using: &random)
+            project.setWebhook("https://example.org/", using: &random)
+            let key = project.apiKey
+            let entry = AuditEntry(at: now, actor: AuditEntry.operatorActor, action: "project.set", subject: key)
+            #expect(try await storage.addProject(project, recording: entry))
+            try await storage.commit(Samples.visit(1, project: key).map { .webhook($0) })
+            try await storage.removeWebhooks(of: key)
+            #expect(try await storage.webhookBacklogs()[key]?.waiting == 4)
+            _ = try await storage.changeProject(key, or: nil, recording: entry) { $0.webhookURL = nil }
+            try await storage.removeWebhooks(of: key)
+            #expect(try await storage.webhookBacklogs()[key] == nil)
         }
     }
 

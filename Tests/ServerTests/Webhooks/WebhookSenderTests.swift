@@ -127,6 +127,19 @@ import Wire
         }
     }
 
+    @Test func `a lookup that had to wait is neither logged nor counted as a failure of the webhook`() async throws {
+        let lines = LogLines()
+        let transport = TransportDouble { number, _ in
+            guard number > 0 else { throw PushFailure.lookupsBusy }
+            return PushResponse(status: 200, retryAfter: nil)
+        }
+        try await withSender(TargetsDouble([Samples.project: target()]), transport, logger: lines.logger) { place in
+            try await place.storage.commit([.webhook(Samples.event(.sessionCreated))])
+            try await place.isDrained()
+        }
+        #expect(await transport.requests.count == 2 && !lines.all.contains { $0.contains("A webhook fails") })
+    }
+
     @Test func `an event is given up after the configured time, with a line in the log that has no secret`()
         async throws
     {
@@ -176,6 +189,21 @@ import Wire
             let visit = ["sessionCreated", "connectionCreated", "connectionDestroyed", "sessionDestroyed"]
             #expect(names == (0..<5).flatMap { _ in visit })
         }
+        await service.stop()
+    }
+
+    @Test func `requests that hang do not keep others from reaching the same host`() async throws {
+        let certificate = try TestCertificate(["hooks.example.org"])
+        defer { certificate.remove() }
+        let service = try await PushServiceDouble.start(certificate, protocols: ["http/1.1"]) { _, _ in .silence }
+        let connections = self.connections(ResolverDouble([["127.0.0.1"]]), trusting: certificate.authorities)
+        let target = try target("https://hooks.example.org:\(service.port)/")
+        let request = PushRequest.webhook(WebhookMessage(delivery: [1], body: [2]), to: target, at: Samples.at)
+        let running = (0..<16).map { _ in Task { try await connections.exchange(request) } }
+        try await eventually { service.requests.count == 16 ? nil : "\(service.requests.count) requests arrived" }
+        for task in running { task.cancel() }
+        for task in running { _ = await task.result }
+        await connections.close()
         await service.stop()
     }
 

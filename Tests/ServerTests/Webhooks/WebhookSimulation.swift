@@ -10,6 +10,8 @@ struct WebhookSimulation {
     /// What a receiver does with a request.
     struct Behavior {
         var isAccepted = true
+        /// Whether the request cannot be sent, for a reason that is not the receiver's.
+        var isPostponed = false
         /// The time from the request to the answer.
         var delay: Duration = .milliseconds(20)
     }
@@ -47,7 +49,7 @@ struct WebhookSimulation {
     private var waiting: Set<Int64> = []
 
     private let makeSchedule: () -> WebhookSchedule
-    var targets: Set<String>
+    private(set) var targets: [String: WebhookTarget]
     /// The behavior of a receiver for an event, at the time of the request.
     var behavior: (WebhookEntry, Timestamp) -> Behavior = { _, _ in Behavior() }
     /// How often the database fails, in percent.
@@ -69,8 +71,14 @@ struct WebhookSimulation {
         _ targets: Set<String>, seed: UInt64, concurrency: Int = 32, giveUpAfter: Duration = .seconds(86400)
     ) {
         makeSchedule = { WebhookSchedule(concurrency: concurrency, giveUpAfter: giveUpAfter) }
-        (schedule, random, self.targets) = (makeSchedule(), SeededGenerator(seed: seed), targets)
-        add(.event(.targets(targets)), at: now)
+        (schedule, random) = (makeSchedule(), SeededGenerator(seed: seed))
+        self.targets = Self.targets(targets)
+        add(.event(.targets(self.targets)), at: now)
+    }
+
+    private static func targets(_ projects: Set<String>, path: String = "/") -> [String: WebhookTarget] {
+        let target = try? WebhookTarget(url: "https://example.org" + path, secret: WebhookSamples.secret)
+        return target.map { target in Dictionary(uniqueKeysWithValues: projects.map { ($0, target) }) } ?? [:]
     }
 
     // MARK: Planning
@@ -94,8 +102,9 @@ struct WebhookSimulation {
 
     mutating func restart(after delay: Duration) { add(.restart, at: now + delay) }
 
-    mutating func retarget(_ targets: Set<String>) {
-        self.targets = targets
+    /// Sets the projects that have a webhook, now.
+    mutating func retarget(_ projects: Set<String>, path: String = "/") {
+        targets = Self.targets(projects, path: path)
         add(.event(.targets(targets)), at: now, generation: generation)
     }
 
@@ -160,7 +169,7 @@ struct WebhookSimulation {
         switch command {
         case .logFailing, .logRecovered: return log.append(command)
         case .send(let entry): return send(entry)
-        case .read, .remove, .follow: break
+        case .read, .remove, .follow, .giveUp: break
         }
         if Int.random(in: 0..<100, using: &random) < storageFailures {
             return add(.event(.storageFailed(command)), at: now + storageDelay, generation: generation)
@@ -171,8 +180,13 @@ struct WebhookSimulation {
             answer = .page(
                 project, after: position,
                 following(position, in: byProject[project] ?? [], limit: WebhookSchedule.pageSize))
-        case .remove(let entry, let isGivenUp):
-            if isGivenUp { givenUp.append(entry) }
+        case .giveUp(let project, let time):
+            let old = (byProject[project] ?? []).prefix { $0.at < time }
+            guard !old.isEmpty else { return }
+            byProject[project]?.removeFirst(old.count)
+            givenUp += old.filter { waiting.remove($0.id) != nil }
+            answer = .gaveUp(project, before: time)
+        case .remove(let entry):
             waiting.remove(entry.id)
             answer = .removed(entry, next: next(entry))
         case .follow(let entry): answer = .removed(entry, next: next(entry))
@@ -191,6 +205,9 @@ struct WebhookSimulation {
             return add(.event(.sent(entry, .missing)), at: now, generation: generation)
         }
         let behavior = behavior(entry, now)
+        guard !behavior.isPostponed else {
+            return add(.event(.sent(entry, .postponed)), at: now + behavior.delay, generation: generation)
+        }
         if behavior.isAccepted { accepted.append(entry) }
         add(
             .event(.sent(entry, behavior.isAccepted ? .delivered : .failed("status 503"))), at: now + behavior.delay,

@@ -51,7 +51,7 @@ enum ProjectsEndpoint: Sendable {
             guard let project = found ?? (key == main ? .main(main) : nil) else { throw WireError.projectNotFound }
             return OpenTokResponse.json(project.json(main: main))
         case .create:
-            let changes = try changes(request)
+            let changes = try changes(request, gateway)
             while true {
                 var random = SystemRandomNumberGenerator()
                 var project = StoredProject(name: "", createdAt: now, using: &random)
@@ -65,7 +65,7 @@ enum ProjectsEndpoint: Sendable {
                 return response
             }
         case .change:
-            let changes = try changes(request)
+            let changes = try changes(request, gateway)
             let initial = key == main ? StoredProject.main(main) : nil
             let changed = try await storage.changeProject(key, or: initial, recording: entry("set", key, now)) {
                 changes.apply(to: &$0)
@@ -98,8 +98,9 @@ enum ProjectsEndpoint: Sendable {
         AuditEntry(at: now, actor: AuditEntry.operatorActor, action: "project.\(action)", subject: key)
     }
 
-    private func changes(_ request: GateRequest) throws(WireError) -> ProjectChanges {
-        try ProjectChanges(members: try members(request, allowing: ProjectChanges.names))
+    private func changes(_ request: GateRequest, _ gateway: Gateway) throws(WireError) -> ProjectChanges {
+        try ProjectChanges(
+            members: try members(request, allowing: ProjectChanges.names), gateway.configuration.webhooks)
     }
 
     /// Reads from the request's `overlap` member how long the old secret stays valid after the rotation. Returns 24
