@@ -25,8 +25,8 @@ actor PushConnections: PushTransport {
     struct Settings: Sendable {
         /// Time limit for the whole exchange: DNS lookup, connection and response.
         var timeout: Duration
-        /// Maximum concurrent requests of the caller. All of them may go to the same host.
-        var concurrency = 8
+        /// The maximum number of HTTP/1.1 connections to one host. All concurrent requests of the caller may go to one host.
+        var connectionsPerHost = 8
         var allowsPrivateAddresses = false
         /// A PEM file of CA certificates to trust in addition to the system's; nil for none.
         var authorities: String?
@@ -215,7 +215,7 @@ actor PushConnections: PushTransport {
         if !settings.allowsHTTP2 { configuration.httpVersion = .http1Only }
         configuration.connectionPool.idleTimeout = Self.idleTimeout
         // The default would let requests that hang hold up others to the same host.
-        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = settings.concurrency
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = settings.connectionsPerHost
         // Do not retry here: the caller tries the next address, and then repeats the whole push.
         configuration.connectionPool.retryConnectionEstablishment = false
         // Leave time for a second address within the overall timeout.

@@ -64,7 +64,8 @@ public actor PushSender: Service {
     ) {
         let push = configuration.push
         let settings = PushConnections.Settings(
-            timeout: push.timeout, concurrency: push.concurrency, allowsPrivateAddresses: push.allowPrivateAddresses,
+            timeout: push.timeout, connectionsPerHost: push.concurrency,
+            allowsPrivateAddresses: push.allowPrivateAddresses,
             authorities: push.authorities)
         self.init(
             configuration, keys: keys, directory: directory, transport: PushConnections(settings),

@@ -43,7 +43,7 @@ final class WebhookSender: Service {
     /// a few requests at a time.
     static func connections(_ settings: ConfabConfiguration.Webhooks) -> PushConnections.Settings {
         .init(
-            timeout: settings.timeout, concurrency: settings.concurrency,
+            timeout: settings.timeout, connectionsPerHost: settings.concurrency,
             allowsPrivateAddresses: settings.allowPrivateAddresses, authorities: settings.authorities,
             maxBodySize: maxBodySize, allowsHTTP2: false)
     }
