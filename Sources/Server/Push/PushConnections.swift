@@ -26,7 +26,7 @@ actor PushConnections: PushTransport {
         /// Time limit for the whole exchange: DNS lookup, connection and response.
         var timeout: Duration
         /// Maximum concurrent requests of the caller. All of them may go to the same host.
-        var concurrency = 8
+        var concurrency: Int
         var allowsPrivateAddresses = false
         /// A PEM file of CA certificates to trust in addition to the system's; nil for none.
         var authorities: String?
