@@ -26,7 +26,7 @@ actor PushConnections: PushTransport {
         /// Time limit for the whole exchange: DNS lookup, connection and response.
         var timeout: Duration
         /// The maximum number of HTTP/1.1 connections to one host. All concurrent requests of the caller may go to one host.
-        var connectionsPerHost = 8
+        var connectionsPerHost: Int
         var allowsPrivateAddresses = false
         /// A PEM file of CA certificates to trust in addition to the system's; nil for none.
         var authorities: String?

@@ -29,7 +29,7 @@ import Wire
     ) async throws -> Result {
         let connections = PushConnections(
             .init(
-                timeout: .seconds(60), allowsPrivateAddresses: allowsPrivate,
+                timeout: .seconds(60), connectionsPerHost: 8, allowsPrivateAddresses: allowsPrivate,
                 authorities: trusts ? certificate.authorities : nil, pause: { _ in try await timeIsOver() }),
             resolver: resolver)
         defer { certificate.remove() }
@@ -134,7 +134,8 @@ import Wire
         let resolver = HangingResolver { $0.hasPrefix("hanging") }
         let connections = PushConnections(
             .init(
-                timeout: .seconds(60), allowsPrivateAddresses: true, authorities: certificate.authorities,
+                timeout: .seconds(60), connectionsPerHost: 8, allowsPrivateAddresses: true,
+                authorities: certificate.authorities,
                 pause: { if $0 != PushLookups.slowAfter { try await PushSamples.never() } }),
             resolver: resolver)
         let hosts = PushLookups.maxFast + PushLookups.maxSlow / 2
@@ -155,7 +156,7 @@ import Wire
         let resolver = HangingResolver { _ in true }
         let connections = PushConnections(
             .init(
-                timeout: .seconds(60), allowsPrivateAddresses: true,
+                timeout: .seconds(60), connectionsPerHost: 8, allowsPrivateAddresses: true,
                 pause: {
                     if $0 == PushLookups.slowAfter { return try await PushSamples.never() }
                     try await eventually {
@@ -318,7 +319,9 @@ import Wire
         let sender = PushSender(
             configuration, keys: PushKeys(web: key), directory: directory,
             transport: PushConnections(
-                .init(timeout: .seconds(30), allowsPrivateAddresses: true, authorities: certificate.authorities)),
+                .init(
+                    timeout: .seconds(30), connectionsPerHost: 8, allowsPrivateAddresses: true,
+                    authorities: certificate.authorities)),
             clock: time.clock, logger: PushSamples.silent)
         let running = Task { try await sender.run() }
         sender.send(PushSamples.notice(until: time.now + .seconds(45)), to: PushSamples.identity)
