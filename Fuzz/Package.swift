@@ -37,7 +37,7 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "Wire",
+                "Signaling", "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

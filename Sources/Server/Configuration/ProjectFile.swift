@@ -109,7 +109,7 @@ public struct ProjectFile: Sendable, Equatable {
     ) throws(DataDirectoryError) -> ProjectFile {
         try PrivateFiles.makeDirectory(directory)
         if let existing = try read(directory) { return existing }
-        guard !FileManager.default.fileExists(atPath: directory + "/" + SQLiteStorage.fileName) else {
+        guard !FileManager.default.fileExists(atPath: directory + "/" + DataFiles.database) else {
             throw missing(directory)
         }
         // Create the server key first, so that a project file without a server key next to it always comes from an

@@ -12,7 +12,7 @@ public import Wire
 /// and `Database+Statements.swift` and its neighbors contain the statements.
 public final class SQLiteStorage: Storage {
     /// The file's name in the data directory.
-    public static let fileName = "confab.sqlite"
+    public static let fileName = DataFiles.database
     /// How long to wait for a writer in another process. Confab's transactions take milliseconds; a longer one is
     /// probably an open `sqlite3` shell.
     public static let defaultLockTimeout: Duration = .seconds(5)

@@ -1,0 +1,1 @@
+../../../Sources/Server/Storage/StorageLimits.swift
