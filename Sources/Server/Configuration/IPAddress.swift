@@ -122,6 +122,11 @@ public struct IPAddress: Hashable, Sendable {
     }
 }
 
+extension IPAddress {
+    /// Whether this is 0.0.0.0 or ::, the address on which a socket accepts connections to every address of the machine.
+    var isUnspecified: Bool { bytes.allSatisfy { $0 == 0 } }
+}
+
 extension IPAddress: CustomStringConvertible {
     /// The canonical text: a dotted quad, or the form of RFC 5952 with lower case, no leading zeros, and `::` for the first
     /// longest run of two or more zero groups.

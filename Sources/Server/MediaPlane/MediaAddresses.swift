@@ -80,7 +80,6 @@ extension IPAddress {
     static let anyIPv6 = IPAddress(bytes: [UInt8](repeating: 0, count: 16)).unsafelyUnwrapped
     static let loopback = IPAddress(bytes: [127, 0, 0, 1] as [UInt8]).unsafelyUnwrapped
 
-    var isUnspecified: Bool { bytes.allSatisfy { $0 == 0 } }
     var isMulticast: Bool { isIPv4 ? bytes[0] & 0xf0 == 0xe0 : bytes[0] == 0xff }
 
     /// Returns the address with a port.
