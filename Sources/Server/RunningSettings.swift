@@ -48,6 +48,10 @@ actor RunningSettings {
         let read = lastRead
         do {
             let found = try await storage.projects()
+            // Projects that could not be read when the server started. Their moderation was not restored then.
+            let repaired = Set(unreadable.compactMap(\.apiKey)).subtracting(stored.map(\.apiKey))
+                .intersection(found.projects.map(\.apiKey))
+            let moderation = repaired.isEmpty ? [] : try await storage.moderation(at: .distantPast)
             guard read > adoptedRead else { return }
             (adoptedRead, storageProblem) = (read, nil)
             found.logUnreadable(logger, except: unreadable)
@@ -57,7 +61,9 @@ actor RunningSettings {
             let projects = found.projects + kept
             guard Set(projects) != Set(stored) else { return }
             stored = projects
-            await apply(try file.project)
+            await apply(
+                try file.project,
+                restoring: moderation.filter { Project.apiKey(in: $0.session).map(repaired.contains) ?? false })
             logger.notice("The projects have changed", metadata: ["count": "\(stored.count { $0.secret != nil } + 1)"])
         } catch {
             guard storageProblem != "\(error)" else { return }
@@ -108,11 +114,17 @@ actor RunningSettings {
     }
 
     /// Passes the current settings to the log handlers and the gateway, which have copies of them.
-    private func apply(_ project: Project) async {
+    ///
+    /// - Parameter moderation: the revoked tokens and mutes of repaired projects, which apply before anyone can join their
+    ///   sessions.
+    private func apply(_ project: Project, restoring moderation: [SessionModeration] = []) async {
         let (gateway, configuration, projects) = (gateway, live.current, Projects(main: project, stored: stored))
         log?.apply(configuration, file, stored)
         // Ignore an error: submitting fails only if the event loop has stopped.
-        try? await gateway.eventLoop.submit { gateway.value.apply(configuration, projects) }.get()
+        try? await gateway.eventLoop.submit {
+            gateway.value.apply(configuration, projects)
+            for session in moderation { gateway.value.runner.submit(.moderated(session)) }
+        }.get()
     }
 
     // MARK: The configuration

@@ -85,6 +85,40 @@ import Wire
         }
     }
 
+    @Test("a project that was damaged when the server started keeps its mutes and removed people when it is repaired")
+    func repair() async throws {
+        let directory = NSTemporaryDirectory() + "confab-repaired-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let (project, admission) = try await TestServer.run(dataDirectory: directory, Self.quick) { server in
+            let storage = try SQLiteStorage(directory: directory)
+            let project = try await add("damaged", to: storage)
+            let application = try application(project, server)
+            try await expect(200, application)
+            let session = try await application.session()
+            let admission = application.admission(session)
+            let (joined, _, _) = try await application.enter(admission)
+            #expect(try await application.ask("POST", "~/session/\(session)/mute", #"{"active":true}"#).status == 200)
+            let connection = try #require(joined?.connection.id)
+            let removal = try await application.ask("DELETE", "~/session/\(session)/connection/\(connection)")
+            #expect(removal.status == 204)
+            try await storage.execute("UPDATE project SET secret = 'short' WHERE apiKey = '\(project.apiKey)'")
+            try await storage.close()
+            return (project, admission)
+        }
+        try await TestServer.run(dataDirectory: directory, Self.quick) { server in
+            let application = try application(project, server)
+            try await expect(403, application)
+            let storage = try SQLiteStorage(directory: directory)
+            let secret = try #require(project.secret?.revealed)
+            try await storage.execute("UPDATE project SET secret = '\(secret)' WHERE apiKey = '\(project.apiKey)'")
+            try await expect(200, application)
+            #expect(try await application.enter(admission).refusal == .tokenRevoked)
+            let other = try await application.enter(application.admission(admission.session))
+            #expect(other.joined?.muted == true)
+            try await storage.close()
+        }
+    }
+
     @Test("secrets of stored projects that do not look like generated ones are redacted in the log")
     func redaction() async throws {
         let directory = NSTemporaryDirectory() + "confab-redacted-\(UUID().uuidString)"

@@ -56,18 +56,26 @@ import Wire
 
         /// Joins the session with a new client. Returns the outcome, and the client.
         func join(_ session: SessionID) async throws -> (outcome: String, client: SocketClient) {
-            let admission = admission(session)
+            let (joined, refusal, client) = try await enter(admission(session))
+            return (joined == nil ? refusal?.rawValue ?? "" : "joined", client)
+        }
+
+        /// Joins the session with a new client and this token.
+        func enter(
+            _ admission: Admission
+        ) async throws -> (joined: SessionNotice.Joined?, refusal: WireError.Code?, client: SocketClient) {
             let client = try await SocketClient.connect(port: port)
             try await client.greet()
             try await client.say(.session(.join(.init(session: admission.session, token: admission.token))))
-            let outcome = try await client.hear("an answer") { message -> String? in
+            let (joined, refusal) = try await client.hear("an answer") {
+                message -> (SessionNotice.Joined?, WireError.Code?)? in
                 switch message {
-                case .session(.joined): "joined"
-                case .error(let failure): failure.error.code.rawValue
+                case .session(.joined(let joined)): (joined, nil)
+                case .error(let failure): (nil, failure.error.code)
                 default: nil
                 }
             }
-            return (outcome, client)
+            return (joined, refusal, client)
         }
     }
 

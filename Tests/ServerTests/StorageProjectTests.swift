@@ -132,6 +132,11 @@ import Wire
             }
             let same = try await storage.changeProject(one.apiKey, or: nil, recording: set) { $0.name = "renamed" }
             #expect(same?.name == "renamed")
+            // An older version allowed this.
+            try await storage.execute("UPDATE project SET applicationID = 'app' WHERE apiKey = '\(other.apiKey)'")
+            let twin = try await storage.changeProject(other.apiKey, or: nil, recording: set) { $0.name = "twin" }
+            #expect(twin?.name == "twin")
+            try await storage.execute("UPDATE project SET applicationID = NULL WHERE apiKey = '\(other.apiKey)'")
             let owners = try await storage.projects().projects.filter { $0.applicationID == "app" }
             #expect(owners.map(\.apiKey) == [one.apiKey])
             try await storage.close()

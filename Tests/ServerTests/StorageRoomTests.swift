@@ -52,6 +52,28 @@ struct StorageRoomTests: StorageFixtures {
         }
     }
 
+    /// A room in memory kept its deleted creator, and stored it again.
+    @Test func `an upgrade clears creators who were deleted, but not those who unlinked their first device`()
+        async throws
+    {
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory)
+            let people = [alice, bob, carol]
+            let rooms = try people.indices.map { index in
+                try room(UInt64(index) + 1) { $0.creator = people[index] }
+            }
+            let device = LinkedDevice(identity: IdentityID(high: 7, low: 7), label: "phone", linkedAt: now)
+            try await storage.commit([.deleted(alice), .linked(device, to: bob), .retired(bob)])
+            try await storage.commit(rooms.map { .roomStored($0) })
+            try await storage.execute("DELETE FROM grdb_migrations WHERE identifier LIKE 'v9 %'")
+            try await storage.execute("DROP TABLE deletedProject")
+            try await storage.close()
+            let upgraded = try SQLiteStorage(directory: directory)
+            #expect(try await upgraded.rooms().rooms.map(\.creator) == [nil, bob, carol])
+            try await upgraded.close()
+        }
+    }
+
     @Test func `rooms survive reopening, and an upgrade from the version before`() async throws {
         try await withDirectory { directory in
             let path = directory + "/" + SQLiteStorage.fileName

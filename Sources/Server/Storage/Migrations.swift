@@ -280,9 +280,16 @@ enum Migrations {
         """
 
     /// A new project must not get the API key of a deleted one: the session IDs of the deleted project would be valid again.
+    ///
+    /// Earlier versions could store a room's creator again after the person was deleted. Clear it, because a lobby would
+    /// wait for this person forever. A retired identity with linked devices belongs to a person who still exists.
     private static let version9 = """
         CREATE TABLE deletedProject (apiKey TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID;
         INSERT OR IGNORE INTO deletedProject SELECT subject FROM audit WHERE action = 'project.delete';
+
+        UPDATE room SET creator = NULL
+            WHERE creator IN (SELECT identity FROM device WHERE person IS NULL)
+                AND creator NOT IN (SELECT person FROM device WHERE person IS NOT NULL);
         """
 
     private static let version6 = "ALTER TABLE room ADD COLUMN formerID BLOB CHECK (length(formerID) = 16)"

@@ -196,8 +196,10 @@ public final class SQLiteStorage: Storage {
     ) async throws -> StoredProject? {
         try await write { database in
             guard var project = try database.project(apiKey) ?? initial else { return nil }
+            let application = project.applicationID
             change(&project)
-            try database.requireOwnApplication(project)
+            // Two projects of an older version may have the same ID. Their other properties can still be changed.
+            if project.applicationID != application { try database.requireOwnApplication(project) }
             try database.store(project)
             try database.audit(entry)
             return project

@@ -27,6 +27,8 @@ extension Session {
             return .streams(layouts.compactMap { streams[$0.stream] }.map(description))
         case .disconnect(let connection):
             guard let member = members[connection] else { throw .noConnection }
+            // A removal that is refused must not use up the budget.
+            if member.match == nil { try context.permitRevocation(of: apiKey) }
             try context.takeDecision(of: apiKey)
             try disconnect(member, by: nil, &context)
         case .mute(let stream): mute(stream, of: try existing(stream).stream.connection, &context)

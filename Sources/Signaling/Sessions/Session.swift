@@ -151,10 +151,9 @@ public struct Session: Machine, Equatable, Sendable {
             context.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
         case .projectDeleted: return
         case .operated(_, let socket): context.answer(socket, .refused(.sessionNotActive))
-        // The session's project was deleted. Its revoked tokens are deleted when they expire.
-        case .moderated(let moderation):
-            if moderation.isMuted { context.persist(.muted(id, false, by: .server, at: context.wallNow)) }
-        case .join, .matchOpened, .homeOpened, .dropped, .returned, .gone, .matchClosed, .homeClosed,
+        // The session's project was deleted, or cannot be read. In the second case, the server sends the event again once
+        // the project has been repaired.
+        case .moderated, .join, .matchOpened, .homeOpened, .dropped, .returned, .gone, .matchClosed, .homeClosed,
             .room, .rosterAcknowledged, .lagging, .subscriptionChanged, .streamQuality, .layersWanted, .full, .speaking:
             return
         }
