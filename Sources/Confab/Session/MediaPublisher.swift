@@ -129,9 +129,9 @@ public actor MediaSubscriber {
     /// The events of the stream. Iterations begin with `connected`, `firstFrame` and `videoPaused` if these apply, and
     /// end after `ended`.
     nonisolated public var events: Events<Event> { subscription.events.events }
-    /// The video; nil before ``Event/connected``, after ``Event/ended``, and for a stream without video.
+    /// The video; nil before ``Event/connected``, after ``Event/ended(_:)``, and for a stream without video.
     nonisolated public var video: (any VideoSource)? { remote(.video)?.video }
-    /// The audio, as an object of the media engine; nil before ``Event/connected``, after ``Event/ended``, and for a
+    /// The audio, as an object of the media engine; nil before ``Event/connected``, after ``Event/ended(_:)``, and for a
     /// stream without audio.
     nonisolated public var audio: (any RemoteMedia)? { remote(.audio) }
 
