@@ -243,12 +243,12 @@ struct ProjectCommand: AsyncParsableCommand {
 
     private static func printOverlap(_ end: Timestamp) {
         guard end > .now else { return }
-        Swift.print("Tokens of the previous secret are accepted until \(TimeText.write(end)).")
+        Swift.print("Tokens signed by the previous secret are accepted until \(TimeText.write(end)).")
     }
 
     private static func printProperties(_ project: StoredProject, isRevealed: Bool) {
         if !project.name.isEmpty { Swift.print("Name:       \(inert(project.name))") }
-        if let count = project.maxConnections { Swift.print("At most \(count) connections") }
+        if let count = project.maxConnections { Swift.print("Connections: at most \(count)") }
         if let id = project.applicationID { Swift.print("Application: \(id)") }
         if let url = project.webhookURL { Swift.print("Webhook:    \(url)") }
         if isRevealed, let secret = project.webhookSecret { Swift.print("Webhook secret: \(secret.revealed)") }

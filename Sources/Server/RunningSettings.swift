@@ -3,6 +3,7 @@ import NIOCore
 import ServiceLifecycle
 import Signaling
 import UnixSignals
+import Wire
 
 /// Owns everything that can change while the server runs: the settings marked as live, the API secret, and the
 /// projects in the database.

@@ -49,7 +49,7 @@ extension Project {
     }
 
     /// Returns the API key in a session ID; nil if the ID contains none. The ID is not verified, so it may be forged.
-    static func apiKey(in session: SessionID) -> String? {
+    public static func apiKey(in session: SessionID) -> String? {
         let text = session.text.utf8
         guard text.count > 2, let plain = Base64URL.decode(text.dropFirst(2)) else { return nil }
         let parts = plain.split(separator: UInt8(ascii: "~"), omittingEmptySubsequences: false)
