@@ -175,7 +175,9 @@ extension Gateway {
         let project = try application(of: request.http)
         let mediaMode = try request.mediaMode()
         guard mediaMode == .relayed || runner.hubSettings.rules.routesMedia else {
-            throw WireError(.mediaUnavailable, "This server does not route media. Create a relayed session, or enable media routing.")
+            throw WireError(
+                .mediaUnavailable,
+                "This server does not route media. Create a relayed session, or enable media routing.")
         }
         var generator = SystemRandomNumberGenerator()
         return project.makeSessionID(mediaMode: mediaMode, now: runner.wallNow, using: &generator)

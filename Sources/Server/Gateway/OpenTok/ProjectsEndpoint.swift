@@ -164,5 +164,6 @@ extension WireError {
         .notFound, "No project has this API key. See GET /v1/projects.")
     fileprivate static let projectIsMain = WireError(
         .notPermitted,
-        "The main project cannot be rotated or deleted here. To rotate its secret, run confab project rotate on the server.")
+        "The main project cannot be rotated or deleted here. To rotate its secret, run confab project rotate on the server."
+    )
 }
