@@ -32,6 +32,8 @@ actor PushConnections: PushTransport {
         var authorities: String?
         /// Maximum number of bytes to read from a response's body.
         var maxBodySize = PushResponse.maxBodySize
+        /// Maximum number of host names whose addresses are cached. Each project may have a webhook at another host.
+        var maxNames = StoredProject.maxCount
         /// Whether to use HTTP/2 if the service offers it.
         var allowsHTTP2 = true
         /// Sleeps for a duration. Tests replace this closure.
@@ -46,9 +48,9 @@ actor PushConnections: PushTransport {
     private static let addressLifetime: Duration = .seconds(60)
     /// How long addresses are used if the lookups after them fail.
     private static let longestUse: Duration = .seconds(3600)
-    /// Maximum number of cached names, and of cached connections. Browsers use only a few services, but the wildcards
-    /// in the configuration can match more.
-    private static let maxCached = 64
+    /// Maximum number of cached connections. Browsers use only a few services, but the wildcards in the configuration
+    /// can match more.
+    private static let maxConnections = 64
     /// How long to keep idle connections. Apple asks providers to keep connections open.
     private static let idleTimeout: TimeAmount = .minutes(5)
 
@@ -158,7 +160,11 @@ actor PushConnections: PushTransport {
         }
         names[host] = nil
         let checked = try check(found, of: host)
-        if names.count >= Self.maxCached { names.removeAll() }
+        if names.count >= settings.maxNames,
+            let oldest = names.min(by: { $0.value.resolvedAt < $1.value.resolvedAt })
+        {
+            names[oldest.key] = nil
+        }
         names[host] = Name(addresses: checked)
         return checked
     }
@@ -197,7 +203,7 @@ actor PushConnections: PushTransport {
     /// Closes the least recently used idle connection if the cache is full. Concurrent requests are limited elsewhere,
     /// so the connections in use are limited too.
     private func evictIdleConnection() {
-        guard connections.count >= Self.maxCached else { return }
+        guard connections.count >= Self.maxConnections else { return }
         let idle = connections.filter { $0.value.uses == 0 }.min { $0.value.lastUse < $1.value.lastUse }
         guard let idle else { return }
         connections[idle.key] = nil

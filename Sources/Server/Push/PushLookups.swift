@@ -80,14 +80,23 @@ actor PushLookups {
     }
 
     private func noteLate(_ host: String) {
-        guard let lookup = lookups[host] else { return }
+        // The timer may be that of an earlier lookup of this host.
+        guard lookups[host]?.isRunning == true else { return }
         lookups[host]?.isLate = true
         if slowHosts.count >= Self.maxSlowHosts { slowHosts.removeAll() }
         slowHosts.insert(host)
-        guard !lookup.isSlow, slow < Self.maxSlow else { return }
-        lookups[host]?.isSlow = true
-        (fast, slow) = (fast - 1, slow + 1)
+        moveLate()
         start()
+    }
+
+    /// Moves lookups that are late to free slots for slow lookups. They come before queued lookups, because they hold up
+    /// hosts that may be fast.
+    private func moveLate() {
+        for (host, lookup) in lookups where lookup.isLate && !lookup.isSlow {
+            guard slow < Self.maxSlow else { return }
+            lookups[host]?.isSlow = true
+            (fast, slow) = (fast - 1, slow + 1)
+        }
     }
 
     private func finish(_ host: String, _ found: [IPAddress]) {
@@ -96,6 +105,7 @@ actor PushLookups {
         if lookup.isSlow { slow -= 1 } else { fast -= 1 }
         if !lookup.isLate { slowHosts.remove(host) }
         for answer in lookup.waiting { answer.settle(found) }
+        moveLate()
         start()
     }
 }

@@ -138,10 +138,12 @@ import Wire
                 authorities: certificate.authorities,
                 pause: { if $0 != PushLookups.slowAfter { try await PushSamples.never() } }),
             resolver: resolver)
-        let hosts = PushLookups.maxFast + PushLookups.maxSlow / 2
+        // When one of them finishes, the lookups in the slots for fast ones are late, and one of them takes its slot.
+        let hosts = PushLookups.maxFast + PushLookups.maxSlow
         let hanging = (0..<hosts).map { request("hanging-\($0).example.org", service.port) }
         let running = hanging.map { request in Task { try await connections.exchange(request) } }
         try await eventually { resolver.asked.count == hosts ? nil : "\(resolver.asked.count) lookups" }
+        resolver.openFirst()
         #expect(try await connections.exchange(request("push.example.org", service.port)).status == 201)
         for task in running { task.cancel() }
         for task in running { _ = await task.result }
@@ -188,6 +190,32 @@ import Wire
         }
         #expect(resolver.asked == 2)
         await service.stop()
+    }
+
+    @Test("the addresses of many hosts are kept, and those looked up first are forgotten first")
+    func manyHosts() async throws {
+        let count = 100
+        let resolver = ResolverDouble(Array(repeating: ["127.0.0.1"], count: count + 1) + [[]])
+        let connections = PushConnections(
+            .init(
+                timeout: .seconds(60), connectionsPerHost: 8, allowsPrivateAddresses: true, maxNames: count,
+                pause: { _ in try await PushSamples.never() }),
+            resolver: resolver)
+        func failure(_ number: Int) async -> PushFailure? {
+            // Nothing listens at port 1, so the next request looks the name up again.
+            await self.failure { try await connections.exchange(request("host-\(number).example.org", 1)) }
+        }
+        for number in 0...count { _ = await failure(number) }
+        #expect(resolver.asked == count + 1)
+        #expect(await failure(0) == .nameUnknown("host-0.example.org"))
+        for number in 1...count {
+            guard case .unreachable = await failure(number) else {
+                Issue.record("the addresses of host \(number) were forgotten")
+                continue
+            }
+        }
+        await connections.close()
+        certificate.remove()
     }
 
     @Test("a second address is tried when the first does not answer")

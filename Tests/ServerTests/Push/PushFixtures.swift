@@ -173,6 +173,9 @@ final class HangingResolver: PushResolver {
     /// The hosts that were looked up, in order.
     var asked: [String] { state.withLockedValue { $0.asked } }
 
+    /// Lets the first lookup finish.
+    func openFirst() { state.withLockedValue { $0.hanging.first }?.settle(true) }
+
     /// Lets all lookups finish.
     func open() {
         let hanging = state.withLockedValue { state in
