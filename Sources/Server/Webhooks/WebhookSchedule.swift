@@ -38,7 +38,7 @@ struct WebhookSchedule: Sendable {
         case sent(WebhookEntry, Result)
         /// The answer to `remove` and `follow`: the next event of the session, or nil if there is none.
         case removed(WebhookEntry, next: WebhookEntry?)
-        /// Events of this project that happened before this time were removed, because they are too old.
+        /// The answer to `giveUp`: no events of this project that happened before this time are left.
         case gaveUp(String, before: Timestamp)
         /// The database could not carry out a command.
         case storageFailed(Command)
@@ -92,6 +92,8 @@ struct WebhookSchedule: Sendable {
         var sentAt = Timestamp(milliseconds: 0)
         /// The highest number among the events of this session that were read.
         var newest: Int64
+        /// Whether `head` was given up while it was being sent.
+        var isGivenUp = false
     }
 
     /// A project with a webhook.
@@ -324,6 +326,10 @@ struct WebhookSchedule: Sendable {
         case .failed, .postponed:
             if result != .postponed { projects.values[index].lanes.values[lane].failures += 1 }
             let failures = projects.values[index].lanes.values[lane].failures
+            guard !projects.values[index].lanes.values[lane].isGivenUp else {
+                makeReady(entry.session, of: index)
+                break
+            }
             let until = now + Self.delay(afterFailures: failures, using: &random)
             projects.values[index].lanes.values[lane].state = .waiting(until: until)
             alarms.insert(Alarm(at: until, entry: entry))
@@ -386,11 +392,16 @@ struct WebhookSchedule: Sendable {
         }
     }
 
-    /// Continues with sessions whose oldest event was given up while it waited. Sending it results in `missing`.
+    /// Continues with sessions whose oldest event was given up, after the attempt to send it if one is running. Sending it
+    /// then results in `missing`.
     private mutating func skipOld(of key: String, before time: Timestamp) {
         guard let index = projects.index(forKey: key) else { return }
         for (session, lane) in projects.values[index].lanes where lane.head.at < time {
-            if case .waiting = lane.state { makeReady(session, of: index) }
+            switch lane.state {
+            case .waiting: makeReady(session, of: index)
+            case .sending: projects.values[index].lanes[session]?.isGivenUp = true
+            case .ready, .removing: break
+            }
         }
     }
 

@@ -161,8 +161,7 @@ final class WebhookSender: Service {
                 return .removed(entry, next: try await outbox.webhook(following: entry))
             case .giveUp(let project, let time):
                 let count = try await outbox.removeWebhooks(of: project, before: time)
-                guard count > 0 else { return nil }
-                reportGivenUp(count, of: project)
+                if count > 0 { reportGivenUp(count, of: project) }
                 return .gaveUp(project, before: time)
             case .follow(let entry): return .removed(entry, next: try await outbox.webhook(following: entry))
             case .logFailing(let project, let reason):

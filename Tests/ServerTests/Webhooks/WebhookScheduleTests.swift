@@ -198,6 +198,29 @@ import Wire
         #expect(end >= .seconds(86400) && end <= .seconds(86400) + WebhookSchedule.maxDelay + .seconds(1))
     }
 
+    @Test func `an event that was given up while it was being sent does not delay its session`() throws {
+        var (schedule, random) = (
+            WebhookSchedule(concurrency: 4, giveUpAfter: .seconds(100)), SystemRandomNumberGenerator()
+        )
+        func handle(_ event: WebhookSchedule.Event, after seconds: Int) -> [WebhookSchedule.Command] {
+            schedule.handle(event, at: Moment(now: Self.start + .seconds(seconds)), using: &random)
+        }
+        let target = try WebhookTarget(url: "https://example.org/", secret: WebhookSamples.secret)
+        let entries = [0, 150].enumerated().map { index, seconds in
+            WebhookEntry(
+                id: Int64(index + 1), project: "1", session: WebhookSamples.session, at: Self.start + .seconds(seconds))
+        }
+        #expect(handle(.targets(["1": target]), after: 0) == [.read("1", after: 0)])
+        #expect(handle(.page("1", after: 0, entries), after: 0) == [.send(entries[0])])
+        let limit = Self.start + .seconds(100)
+        #expect(handle(.tick, after: 200) == [.giveUp("1", before: limit)])
+        #expect(handle(.gaveUp("1", before: limit), after: 200) == [])
+        let failed = handle(.sent(entries[0], .failed("late")), after: 210)
+        #expect(failed == [.logFailing("1", reason: "late"), .send(entries[0])])
+        #expect(handle(.sent(entries[0], .missing), after: 210) == [.remove(entries[0])])
+        #expect(handle(.removed(entries[0], next: entries[1]), after: 210) == [.send(entries[1])])
+    }
+
     @Test func `nothing is given up while the clock may be wrong`() {
         var simulation = WebhookSimulation(["1"], seed: 1)
         simulation.keep("1", "session")

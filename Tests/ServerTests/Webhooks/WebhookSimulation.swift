@@ -182,7 +182,6 @@ struct WebhookSimulation {
                 following(position, in: byProject[project] ?? [], limit: WebhookSchedule.pageSize))
         case .giveUp(let project, let time):
             let old = (byProject[project] ?? []).prefix { $0.at < time }
-            guard !old.isEmpty else { return }
             byProject[project]?.removeFirst(old.count)
             givenUp += old.filter { waiting.remove($0.id) != nil }
             answer = .gaveUp(project, before: time)
