@@ -163,6 +163,40 @@ import Wire
         }
     }
 
+    @Test(
+        "a project whose webhook cannot be used has none anywhere, and the webhooks of others still work",
+        arguments: [
+            "webhookSecret = 'short'", "webhookSecret = NULL", "webhookSecret = x'ff'", "webhookURL = 'nonsense'",
+            "webhookURL = x'ff'", "apiKey = x'ff'",
+        ])
+    func unusableWebhook(_ damage: String) async throws {
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory)
+            var random = SystemRandomNumberGenerator()
+            var (good, bad) = (project("good"), project("bad"))
+            good.setWebhook("https://hooks.example/good", using: &random)
+            bad.setWebhook("https://hooks.example/bad", using: &random)
+            let keys = [good.apiKey, bad.apiKey]
+            for project in [good, bad] {
+                #expect(try await storage.addProject(project, recording: entry("create", project.apiKey)))
+                try await storage.commit(
+                    WebhookSamples.visit(1, project: project.apiKey).map { .webhook($0) })
+            }
+            let targets = StoredWebhookTargets(storage: storage)
+            #expect(Set(try await targets.webhooks().keys) == Set(keys))
+            try await storage.execute("UPDATE project SET \(damage) WHERE apiKey = '\(keys[1])'")
+            #expect(Array(try await targets.webhooks().keys) == [keys[0]])
+            #expect(try await targets.webhook(of: keys[0]) != nil)
+            #expect(try await targets.webhook(of: keys[1]) == nil)
+            let main = try #require(Project(apiKey: "45000001", secret: String(repeating: "s", count: 40)))
+            let projects = Projects(main: main, stored: try await storage.projects().projects)
+            #expect(projects[keys[0]]?.hasWebhook == true && projects[keys[1]]?.hasWebhook != true)
+            for key in keys { try await storage.removeWebhooks(of: key) }
+            #expect(Array(try await storage.webhookBacklogs().keys) == [keys[0]])
+            try await storage.close()
+        }
+    }
+
     @Test("with a project, the revoked tokens and mutes of its sessions are deleted, but not those of other projects")
     func moderation() async throws {
         try await withDirectory { directory in

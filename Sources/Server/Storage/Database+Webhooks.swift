@@ -73,9 +73,7 @@ extension Database {
     /// if there may be more of them.
     func removeWebhooks(of project: String, limit: Int) throws -> Bool {
         // The webhook may have been set since the caller looked.
-        guard
-            try rows("SELECT 1 FROM project WHERE apiKey = ? AND webhookURL IS NOT NULL", [project]).isEmpty
-        else { return true }
+        guard try webhookTarget(of: project) == nil else { return true }
         var isComplete = true
         for table in ["webhookEvent", "webhookOpen"] {
             try run(

@@ -79,7 +79,8 @@ public struct StoredProject: Hashable, Sendable {
         if let applicationID, let publicKey {
             project.application = Project.Application(id: applicationID, publicKey: publicKey)
         }
-        (project.hasWebhook, project.maxConnections) = (webhookURL != nil, maxConnections)
+        let webhook = WebhookTarget(storedURL: webhookURL, secret: webhookSecret?.revealed)
+        (project.hasWebhook, project.maxConnections) = (webhook != nil, maxConnections)
     }
 }
 
