@@ -70,7 +70,7 @@ public struct ConfabServer: Sendable {
                 directory: directory,
                 bounds: StorageBounds(
                     blocks: configuration.rules.maxBlocks, contacts: configuration.rules.maxContacts,
-                    webhooks: configuration.webhooks.queue))
+                    webhooks: configuration.webhooks.queue, connections: configuration.rules.connectionsPerProject))
             for note in opened.notes { logger.notice("\(note)") }
             (self.storage, webhookTargets) = (opened, StoredWebhookTargets(storage: opened))
         }

@@ -31,14 +31,17 @@ extension Database {
         try insert(body.bytes, event.project, event.session, at: event.at)
     }
 
-    /// Returns whether a project may add another beginning. When the outbox as a whole is full, a project that has used
-    /// less than an equal share of it still may, so that some projects cannot use up what the others need.
+    /// Returns whether a project may add another beginning. When the outbox as a whole is full, a project whose waiting
+    /// events take less than an equal share of it still may, so that some projects cannot use up what the others need.
+    ///
+    /// The space for ends counts only for all projects together. A project whose webhook accepts everything may have as
+    /// many connections and streams as the server allows.
     private func hasRoom(for project: String, _ bounds: StorageBounds) throws -> Bool {
         let row = try rows("SELECT waiting, bytes FROM webhookBacklog WHERE project = ?", [project]).first
         let (waiting, bytes): (Int, Int) = (try row?.value("waiting") ?? 0, try row?.value("bytes") ?? 0)
         guard waiting < bounds.webhooks, bytes < bounds.webhookBytes else { return false }
         guard bytes >= bounds.webhookBytesOfAll / StoredProject.maxCount else { return true }
-        let total = try Int.fetchOne(cachedStatement(sql: "SELECT SUM(bytes) FROM webhookBacklog")) ?? 0
+        let total = try Int.fetchOne(cachedStatement(sql: "SELECT SUM(bytes + reserved) FROM webhookBacklog")) ?? 0
         return total < bounds.webhookBytesOfAll
     }
 

@@ -335,10 +335,12 @@ enum Migrations {
         END;
         """
 
-    /// `webhookBacklog.bytes` estimates the disk space of a project's events, with their rows and indexes. What was reported
-    /// as created also counts the event for its end, so adding that event never increases the sum.
+    /// `webhookBacklog.bytes` estimates the disk space of a project's waiting events, with their rows and indexes. `reserved`
+    /// estimates the space of what was reported as created, and of the event for its end, so adding that event never
+    /// increases the sum of both.
     private static let version10 = """
         ALTER TABLE webhookBacklog ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE webhookBacklog ADD COLUMN reserved INTEGER NOT NULL DEFAULT 0;
         DROP TRIGGER webhookEventAdded;
         DROP TRIGGER webhookEventRemoved;
         CREATE TRIGGER webhookEventAdded AFTER INSERT ON webhookEvent BEGIN
@@ -350,15 +352,17 @@ enum Migrations {
                 WHERE project = OLD.project;
         END;
         CREATE TRIGGER webhookOpenAdded AFTER INSERT ON webhookOpen BEGIN
-            INSERT INTO webhookBacklog (project, waiting, bytes) VALUES (NEW.project, 0, 2 * length(NEW.detail) + 1536)
-                ON CONFLICT (project) DO UPDATE SET bytes = bytes + excluded.bytes;
+            INSERT INTO webhookBacklog (project, waiting, reserved)
+                VALUES (NEW.project, 0, 2 * length(NEW.detail) + 1536)
+                ON CONFLICT (project) DO UPDATE SET reserved = reserved + excluded.reserved;
         END;
         CREATE TRIGGER webhookOpenRemoved AFTER DELETE ON webhookOpen BEGIN
-            UPDATE webhookBacklog SET bytes = bytes - 2 * length(OLD.detail) - 1536 WHERE project = OLD.project;
+            UPDATE webhookBacklog SET reserved = reserved - 2 * length(OLD.detail) - 1536 WHERE project = OLD.project;
         END;
-        UPDATE webhookBacklog SET bytes =
-            (SELECT COALESCE(SUM(length(body) + 512), 0) FROM webhookEvent AS e WHERE e.project = webhookBacklog.project)
-            + (SELECT COALESCE(SUM(2 * length(detail) + 1536), 0) FROM webhookOpen AS o
+        UPDATE webhookBacklog SET
+            bytes = (SELECT COALESCE(SUM(length(body) + 512), 0) FROM webhookEvent AS e
+                WHERE e.project = webhookBacklog.project),
+            reserved = (SELECT COALESCE(SUM(2 * length(detail) + 1536), 0) FROM webhookOpen AS o
                 WHERE o.project = webhookBacklog.project);
         CREATE INDEX webhookEventByAge ON webhookEvent (project, at);
         """

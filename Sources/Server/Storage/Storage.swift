@@ -232,18 +232,24 @@ public struct StorageBounds: Hashable, Sendable {
     /// Maximum number of events per project that may be waiting for its webhook when the creation of something is
     /// reported. Above it, only the ends of what was reported are added.
     public var webhooks: Int
+    /// Connections of one project for whose ends the outbox of webhooks has room, besides the waiting events.
+    public var connections: Int
 
     public init(
         blocks: Int = StorageLimits.blocksPerOwner, contacts: Int = StorageLimits.contactsPerOwner,
-        webhooks: Int = StorageLimits.webhooksPerProject
+        webhooks: Int = StorageLimits.webhooksPerProject, connections: Int = Rules().connectionsPerProject
     ) {
-        (self.blocks, self.contacts, self.webhooks) = (max(0, blocks), max(0, contacts), max(0, webhooks))
+        (self.blocks, self.contacts) = (max(0, blocks), max(0, contacts))
+        (self.webhooks, self.connections) = (max(0, webhooks), max(0, connections))
     }
 
-    /// Bytes that the events of one project may take when another beginning is added.
-    var webhookBytes: Int { max(webhooks, StorageLimits.fewestWebhooks) * StorageLimits.webhookSize }
-    /// Bytes that the events of all projects may take when another beginning is added.
-    var webhookBytesOfAll: Int { webhookBytes * StorageLimits.webhookShare }
+    /// Bytes that the waiting events of one project may take when another beginning is added.
+    var webhookBytes: Int { webhooks * StorageLimits.webhookSize }
+    /// Bytes that the waiting events of all projects, and the space reserved for ends, may take when another beginning is
+    /// added.
+    var webhookBytesOfAll: Int {
+        webhookBytes * StorageLimits.webhookShare + connections * StorageLimits.webhookEndsSize
+    }
 }
 
 extension Report {

@@ -16,9 +16,9 @@ public enum StorageLimits {
     public static let webhooksPerProject = 250_000
     /// Average size of an event in bytes, with its row and indexes, for which there is room. Long connection data takes more.
     static let webhookSize = 1024
-    /// Number of events of this size for which there is room even if fewer may wait, because what was reported as created
-    /// takes room too.
-    static let fewestWebhooks = 1024
+    /// Average size in bytes of what is reserved for the ends of a connection and its streams. Long connection data takes
+    /// more.
+    static let webhookEndsSize = 8192
     /// One project's events may take 1/`webhookShare` of the space for all. The space is for the disk, so it is limited
     /// however many projects there are.
     static let webhookShare = 4

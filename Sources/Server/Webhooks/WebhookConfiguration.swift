@@ -34,8 +34,10 @@ extension Setting {
             "webhooks.queue", \.webhooks.queue, .integer(1...10_000_000),
             "Maximum events of one project that are waiting in the database.",
             "No further sessions, connections and streams are then reported. The end of those that were reported is. "
-                + "The same applies if the events of one project take more than 1 KiB for each of this number, or "
-                + "those of all projects four times as much, or if the disk has less free space than storage.lowSpace."),
+                + "The same applies if the waiting events of one project take more than 1 KiB for each of this number, "
+                + "or if the disk has less free space than storage.lowSpace. All projects together have four times as "
+                + "much, and 8 KiB for each of limits.connectionsPerProject; from this, space is also taken for the ends "
+                + "of what was reported."),
         Setting(
             "webhooks.giveUpAfter", \.webhooks.giveUpAfter, .duration(.seconds(1) ... .seconds(30 * 86400)),
             "How long the server tries to deliver an event.",

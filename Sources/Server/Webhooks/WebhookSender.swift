@@ -139,7 +139,10 @@ final class WebhookSender: Service {
             guard more > 0 else { continue }
             metrics.count(.refused, by: more)
             logger.warning(
-                "Events are not reported to a webhook: too many are waiting (webhooks.queue), or the disk is nearly full",
+                """
+                Events are not reported to a webhook: too many are waiting for it or for all webhooks (webhooks.queue), \
+                or the disk is nearly full (storage.lowSpace)
+                """,
                 metadata: ["project": "\(project)", "events": "\(more)"])
         }
         return refused

@@ -159,7 +159,7 @@ import Wire
         async throws
     {
         try await withDirectory { directory in
-            let bounds = StorageBounds(webhooks: 1000)
+            let bounds = StorageBounds(webhooks: 1000, connections: 0)
             let storage = try SQLiteStorage(directory: directory, bounds: bounds)
             let empty = try await integer("PRAGMA page_count", storage)
             let connections = (0..<200).map { largest($0) }
@@ -173,28 +173,48 @@ import Wire
             }
             let begun = try #require(try await storage.webhookBacklogs()[Samples.project])
             #expect(begun.waiting > 20 && begun.refused == 400 - begun.waiting)
-            let full = try await integer("SELECT bytes FROM webhookBacklog", storage)
-            // The last beginning, with the space for its end, may exceed the limit.
+            let waiting = try await integer("SELECT bytes FROM webhookBacklog", storage)
+            let full = try await integer("SELECT bytes + reserved FROM webhookBacklog", storage)
+            // The last beginning, with the space for its end, may exceed the limits.
             let one = 4 * 6 * Wire.Limits.connectionData
-            #expect(full >= bounds.webhookBytes && full < bounds.webhookBytes + one)
+            #expect(waiting >= bounds.webhookBytes && waiting < bounds.webhookBytes + one)
+            #expect(full < bounds.webhookBytesOfAll + one)
             #expect(try await storage.endReportedSessions(at: now) == begun.waiting)
-            let ended = try await integer("SELECT bytes FROM webhookBacklog", storage)
+            let ended = try await integer("SELECT bytes + reserved FROM webhookBacklog", storage)
             #expect(ended <= full)
             #expect(try await ended == integer("SELECT SUM(length(body) + 512) FROM webhookEvent", storage))
             let pages = try await integer("PRAGMA page_count", storage) - empty
-            #expect(pages * 4096 < 2 * bounds.webhookBytes)
+            #expect(pages * 4096 < 2 * full)
             print("webhooks: \(2 * begun.waiting) large events: \(ended) bytes counted, \(pages * 4096) on disk")
             for entry in try await storage.webhooks(of: Samples.project, after: 0, limit: 10_000) {
                 try await storage.removeWebhook(entry.id)
             }
-            #expect(try await integer("SELECT bytes FROM webhookBacklog", storage) == 0)
+            #expect(try await integer("SELECT bytes + reserved FROM webhookBacklog", storage) == 0)
             try await storage.close()
+        }
+    }
+
+    @Test func `however many connections there are, another one is reported while nothing waits`() async throws {
+        let bounds = StorageBounds(webhooks: 1000)
+        try await withStorage(bounds) { storage in
+            let (batch, count) = (900, bounds.connections)
+            for first in stride(from: 0, to: count, by: batch) {
+                try await storage.commit(
+                    (first..<min(first + batch, count)).map {
+                        .webhook(Samples.event(.connectionCreated(Samples.connection($0))))
+                    })
+                _ = try await storage.removeWebhooks(of: Samples.project, before: Samples.at + .seconds(1))
+                #expect(try await storage.webhookBacklogs()[Samples.project] == .init(waiting: 0, refused: 0))
+            }
+            try await storage.commit([.webhook(Samples.event(.connectionCreated(Samples.connection(count))))])
+            #expect(try await storage.webhookBacklogs()[Samples.project] == .init(waiting: 1, refused: 0))
+            #expect(try await storage.endReportedSessions(at: now) == count + 1)
         }
     }
 
     @Test func `projects that fill the outbox leave a share to each other project`() async throws {
         try await withDirectory { directory in
-            let bounds = StorageBounds(webhooks: 1000)
+            let bounds = StorageBounds(webhooks: 1000, connections: 0)
             let storage = try SQLiteStorage(directory: directory, bounds: bounds)
             for project in 1...6 {
                 try await storage.commit(
@@ -203,9 +223,9 @@ import Wire
                     })
             }
             let backlogs = try await storage.webhookBacklogs()
-            #expect((1...4).allSatisfy { backlogs["\($0)"]!.waiting > 40 })
+            #expect((1...3).allSatisfy { backlogs["\($0)"]!.waiting > 40 })
             #expect((5...6).allSatisfy { backlogs["\($0)"] == .init(waiting: 1, refused: 59) })
-            let total = try await integer("SELECT SUM(bytes) FROM webhookBacklog", storage)
+            let total = try await integer("SELECT SUM(bytes + reserved) FROM webhookBacklog", storage)
             #expect(total < bounds.webhookBytesOfAll + 6 * 4 * 6 * Wire.Limits.connectionData)
             try await storage.close()
         }
@@ -252,9 +272,11 @@ import Wire
             }
             try queue.close()
             let storage = try SQLiteStorage(directory: directory)
-            let one = 100 + 512 + 2 * 10 + 1536
-            #expect(try await integer("SELECT bytes FROM webhookBacklog WHERE project = '0'", storage) == 2 * one)
-            #expect(try await integer("SELECT bytes FROM webhookBacklog WHERE project = '1'", storage) == one)
+            for (project, count) in [("0", 2), ("1", 1)] {
+                let row = "FROM webhookBacklog WHERE project = '\(project)'"
+                #expect(try await integer("SELECT bytes \(row)", storage) == count * (100 + 512))
+                #expect(try await integer("SELECT reserved \(row)", storage) == count * (2 * 10 + 1536))
+            }
             try await storage.close()
         }
     }
