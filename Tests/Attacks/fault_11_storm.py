@@ -84,20 +84,22 @@ class Ears:
 
 def storm(clients):
     """Lets all clients come and go until the time is over. Returns the answers to their joins."""
-    end, answers = time.monotonic() + SECONDS, []
+    answers, is_over = [], threading.Event()
 
     def work(own):
-        while own and time.monotonic() < end:
+        while own and not is_over.is_set():
             answer = come_and_go(own[0])
             answers.append(answer)
             if answer == "rate_limited":
-                time.sleep(PAUSE)
+                # A refused client tries again after a pause, which ends with the storm.
+                is_over.wait(PAUSE)
             # The next one's turn. A client that the server has closed has none anymore.
             own = own[1:] if answer.startswith("closed") else own[1:] + own[:1]
 
     workers = [threading.Thread(target=work, args=(clients[number::WORKERS],), daemon=True) for number in range(WORKERS)]
     for worker in workers:
         worker.start()
+    threading.Timer(SECONDS, is_over.set).start()
     for worker in workers:
         worker.join(timeout=SECONDS + 10)
     return answers

@@ -1,5 +1,6 @@
 """What an attack did, what came back, and whether the server held."""
 
+import threading
 import time
 
 
@@ -33,10 +34,11 @@ class Report:
 
 
 def until(condition, seconds, pause=0.02):
-    """Asks until the condition returns something true, or the time is over. Returns its last answer."""
-    end = time.monotonic() + seconds
-    while True:
-        answer = condition()
-        if answer or time.monotonic() >= end:
-            return answer
-        time.sleep(pause)
+    """Asks until the condition returns something true. If the time is over first, prints and returns its last answer."""
+    end, tick = time.monotonic() + seconds, threading.Event()
+    while not (answer := condition()):
+        if time.monotonic() >= end:
+            print(f"   waited  {seconds} s for {condition.__qualname__}; its last answer is {answer!r}", flush=True)
+            break
+        tick.wait(pause)
+    return answer

@@ -12,7 +12,7 @@ struct ConfigurationChange {
     /// Changed settings that keep their old values until a restart.
     private(set) var pending: [Difference] = []
     private(set) var unchanged = 0
-    /// The configuration to use from now on: the current one with the changes in `applied`.
+    /// The configuration in use after the reload: the previous one with the changes in `applied`.
     private(set) var result: ConfabConfiguration
 
     init(from current: ConfabConfiguration, to loaded: ConfabConfiguration) {

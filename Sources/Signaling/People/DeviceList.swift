@@ -50,7 +50,7 @@ struct DeviceList: Equatable, Sendable {
     var clients: [ConnectionID] { connected.keys.sorted() }
     /// The devices that can ring now: those that are online and connected.
     var present: [ConnectionID] { connected.filter(\.value.isThere).keys.sorted() }
-    /// The own identities of the linked devices.
+    /// The identities of the linked devices. Each differs from the identity of the person.
     var linkedIdentities: [IdentityID] { linked.map(\.identity) }
     /// Whether the person is online on any device.
     var isThere: Bool { connected.values.contains(where: \.isThere) }

@@ -82,12 +82,12 @@ struct OpenTokPlace: Sendable {
         note("failed \(error.code)")
     }
 
-    /// Connects, and waits until that is told.
+    /// Connects with a new token, and waits until the delegate is notified.
     func connect(_ role: Role = .publisher, data: String = "") async {
         await connect(token: place.token(role, data: data))
     }
 
-    /// Connects with a token that was created elsewhere, and waits until that is told.
+    /// Connects with the given token, and waits until the delegate is notified.
     func connect(token: String) async {
         var error: OTError?
         session.connect(withToken: token, error: &error)
