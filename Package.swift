@@ -206,7 +206,8 @@ let package = Package(
         // Counts the allocations of a thread.
         .target(name: "CAllocations", path: "Tests/CAllocations"),
         .testTarget(
-            name: "SFUTests", dependencies: ["CAllocations", "RTC", "SFU", "TestSupport"], swiftSettings: settings
+            name: "SFUTests", dependencies: ["CAllocations", "RTC", "SFU", "TestSupport"], exclude: ["Traces"],
+            swiftSettings: settings
         ),
         .testTarget(
             name: "RobotsTests",

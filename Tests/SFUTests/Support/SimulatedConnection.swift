@@ -38,6 +38,9 @@ final class SimulatedConnection {
     var isMute = false
     /// Whether the subscriber reports arrivals for congestion control.
     var reportsArrivals = true
+    /// Returns whether a packet that has arrived is dropped as if the network had lost it. Called after decryption, so
+    /// that a recording contains the packet.
+    var loses: (UnsafeRawBufferPointer) -> Bool = { _ in false }
     /// The arrivals of packets with transport-wide sequence numbers, and when to report them next.
     private var transportFeedback = TransportFeedback()
     private var transportFeedbackAt: MediaTime?
@@ -98,6 +101,7 @@ final class SimulatedConnection {
         let credentials = restarts ? ICECredentials(using: &random) : transport.local
         let offer = offer(credentials: credentials)
         let text = try server.router.offer(client, side, sdp: offer.text, now: now)
+        server.recorder?.record(answer: text, to: label, at: now)
         let (remote, media) = try RTC.accept(try SessionDescription(parsing: text), to: offer)
         let theirs = try #require(ICECredentials(ufrag: remote.ufrag, password: remote.pwd))
         if restarts {
@@ -110,6 +114,7 @@ final class SimulatedConnection {
         for media in media where side == .receive {
             guard let source = media.remoteSources.first, bySSRC[source.ssrc] == nil else { continue }
             let slot = SimulatedSlot(mid: media.mid, kind: media.kind, source: source)
+            slot.h264 = Set(media.codecs.filter(\.isH264).map(\.payloadType))
             slot.redundant = Set(media.codecs.filter { $0.kind == .red }.map(\.payloadType))
             slot.transportIDs = Set([.transportWideCC, .absSendTime].compactMap { media.extensions[$0] })
             slots.append(slot)
@@ -125,15 +130,30 @@ final class SimulatedConnection {
 
     private func receive(_ datagram: UnsafeMutableRawBufferPointer, on path: Path) {
         switch transport.receive(datagram, on: path, now: now, sink: host) {
-        case .nothing: break
+        case .nothing: server.recorder?.record(transport.state, of: label, at: now)
         case .rtp(let length):
             let bytes = UnsafeRawBufferPointer(rebasing: datagram[..<length])
+            record(bytes)
+            guard !loses(bytes) else { return }
             guard let packet = RTPPacket(bytes), let slot = bySSRC[packet.ssrc] else { return strayPackets += 1 }
             receivedBytes[packet.ssrc, default: 0] += datagram.count
             noteNumber(packet, bytes, in: slot)
             slot.take(packet, bytes, at: now)
-        case .rtcp(let length): hear(UnsafeRawBufferPointer(rebasing: datagram[..<length]))
+        case .rtcp(let length):
+            let bytes = UnsafeRawBufferPointer(rebasing: datagram[..<length])
+            server.recorder?.record(control: bytes, to: label, at: now)
+            if !loses(bytes) { hear(bytes) }
         }
+    }
+
+    /// The name of the connection in recordings.
+    private var label: String { "\(client.low)\(side == .send ? "s" : "r")" }
+
+    private func record(_ bytes: UnsafeRawBufferPointer) {
+        guard let recorder = server.recorder, let packet = RTPPacket(bytes) else { return }
+        let slot = bySSRC[packet.ssrc]
+        let stream = slot.map { $0.mid + (packet.ssrc == $0.ssrc ? "" : "x") } ?? "unknown"
+        recorder.record(packet, bytes, in: stream, to: label, at: now)
     }
 
     private func noteNumber(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, in slot: SimulatedSlot) {

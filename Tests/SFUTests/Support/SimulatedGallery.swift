@@ -27,37 +27,10 @@ final class SimulatedGallery {
             publishers.append(publisher)
         }
         try room.connect()
-        for (index, publisher) in publishers.enumerated() { try addLayers(to: publisher, index + 1) }
+        for (index, publisher) in publishers.enumerated() { try publisher.addGalleryLayers(label: UInt32(10 * (index + 1))) }
         for watcher in watchers {
             for (slot, publisher) in publishers.enumerated() { watcher.subscribe(to: publisher, slot: slot) }
         }
-    }
-
-    /// About 780, 300 and 90 kbit/s, and 50 packets of audio a second with 60 kbit/s in all.
-    private func addLayers(to publisher: SimulatedClient, _ number: Int) throws {
-        let send = try #require(publisher.send)
-        send.sources.first { $0.kind == .audio }?.audioBytes = 90
-        let sizes: [(UInt16, UInt16, ClosedRange<Int>, ClosedRange<Int>)] = [
-            (640, 360, 5...6, 100...1000), (320, 180, 2...3, 100...800), (160, 90, 1...1, 100...600),
-        ]
-        let codec = Codec(.vp8, payloadType: 96, rtxPayloadType: 97)
-        var layers: [SimulatedSource] = []
-        for (index, (width, height, packets, bytes)) in sizes.enumerated() {
-            let layer = SimulatedSource(
-                mid: "v", kind: .video, label: UInt32(10 * number + index), codec: codec, random: &room.random)
-            layer.rid = ["f", "h", "q"][index]
-            layer.size = PictureSize(width: width, height: height)
-            (layer.packetsInPicture, layer.videoBytes) = (packets, bytes)
-            send.add(layer)
-            layers.append(layer)
-        }
-        var section = send.section(layers[0], send.offered[0].extensions)
-        section.rids = layers.compactMap(\.rid)
-        send.offered.append(section)
-        try send.negotiate()
-        room.router.publish(
-            publisher.stream, session: "s", client: publisher.key, mids: Mids(audio: "a", video: "v"), audio: true,
-            video: true)
     }
 
     /// Puts a watcher behind a slow link, or, with nil, ends that.
@@ -98,4 +71,15 @@ final class SimulatedGallery {
     }
 
     func receivedBytes(_ watcher: Int) -> Int { watchers[watcher].receive?.receivedBytes.values.reduce(0, +) ?? 0 }
+}
+
+extension SimulatedClient {
+    /// Publishes a camera in three layers of about 780, 300 and 90 kbit/s, and makes its microphone send 50 packets a second
+    /// with 60 kbit/s in all.
+    func addGalleryLayers(label: UInt32) throws {
+        microphone?.audioBytes = 90
+        let layers = try addLayers([(640, 360), (320, 180), (160, 90)], label: label)
+        let contents: [(ClosedRange<Int>, ClosedRange<Int>)] = [(5...6, 100...1000), (2...3, 100...800), (1...1, 100...600)]
+        for (layer, content) in zip(layers, contents) { (layer.packetsInPicture, layer.videoBytes) = content }
+    }
 }

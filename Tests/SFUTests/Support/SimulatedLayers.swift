@@ -23,25 +23,7 @@ final class SimulatedLayers {
         try publisher.publish(video: nil)
         for watcher in watchers { try watcher.watch() }
         try room.connect()
-        let send = try #require(publisher.send)
-        let codec = Codec(.vp8, payloadType: 96, rtxPayloadType: 97)
-        layers = sizes.enumerated().map { [room] index, size in
-            let layer = SimulatedSource(
-                mid: "v", kind: .video, label: UInt32(10 + index), codec: codec, random: &room.random
-            )
-            layer.rid = rids[index]
-            layer.size = size.map { PictureSize(width: $0, height: $1) }
-            send.add(layer)
-            return layer
-        }
-        var section = send.section(layers[0], send.offered[0].extensions)
-        section.rids = layers.compactMap(\.rid)
-        send.offered.append(section)
-        try send.negotiate()
-        room.router.publish(
-            publisher.stream, session: "s", client: publisher.key, mids: Mids(audio: "a", video: "v"), audio: true,
-            video: true
-        )
+        layers = try publisher.addLayers(sizes, rids: rids, label: 10)
     }
 
     /// The router's state of the camera.
@@ -58,6 +40,33 @@ final class SimulatedLayers {
 }
 
 extension SimulatedClient {
+    /// Adds a camera in several simulcast layers to the connection that sends, and publishes it. The packets of the first
+    /// layer are labeled with `label`, those of the second with the next number, and so on.
+    @discardableResult
+    func addLayers(
+        _ sizes: [(UInt16, UInt16)?], rids: [String] = ["f", "h", "q", "x"], label: UInt32
+    ) throws -> [SimulatedSource] {
+        let send = try #require(send)
+        let codec = Codec(.vp8, payloadType: 96, rtxPayloadType: 97)
+        let layers = sizes.enumerated().map { index, size in
+            let layer = SimulatedSource(
+                mid: "v", kind: .video, label: label + UInt32(index), codec: codec, random: &room.random
+            )
+            layer.rid = rids[index]
+            layer.size = size.map { PictureSize(width: $0, height: $1) }
+            send.add(layer)
+            return layer
+        }
+        var section = send.section(layers[0], send.offered[0].extensions)
+        section.rids = layers.compactMap(\.rid)
+        send.offered.append(section)
+        try send.negotiate()
+        router.publish(
+            stream, session: session, client: key, mids: Mids(audio: "a", video: "v"), audio: true, video: true
+        )
+        return layers
+    }
+
     /// What the client was told about the need for its video, in order.
     var wanted: [LayersWanted] { room.server.wanted.filter { $0.stream == stream && $0.client == key } }
 }

@@ -12,6 +12,8 @@ final class SimulatedClient {
     let room: SimulatedRoom
     private(set) var send: SimulatedConnection?
     private(set) var receive: SimulatedConnection?
+    /// The session in which the client publishes.
+    var session = "s"
     private var connections: UInt16 = 0
 
     init(_ number: UInt32, _ room: SimulatedRoom) {
@@ -56,7 +58,7 @@ final class SimulatedClient {
         send = connection
         try connection.negotiate()
         router.publish(
-            stream, session: "s", client: key, mids: Mids(audio: audio.map { _ in "a" }, video: video.map { _ in "v" }),
+            stream, session: session, client: key, mids: Mids(audio: audio.map { _ in "a" }, video: video.map { _ in "v" }),
             audio: true, video: true
         )
     }
@@ -114,7 +116,7 @@ final class SimulatedClient {
         connection.template = template
         try connection.negotiate()
         router.publish(
-            stream, session: "s", client: key, mids: Mids(audio: "0", video: "1"), audio: true, video: true)
+            stream, session: session, client: key, mids: Mids(audio: "0", video: "1"), audio: true, video: true)
     }
 
     /// Connects with the offer of a browser in order to receive.

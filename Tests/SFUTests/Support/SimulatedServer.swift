@@ -12,6 +12,8 @@ final class SimulatedSink: MediaSink {
     var streams: [TransportAddress: UInt32] = [:]
     var queued: [TransportAddress: MediaInterval] = [:]
     private(set) var sentBytes: [TransportAddress: Int] = [:]
+    /// Called with each datagram that is sent.
+    var sending: (UnsafeRawBufferPointer, Path) -> Void = { _, _ in }
 
     init(_ host: SimulatedHost) { self.host = host }
 
@@ -22,6 +24,7 @@ final class SimulatedSink: MediaSink {
         let counted = confab_allocations_pause()
         defer { confab_allocations_resume(counted) }
         sentBytes[path.remote, default: 0] += count
+        sending(UnsafeRawBufferPointer(rebasing: host.prepare(count)[..<count]), path)
         host.send(count, on: Path(socket: 0, remote: path.remote))
     }
 
@@ -58,6 +61,10 @@ final class SimulatedServer {
     var onTicks = AllocationCount()
     /// Called after each flush with the number of packets forwarded before it.
     var flushed: (_ before: UInt64) -> Void = { _ in }
+    /// Records what the router sends; nil in tests that record nothing.
+    var recorder: TraceRecorder? {
+        didSet { sink.sending = { [recorder, network] in recorder?.record(sent: $0, on: $1, at: network.now) } }
+    }
     let network: SimulatedMediaNetwork
     let sink: SimulatedSink
     let router: Router
@@ -123,6 +130,7 @@ final class SimulatedServer {
         onTicks.count { router.tick(now: network.now) }
         tickAt = network.now + Router.interval
         for event in router.takeEvents() {
+            recorder?.record(event, at: network.now)
             switch event {
             case .connected: connections.append(event)
             case .layersWanted(let news): wanted.append(news)

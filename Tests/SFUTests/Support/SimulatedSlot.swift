@@ -26,6 +26,8 @@ final class SimulatedSlot {
     let repairSSRC: UInt32?
     /// The payload types of redundant audio (RFC 2198).
     var redundant: Set<UInt8> = []
+    /// The payload types of H.264.
+    var h264: Set<UInt8> = []
     /// The ids of extensions that concern the transport. They are not in `arrivals`.
     var transportIDs: Set<UInt8> = []
     private var statistics: ReceiverStatistics
@@ -67,11 +69,14 @@ final class SimulatedSlot {
             payload = block
         }
         guard numbers.insert(number).inserted else { return duplicates += 1 }
-        let descriptor = kind == .video ? VP8Descriptor(payload) : nil
-        var length = descriptor.map { $0.length + 1 } ?? 0
+        let isH264 = h264.contains(packet.payloadType)
+        let descriptor = kind == .video && !isH264 ? VP8Descriptor(payload) : nil
+        var length = descriptor.map { $0.length + 1 } ?? (isH264 ? 1 : 0)
         // A keyframe begins with ten bytes that contain the picture's size (RFC 6386 §9.1).
         if descriptor?.isKeyframeStart ?? false, payload.count > length + 9, payload[length + 2] == 0x9d { length += 9 }
-        guard let tag = PayloadTag(UnsafeRawBufferPointer(rebasing: payload[length...])) else { return unreadable += 1 }
+        guard payload.count > length, let tag = PayloadTag(UnsafeRawBufferPointer(rebasing: payload[length...])) else {
+            return unreadable += 1
+        }
         var extensions: [UInt8: [UInt8]] = [:]
         packet.forEachHeaderExtension(in: bytes) {
             if !transportIDs.contains($0) { extensions[$0] = Array(bytes[$1]) }

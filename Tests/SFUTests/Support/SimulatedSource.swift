@@ -172,12 +172,15 @@ final class SimulatedSource {
                 first, 0xe0, UInt8(number >> 8), UInt8(truncatingIfNeeded: number), layerZero,
                 layer << 6 | (isSync ? 0x20 : 0),
             ]
-            let header: [UInt8] = isKeyframe && index == 0 ? keyframeHeader : [1]
+            let isStart = isKeyframe && index == 0
+            // H.264 has no descriptor. The first byte is the type of the NAL unit (RFC 6184 §5.2): a sequence
+            // parameter set or a slice.
+            let header = codec.isH264 ? [isStart ? 0x67 : 0x41] : descriptor + (isStart ? keyframeHeader : [1])
             let tag = PayloadTag(
                 label: label, frame: frame, index: index, count: count, isKeyframe: isKeyframe, captured: now
             )
             let filler = Int.random(in: videoBytes, using: &random)
-            return packet(now, marker: index == count - 1, bytes(tag, before: descriptor + header, filler: filler))
+            return packet(now, marker: index == count - 1, bytes(tag, before: header, filler: filler))
         }
     }
 
@@ -214,4 +217,8 @@ final class SimulatedSource {
         (packet.payloadType, packet.sequence, packet.ssrc) = (payloadType, repairSequence, repairSSRC)
         return packet
     }
+}
+
+extension Codec {
+    var isH264: Bool { if case .h264 = kind { true } else { false } }
 }
