@@ -5,19 +5,35 @@ import Testing
 
 /// The scripts that `TraceTests` records. They use only the public interface of `Router`.
 enum TraceScenario: CaseIterable {
-    case losses, simulcast
+    case losses, simulcast, squeezed, flushes, voices, codecs, paths, capacity, mixture
 
     func record(keepsPackets: Bool) throws -> (lines: [String], packets: [String]) {
-        let room: RecordedRoom
+        let room = try RecordedRoom(
+            seed: seed, interval: .milliseconds(self == .losses || self == .simulcast ? 500 : 1000),
+            keepsPackets: keepsPackets, adjust: adjust)
         switch self {
-        case .losses:
-            room = try .init(seed: 101, interval: .milliseconds(500), keepsPackets: keepsPackets)
-            try losses(room)
-        case .simulcast:
-            room = try .init(seed: 102, interval: .milliseconds(500), keepsPackets: keepsPackets)
-            try simulcast(room)
+        case .losses: try losses(room)
+        case .simulcast: try simulcast(room)
+        case .squeezed: try squeezed(room)
+        case .flushes: try flushes(room)
+        case .voices: try voices(room)
+        case .codecs: try codecs(room)
+        case .paths: try paths(room)
+        case .capacity: try capacity(room)
+        case .mixture: try mixture(room)
         }
         return (room.finish(), room.recorder.packets)
+    }
+
+    private var seed: UInt64 { 100 + UInt64(Self.allCases.firstIndex(of: self) ?? 0) }
+
+    private func adjust(_ settings: inout RouterSettings) {
+        switch self {
+        case .flushes: settings.longestFlush = 10
+        case .voices: settings.loudestStreams = 2
+        case .capacity: (settings.sessionBitrate, settings.totalBitrate) = (1_500_000, 2_500_000)
+        default: break
+        }
     }
 }
 
@@ -79,7 +95,7 @@ extension TraceScenario {
     }
 
     /// Creates a publisher of audio and video, and connects it and its subscribers.
-    private func call(_ room: RecordedRoom, watchers: Int) throws -> (SimulatedClient, [SimulatedClient]) {
+    func call(_ room: RecordedRoom, watchers: Int) throws -> (SimulatedClient, [SimulatedClient]) {
         let publisher = room.client()
         try publisher.publish()
         publisher.camera?.size = PictureSize(width: 640, height: 360)

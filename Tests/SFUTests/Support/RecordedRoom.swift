@@ -14,10 +14,9 @@ final class RecordedRoom {
     var redirected: [TransportAddress: TransportAddress] = [:]
 
     init(
-        seed: UInt64, interval: MediaInterval, keepsPackets: Bool, longestFlush: Int? = nil,
-        adjust: (inout RouterSettings) -> Void = { _ in }
+        seed: UInt64, interval: MediaInterval, keepsPackets: Bool, adjust: (inout RouterSettings) -> Void
     ) throws {
-        room = try SimulatedRoom(seed: seed, longestFlush: longestFlush, adjust: adjust)
+        room = try SimulatedRoom(seed: seed, adjust: adjust)
         random = SeededGenerator(seed: seed &+ 9)
         recorder = TraceRecorder(interval: interval, from: room.network.now, keepsPackets: keepsPackets)
         room.server.recorder = recorder
@@ -57,7 +56,9 @@ final class RecordedRoom {
     }
 
     /// Puts a subscriber behind a slow link, or, with nil, ends that.
-    func squeeze(_ client: SimulatedClient, to bitsPerSecond: Int64?, queue: MediaInterval = .milliseconds(300)) throws {
+    func squeeze(
+        _ client: SimulatedClient, to bitsPerSecond: Int64?, queue: MediaInterval = .milliseconds(300)
+    ) throws {
         let address = try #require(client.receive).address
         network.links[address] = bitsPerSecond.map { SimulatedLink(bitsPerSecond: $0, longestQueue: queue) }
     }
@@ -81,7 +82,7 @@ final class RecordedRoom {
         let estimates = room.clients.compactMap { client in
             router.estimate(of: client.key).map { "\(client.number):\($0)" }
         }
-        note("estimates \(estimates.joined(separator: " "))")
+        note("estimates \(estimates.isEmpty ? "-" : estimates.joined(separator: " "))")
     }
 
     /// Ends the recording with the router's counters, and returns its lines.

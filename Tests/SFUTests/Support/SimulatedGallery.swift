@@ -79,7 +79,9 @@ extension SimulatedClient {
     func addGalleryLayers(label: UInt32) throws {
         microphone?.audioBytes = 90
         let layers = try addLayers([(640, 360), (320, 180), (160, 90)], label: label)
-        let contents: [(ClosedRange<Int>, ClosedRange<Int>)] = [(5...6, 100...1000), (2...3, 100...800), (1...1, 100...600)]
+        let contents: [(ClosedRange<Int>, ClosedRange<Int>)] = [
+            (5...6, 100...1000), (2...3, 100...800), (1...1, 100...600),
+        ]
         for (layer, content) in zip(layers, contents) { (layer.packetsInPicture, layer.videoBytes) = content }
     }
 }

@@ -64,11 +64,11 @@ final class SimulatedClient {
     }
 
     /// Connects in order to receive, with `slots` pairs of transceivers: "a0" and "v0", "a1" and "v1" … The `others` are codecs
-    /// for audio. `numbersAudio` is whether audio may carry transport-wide numbers.
+    /// for audio, and the `otherVideos` codecs for video. `numbersAudio` is whether audio may carry transport-wide numbers.
     func watch(
         slots: Int = 2, audio: Codec = Codec(.opus, payloadType: 109),
         video: Codec = Codec(.vp8, payloadType: 120, rtxPayloadType: 121), others: [Codec] = [],
-        numbersAudio: Bool = true
+        otherVideos: [Codec] = [], numbersAudio: Bool = true
     ) throws {
         receive?.vanish()
         let ids = extensions()
@@ -78,7 +78,9 @@ final class SimulatedClient {
                 OfferedMedia(
                     mid: "a\(slot)", kind: .audio, direction: .recvonly, codecs: [audio] + others,
                     extensions: audioIDs),
-                OfferedMedia(mid: "v\(slot)", kind: .video, direction: .recvonly, codecs: [video], extensions: ids),
+                OfferedMedia(
+                    mid: "v\(slot)", kind: .video, direction: .recvonly, codecs: [video] + otherVideos,
+                    extensions: ids),
             ]
         }
         let connection = try SimulatedConnection(key, .receive, of: room.server, at: freshAddress(), media)

@@ -129,8 +129,9 @@ final class SimulatedServer {
         guard tickAt <= network.now else { return }
         onTicks.count { router.tick(now: network.now) }
         tickAt = network.now + Router.interval
-        for event in router.takeEvents() {
-            recorder?.record(event, at: network.now)
+        let new = router.takeEvents()
+        recorder?.record(new, at: network.now)
+        for event in new {
             switch event {
             case .connected: connections.append(event)
             case .layersWanted(let news): wanted.append(news)

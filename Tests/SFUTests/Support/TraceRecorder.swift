@@ -169,19 +169,31 @@ final class TraceRecorder {
         note("\(receiver) is \(name)", at: now)
     }
 
-    func record(_ event: RouterEvent, at now: MediaTime) {
-        let text =
+    /// Records the events of a tick. The router examines the sessions in any order, so events about whole sessions are
+    /// recorded in the order of their text, after the others.
+    func record(_ events: [RouterEvent], at now: MediaTime) {
+        let isOfSession = events.map { event in
             switch event {
-            case .failed(let client, let side, let failure): "failed \(name(client, side)) \(failure)"
-            case .connected(let client, let side, let isConnected): "connected \(name(client, side)) \(isConnected)"
-            case .subscriptionChanged(let change): "subscriptionChanged \(text(change))"
-            case .streamQuality(let stream, let session, let level, let trouble):
-                "streamQuality \(session) \(name(stream)) \(level.rawValue) \(trouble?.rawValue ?? "-")"
-            case .layersWanted(let wanted): "layersWanted \(text(wanted))"
-            case .full(let session, let isFull): "full \(session) \(isFull)"
-            case .speaking(let session, let stream): "speaking \(session) \(stream.map(name) ?? "-")"
+            case .full, .speaking: true
+            default: false
             }
-        note("event \(text)", at: now)
+        }
+        let texts = zip(events.map(text), isOfSession)
+        let ofSessions = texts.filter(\.1).map(\.0).sorted()
+        for text in texts.filter({ !$0.1 }).map(\.0) + ofSessions { note("event \(text)", at: now) }
+    }
+
+    private func text(_ event: RouterEvent) -> String {
+        switch event {
+        case .failed(let client, let side, let failure): "failed \(name(client, side)) \(failure)"
+        case .connected(let client, let side, let isConnected): "connected \(name(client, side)) \(isConnected)"
+        case .subscriptionChanged(let change): "subscriptionChanged \(text(change))"
+        case .streamQuality(let stream, let session, let level, let trouble):
+            "streamQuality \(session) \(name(stream)) \(level.rawValue) \(trouble?.rawValue ?? "-")"
+        case .layersWanted(let wanted): "layersWanted \(text(wanted))"
+        case .full(let session, let isFull): "full \(session) \(isFull)"
+        case .speaking(let session, let stream): "speaking \(session) \(stream.map(name) ?? "-")"
+        }
     }
 
     private func name(_ key: Key) -> String { "\(key.high).\(key.low)" }
