@@ -27,7 +27,9 @@ final class SimulatedGallery {
             publishers.append(publisher)
         }
         try room.connect()
-        for (index, publisher) in publishers.enumerated() { try publisher.addGalleryLayers(label: UInt32(10 * (index + 1))) }
+        for (index, publisher) in publishers.enumerated() {
+            try publisher.addGalleryLayers(label: UInt32(10 * (index + 1)))
+        }
         for watcher in watchers {
             for (slot, publisher) in publishers.enumerated() { watcher.subscribe(to: publisher, slot: slot) }
         }

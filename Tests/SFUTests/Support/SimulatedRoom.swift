@@ -58,13 +58,13 @@ final class SimulatedClient {
         send = connection
         try connection.negotiate()
         router.publish(
-            stream, session: session, client: key, mids: Mids(audio: audio.map { _ in "a" }, video: video.map { _ in "v" }),
-            audio: true, video: true
+            stream, session: session, client: key,
+            mids: Mids(audio: audio.map { _ in "a" }, video: video.map { _ in "v" }), audio: true, video: true
         )
     }
 
     /// Connects in order to receive, with `slots` pairs of transceivers: "a0" and "v0", "a1" and "v1" … The `others` are codecs
-    /// for audio, and the `otherVideos` codecs for video. `numbersAudio` is whether audio may carry transport-wide numbers.
+    /// for audio, the `otherVideos` for video. `numbersAudio` is whether audio may carry transport-wide numbers.
     func watch(
         slots: Int = 2, audio: Codec = Codec(.opus, payloadType: 109),
         video: Codec = Codec(.vp8, payloadType: 120, rtxPayloadType: 121), others: [Codec] = [],
