@@ -159,8 +159,8 @@ import Testing
         for client in clients.shuffled(using: &room.random) { room.router.leave(client.key) }
         room.run(1000)
         let router = room.router
-        #expect(router.clients.isEmpty && router.publications.isEmpty && router.peersByPath.isEmpty)
-        #expect(router.peersByUfrag.isEmpty && router.touched.isEmpty && router.speakers.isEmpty && router.isIdle)
+        #expect(router.streams.clients.isEmpty && router.streams.publications.isEmpty && router.peers.byPath.isEmpty)
+        #expect(router.peers.byUfrag.isEmpty && router.egress.unflushed.isEmpty && router.speakers.sessions.isEmpty && router.isIdle)
         #expect(router.peerCount == 0)
     }
 }

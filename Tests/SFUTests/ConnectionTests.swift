@@ -77,7 +77,7 @@ import Testing
         for slot in [try clients[0].audio(), try clients[0].video()] {
             #expect(slot.faults() == [] && slot.arrivals.count > 2000)
         }
-        #expect(room.router.peersByUfrag.count <= 8)
+        #expect(room.router.peers.byUfrag.count <= 8)
     }
 
     @Test func aClientWithANewAddressIsFollowed() throws {
@@ -137,7 +137,7 @@ import Testing
             room.network.inject(check, from: TransportAddress(v4: 0x0909_0909, port: port), to: SimulatedServer.address)
         }
         room.run(100)
-        #expect(room.router.peersByPath.count <= 2 * Peer.maxPaths + 8)
+        #expect(room.router.peers.byPath.count <= 2 * Peer.maxPaths + 8)
         send.transport.close(sink: send.host)
     }
 
@@ -242,7 +242,7 @@ import Testing
         }
         room.run(500)
         #expect(try clients[0].audio().faults() == [] && clients[0].audio().arrivals.count > 45)
-        #expect(room.router.peersByUfrag.count == 4)
+        #expect(room.router.peers.byUfrag.count == 4)
     }
 
     @Test func removedTransceiversDoNotAccumulate() throws {
@@ -256,9 +256,10 @@ import Testing
                     try connection.negotiate()
                 }
             }
-            let entry = try #require(room.router.clients[client.key])
-            #expect(entry.send?.incoming.count == 2 && (entry.send?.sources.count ?? 99) <= Peer.maxSources)
-            #expect(entry.receive?.outgoing.count == 4 && entry.receive?.outgoingBySSRC.count == 4)
+            let publisher = try #require(room.router.publisher(client.key))
+            let subscriber = try #require(room.router.subscriber(client.key))
+            #expect(publisher.tracks.count == 2 && publisher.sources.count <= Publisher.maxSources)
+            #expect(subscriber.tracks.count == 4 && subscriber.tracksBySSRC.count == 4)
         }
         room.run(500)
     }

@@ -18,7 +18,7 @@ struct DownlinkTests {
             #expect(numbers.count > 200)
             #expect(numbers == (0..<numbers.count).map { UInt16(truncatingIfNeeded: $0) })
         }
-        let control = try #require(room.router.clients[clients[0].key]?.receive?.downlink).control
+        let control = try #require(room.router.subscriber(clients[0].key)?.downlink).control
         #expect(control.hasFeedback && control.estimate == nil && control.queueDelay < .milliseconds(5))
         #expect((10...200).contains(control.roundTrip.milliseconds))
         #expect(room.router.estimate(of: clients[0].key) == nil, "nothing limits it")
@@ -45,7 +45,7 @@ struct DownlinkTests {
         #expect(missing == 0 && numbers == numbers.sorted())
         #expect(try clients[0].video().faults() == [])
         #expect(room.router.counters.packetsRecovered - recovered < 20, "they were not missing")
-        let control = try #require(room.router.clients[clients[0].key]?.receive?.downlink).control
+        let control = try #require(room.router.subscriber(clients[0].key)?.downlink).control
         #expect(control.lossRatio == 0 && control.inherentLossRatio == 0)
     }
 
@@ -56,8 +56,8 @@ struct DownlinkTests {
         let receive = try #require(watcher.receive)
         let slot = try watcher.video()
         #expect(slot.faults() == [] && slot.arrivals.count > 60)
-        let downlink = try #require(room.router.clients[watcher.key]?.receive?.downlink)
-        let track = try #require(room.router.clients[watcher.key]?.receive?.outgoing("v0"))
+        let downlink = try #require(room.router.subscriber(watcher.key)?.downlink)
+        let track = try #require(room.router.subscriber(watcher.key)?.track("v0"))
         #expect(track.transportNumberID == 0 && track.sendTimeID != 0)
         receive.sendControl { RTCP.writeREMB(sender: 1, bitrate: 50_000, sources: [slot.ssrc], to: &$0) }
         receive.isMute = true
@@ -112,7 +112,7 @@ struct DownlinkTests {
         let (_, watcher) = try estimatingWatcher(in: room)
         let receive = try #require(watcher.receive)
         let slot = try watcher.video()
-        let track = try #require(room.router.clients[watcher.key]?.receive?.outgoing("v0"))
+        let track = try #require(room.router.subscriber(watcher.key)?.track("v0"))
         receive.sendControl { RTCP.writeREMB(sender: 1, bitrate: 50_000, sources: [slot.ssrc], to: &$0) }
         room.run(4500)
         #expect(room.router.estimate(of: watcher.key) == 50_000 && track.pause == .slow)
@@ -143,8 +143,8 @@ struct DownlinkTests {
             try room.connect()
             watcher.subscribe(to: publisher)
             room.run(3000)
-            let peer = try #require(room.router.clients[watcher.key]?.receive)
-            let (audio, video) = (try #require(peer.outgoing("a0")), try #require(peer.outgoing("v0")))
+            let peer = try #require(room.router.subscriber(watcher.key))
+            let (audio, video) = (try #require(peer.track("a0")), try #require(peer.track("v0")))
             #expect((audio.transportNumberID != 0) == numbersAudio && video.transportNumberID != 0)
             let downlink = try #require(peer.downlink)
             #expect(audio.packets > 100 && (downlink.audio > .zero) == numbersAudio)
@@ -160,7 +160,7 @@ struct DownlinkTests {
         room.run(3000)
         try #require(clients[0].receive).reportsArrivals = false
         room.run(4000)
-        let control = try #require(room.router.clients[clients[0].key]?.receive?.downlink).control
+        let control = try #require(room.router.subscriber(clients[0].key)?.downlink).control
         #expect(try #require(control.estimate) < .kilobits(150))
     }
 

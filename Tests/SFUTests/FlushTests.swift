@@ -47,7 +47,7 @@ struct FlushTests {
         room.run(2000)
         // All but the last subscriber are paused.
         for client in watching.dropLast() {
-            let slot = try #require(room.router.clients[client.key]?.receive?.outgoing("v0"))
+            let slot = try #require(room.router.subscriber(client.key)?.track("v0"))
             slot.allow(0, 0)
         }
         room.run(500)

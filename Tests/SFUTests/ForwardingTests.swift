@@ -116,7 +116,7 @@ import Testing
         layers[0].isOn = true
         room.run(2000)
         #expect(try watcher.video().labels == [10, 11, 10] && watcher.video().faults() == [])
-        #expect(room.router.clients[publisher.key]?.send?.encodingCount == 3)
+        #expect(room.router.publisher(publisher.key)?.encodingCount == 3)
     }
 
     @Test func headerExtensionsUseTheIDsOfEachClient() throws {
@@ -226,7 +226,7 @@ import Testing
         #expect(room.server.events == [speaking(clients[0]), speaking(clients[1]), speaking(nil)])
         room.router.unpublish(clients[0].stream)
         room.run(1000)
-        #expect(room.router.speakers.isEmpty)
+        #expect(room.router.speakers.sessions.isEmpty)
     }
 }
 

@@ -157,8 +157,8 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
         for slot in slots {
             #expect(slot.labels == [honest.number] && slot.arrivals.count > 60 && slot.unreadable == 0)
         }
-        let peer = try #require(room.router.clients[attacker.key]?.send)
-        #expect(peer.sources.count <= Peer.maxSources && peer.encodingCount <= Peer.maxEncodings)
+        let peer = try #require(room.router.publisher(attacker.key))
+        #expect(peer.sources.count <= Publisher.maxSources && peer.encodingCount <= Publisher.maxEncodings)
         #expect(room.server.events.filter { !$0.isSpeaking }.count <= 6)
     }
 
@@ -190,9 +190,10 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
         room.run(500)
         let sender = try #require(clients[0].send)
         let samples = try self.samples(sender, slots: #require(clients[1].receive).slots, &room.random)
-        let peers = [room.router.clients[clients[0].key]?.send, room.router.clients[clients[1].key]?.receive].compactMap
-        { $0 }
-        try #require(peers.count == 2)
+        let table = room.router.peers
+        let peers = [
+            try #require(table.peer(clients[0].key, .send)), try #require(table.peer(clients[1].key, .receive)),
+        ]
         let buffers = (0..<8).map { _ in UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 16) }
         defer { for buffer in buffers { buffer.deallocate() } }
         for round in 0..<100_000 {
@@ -203,7 +204,8 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
             if round % 3 == 0 {
                 room.router.receiveControl(view, from: peers[round % 2], now: room.network.now)
             } else {
-                room.router.receiveMedia(view, from: peers[round % 50 == 0 ? 1 : 0], now: room.network.now)
+                let now = room.network.now
+                peers[round % 50 == 0 ? 1 : 0].half.receiveMedia(view, now: now, arrivedAt: now)
             }
             if round % 8 == 7 { room.router.flush(now: room.network.now) }
             if round % 400 == 399 { room.run(5) }
@@ -211,7 +213,8 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
         #expect(room.router.counters.malformed > 1000)
         #expect(try clients[3].audio().faults() == [] && clients[3].video().faults() == [])
         #expect(try clients[3].audio().arrivals.count > 50)
-        #expect(peers[0].sources.count <= Peer.maxSources && peers[0].encodingCount <= Peer.maxEncodings)
+        let publisher = try #require(room.router.publisher(clients[0].key))
+        #expect(publisher.sources.count <= Publisher.maxSources && publisher.encodingCount <= Publisher.maxEncodings)
     }
 
     /// Returns valid packets of all kinds.

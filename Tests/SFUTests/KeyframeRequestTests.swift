@@ -8,7 +8,7 @@ import Testing
 @Suite("Keyframe requests")
 struct KeyframeRequestTests {
     private func stream(of publisher: SimulatedClient, _ layer: SimulatedSource) throws -> IncomingTrack {
-        try #require(publisher.room.router.clients[publisher.key]?.send?.incoming(layer.mid))
+        try #require(publisher.room.router.publisher(publisher.key)?.track(layer.mid))
     }
 
     @Test("a subscriber that cannot decode the video causes no keyframe requests and needs no layer")
@@ -27,7 +27,7 @@ struct KeyframeRequestTests {
         room.run(10_000)
         #expect(camera.keyframesAsked - before <= 2, "\(camera.keyframesAsked - before)")
         let track = try stream(of: publisher, camera)
-        #expect(track.encodings.map(\.isWatched) == [false] && track.announcement.wanted == 0)
+        #expect(track.feed.feeds.map(\.isWatched) == [false] && track.feed.demand.wanted == 0)
     }
 
     @Test("a congested subscriber causes no keyframe requests until it resumes")
@@ -48,7 +48,7 @@ struct KeyframeRequestTests {
         let (asked, arrived) = (camera.keyframesAsked, try clients[0].video().arrivals.count)
         room.run(10_000)
         #expect(camera.keyframesAsked - asked <= 2, "\(camera.keyframesAsked - asked)")
-        #expect(try stream(of: clients[1], camera).encodings.map(\.isWatched) == [false])
+        #expect(try stream(of: clients[1], camera).feed.feeds.map(\.isWatched) == [false])
         room.server.sink.queued[receive.address] = .zero
         room.run(1000)
         #expect(try clients[0].video().arrivals.count > arrived + 20 && clients[0].video().faults() == [])
@@ -158,7 +158,7 @@ struct KeyframeRequestTests {
             call.room.run(100)
             #expect(try call.track().encodings.count == 3, "SSRC \(ssrc)")
         }
-        #expect(try call.track().encodings.allSatisfy { $0.rid != nil })
+        #expect(try call.track().encodings.allSatisfy { $0.feed.rid != nil })
     }
 
     @Test("a publisher's losses are repaired over a round trip of 600 ms")

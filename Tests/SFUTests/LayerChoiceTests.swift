@@ -90,23 +90,23 @@ struct LayerChoiceTests {
     @Test("is announced to the publisher rarely, whatever subscribers do", arguments: 1...3 as ClosedRange<UInt64>)
     func announcement(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
-        var announcement = LayerAnnouncement()
+        var (announcement, demand) = (LayerAnnouncement(), LayerDemand())
         var now = MediaTime(nanoseconds: 0)
         let stream = Key(high: 1, low: 1)
         var told = 0
         for _ in 0..<50 * 60 {
-            announcement.wanted = UInt8.random(in: 0..<16, using: &random)
-            if announcement.next(for: stream, now: now) != nil { told += 1 }
+            demand.wanted = UInt8.random(in: 0..<16, using: &random)
+            if announcement.next(for: stream, demand, now: now) != nil { told += 1 }
             now = now + Router.interval
         }
         #expect(told < 60 * 4, "seed \(seed): \(told) in a minute")
-        announcement.wanted = 0
+        demand.wanted = 0
         now = now + .seconds(2)
-        #expect(announcement.next(for: stream, now: now)?.layers == 0)
-        #expect(announcement.next(for: stream, now: now) == nil)
-        announcement.wanted = 2
-        #expect(announcement.next(for: stream, now: now)?.layers == 2)
+        #expect(announcement.next(for: stream, demand, now: now)?.layers == 0)
+        #expect(announcement.next(for: stream, demand, now: now) == nil)
+        demand.wanted = 2
+        #expect(announcement.next(for: stream, demand, now: now)?.layers == 2)
         let other = Key(high: 1, low: 2)
-        #expect(announcement.next(for: other, now: now)?.layers == 2, "another stream is announced separately")
+        #expect(announcement.next(for: other, demand, now: now)?.layers == 2, "another stream is announced separately")
     }
 }

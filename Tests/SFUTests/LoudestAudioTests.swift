@@ -104,7 +104,7 @@ struct LoudestAudioTests {
         try room.connect()
         for (slot, client) in publishers.enumerated() { watcher.subscribe(to: client, slot: slot) }
         // The first sends no levels; the second is silent at first.
-        try #require(room.router.clients[publishers[0].key]?.send?.incoming("a")).audioLevelID = 0
+        try #require(room.router.publisher(publishers[0].key)?.track("a")).audioLevelID = 0
         publishers[1].microphone?.level = 127
         room.run(1500)
         try watcher.audio(0).forgetArrivals()

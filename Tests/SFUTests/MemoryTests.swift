@@ -8,7 +8,7 @@ import Testing
     /// allocates it.
     @Test func theMemoryOfEachPartIsBounded() {
         let encoding =
-            NACKGenerator.maxOutstanding * 24 + 64 * MemoryLayout<PendingPacket>.stride
+            NACKGenerator.maxOutstanding * 24 + 64 * MemoryLayout<FeedPacket>.stride
             + MemoryLayout<ReceiverStatistics>.size
         let history = PacketHistory.capacity * (PacketHistory.slotSize + 8 + MemoryLayout<RTPPacket?>.stride + 8)
         let outgoing = 256 + MemoryLayout<RTPRewriter>.size + 8 * MemoryLayout<MappedCodec>.stride

@@ -160,29 +160,35 @@ private final class World {
     /// Checks the invariants of the router's tables.
     private func checkInvariants() throws {
         let router = room.router
-        var peers: [ObjectIdentifier: Peer] = [:]
-        for (key, client) in router.clients {
-            #expect(!client.isEmpty)
-            for peer in [client.send, client.receive] { if let peer { peers[ObjectIdentifier(peer)] = peer } }
-            for stream in client.published { #expect(router.publications[stream]?.client == key) }
-            for stream in client.subscribed { #expect(router.publications[stream]?.subscriptions[key] != nil) }
+        let peers = Set(router.peers.all.map(ObjectIdentifier.init))
+        for pair in router.peers.byClient.values { #expect(pair.send != nil || pair.receive != nil) }
+        for (key, client) in router.streams.clients {
+            #expect(!client.published.isEmpty || !client.subscribed.isEmpty)
+            for stream in client.published { #expect(router.streams.publications[stream]?.client == key) }
+            for stream in client.subscribed { #expect(router.streams.publications[stream]?.subscriptions[key] != nil) }
         }
-        for peer in [Array(router.peersByUfrag.values), Array(router.peersByPath.values)].joined() {
-            #expect(peers[ObjectIdentifier(peer)] != nil)
+        for peer in [Array(router.peers.byUfrag.values), Array(router.peers.byPath.values)].joined() {
+            #expect(peers.contains(ObjectIdentifier(peer)))
         }
-        for peer in peers.values {
-            for track in peer.incoming {
-                for subscriber in track.subscribers {
-                    #expect(subscriber.source === track && peers[ObjectIdentifier(subscriber.peer)] === subscriber.peer)
+        let halves = Set(router.peers.all.map { ObjectIdentifier($0.half) })
+        for peer in router.peers.all {
+            for track in (peer.half as? Publisher)?.tracks ?? [] {
+                #expect(router.feeds.tracks(of: peer.client).contains { $0 === track.feed })
+                for subscriber in router.egress.fanouts[ObjectIdentifier(track.feed)]?.subscribers ?? [] {
+                    #expect(subscriber.source === track.feed && halves.contains(ObjectIdentifier(subscriber.owner)))
                 }
             }
-            for track in peer.outgoing {
-                if let encoding = track.encoding { #expect(encoding.track === track.source) }
-                if let source = track.source { #expect(source.subscribers.filter { $0 === track }.count == 1) }
+            for track in (peer.half as? Subscriber)?.tracks ?? [] {
+                if let feed = track.feed { #expect(feed.track === track.source) }
+                guard let source = track.source else { continue }
+                let fanout = try #require(router.egress.fanouts[ObjectIdentifier(source)])
+                #expect(source.readers.count == 1 && fanout.subscribers.filter { $0 === track }.count == 1)
             }
         }
-        #expect(router.speakers.count <= 1)
-        for encoding in router.touched { #expect(peers[ObjectIdentifier(encoding.track.peer)] != nil) }
+        #expect(router.speakers.sessions.count <= 1)
+        for lane in router.egress.unflushed {
+            #expect(router.egress.fanouts[ObjectIdentifier(lane.feed.track)] === lane.fanout)
+        }
     }
 }
 

@@ -90,7 +90,7 @@ struct PacingTests {
     }
 
     private func track(_ gallery: SimulatedGallery) throws -> OutgoingTrack {
-        try #require(gallery.room.router.clients[gallery.watchers[0].key]?.receive?.outgoing("v0"))
+        try #require(gallery.room.router.subscriber(gallery.watchers[0].key)?.track("v0"))
     }
 
     private func waitForWaiting(_ gallery: SimulatedGallery, _ track: OutgoingTrack) {
@@ -153,7 +153,7 @@ struct PacingTests {
         let isFirst = video.arrivals[before...].allSatisfy { !$0.tag.isKeyframe }
         #expect(track.waiting != nil && isFirst, "all of the keyframe waits")
         // As the allocation does when the path carries more.
-        track.temporalFilter.wanted = PendingPacket.noLayer
+        track.temporalFilter.wanted = FeedPacket.noLayer
         room.run(3000)
         let arrivals = video.arrivals[before...]
         let keyframe = try #require(arrivals.first(where: \.tag.isKeyframe)?.tag)
@@ -193,7 +193,7 @@ struct PacingTests {
         for publisher in gallery.publishers {
             for source in publisher.send?.sources ?? [] { source.packetsInKeyframe = 40 }
         }
-        let peer = try #require(gallery.room.router.clients[gallery.watchers[0].key]?.receive)
+        let peer = try #require(gallery.room.router.subscriber(gallery.watchers[0].key))
         let began = gallery.room.network.now
         var (waited, longest) = (0, MediaInterval.zero)
         for round in 0..<20 {
@@ -203,8 +203,8 @@ struct PacingTests {
             for _ in 0..<50 {
                 gallery.room.run(20)
                 let now = gallery.room.network.now
-                for track in peer.outgoing {
-                    guard let waiting = track.waiting, let history = track.encoding?.history else { continue }
+                for track in peer.tracks {
+                    guard let waiting = track.waiting, let history = track.feed?.history else { continue }
                     waited += 1
                     if history.packet(waiting.next, now: now) != nil {
                         longest = max(longest, now - history.storedAt(waiting.next))

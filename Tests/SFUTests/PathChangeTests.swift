@@ -32,7 +32,7 @@ struct PathChangeTests {
             room.run(20_000)
             #expect(slot.arrivals.count > 1000 && slot.faults(clock: .milliseconds(130)) == [])
             #expect(try clients[0].audio().arrivals.count > 950)
-            #expect(room.router.unvalidatedPaths.isEmpty)
+            #expect(room.router.peers.unvalidated.isEmpty)
         }
     }
 
@@ -61,7 +61,7 @@ struct PathChangeTests {
             video.forgetArrivals()
             room.run(10_000)
             #expect(video.arrivals.count > 500 && video.faults(clock: .milliseconds(130)) == [])
-            #expect(room.router.unvalidatedPaths.isEmpty)
+            #expect(room.router.peers.unvalidated.isEmpty)
         }
     }
 
@@ -107,7 +107,7 @@ struct PathChangeTests {
         }
         let sent = try #require(room.server.sink.sentBytes[other])
         #expect(sent > 0 && sent <= 150 * taken.count, "\(sent) for \(taken.map(\.count))")
-        #expect(room.router.peersByPath.keys.allSatisfy { $0.remote != other })
+        #expect(room.router.peers.byPath.keys.allSatisfy { $0.remote != other })
         let slot = try clients[0].audio()
         slot.forgetArrivals()
         room.run(2000)
@@ -157,12 +157,12 @@ struct PathChangeTests {
         }
         let sent = try #require(room.server.sink.sentBytes[other])
         #expect(sent > 0 && sent < copies.map(\.count).reduce(0, +) / 2)
-        #expect(room.router.peersByPath.keys.allSatisfy { $0.remote != other })
+        #expect(room.router.peers.byPath.keys.allSatisfy { $0.remote != other })
         let slots = [try clients[0].audio(), try clients[0].video()]
         for slot in slots { slot.forgetArrivals() }
         room.run(2000)
         for slot in slots { #expect(slot.arrivals.count > 60) }
         clients[1].router.leave(clients[1].key)
-        #expect(room.router.unvalidatedPaths.isEmpty)
+        #expect(room.router.peers.unvalidated.isEmpty)
     }
 }

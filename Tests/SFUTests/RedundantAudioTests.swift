@@ -141,7 +141,7 @@ struct RedundantAudioTests {
         room.run(8000)
         #expect(payloadTypes(in: 2000) == [111])
         #expect(slot.unreadable == 0)
-        #expect(try #require(room.router.clients[watcher.key]?.receive?.downlink).control.lossRatio < 0.005)
+        #expect(try #require(room.router.subscriber(watcher.key)?.downlink).control.lossRatio < 0.005)
     }
 
     @Test("redundancy is for lines that lose packets, and for those that are not full")

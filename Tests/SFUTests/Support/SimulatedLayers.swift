@@ -27,7 +27,7 @@ final class SimulatedLayers {
     }
 
     /// The router's state of the camera.
-    func track() throws -> IncomingTrack { try #require(room.router.clients[publisher.key]?.send?.incoming("v")) }
+    func track() throws -> IncomingTrack { try #require(room.router.publisher(publisher.key)?.track("v")) }
 
     func slot(_ index: Int = 0) throws -> SimulatedSlot { try watchers[index].video() }
 

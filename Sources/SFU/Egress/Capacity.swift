@@ -1,0 +1,81 @@
+import RTC
+
+/// Tracks whether a measured bitrate has reached its limit. Once it has, the session or server counts as full until
+/// the bitrate is clearly lower, so that new publishers and subscribers are not alternately accepted and refused.
+struct Capacity: Equatable, Sendable {
+    /// The time between measurements.
+    static let interval = MediaInterval.seconds(1)
+    /// The share of the limit below which new traffic is accepted again.
+    static let room = 0.9
+
+    private(set) var isFull = false
+
+    /// Updates `isFull` from a new measurement.
+    /// - Parameters:
+    ///   - rate: the measured bitrate in bits per second.
+    ///   - limit: the limit in bits per second; nil for none.
+    mutating func update(rate: Int, limit: Int?) {
+        guard let limit else { return isFull = false }
+        isFull = rate >= limit || isFull && Double(rate) >= Double(limit) * Self.room
+    }
+}
+
+/// The bitrates that the router sends, measured against the limits of each session and of the server.
+final class CapacityMeter {
+    /// The bytes of each packet that the tracks' counters do not include: the headers of IPv4, UDP, RTP with
+    /// extensions, and the SRTP tag.
+    static let overhead: UInt32 = 64
+
+    private let settings: RouterSettings
+    private let output: RouterOutput
+    /// Whether all sessions together have reached the server's limit.
+    private var total = Capacity()
+    private var sessions: [String: Capacity] = [:]
+    /// The sessions last reported as full.
+    private var reported: Set<String> = []
+    private var measuredAt: MediaTime?
+
+    init(settings: RouterSettings, output: RouterOutput) { (self.settings, self.output) = (settings, output) }
+
+    /// Whether the bitrate of all sessions has reached `settings.totalBitrate` and has not dropped clearly below it
+    /// since.
+    var isFull: Bool { total.isFull }
+
+    /// Measures the bitrates of the latest interval. Reports all sessions that are full, and those that accept traffic
+    /// again. While the server is full, every session is reported as full.
+    /// - Parameters:
+    ///   - egress: counts the bytes.
+    ///   - streams: knows which sessions exist.
+    func update(_ egress: Egress, _ streams: Streams, now: MediaTime) {
+        guard settings.sessionBitrate != nil || settings.totalBitrate != nil else { return }
+        guard let measuredAt else { return self.measuredAt = now }
+        let elapsed = now - measuredAt
+        guard elapsed >= Capacity.interval else { return }
+        self.measuredAt = now
+        let sent = egress.takeSentBytes()
+        let milliseconds = max(1, Int(elapsed.milliseconds))
+        func rate(_ bytes: Int) -> Int { bytes &* 8000 / milliseconds }
+        total.update(rate: rate(sent.values.reduce(0, &+)), limit: settings.totalBitrate)
+        let present = streams.sessions
+        sessions = sessions.filter { present.contains($0.key) }
+        for session in present {
+            sessions[session, default: Capacity()].update(
+                rate: rate(sent[session] ?? 0), limit: settings.sessionBitrate)
+        }
+        report(present)
+    }
+
+    private func report(_ present: Set<String>) {
+        let full = present.filter { total.isFull || sessions[$0]?.isFull ?? false }
+        // A session that has no streams now is not measured. Report it as no longer full as soon as the server as a
+        // whole is not full.
+        let former = reported
+        // Report every full session after each measurement, because a session that ended and started again has not
+        // received the earlier report.
+        for session in full.sorted() { output.report(.full(session: session, true)) }
+        let freed = former.subtracting(full).filter { present.contains($0) || !total.isFull }
+        for session in freed.sorted() { output.report(.full(session: session, false)) }
+        reported = full.union(former.subtracting(freed))
+        output.counters.fullSessions = UInt64(reported.count)
+    }
+}

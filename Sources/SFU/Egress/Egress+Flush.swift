@@ -1,0 +1,97 @@
+import RTC
+
+/// Forwarding in several passes, so that a keyframe for hundreds of subscribers does not delay all other streams.
+extension Egress {
+    /// Forwards the pending packets of a lane to its subscribers, as far as the budget allows.
+    /// - Returns: true if all were forwarded.
+    func forward(_ lane: Fanout.Lane, _ budget: inout Int, now: MediaTime) -> Bool {
+        let fanout = lane.fanout
+        while !lane.pending.isEmpty {
+            let pass = lane.pass ?? Fanout.ForwardingPass(packets: lane.pending.count)
+            var (end, isServing) = (fanout.subscribers.count, true)
+            // Audio has no budget: its packets are small, and delays are audible.
+            if fanout.track.kind == .video {
+                // Serve at least one subscriber in the first pass of a flush, so that each flush makes progress even
+                // if the budget is smaller than the burst.
+                let most = max(budget / pass.packets, budget == settings.longestFlush ? 1 : 0)
+                let served = fanout.end(of: pass, of: lane.feed, most)
+                (end, isServing) = (served.end, served.count > 0)
+                budget -= served.count * pass.packets
+            }
+            if pass.subscriber < end {
+                if isServing { waitEnds(of: lane) }
+                forward(pass, upTo: end, of: lane, now: now)
+            }
+            guard end == fanout.subscribers.count else {
+                lane.pass = Fanout.ForwardingPass(packets: pass.packets, subscriber: end)
+                return false
+            }
+            lane.pass = nil
+            if pass.packets == lane.pending.count {
+                lane.pending.removeAll(keepingCapacity: true)
+            } else {
+                lane.pending.removeFirst(pass.packets)
+            }
+        }
+        lane.feed.keyframes.passed()
+        return true
+    }
+
+    private func forward(_ pass: Fanout.ForwardingPass, upTo end: Int, of lane: Fanout.Lane, now: MediaTime) {
+        let (subscribers, feed) = (lane.fanout.subscribers[pass.subscriber..<end], lane.feed)
+        prefetch(subscribers)
+        lane.pending.withUnsafeBufferPointer { pending in
+            let burst = UnsafeBufferPointer(rebasing: pending[..<pass.packets])
+            for subscriber in subscribers where subscriber.feed === feed || subscriber.target === feed {
+                forward(burst, from: feed, to: subscriber, now: now)
+            }
+        }
+    }
+
+    /// Makes the pending packets refer to the history instead of the receive buffer, which is about to be reused.
+    /// Packets that are not in the history are dropped; subscribers detect the loss.
+    func hold(_ lane: Fanout.Lane, now: MediaTime) {
+        var (kept, turned) = (0, 0)
+        for index in lane.pending.indices {
+            var pending = lane.pending[index]
+            guard let (bytes, packet) = lane.feed.history?.packet(pending.sequence, now: now),
+                bytes.count == pending.bytes.count, packet.payloadRange == pending.packet.payloadRange
+            else {
+                output.counters.packetsDropped &+= 1
+                continue
+            }
+            pending.bytes = bytes
+            lane.pending[kept] = pending
+            kept += 1
+            if index < lane.pass?.packets ?? 0 { turned += 1 }
+        }
+        lane.pending.removeLast(lane.pending.count - kept)
+        lane.pass?.packets = turned
+        if turned == 0 { lane.pass = nil }
+    }
+}
+
+extension Fanout {
+    /// Finds the end of a pass that serves at most this many subscribers. Subscribers that receive another layer or are
+    /// paused do not count.
+    /// - Returns: the index after the last subscriber, and the number of subscribers served.
+    func end(of pass: ForwardingPass, of feed: Feed, _ most: Int) -> (
+        end: Int, count: Int
+    ) {
+        var count = 0
+        for index in pass.subscriber..<subscribers.count where subscribers[index].takes(feed) {
+            if count == most { return (index, count) }
+            count += 1
+        }
+        return (subscribers.count, count)
+    }
+}
+
+extension OutgoingTrack {
+    /// Returns whether the subscriber is served in a pass of this feed: it receives the feed or will switch to
+    /// it, is not paused, and has a path.
+    @inline(__always)
+    func takes(_ feed: Feed) -> Bool {
+        (self.feed === feed || target === feed) && !isPaused && transport.selectedPath != nil
+    }
+}

@@ -1,0 +1,102 @@
+import RTC
+
+/// A packet of a feed with what forwarding needs to know about it. Its bytes are in the receive buffer, or in the
+/// history if a flush ended before the packet was forwarded.
+struct FeedPacket {
+    var bytes: UnsafeRawBufferPointer
+    var packet: RTPPacket
+    /// The extended sequence number at the publisher.
+    var sequence: Int64
+    /// The index of the packet's codec in the track's `codecs`.
+    var codec: Int
+    var startsKeyframe: Bool
+    var picture: UInt16?
+    var layerZero: UInt8?
+    /// VP8's temporal layer (`TID` in RFC 7741 §4.2), 0 to 3.
+    var temporalLayer = noLayer
+    /// Whether a receiver may switch up to this temporal layer at this packet (`Y` in RFC 7741 §4.2).
+    var isLayerSync = false
+    /// Whether this is the first packet of a frame.
+    var startsPicture = false
+    /// The VP8 descriptor, if it contains a picture id or a TL0PICIDX, which are rewritten for each subscriber;
+    /// otherwise nil.
+    var descriptor: VP8Descriptor?
+    /// The packet's header extensions that are forwarded.
+    var extensions = ForwardedExtensions.none
+
+    /// The value of `temporalLayer` for a packet without a temporal layer.
+    static let noLayer: UInt8 = 255
+
+    var payload: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[packet.payloadRange]) }
+}
+
+extension FeedPacket {
+    /// Collects the information about a packet that forwarding needs.
+    @inline(__always)
+    init(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, sequence: Int64, codec: Int, of track: FeedTrack) {
+        self.init(bytes: bytes, packet: packet, sequence: sequence, codec: codec, startsKeyframe: false)
+        inspect(track.codecs[codec].kind)
+        guard track.forwardsExtensions else { return }
+        packet.forEachHeaderExtension(in: bytes) { id, range in
+            if track.forwardsExtension(id) { extensions.add(id, range) }
+        }
+    }
+
+    /// Reads the information that forwarding needs from the payload: whether a decoder can start here, and the picture
+    /// ids.
+    private mutating func inspect(_ codec: Codec.Kind) {
+        if case .vp8 = codec {
+            guard let descriptor = VP8Descriptor(payload) else { return }
+            startsKeyframe = descriptor.isKeyframeStart
+            picture = descriptor.pictureID
+            temporalLayer = descriptor.temporalLayer ?? Self.noLayer
+            isLayerSync = descriptor.isLayerSync
+            startsPicture = descriptor.isFrameStart
+            layerZero = descriptor.temporalLayerZeroIndex
+            if picture != nil || layerZero != nil { self.descriptor = descriptor }
+        } else if case .h264 = codec {
+            // Let subscribers start only with parameter sets, because a decoder cannot use an IDR slice without them.
+            startsKeyframe = H264Payload(payload)?.hasSequenceParameterSet ?? false
+        } else {
+            startsKeyframe = codec.payloadFormat?.isKeyframeStart(payload) ?? false
+        }
+    }
+}
+
+/// The header extensions of a packet that may be forwarded to subscribers. Almost always there is only one, which is
+/// then located once for all subscribers.
+enum ForwardedExtensions {
+    case none
+    case one(id: UInt8, range: Range<Int>)
+    case several
+
+    mutating func add(_ id: UInt8, _ range: Range<Int>) {
+        if case .none = self { self = .one(id: id, range: range) } else { self = .several }
+    }
+}
+
+extension HeaderExtension {
+    /// Whether the extension is forwarded to subscribers. Extensions that describe the media are forwarded; those that
+    /// concern only one connection are rewritten or dropped.
+    var isForwarded: Bool {
+        switch self {
+        case .audioLevel, .absCaptureTime: true
+        // Do not forward a playout delay. The receiver's transceiver would keep applying it, also to the next source.
+        case .playoutDelay: false
+        default: false
+        }
+    }
+}
+
+extension Codec.Kind {
+    /// The codec's video payload format; nil for audio.
+    var payloadFormat: VideoPayloadFormat? {
+        switch self {
+        case .opus, .red: nil
+        case .vp8: .vp8
+        case .vp9: .vp9
+        case .h264: .h264
+        case .av1: .av1
+        }
+    }
+}

@@ -1,0 +1,161 @@
+import RTC
+
+/// One audio or video track of a publisher, as everything behind the ingress knows it: its codecs, its feeds, who reads
+/// them, and what the readers demand. A track has one feed, or several with different encodings of the same video
+/// (simulcast, RFC 8853).
+final class FeedTrack {
+    let mid: String
+    let kind: MediaKind
+    /// Where the track comes from. Unowned, because the source owns the track.
+    private unowned let source: any FeedSource
+    private(set) var codecs: [Codec] = []
+    /// Maps each payload type to an index in `codecs`; -1 if there is no codec. This is a table, in which a lookup is
+    /// fast, because it is read for every packet.
+    private var codecByPayloadType = [Int8](repeating: -1, count: 128)
+    private(set) var extensions: [HeaderExtension: UInt8] = [:]
+    /// One bit per header extension id that is forwarded to subscribers. Ids of 63 and above share the highest bit.
+    private var forwardedExtensions: UInt64 = 0
+    private(set) var feeds: [Feed] = []
+    /// The number to add to the publisher's wall clock to get the server's; nil before its first sender report.
+    var clockOffset: MediaInterval?
+    /// For each feed, in the order of `feeds`, the state that layer selection needs.
+    var layers: [Layer] = []
+    /// The loudness of the audio, and whether the audio is forwarded. In large sessions, only the loudest tracks are.
+    private(set) var voice = Voice()
+    /// The published stream that this track belongs to; nil while the track is not part of one.
+    weak var publication: Publication?
+    private(set) var readers: [any FeedReader] = []
+
+    /// Demand: the layers that subscribers need.
+    var demand = LayerDemand()
+    /// Whether layers must be selected again for all subscribers.
+    var needsSelection = false
+
+    var clockRate: UInt32 { kind == .audio ? 48_000 : 90_000 }
+
+    init(mid: String, kind: MediaKind, source: any FeedSource) {
+        (self.mid, self.kind, self.source) = (mid, kind, source)
+    }
+
+    // MARK: Filling
+
+    /// Applies the negotiated parameters.
+    func update(_ media: NegotiatedMedia) {
+        // Drop the packets that wait to be forwarded, because they refer to the previous codecs by index.
+        if codecs != media.codecs { for feed in feeds { for reader in readers { reader.forget(feed) } } }
+        codecs = media.codecs
+        codecByPayloadType = .init(repeating: -1, count: 128)
+        for (index, codec) in codecs.enumerated() where codec.payloadType < 128 {
+            codecByPayloadType[Int(codec.payloadType)] = Int8(clamping: index)
+        }
+        extensions = media.extensions
+        forwardedExtensions = 0
+        for (name, id) in extensions where name.isForwarded { forwardedExtensions |= 1 << UInt64(min(id, 63)) }
+        for feed in feeds { feed.forgetCodec() }
+    }
+
+    func addFeed(rid: String?) -> Feed {
+        let feed = Feed(track: self, rid: rid, index: feeds.count)
+        feeds.append(feed)
+        layers.append(Layer())
+        needsSelection = true
+        return feed
+    }
+
+    /// Ends the track: its subscribers receive nothing until they are attached to another one.
+    func end() { for reader in readers { reader.end() } }
+
+    /// Records the audio level of a packet (RFC 6464).
+    func hear(_ level: UInt8, now: MediaTime) { voice.record(level, now: now) }
+
+    /// Lowers the loudness if no packets have arrived for a while. Must be called every `LoudestAudio.interval`.
+    func fadeVoice(now: MediaTime) { voice.fade(now: now) }
+
+    /// Starts or stops forwarding the audio. Packets that are not forwarded leave no gap in the sequence numbers, so
+    /// subscribers take their absence for a pause.
+    func setForwarded(_ isForwarded: Bool) {
+        guard voice.isForwarded != isForwarded else { return }
+        voice.isForwarded = isForwarded
+        if !isForwarded { for reader in readers { reader.pause() } }
+    }
+
+    // MARK: Reading
+
+    func add(_ reader: any FeedReader) { readers.append(reader) }
+
+    func remove(_ reader: any FeedReader) {
+        readers.removeAll { $0 === reader }
+        needsSelection = true
+    }
+
+    func codecIndex(_ payloadType: UInt8) -> Int? {
+        let index = codecByPayloadType[Int(payloadType & 127)]
+        return index < 0 ? nil : Int(index)
+    }
+
+    /// Whether any of the publisher's header extensions may be forwarded to subscribers.
+    var forwardsExtensions: Bool { forwardedExtensions != 0 }
+
+    /// Returns whether this header extension may be forwarded to subscribers. Ids of 63 and above share one bit, so
+    /// the result can be true for an extension that is not forwarded. Such a false positive only costs time.
+    func forwardsExtension(_ extensionID: UInt8) -> Bool {
+        forwardedExtensions >> UInt64(min(extensionID, 63)) & 1 == 1
+    }
+
+    // MARK: Demand
+
+    /// Lets all readers select layers again, and collects what they demand.
+    func select() {
+        needsSelection = false
+        source.updateLiveness()
+        for feed in feeds { feed.isWatched = false }
+        demand = LayerDemand()
+        for reader in readers { reader.select() }
+        source.demandChanged()
+    }
+
+    /// Requests a keyframe that a feed's `keyframes` demands now rather than at the publisher's next tick.
+    func requestKeyframeSoon() { source.requestKeyframeSoon() }
+
+    /// Returns how many subscribers can decode the codec with this index.
+    func decoders(of codec: Int) -> Int { readers.reduce(0) { $0 + $1.decoders(of: codec) } }
+}
+
+/// What subscribers demand of a track's layers.
+struct LayerDemand: Equatable, Sendable {
+    /// One bit per feed. Set if a subscriber receives the feed or should receive it.
+    var wanted: UInt8 = 0
+    /// One bit per feed. Set if a subscriber should receive the feed but cannot decode it, although it can decode
+    /// another codec that the publisher offers.
+    var refused: UInt8 = 0
+}
+
+/// What fills a track's feeds: the ingress.
+protocol FeedSource: AnyObject {
+    /// Updates which of the track's layers are alive.
+    func updateLiveness()
+    /// `FeedTrack.demand` was collected again.
+    func demandChanged()
+    func requestKeyframeSoon()
+}
+
+/// What reads a track's feeds, for example the subscribers of one event loop. A reader does not know where the packets
+/// come from, and their source does not know who reads them.
+protocol FeedReader: AnyObject {
+    /// Takes a packet, unless `hasRoom` is false. The memory of its bytes is valid until the next flush.
+    func receive(_ packet: FeedPacket, of feed: Feed, arrivedAt: MediaTime)
+    func hasRoom(for feed: Feed) -> Bool
+    /// The feed starts with another source: sequence numbers and timestamps continue nowhere.
+    func restart(_ feed: Feed)
+    /// Drops the packets that wait to be forwarded.
+    func forget(_ feed: Feed)
+    /// No packets follow for a while.
+    func pause()
+    /// No packets follow.
+    func end()
+    /// Selects layers for the reader's subscribers, and adds what they demand to `FeedTrack.demand`, `Feed.isWatched`
+    /// and `Feed.keyframes`.
+    func select()
+    /// Returns how many subscribers can decode the codec with this index.
+    func decoders(of codec: Int) -> Int
+}

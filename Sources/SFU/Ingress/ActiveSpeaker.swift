@@ -1,0 +1,95 @@
+import RTC
+
+/// Detects the active speaker of a session from the audio levels in publishers' packets (RFC 6464).
+///
+/// Loudness is smoothed, and another stream must be clearly louder to take over, so a cough does not change the active speaker.
+struct ActiveSpeaker: Sendable {
+    /// The time between decisions about the active speaker. Faster changes would be hard to follow.
+    static let interval = MediaInterval.milliseconds(300)
+    /// The minimum loudness of a speaker, in decibels above silence (127 minus the level of RFC 6464). Background noise
+    /// in a quiet room stays below it.
+    static let audible = 60.0
+    /// The number of decibels by which another stream must be louder than the current speaker to take over.
+    static let margin = 6.0
+    /// The weight of each new packet in the moving average, chosen for 50 packets a second.
+    private static let weight = 0.05
+
+    /// The loudness of one stream, as a moving average.
+    private struct Voice: Sendable {
+        var loudness = 0.0
+        var lastPacketAt = MediaTime(nanoseconds: 0)
+    }
+
+    private var voices: [Key: Voice] = [:]
+    private(set) var current: Key?
+
+    /// Records the audio level of one packet, from 0 (loudest) to 127 (silence).
+    mutating func record(_ stream: Key, level: UInt8, now: MediaTime) {
+        let loudness = Double(127 - min(level, 127))
+        guard let index = voices.index(forKey: stream) else {
+            voices[stream] = Voice(loudness: loudness * Self.weight, lastPacketAt: now)
+            return
+        }
+        voices.values[index].loudness += (loudness - voices.values[index].loudness) * Self.weight
+        voices.values[index].lastPacketAt = now
+    }
+
+    mutating func remove(_ stream: Key) { voices[stream] = nil }
+
+    /// Updates `current`, the stream of the active speaker. It becomes nil if that stream was removed and no other
+    /// stream is loud enough. Returns whether `current` changed.
+    mutating func update(now: MediaTime) -> Bool {
+        let before = current
+        for (stream, voice) in voices where now - voice.lastPacketAt > Self.interval {
+            // A stream that sends no packets, because it is muted or uses DTX, becomes quieter with every update.
+            voices[stream]?.loudness = voice.loudness * 0.5
+        }
+        let loudest = voices.max { ($0.value.loudness, $0.key.low) < ($1.value.loudness, $1.key.low) }
+        let floor = current.flatMap { voices[$0]?.loudness }
+        if floor == nil { current = nil }
+        if let loudest, loudest.value.loudness > Self.audible, loudest.key != current,
+            loudest.value.loudness > (floor ?? 0) + (floor == nil ? 0 : Self.margin)
+        {
+            current = loudest.key
+        }
+        return current != before
+    }
+
+    var isEmpty: Bool { voices.isEmpty }
+}
+
+/// The active speaker of each session.
+final class Speakers {
+    private let output: RouterOutput
+    private(set) var sessions: [String: ActiveSpeaker] = [:]
+    private var updatedAt: MediaTime?
+
+    init(output: RouterOutput) { self.output = output }
+
+    /// Returns the stream of a session's active speaker; nil if nobody speaks.
+    func current(_ session: String) -> Key? { sessions[session]?.current }
+
+    /// Records the audio level of one packet.
+    func hear(_ publication: Publication, level: UInt8, now: MediaTime) {
+        sessions[publication.session, default: ActiveSpeaker()].record(publication.stream, level: level, now: now)
+    }
+
+    func remove(_ publication: Publication) { sessions[publication.session]?.remove(publication.stream) }
+
+    /// Updates the active speakers, and reports those that changed.
+    /// - Parameter streams: where to mark the streams of the active speakers.
+    func update(_ streams: Streams, now: MediaTime) {
+        if let updatedAt, now - updatedAt < ActiveSpeaker.interval { return }
+        updatedAt = now
+        for session in sessions.keys {
+            let former = sessions[session]?.current
+            if sessions[session]?.update(now: now) ?? false {
+                let current = sessions[session]?.current
+                if let former { streams.publication(former)?.isSpeaking = false }
+                if let current { streams.publication(current)?.isSpeaking = true }
+                output.report(.speaking(session: session, stream: current))
+            }
+            if sessions[session]?.isEmpty ?? false { sessions[session] = nil }
+        }
+    }
+}
