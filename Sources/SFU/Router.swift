@@ -89,7 +89,7 @@ public final class Router {
             peers.note(peer, path)
         case .rtp(let length):
             let bytes = UnsafeRawBufferPointer(rebasing: datagram[..<length])
-            peer.half.receiveMedia(bytes, now: now, arrivedAt: arrivedAt ?? now)
+            peer.half.receiveMedia(bytes, spare: datagram.count - length, now: now, arrivedAt: arrivedAt ?? now)
         case .rtcp(let length):
             receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), from: peer, now: now)
         }

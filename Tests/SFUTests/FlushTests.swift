@@ -120,4 +120,64 @@ struct FlushTests {
             #expect(slot.inOrder.last.map { room.network.now - $0.at < .milliseconds(200) } ?? false, "seed \(seed)")
         }
     }
+
+    @Test("the packets of several publishers to one subscriber leave together, audio last")
+    func byDestination() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(4)
+        for one in clients {
+            for (slot, other) in clients.filter({ $0 !== one }).prefix(2).enumerated() {
+                one.subscribe(to: other, slot: slot)
+            }
+        }
+        room.run(1000)
+        var sent: [(remote: TransportAddress, kind: UInt8)] = []
+        var shared = 0
+        room.server.sink.sending = { bytes, path in sent.append((path.remote, bytes[1] & 0x7f)) }
+        room.server.flushed = { _ in
+            var runs: [TransportAddress] = []
+            for packet in sent where runs.last != packet.remote { runs.append(packet.remote) }
+            #expect(Set(runs).count == runs.count, "a subscriber got its packets in two pieces")
+            for remote in runs {
+                let kinds = sent.filter { $0.remote == remote }.map { $0.kind == 109 }
+                if Set(kinds).count == 2 { shared += 1 }
+                #expect(kinds == kinds.filter { !$0 } + kinds.filter { $0 }, "audio came before video")
+            }
+            sent.removeAll()
+        }
+        // Reports are sent between flushes.
+        for _ in 0..<3000 {
+            sent.removeAll()
+            room.run(1)
+        }
+        #expect(shared > 20, "\(shared) flushes had audio and video for the same subscriber")
+        for client in clients { #expect(try client.video().faults() == [] && client.audio().faults() == []) }
+    }
+
+    @Test("packets of a frame that are shorter by a byte get padding, so that one message can carry the frame")
+    func equalSizes() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(2)
+        clients[1].subscribe(to: clients[0])
+        let camera = try #require(clients[0].camera)
+        (camera.videoBytes, camera.packetsInPicture) = (400...401, 4...4)
+        room.run(1000)
+        var frames: [UInt32: [(length: Int, isPadded: Bool)]] = [:]
+        room.server.sink.sending = { bytes, _ in
+            guard bytes.count > 300, (128...191).contains(bytes[0]) else { return }
+            frames[bytes.bigEndian32(at: 4), default: []].append((bytes.count, bytes[0] & 0x20 != 0))
+        }
+        var padded = 0
+        room.server.flushed = { _ in
+            for (timestamp, packets) in frames {
+                let lengths = packets.map(\.length)
+                #expect(Set(lengths.dropLast()).count <= 1, "\(timestamp): \(lengths)")
+                if packets.contains(where: \.isPadded) { padded += 1 }
+            }
+            frames.removeAll()
+        }
+        room.run(3000)
+        #expect(padded > 20, "\(padded) frames")
+        #expect(try clients[1].video().faults() == [])
+    }
 }

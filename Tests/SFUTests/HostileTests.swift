@@ -205,7 +205,7 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
                 room.router.receiveControl(view, from: peers[round % 2], now: room.network.now)
             } else {
                 let now = room.network.now
-                peers[round % 50 == 0 ? 1 : 0].half.receiveMedia(view, now: now, arrivedAt: now)
+                peers[round % 50 == 0 ? 1 : 0].half.receiveMedia(view, spare: 0, now: now, arrivedAt: now)
             }
             if round % 8 == 7 { room.router.flush(now: room.network.now) }
             if round % 400 == 399 { room.run(5) }

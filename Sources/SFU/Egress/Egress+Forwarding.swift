@@ -112,18 +112,21 @@ extension Egress {
         case .one(let id, let range): copyExtension(id, bytes, range, to: &header, subscriber)
         case .several: copyExtensions(of: packet.pointee.packet, bytes, to: &header, subscriber)
         }
-        var payload = UnsafeRawBufferPointer(rebasing: bytes[packet.pointee.packet.payloadRange])
+        var payload = packet.pointee.payload
         if isPlain {
             guard let plain = RedundantAudio.primary(payload) else { return nil }
             payload = plain
         }
-        addTiming(payload.count, to: &header, subscriber, now: now)
+        addTiming(payload.count + Int(packet.pointee.padding), to: &header, subscriber, now: now)
         let headerLength = header.finish()
         let prefix = renumbered(packet, numbers)
+        let padding = Int(packet.pointee.padding)
+        if padding > 0 { memory[0] |= 0x20 }
         guard headerLength > 0,
             let length = sender.protect(
                 memory, headerLength: headerLength, prefix: prefix,
-                payload: UnsafeRawBufferPointer(rebasing: payload[prefix.count...]))
+                payload: UnsafeRawBufferPointer(
+                    start: payload.baseAddress.map { $0 + prefix.count }, count: payload.count - prefix.count + padding))
         else {
             withdrawTiming(of: subscriber)
             return nil

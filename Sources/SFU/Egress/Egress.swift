@@ -11,6 +11,8 @@ final class Egress {
     private(set) var fanouts: [ObjectIdentifier: Fanout] = [:]
     /// Lanes with packets that have not been forwarded yet.
     private(set) var unflushed: [Fanout.Lane] = []
+    /// The subscribers that the present flush forwards to; empty between flushes.
+    var destinations: [Subscriber] = []
     /// The arrival time of the oldest packet forwarded since `takeOldestArrival`; nil if there is none.
     private var oldestArrival: MediaTime?
     /// The number of waiting packets that may still be sent in this tick.
@@ -118,6 +120,7 @@ final class Egress {
     /// video are sent. If `hasMore` is true afterwards, the rest follows in the next flush. In either case, the memory
     /// of all datagrams may be reused after the call.
     func flush(now: MediaTime) {
+        if forwardByDestination(now: now) { return unflushed.removeAll(keepingCapacity: true) }
         var budget = settings.longestFlush
         var unfinished = 0
         for index in unflushed.indices {

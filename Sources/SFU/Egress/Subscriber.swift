@@ -15,6 +15,14 @@ final class Subscriber: PeerHalf {
     /// Whether the allocation limits the client's videos.
     var isLimited = false
     var idleUntil = MediaTime(nanoseconds: .min)
+    /// What the present flush forwards to the client; empty between flushes.
+    var due: [Due] = []
+
+    /// The packets of one lane that go to one of the client's tracks.
+    struct Due {
+        var track: OutgoingTrack
+        var lane: Fanout.Lane
+    }
 
     init(link: PeerLink, egress: Egress) { (self.link, self.egress) = (link, egress) }
 
@@ -77,7 +85,7 @@ final class Subscriber: PeerHalf {
     // MARK: Packets and time
 
     /// A subscriber sends no media.
-    func receiveMedia(_ bytes: UnsafeRawBufferPointer, now: MediaTime, arrivedAt: MediaTime) {
+    func receiveMedia(_ bytes: UnsafeRawBufferPointer, spare: Int, now: MediaTime, arrivedAt: MediaTime) {
         egress.output.counters.malformed &+= 1
     }
 

@@ -21,6 +21,10 @@ struct FeedPacket {
     /// The VP8 descriptor, if it contains a picture id or a TL0PICIDX, which are rewritten for each subscriber;
     /// otherwise nil.
     var descriptor: VP8Descriptor?
+    /// How many bytes after the packet may be overwritten.
+    var spare: UInt8 = 0
+    /// The bytes of padding after the payload that are sent with it (RFC 3550 §5.1).
+    private(set) var padding: UInt8 = 0
     /// The packet's header extensions that are forwarded.
     var extensions = ForwardedExtensions.none
 
@@ -28,6 +32,21 @@ struct FeedPacket {
     static let noLayer: UInt8 = 255
 
     var payload: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[packet.payloadRange]) }
+
+    /// Adds padding after the payload, up to a size in bytes. Does nothing if too few bytes may be overwritten. The
+    /// packet itself does not change.
+    mutating func pad(to size: Int) {
+        let missing = size - packet.payloadRange.count
+        guard missing > 0, missing <= spare, packet.payloadRange.upperBound == bytes.count, let base = bytes.baseAddress
+        else { return }
+        let end = UnsafeMutableRawPointer(mutating: base) + bytes.count
+        for offset in 0..<missing - 1 { end.storeBytes(of: 0, toByteOffset: offset, as: UInt8.self) }
+        end.storeBytes(of: UInt8(missing), toByteOffset: missing - 1, as: UInt8.self)
+        padding = UInt8(missing)
+    }
+
+    /// Makes the packet refer to a copy of its bytes, which has no padding.
+    mutating func move(to copy: UnsafeRawBufferPointer) { (bytes, spare, padding) = (copy, 0, 0) }
 }
 
 extension FeedPacket {

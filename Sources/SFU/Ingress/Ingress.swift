@@ -50,7 +50,11 @@ final class Ingress {
 
     // MARK: Packets
 
-    func receive(_ bytes: UnsafeRawBufferPointer, from publisher: Publisher, now: MediaTime, arrivedAt: MediaTime) {
+    /// Processes a packet.
+    /// - Parameter spare: how many bytes after the packet may be overwritten.
+    func receive(
+        _ bytes: UnsafeRawBufferPointer, spare: Int, from publisher: Publisher, now: MediaTime, arrivedAt: MediaTime
+    ) {
         guard let packet = RTPPacket(bytes) else {
             output.counters.malformed &+= 1
             return
@@ -61,7 +65,7 @@ final class Ingress {
             output.counters.packetsDropped &+= 1
             return
         }
-        let arrival = Arrival(at: arrivedAt, now: now)
+        let arrival = Arrival(at: arrivedAt, now: now, spare: spare)
         if source.isRepair {
             recover(packet, bytes, for: source.encoding, arrival)
         } else {
@@ -75,6 +79,8 @@ final class Ingress {
         var at: MediaTime
         /// When the datagram is processed.
         var now: MediaTime
+        /// How many bytes after the packet may be overwritten.
+        var spare: Int
         /// Whether the packet arrived as a retransmission.
         var isRecovered = false
     }
@@ -95,6 +101,7 @@ final class Ingress {
         }
         if track.kind == .video, !isNew(sequence, codec, of: encoding, arrival) { return }
         var pending = FeedPacket(packet, bytes, sequence: sequence, codec: codec, of: track)
+        pending.spare = UInt8(clamping: arrival.spare)
         // Browsers also retransmit to probe the bandwidth, so no subscriber should start with a retransmission.
         if isRecovered { pending.startsKeyframe = false }
         if pending.startsKeyframe { keyframeBegins(pending, of: encoding, now: arrival.now) }

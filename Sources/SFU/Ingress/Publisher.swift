@@ -105,8 +105,8 @@ final class Publisher: PeerHalf {
     var idleUntil: MediaTime { MediaTime(nanoseconds: .min) }
     func wake() {}
 
-    func receiveMedia(_ bytes: UnsafeRawBufferPointer, now: MediaTime, arrivedAt: MediaTime) {
-        ingress.receive(bytes, from: self, now: now, arrivedAt: arrivedAt)
+    func receiveMedia(_ bytes: UnsafeRawBufferPointer, spare: Int, now: MediaTime, arrivedAt: MediaTime) {
+        ingress.receive(bytes, spare: spare, from: self, now: now, arrivedAt: arrivedAt)
     }
 
     func receiveControl(_ packet: RTCP.Packet, now: MediaTime) {

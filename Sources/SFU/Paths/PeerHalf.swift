@@ -32,7 +32,8 @@ protocol PeerHalf: AnyObject {
 
     // MARK: Packets and time
 
-    func receiveMedia(_ bytes: UnsafeRawBufferPointer, now: MediaTime, arrivedAt: MediaTime)
+    /// - Parameter spare: how many bytes after the packet may be overwritten: those of the authentication tag.
+    func receiveMedia(_ bytes: UnsafeRawBufferPointer, spare: Int, now: MediaTime, arrivedAt: MediaTime)
     func receiveControl(_ packet: RTCP.Packet, now: MediaTime)
     /// Returns whether the client receives or sends the RTP stream with this SSRC.
     func sends(_ ssrc: UInt32) -> Bool
