@@ -29,6 +29,7 @@ public struct MediaInterval: Hashable, Comparable, Sendable {
     }
 
     public static let zero = MediaInterval(nanoseconds: 0)
+    public static func microseconds(_ count: Int64) -> MediaInterval { MediaInterval(nanoseconds: count &* 1000) }
     public static func milliseconds(_ count: Int64) -> MediaInterval { MediaInterval(nanoseconds: count &* 1_000_000) }
     public static func seconds(_ count: Int64) -> MediaInterval { MediaInterval(nanoseconds: count &* 1_000_000_000) }
 

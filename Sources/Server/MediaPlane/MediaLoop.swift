@@ -56,6 +56,9 @@ final class MediaLoop: MediaSink {
     private var now = MediaTime.monotonic
     private var tickAt: MediaTime?
     private var lost: UInt64 = 0
+    private var slots = WakeSlots()
+    /// Whether datagrams were read since the loop woke up.
+    private var hasRead = false
 
     init(
         inbox: MediaInbox, sockets: Sockets, portable: Bool, wait: MediaWait,
@@ -89,10 +92,13 @@ final class MediaLoop: MediaSink {
         let router = makeRouter(self)
         self.router = router
         while true {
+            pauseIfBusy(router)
             poller.wait(timeout(router)) { tag, readable, writable in
                 now = .monotonic
                 ready(tag, readable: readable, writable: writable, router)
             }
+            if hasRead { slots.woke(at: now) }
+            hasRead = false
             now = .monotonic
             guard work(router) else { break }
             if let at = tickAt, at <= now {
@@ -107,6 +113,13 @@ final class MediaLoop: MediaSink {
             inbox.report(router.takeEvents(), counters)
         }
         self.router = nil
+    }
+
+    /// Lets packets collect while the loop is busy, so that it reads several at once.
+    private func pauseIfBusy(_ router: Router) {
+        guard !router.hasMore, requests.isEmpty else { return }
+        let pause = slots.pause(at: .monotonic)
+        if pause > .zero { usleep(UInt32(clamping: pause.nanoseconds / 1000)) }
     }
 
     /// Returns how long the poller may wait, in milliseconds: 0 if work is pending, -1 (no limit) if there are no
@@ -151,6 +164,7 @@ final class MediaLoop: MediaSink {
     /// Reads until the socket is empty, but at most eight bursts, so that other sockets get their turn. Stops earlier
     /// if the router has more work.
     private func read(_ index: UInt32, _ router: Router) {
+        hasRead = true
         let socket = sockets[Int(index)]
         for _ in 0..<8 {
             let now = now
