@@ -15,6 +15,7 @@ final class Relay: @unchecked Sendable {
     private let lock = NSLock()
     private var sockets: Set<Int32> = []
     private var isCut = false
+    private var hasEnded = false
 
     init(to port: Int) throws {
         let listener = socket(AF_INET, Self.stream, 0)
@@ -51,7 +52,12 @@ final class Relay: @unchecked Sendable {
     /// Ends all connections, and the relay.
     func end() {
         cut()
-        shutdown(listener, Int32(SHUT_RDWR))
+        // Only once: the thread then closes the listener, and a socket of another test may get its number.
+        let isFirst = lock.withLock {
+            defer { hasEnded = true }
+            return !hasEnded
+        }
+        if isFirst { shutdown(listener, Int32(SHUT_RDWR)) }
     }
 
     /// Returns a socket that is connected to a port of this machine, or nil if nothing accepts the connection.
