@@ -5,9 +5,10 @@ import Testing
 /// steps. On a busy machine, this takes so long that the server considers a client silent.
 struct OwnThreads: SuiteTrait, TestTrait, TestScoping {
     let isRecursive = true
+    /// Runs jobs on threads that Dispatch starts as needed.
+    static let executor: any TaskExecutor = Executor()
 
     private final class Executor: TaskExecutor {
-        static let shared = Executor()
         private let queue = DispatchQueue(label: "tests with clocks", attributes: .concurrent)
 
         func enqueue(_ job: consuming ExecutorJob) {
@@ -19,7 +20,7 @@ struct OwnThreads: SuiteTrait, TestTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        try await withTaskExecutorPreference(Executor.shared) { try await function() }
+        try await withTaskExecutorPreference(Self.executor) { try await function() }
     }
 }
 

@@ -41,17 +41,23 @@ struct TestServer: Sendable {
             logger: logger ?? Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
             prometheus: prometheus, supervisor: supervisor, log: log, reloading: reloading
         ) { announce.yield($0.port) }
+        // Not a child task, so that a test that fails or exceeds its time limit does not cancel its server too. Hummingbird
+        // starts its graceful shutdown in a task of its own. If the server were canceled meanwhile, that task could find the
+        // event loop shut down, and SwiftNIO would end the process because of a promise that is never kept.
+        let running = Task(executorPreference: OwnThreads.executor) {
+            try await server.run(signals: false) {
+                for await _ in stop { return }
+            }
+        }
         return try await withThrowingTaskGroup(of: Result?.self) { tasks in
             tasks.addTask {
-                try await server.run(signals: false) {
-                    for await _ in stop { return }
-                }
+                try await running.value
                 return nil
             }
             tasks.addTask {
+                defer { askToStop.yield() }
                 var ports = ready.makeAsyncIterator()
                 guard let port = await ports.next() else { return nil }
-                defer { askToStop.yield() }
                 let server = TestServer(
                     port: port, dataDirectory: directory, project: project, stop: { askToStop.yield() })
                 return try await body(server)
