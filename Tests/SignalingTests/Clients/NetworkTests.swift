@@ -10,10 +10,7 @@ import Wire
 @Suite struct NetworkTests {
     /// Runs a bad network for some minutes and then a perfect one. Afterwards all clients are connected, every request
     /// is answered, and every signal sent on the perfect network reaches all members, without a gap.
-    private func run(seed: UInt64, _ weather: Weather, replay: Link.Bounds = .init()) -> (
-        network: SimulatedNetwork, resumes: Int, failures: Int
-    ) {
-        let network = SimulatedNetwork(seed: seed, weather: weather, clients: 4, replay: replay)
+    private func run(_ network: SimulatedNetwork) -> (resumes: Int, failures: Int) {
         network.run(for: .seconds(120))
         network.weather = .calm
         network.weather.absence = 0...10
@@ -35,7 +32,7 @@ import Wire
             network.fail("\(network.hub.clientCount) clients are left")
         }
         let resumes = network.clients.map(\.resumes).reduce(0, +)
-        return (network, resumes, network.clients.map(\.failures).reduce(0, +))
+        return (resumes, network.clients.map(\.failures).reduce(0, +))
     }
 
     private static func setting(_ name: String) -> UInt64? {
@@ -51,14 +48,16 @@ import Wire
 
     /// Runs this number of networks, which must have no fault. Returns how often clients resumed and started over.
     private func run(
-        _ usual: Int, _ weather: Weather, replay: Link.Bounds = .init()
+        _ usual: Int, _ weather: Weather, replay: Link.Bounds = .init(), keeping: Int? = nil
     ) -> (resumes: Int, failures: Int) {
         var (resumes, failures) = (0, 0)
         for seed in seeds(usual) {
-            let result = run(seed: seed, weather, replay: replay)
+            let network = SimulatedNetwork(
+                seed: seed, weather: weather, clients: 4, replay: replay, keeping: keeping)
+            let result = run(network)
             resumes += result.resumes
             failures += result.failures
-            #expect(result.network.faults == [])
+            #expect(network.faults == [])
         }
         print("network: \(resumes) resumes, \(failures) fresh starts")
         return (resumes, failures)
@@ -83,5 +82,25 @@ import Wire
         let (resumes, failures) = run(
             12, Weather(duplicates: 20, breaks: 30), replay: .init(messages: 3, bytes: 2000))
         #expect(failures > 0 && resumes > 0)
+    }
+
+    /// The clients keep so few messages that some cannot resume, and some requests cannot be sent.
+    @Test func everyRequestHasOneOutcomeAndEveryEventArrivesOnceInOrder() {
+        let (resumes, failures) = run(
+            20, Weather(duplicates: 20, breaks: 20, delay: 1...300, notice: 0...20_000), keeping: 8)
+        #expect(failures > 0 && resumes > 0)
+    }
+
+    @Test func leavingAtAnyMomentGivesEveryRequestOneOutcome() {
+        for seed in seeds(60) {
+            let weather = Weather(duplicates: 20, breaks: 20, delay: 1...300, notice: 0...20_000)
+            let network = SimulatedNetwork(seed: seed, weather: weather, clients: 1)
+            network.run(for: .milliseconds(Int64(seed % 40_000)))
+            let client = network.clients[0]
+            client.leave()
+            network.run(for: .seconds(10))
+            #expect(network.faults == [])
+            #expect(client.isOver && client.unanswered == [], "seed \(seed)")
+        }
     }
 }

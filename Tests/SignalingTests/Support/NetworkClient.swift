@@ -3,11 +3,12 @@ import TestSupport
 import Wire
 
 /// A `SignalClient` on the simulated network. It joins a session and puts a counter into every signal, so that receivers
-/// detect lost and duplicate signals.
+/// detect lost and duplicate signals. It also appears, with a new name each time: the answer contains the name, so misplaced
+/// answers are detected.
 final class NetworkClient {
     /// A request of the current epoch, and whether its outcome is known.
     private struct Asked {
-        var type: String
+        var message: ClientMessage
         var isSettled = false
     }
 
@@ -26,21 +27,32 @@ final class NetworkClient {
     private var requestCount: UInt64 = 0
     /// Whether the line dropped its connection before the server did.
     private var hasExpired = false
+    /// Whether this client keeps so few messages that it sometimes must give up its connection.
+    private let isForgetful: Bool
+    private(set) var hasLeft = false
     /// The most recent counter received from each sender's epoch, during this client's current epoch.
     private(set) var heard: [String: Int] = [:]
     private(set) var resumes = 0
     private(set) var failures = 0
 
-    init(number: Int, identity: IdentityID, seed: UInt64, on network: SimulatedNetwork) {
+    /// - Parameter keeping: how many sent messages the client keeps; nil for the usual number.
+    init(number: Int, identity: IdentityID, seed: UInt64, keeping: Int?, on network: SimulatedNetwork) {
         (self.number, self.identity, self.network) = (number, identity, network)
         var options = SignalClient.Options()
         options.connectTimeout = nil
+        isForgetful = keeping != nil
+        if let keeping { options.replay.messages = keeping }
         line = SignalClient(hello: Hello(), options: options, random: SeededGenerator(seed: seed))
     }
 
     // MARK: Events
 
     func connect() { report(.connect) }
+
+    func opened(_ socket: SocketID) {
+        guard let own = self.socket, socket == own.network else { return }
+        report(.opened(own.own))
+    }
 
     /// Reports that the server cannot be reached.
     func unreachable(_ socket: SignalClient.Socket) { report(.closed(socket, .abnormal)) }
@@ -65,10 +77,17 @@ final class NetworkClient {
         ask(.session(.signal(.init(session: network.session, type: nil, data: data))))
     }
 
+    func appear() { ask(.presence(.appear(Appearance(name: "\(number) \(requestCount)")))) }
+
+    func leave() {
+        hasLeft = true
+        report(.leave)
+    }
+
     private func ask(_ message: ClientMessage) {
         requestCount += 1
         let id = SignalClient.RequestID(rawValue: requestCount)
-        asked[id] = Asked(type: message.type)
+        asked[id] = Asked(message: message)
         report(.request(id, message))
     }
 
@@ -87,16 +106,11 @@ final class NetworkClient {
             case .expired:
                 hasExpired = true
                 beginAnew()
-            case .answered(let id, let message):
-                let type = settle(id, "answered")
-                if let code = message.errorCode { network.fail("\(number)'s \(type) was refused: \(code.rawValue)") }
-            case .failed(let id, let error):
-                let type = settle(id, "failed")
-                guard error.code != .connectionRestarted else { break }
-                network.fail("\(number)'s \(type) failed: \(error.code.rawValue)")
+            case .answered(let id, let message): answered(id, message)
+            case .failed(let id, let error): failed(id, error)
             case .event(let message): take(message)
             case .unreadable(let message): network.fail("an unreadable message: \(message.error.message)")
-            case .ended(let ending): network.fail("\(number) ended with \(ending)")
+            case .ended(let ending): if !hasLeft { network.fail("\(number) ended with \(ending)") }
             case .reconnecting: break
             }
         }
@@ -106,14 +120,13 @@ final class NetworkClient {
     private func open(_ socket: SignalClient.Socket) {
         guard let opened = network.connect(self, socket) else { return }
         self.socket = (socket, opened)
-        report(.opened(socket))
     }
 
     private func close(_ socket: SignalClient.Socket, _ code: CloseCode) {
         guard let own = self.socket, own.own == socket else { return }
         self.socket = nil
-        if code != .dropped { network.fail("\(number) left with \(code.rawValue)") }
-        network.abandon(own.network)
+        if code != .dropped, !isForgetful, !hasLeft { network.fail("\(number) left with \(code.rawValue)") }
+        network.abandon(own.network, code)
     }
 
     private func connected(_ welcome: Welcome, _ start: SignalClient.Start) {
@@ -138,21 +151,45 @@ final class NetworkClient {
 
     private func beginAnew() {
         epoch += 1
-        if !unanswered.isEmpty { network.fail("\(number) does not know the outcome of \(unanswered)") }
-        (asked, heard, said) = ([:], [:], 0)
+        // Requests that waited for the first connection are still unanswered.
+        if epoch > 1 {
+            if !unanswered.isEmpty { network.fail("\(number) does not know the outcome of \(unanswered)") }
+            asked = [:]
+        }
+        (heard, said) = ([:], 0)
         ask(.session(.join(.init(session: network.session, token: network.token()))))
     }
 
+    private func answered(_ id: SignalClient.RequestID, _ message: ServerMessage) {
+        guard let request = settle(id, "answered") else { return }
+        if let code = message.errorCode { network.fail("\(number)'s \(request.type) was refused: \(code.rawValue)") }
+        guard case .presence(.appear(let appearance)) = request else { return }
+        if case .presence(.own(let own)) = message, own.name == appearance.name { return }
+        network.fail("\(number)'s \(appearance) was answered \(message)")
+    }
+
+    private func failed(_ id: SignalClient.RequestID, _ error: WireError) {
+        guard let request = settle(id, "failed") else { return }
+        switch error.code {
+        case .connectionRestarted: break
+        case .left where hasLeft: break
+        case .offlineQueueFull where isForgetful:
+            // It was not sent, so nobody misses its counter.
+            if case .session(.signal) = request { said -= 1 }
+        default: network.fail("\(number)'s \(request.type) failed: \(error.code.rawValue)")
+        }
+    }
+
     /// Records a request's outcome.
-    /// - Returns: the type of the request.
-    private func settle(_ id: SignalClient.RequestID, _ outcome: String) -> String {
+    /// - Returns: the request.
+    private func settle(_ id: SignalClient.RequestID, _ outcome: String) -> ClientMessage? {
         guard let request = asked[id] else {
             network.fail("\(number) never sent the request that was \(outcome)")
-            return "nothing"
+            return nil
         }
-        if request.isSettled { network.fail("\(number)'s \(request.type) was \(outcome) after its outcome") }
+        if request.isSettled { network.fail("\(number)'s \(request.message.type) was \(outcome) after its outcome") }
         asked[id]?.isSettled = true
-        return request.type
+        return request.message
     }
 
     private func take(_ message: ServerMessage) {
@@ -170,7 +207,8 @@ final class NetworkClient {
 
     // MARK: At the end
 
-    var isAtRest: Bool { line.isConnected }
-    var unanswered: [String] { asked.values.filter { !$0.isSettled }.map(\.type) }
+    var isAtRest: Bool { line.isConnected && line.unansweredCount == 0 }
+    var isOver: Bool { line.ending != nil && line.unansweredCount == 0 }
+    var unanswered: [String] { asked.values.filter { !$0.isSettled }.map(\.message.type) }
     var sender: String { "\(number)/\(epoch)" }
 }

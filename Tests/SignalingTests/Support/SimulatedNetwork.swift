@@ -30,6 +30,7 @@ final class SimulatedNetwork {
         case serverNotices(SocketID)
         case clientNotices(SocketID)
         case connect(NetworkClient)
+        case opened(SocketID)
         case unreachable(NetworkClient, SignalClient.Socket)
         case speak(NetworkClient)
         case wake(NetworkClient, Timestamp)
@@ -71,7 +72,10 @@ final class SimulatedNetwork {
     /// Whether clients keep sending signals automatically.
     var isTalkative = true
 
-    init(seed: UInt64, weather: Weather, clients count: Int, replay: Link.Bounds) {
+    /// - Parameters:
+    ///   - replay: what the server keeps for each client.
+    ///   - keeping: how many sent messages a client keeps; nil for the usual number.
+    init(seed: UInt64, weather: Weather, clients count: Int, replay: Link.Bounds = .init(), keeping: Int? = nil) {
         var rules = Rules()
         rules.replay = replay
         (self.seed, self.weather, project) = (seed, weather, Stage.project)
@@ -79,7 +83,8 @@ final class SimulatedNetwork {
         session = project.makeSessionID(mediaMode: .relayed, now: now, using: &random)
         hub = Hub(hubSettings: HubSettings(rules: rules, project: project), generator: SeededGenerator(seed: ~seed))
         clients = (0..<count).map {
-            NetworkClient(number: $0, identity: .random(using: &random), seed: random.next(), on: self)
+            NetworkClient(
+                number: $0, identity: .random(using: &random), seed: random.next(), keeping: keeping, on: self)
         }
         for client in clients {
             schedule(.connect(client), in: 0...100)
@@ -126,6 +131,8 @@ final class SimulatedNetwork {
             if sockets[socket]?.saidHello ?? false { carryOut(hub.handle(.closed(socket, leaving: false), now: now)) }
         case .clientNotices(let socket): sockets[socket]?.client.lost(socket)
         case .connect(let client): client.connect()
+        case .opened(let socket):
+            if let open = sockets[socket], !open.isBroken { open.client.opened(socket) }
         case .unreachable(let client, let socket): client.unreachable(socket)
         case .wake(let client, let time):
             // Skip this timeout, because an earlier one has replaced it.
@@ -133,7 +140,7 @@ final class SimulatedNetwork {
             wakes[client.number] = nil
             client.wake()
         case .speak(let client):
-            if isTalkative { client.speak() }
+            if isTalkative { isOneOf(250) ? client.appear() : client.speak() }
             schedule(.speak(client), in: 20...3000)
         }
     }
@@ -149,6 +156,8 @@ final class SimulatedNetwork {
         lastSocket += 1
         let socket = SocketID(rawValue: lastSocket)
         sockets[socket] = Socket(client: client, lastToServer: now, lastToClient: now)
+        schedule(.opened(socket), in: weather.delay)
+        if isOneOf(weather.breaks * 5) { breakDown(socket) }
         return socket
     }
 
@@ -159,8 +168,14 @@ final class SimulatedNetwork {
         schedule(.wake(client, time), at: max(now, time))
     }
 
-    /// Closes a socket on the client's side. The server notices it later.
-    func abandon(_ socket: SocketID) { breakDown(socket) }
+    /// Closes a socket on the client's side. The server notices it later, unless the code tells it that the client leaves.
+    func abandon(_ socket: SocketID, _ code: CloseCode) {
+        if code.isLeaving, let open = sockets[socket], open.saidHello, open.isOpenForServer, !open.isBroken {
+            sockets[socket]?.isOpenForServer = false
+            carryOut(hub.handle(.closed(socket, leaving: true), now: now))
+        }
+        breakDown(socket)
+    }
 
     private func breakDown(_ socket: SocketID) {
         guard sockets[socket]?.isBroken == false else { return }
@@ -213,7 +228,7 @@ final class SimulatedNetwork {
             switch effect {
             case .transmit(let socket, let bytes): toClient(socket, bytes)
             case .close(let socket, let code, _):
-                guard code == .replaced else {
+                guard code == .replaced || code == .normal && sockets[socket]?.client.hasLeft == true else {
                     fail("the server closed a socket with \(code.rawValue)")
                     continue
                 }
