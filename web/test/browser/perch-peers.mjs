@@ -1,52 +1,25 @@
 // Clients of PerchRTC's protocol (`../peers/perch_peer.py`), and pages that join a room with the SDK alone.
-import { execFile, spawn } from 'node:child_process';
-import path from 'node:path';
-import { createInterface } from 'node:readline';
-import { promisify } from 'node:util';
 import { middleColor } from './in-page.mjs';
 import { colorName, colors } from './media.mjs';
-import { repository } from './server.mjs';
+import { python, PythonPeer } from './python-peer.mjs';
 import { NotYet, until } from './wait.mjs';
 
 /** The credential of these tests' servers. */
 export const credential = { ident: 'perch', secret: 'shipped-with-the-app' };
 export const settings = { CONFAB_PERCH_IDENT: credential.ident, CONFAB_PERCH_SECRET: credential.secret };
 
-let pythonPath;
-
-/** The Python installation with aiortc. The script that installs the browsers also downloads it into a cache. */
-async function python() {
-  const { stdout } = await promisify(execFile)(path.join(repository, 'scripts', 'browser-setup'), ['--peers-media']);
-  return stdout.trim();
-}
-
-export class Phone {
-  /** @type {{event: string, args: any[]}[]} */
-  told = [];
-  /** @type {string[]} */
-  errors = [];
-
+export class Phone extends PythonPeer {
   /** @param {'flat' | 'layered'} envelope */
   static async join(t, server, { room, name, envelope, color }) {
-    pythonPath ??= python();
     const { ident, secret } = credential;
-    const phone = new Phone(await pythonPath, [server.url, ident, secret, room, name, envelope, colors[color].join(',')], `${name} (${envelope})`);
-    t.after(() => phone.process.kill('SIGKILL'));
+    const script = ['perch_peer.py', server.url, ident, secret, room, name, envelope, colors[color].join(',')];
+    const phone = new Phone(await python('--peers-media'), script, `${name} (${envelope})`);
+    t.after(() => phone.kill());
     return phone;
   }
 
-  constructor(command, args, label) {
-    this.label = label;
-    const script = path.join(repository, 'web', 'test', 'peers', 'perch_peer.py');
-    this.process = spawn(command, ['-B', script, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
-    // The process may have ended already.
-    this.process.stdin.on('error', () => {});
-    createInterface({ input: this.process.stdout }).on('line', (line) => this.told.push(JSON.parse(line)));
-    createInterface({ input: this.process.stderr }).on('line', (line) => this.errors.push(`    ${line}`));
-  }
-
   leave() {
-    this.process.stdin.write('{"do": "leave"}\n');
+    this.do('leave');
   }
 
   /** Waits until it tells an event whose arguments pass the check; returns them. */
@@ -57,7 +30,7 @@ export class Phone {
       const found = this.told.findLast(({ event: name, args }) => name === event && check(...args));
       if (!found) throw new NotYet('it has not');
       return found.args;
-    }, { why: () => [...this.told.slice(-20).map((line) => JSON.stringify(line)), ...this.errors.slice(-20)].join('\n') });
+    }, { why: () => this.explain() });
   }
 
   /** Waits until it sees each of these users in this color. @param {Record<string, string>} expected */

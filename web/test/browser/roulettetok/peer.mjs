@@ -1,23 +1,11 @@
 // Legacy clients that are not browsers. They are scripts in web/test/peers, which run as processes that a test controls with
 // JSON lines.
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
-import path from 'node:path';
-import { createInterface } from 'node:readline';
-import { promisify } from 'node:util';
-import { repository } from '../server.mjs';
+import { python, PythonPeer } from '../python-peer.mjs';
 import { NotYet, until } from '../wait.mjs';
 
 /** The events of RouletteTok's server, and the end. Other events are kept only for error messages. */
 const told = new Set(['initial', 'subscribe', 'empty', 'disconnectPartner', 'closed', 'disconnect', 'error', 'fault']);
-
-let pythonPath;
-
-/** The Python installation with the client of 2015. The script that installs the browsers also downloads it into a cache. */
-async function python() {
-  const { stdout } = await promisify(execFile)(path.join(repository, 'scripts', 'browser-setup'), ['--peers']);
-  return stdout.trim();
-}
 
 /** The names of the kinds of legacy clients. */
 export const kinds = ['websocket', 'xhr-polling', 'jsonp-polling', 'ios'];
@@ -31,44 +19,35 @@ export const kinds = ['websocket', 'xhr-polling', 'jsonp-polling', 'ios'];
  * @param {{poll?: number, label?: string}} [options] `poll`: the timeout of a poll in seconds
  */
 export async function startPeer(t, port, kind, { poll, label = kind } = {}) {
-  pythonPath ??= python();
   const script = kind === 'ios' ? ['legacy_ios.py', port] : ['legacy_python.py', port, kind, ...poll ? [poll] : []];
-  const peer = new Peer(await pythonPath, script.map(String), kind, label);
+  const peer = new Peer(await python('--peers'), script.map(String), kind, label);
   t.after(() => peer.kill());
   await peer.until('it has a session of its own', () => peer.session);
   return peer;
 }
 
-class Peer {
+class Peer extends PythonPeer {
   /** Received events that the test has not read yet. @type {{event: string, args: any[]}[]} */
   news = [];
   /** All output of the client, for error messages. @type {string[]} */
   log = [];
   /** The client's own session, once known. @type {string | undefined} */
   session;
-  /** @type {{code: number | null, signal: string | null} | undefined} */
-  ended;
 
-  constructor(command, [script, ...args], kind, label) {
-    Object.assign(this, { kind, label });
-    const folder = path.join(repository, 'web', 'test', 'peers');
-    this.process = spawn(command, ['-B', path.join(folder, script), ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
-    this.process.once('exit', (code, signal) => { this.ended = { code, signal }; });
-    // The process may have ended already.
-    this.process.stdin.on('error', () => {});
-    createInterface({ input: this.process.stdout }).on('line', (line) => this.#hear(line));
-    createInterface({ input: this.process.stderr }).on('line', (line) => this.log.push(`  ${line}`));
+  constructor(command, script, kind, label) {
+    super(command, script, label);
+    this.kind = kind;
   }
 
-  #hear(line) {
+  hear(line) {
     this.log.push(line);
     const { event, args } = JSON.parse(line);
     if (event === 'initial') this.session = args[0].sessionId;
     if (told.has(event)) this.news.push({ event, args });
   }
 
-  do(command, more = {}) {
-    this.process.stdin.write(`${JSON.stringify({ do: command, ...more })}\n`);
+  complain(line) {
+    this.log.push(`  ${line}`);
   }
 
   /** Requests a partner in the way of this kind of client. */
@@ -115,11 +94,6 @@ class Peer {
       if (found < count) throw new NotYet(`${found} times`);
       return true;
     });
-  }
-
-  /** Sends SIGKILL, so the client cannot notify the server. */
-  kill(signal = 'SIGKILL') {
-    this.process.kill(signal);
   }
 
   explain() {
