@@ -1,23 +1,13 @@
 // Every state of the page of people nearby and of a call, checked with axe and photographed: phone and laptop, light and dark.
-import assert from 'node:assert/strict';
-import path from 'node:path';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { launchChromium } from './chromium.mjs';
 import { failMedia, source } from './in-page.mjs';
 import { ann, approach, bob, call, cat, come, enter, isFree, lists, places, rings, says, serveNearby, talk, turnTo } from './neighbor.mjs';
-import { inspect, screenshotFolder } from './screenshots.mjs';
-import { repository } from './server.mjs';
-import { isFull } from './tier.mjs';
+import { looksOf } from './screenshots.mjs';
 
 const { chromium } = sharedBrowsers();
-
-/** @param {import('./page.mjs').Page} page */
-async function looksRight(t, page, state) {
-  const faults = await inspect(page, `nearby-${state}`);
-  if (isFull) t.diagnostic(`photographs: ${path.relative(repository, screenshotFolder)}/nearby-${state}-*.png`);
-  assert.deepEqual(faults, [], `faults in the state "${state}"`);
-}
+const looksRight = looksOf('nearby');
 
 test('the first screen, the empty list and a list without a location look right', async (t) => {
   const { url } = await serveNearby(t);

@@ -152,6 +152,18 @@ export class Page {
     else await this.press('Delete');
   }
 
+  /** Presses Tab until this control has the focus. One round through the page must be enough. */
+  async tabTo(role, name) {
+    const control = await this.find(role, name);
+    const passed = [];
+    for (let step = 0; step < 60; step += 1) {
+      if (await control.evaluate(function () { return this === document.activeElement; })) return;
+      passed.push(await this.evaluate(() => `${document.activeElement.localName} "${document.activeElement.innerText.trim().slice(0, 20)}"`));
+      await this.press('Tab');
+    }
+    throw new Error(`the focus never reached ${control.description}; it passed ${passed.join(', ')}`);
+  }
+
   /** Returns the texts of the page's status lines, which a screen reader would announce. */
   async status() {
     return (await this.evaluate(outline)).status.join(' | ');

@@ -7,21 +7,15 @@ import { axe } from './axe.mjs';
 import { sharedBrowsers } from './browsers.mjs';
 import { failMedia, keepGiven, notAskedYet, source } from './in-page.mjs';
 import { approach, come, crowd, endings, ended, enter, isPressed, moderate, press, reads, says, seesAll, sendFile, setOption } from './roommate.mjs';
-import { inspect, looks, screenshotFolder, sideways } from './screenshots.mjs';
+import { looks, looksOf, screenshotFolder, sideways } from './screenshots.mjs';
 import { repository } from './server.mjs';
 import { assertNoComplaints, serve } from './stranger.mjs';
-import { isFull, testInFull } from './tier.mjs';
+import { testInFull } from './tier.mjs';
 import { stopwatch } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
 const room = 'garden';
-
-/** @param {import('./page.mjs').Page} page */
-async function looksRight(t, page, state) {
-  const faults = await inspect(page, `room-${state}`);
-  if (isFull) t.diagnostic(`photographs: ${path.relative(repository, screenshotFolder)}/room-${state}-*.png`);
-  assert.deepEqual(faults, [], `faults in the state "${state}"`);
-}
+const looksRight = looksOf('room');
 
 test('the page looks right before the room, without a camera, with a password, and at the end', async (t) => {
   const { url } = await serve(t);
@@ -123,12 +117,12 @@ test('a room can be used with the keyboard alone', async (t) => {
   const browser = await chromium();
   const other = await come(t, browser, url, { room, name: 'Bob', color: 'green' });
   const page = await approach(t, browser, url, { room, color: 'red', label: 'Ann' });
-  await tabTo(page, 'textbox', 'Your name');
+  await page.tabTo('textbox', 'Your name');
   await page.type('Ann');
   await page.press('Enter');
   await seesAll(other, { Ann: 'red' });
 
-  await tabTo(page, 'group', 'You');
+  await page.tabTo('group', 'You');
   await page.press('ArrowLeft');
   await page.press('ArrowUp');
   const corner = await (await page.find('group', 'You')).evaluate(function () { return [parseFloat(this.style.left), parseFloat(this.style.top)]; });
@@ -138,7 +132,7 @@ test('a room can be used with the keyboard alone', async (t) => {
   await page.press('m');
   await pressedIs(page, 'Mute', 'false');
 
-  await tabTo(page, 'button', 'Pin Bob');
+  await page.tabTo('button', 'Pin Bob');
   await page.press('Enter');
   await pressedIs(page, 'Pin Bob', 'true');
   await page.press('c');
@@ -148,22 +142,22 @@ test('a room can be used with the keyboard alone', async (t) => {
   await page.press('Escape');
   await focusIsOn(page, 'chat');
 
-  await tabTo(page, 'button', 'React');
+  await page.tabTo('button', 'React');
   await page.press('Enter');
-  await tabTo(page, 'button', 'React with applause');
+  await page.tabTo('button', 'React with applause');
   await page.press('Enter');
   await focusIsOn(page, 'react');
-  await tabTo(page, 'button', 'More');
+  await page.tabTo('button', 'More');
   await page.press('Enter');
-  await tabTo(page, 'button', 'Keyboard shortcuts');
+  await page.tabTo('button', 'Keyboard shortcuts');
   await page.press('Enter');
   await page.find('dialog');
   await page.press('Escape');
   await focusIsOn(page, 'more');
-  await tabTo(page, 'button', 'Raise hand');
+  await page.tabTo('button', 'Raise hand');
   await page.press('Enter');
   await other.waitForStatus(/Ann.* raised their hand/);
-  await tabTo(page, 'button', 'Leave');
+  await page.tabTo('button', 'Leave');
   await page.press('Enter');
   await ended(page, endings.left);
 });
@@ -224,18 +218,6 @@ function focusIsOn(page, id) {
 function pressedIs(page, name, value) {
   return page.waitFor(`${name} is ${value}`, (label, wanted) => [...document.querySelectorAll('button')].some((element) => (
     (element.getAttribute('aria-label') ?? element.textContent.trim()) === label && element.getAttribute('aria-pressed') === wanted)), { args: [name, value] });
-}
-
-/** Presses Tab until this control has the focus. One round through the page must be enough. */
-async function tabTo(page, role, name) {
-  const control = await page.find(role, name);
-  const passed = [];
-  for (let step = 0; step < 60; step += 1) {
-    if (await control.evaluate(function () { return this === document.activeElement; })) return;
-    passed.push(await page.evaluate(() => `${document.activeElement.localName} "${document.activeElement.innerText.trim().slice(0, 20)}"`));
-    await page.press('Tab');
-  }
-  assert.fail(`the focus never reached ${control.description}; it passed ${passed.join(', ')}`);
 }
 
 testInFull('the rest looks right: menus, the settings of a room, a shared screen, and how visits end',

@@ -1,23 +1,14 @@
 // Every state of the roulette page, checked with axe: phone and laptop, light and dark. With `--all` also photographed.
-import assert from 'node:assert/strict';
-import path from 'node:path';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { launchChromium } from './chromium.mjs';
 import { failMedia, notAskedYet, source } from './in-page.mjs';
-import { inspect, screenshotFolder } from './screenshots.mjs';
-import { repository } from './server.mjs';
+import { looksOf } from './screenshots.mjs';
 import { arrive, begin, reads, says, see, serve, write } from './stranger.mjs';
 import { isFull } from './tier.mjs';
 
 const { chromium } = sharedBrowsers();
-
-/** @param {import('./page.mjs').Page} page */
-async function looksRight(t, page, state) {
-  const faults = await inspect(page, `roulette-${state}`);
-  if (isFull) t.diagnostic(`photographs: ${path.relative(repository, screenshotFolder)}/roulette-${state}-*.png`);
-  assert.deepEqual(faults, [], `faults in the state "${state}"`);
-}
+const looksRight = looksOf('roulette');
 
 test('the first screen looks right before anything is chosen, with the preview, and for text only', async (t) => {
   const { url } = await serve(t);
@@ -129,32 +120,20 @@ test('the first screen and a chat can be used with the keyboard alone', async (t
   await begin(partner, { textOnly: true });
   await partner.waitForStatus(says.looking);
 
-  await tabTo(page, 'radio', 'Video');
+  await page.tabTo('radio', 'Video');
   await page.press('ArrowDown');
-  await tabTo(page, 'textbox', 'Name');
+  await page.tabTo('textbox', 'Name');
   await page.type('Ann');
-  await tabTo(page, 'checkbox');
+  await page.tabTo('checkbox');
   await page.press('Space');
-  await tabTo(page, 'button', 'Start');
+  await page.tabTo('button', 'Start');
   await page.press('Enter');
   await page.waitForStatus(says.writing);
-  await tabTo(page, 'textbox', 'Message');
+  await page.tabTo('textbox', 'Message');
   await page.type('typed');
   await page.press('Enter');
   await reads(partner, 'typed');
-  await tabTo(page, 'button', 'Next');
+  await page.tabTo('button', 'Next');
   await page.press('Enter');
   await partner.waitForStatus(says.movedOn);
 });
-
-/** Presses Tab until this control has the focus. One round through the page must be enough. */
-async function tabTo(page, role, name) {
-  const control = await page.find(role, name);
-  const passed = [];
-  for (let step = 0; step < 60; step += 1) {
-    if (await control.evaluate(function () { return this === document.activeElement; })) return;
-    passed.push(await page.evaluate(() => `${document.activeElement.localName} "${document.activeElement.innerText.trim().slice(0, 20)}"`));
-    await page.press('Tab');
-  }
-  assert.fail(`the focus never reached ${control.description}; it passed ${passed.join(', ')}`);
-}

@@ -1,4 +1,5 @@
 // Screenshots of the pages, in artifacts/screenshots/, which git ignores.
+import assert from 'node:assert/strict';
 import path from 'node:path';
 import { axe } from './axe.mjs';
 import { repository } from './server.mjs';
@@ -45,4 +46,18 @@ export async function inspect(page, state, options) {
   }
   await page.looking({ width, height, dark }, () => {});
   return faults;
+}
+
+/**
+ * Returns a function that checks the page in a state, which names it in messages and on screenshots.
+ *
+ * @param {string} name what the names of the screenshots start with
+ */
+export function looksOf(name) {
+  /** @param {import('node:test').TestContext} t @param {import('./page.mjs').Page} page @param {string} state */
+  return async (t, page, state) => {
+    const faults = await inspect(page, `${name}-${state}`);
+    if (isFull) t.diagnostic(`photographs: ${path.relative(repository, screenshotFolder)}/${name}-${state}-*.png`);
+    assert.deepEqual(faults, [], `faults in the state "${state}"`);
+  };
 }
