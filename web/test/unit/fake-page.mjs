@@ -222,5 +222,11 @@ export function installPage() {
     navigator: { mediaDevices: devices },
   };
   for (const [name, value] of Object.entries(fakes)) Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
-  return { body, devices };
+  /** Returns a new element of the page. */
+  const element = () => {
+    const made = new FakeElement('div');
+    body.append(made);
+    return /** @type {any} */ (made);
+  };
+  return { body, devices, element };
 }

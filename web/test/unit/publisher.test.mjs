@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { OT } from '../../lib/ot.js';
 import { settled } from './fake-clock.mjs';
-import { FakeElement, FakeTrack, installPage } from './fake-page.mjs';
+import { FakeTrack, installPage } from './fake-page.mjs';
 
 /** @type {ReturnType<typeof installPage>} */
 let page;
@@ -10,12 +10,6 @@ let page;
 beforeEach(() => {
   page = installPage();
 });
-
-const element = () => {
-  const made = new FakeElement('div');
-  page.body.append(made);
-  return /** @type {any} */ (made);
-};
 
 /**
  * @param {(callback: (error?: any) => void) => void} call
@@ -25,7 +19,7 @@ const called = (call) => new Promise((resolve) => call(resolve));
 describe('A publisher', () => {
   test('reports a denied camera with OpenTok’s error, and removes itself from the page', async () => {
     page.devices.refuse = () => Object.assign(new Error('no'), { name: 'NotAllowedError' });
-    const target = element();
+    const target = page.element();
     /** @type {string[]} */
     const told = [];
     const error = await called((callback) => OT.initPublisher(target, { insertMode: 'append' }, callback)
@@ -38,7 +32,7 @@ describe('A publisher', () => {
   test('publishes audio only without a camera', async () => {
     page.devices.devices = page.devices.devices.filter(({ kind }) => kind !== 'videoinput');
     page.devices.refuse = ({ video }) => (video ? Object.assign(new Error('none'), { name: 'NotFoundError' }) : null);
-    const publisher = OT.initPublisher(element(), {});
+    const publisher = OT.initPublisher(page.element(), {});
     await settled();
     assert.equal(publisher.accessAllowed, true);
     assert.equal(publisher.getVideoSource().track, null);
@@ -48,7 +42,7 @@ describe('A publisher', () => {
   test('destroyed while the browser asks does not turn the camera on', async () => {
     let decide = () => {};
     page.devices.decision = new Promise((resolve) => { decide = () => resolve(); });
-    const publisher = OT.initPublisher(element());
+    const publisher = OT.initPublisher(page.element());
     publisher.destroy();
     decide();
     await settled();
@@ -57,7 +51,7 @@ describe('A publisher', () => {
 
   test('shows its own tracks and leaves them running', async () => {
     const track = new FakeTrack('video');
-    const publisher = OT.initPublisher(element(), { videoSource: track, audioSource: null });
+    const publisher = OT.initPublisher(page.element(), { videoSource: track, audioSource: null });
     await settled();
     assert.deepEqual(page.devices.asked, []);
     assert.deepEqual([publisher.getVideoSource().type, publisher.getVideoSource().track], ['custom', track]);
@@ -66,7 +60,7 @@ describe('A publisher', () => {
   });
 
   test('reports an unplugged camera, and ends with its last track if there is no other microphone', async () => {
-    const publisher = OT.initPublisher(element());
+    const publisher = OT.initPublisher(page.element());
     await settled();
     /** @type {string[]} */
     const events = [];
@@ -84,7 +78,7 @@ describe('A publisher', () => {
   });
 
   test('takes the default microphone when a headset is unplugged, and stays muted', async () => {
-    const publisher = OT.initPublisher(element(), { audioSource: 'headset', publishAudio: false });
+    const publisher = OT.initPublisher(page.element(), { audioSource: 'headset', publishAudio: false });
     await settled();
     /** @type {any} */
     let told;
@@ -103,7 +97,7 @@ describe('A publisher', () => {
     /** @type {() => void} */
     let plugIn = () => {};
     Object.assign(page.devices, { addEventListener: (/** @type {string} */ _, /** @type {() => void} */ listener) => { plugIn = listener; } });
-    const publisher = OT.initPublisher(element());
+    const publisher = OT.initPublisher(page.element());
     await settled();
     page.devices.refuse = () => Object.assign(new Error('none'), { name: 'NotFoundError' });
     page.devices.given[0].end();
@@ -121,7 +115,7 @@ describe('A publisher', () => {
 
   test('leaves a track of the program to the program', async () => {
     const track = new FakeTrack('audio');
-    const publisher = OT.initPublisher(element(), { audioSource: track, videoSource: new FakeTrack('video') });
+    const publisher = OT.initPublisher(page.element(), { audioSource: track, videoSource: new FakeTrack('video') });
     await settled();
     track.end();
     await settled();
@@ -129,7 +123,7 @@ describe('A publisher', () => {
   });
 
   test('keeps running without devices if the program wants that', async () => {
-    const publisher = OT.initPublisher(element(), { videoSource: null });
+    const publisher = OT.initPublisher(page.element(), { videoSource: null });
     await settled();
     publisher.on('mediaLost', (event) => event.preventDefault());
     page.devices.refuse = () => Object.assign(new Error('none'), { name: 'NotFoundError' });
@@ -139,7 +133,7 @@ describe('A publisher', () => {
   });
 
   test('sets its hint on every video track', async () => {
-    const publisher = OT.initPublisher(element(), { videoContentHint: 'detail' });
+    const publisher = OT.initPublisher(page.element(), { videoContentHint: 'detail' });
     await settled();
     const hint = () => /** @type {any} */ (publisher.getVideoSource().track).contentHint;
     assert.deepEqual([hint(), publisher.getVideoContentHint()], ['detail', 'detail']);
@@ -147,12 +141,12 @@ describe('A publisher', () => {
     assert.equal(hint(), 'detail');
     publisher.setVideoContentHint('motion');
     assert.deepEqual([hint(), publisher.getVideoContentHint()], ['motion', 'motion']);
-    assert.equal(OT.initPublisher(element()).getVideoContentHint(), '');
+    assert.equal(OT.initPublisher(page.element()).getVideoContentHint(), '');
     await settled();
   });
 
   test('replaces the target by default, and is inserted where requested', async () => {
-    const target = element();
+    const target = page.element();
     target.id = 'me';
     const replaced = OT.initPublisher('me', { width: '100%', height: 120, fitMode: 'contain', label: 'You' });
     assert.equal(replaced.element, target);

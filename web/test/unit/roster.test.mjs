@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { OT } from '../../lib/ot.js';
 import { FakeClock, settled } from './fake-clock.mjs';
-import { FakeElement, installPage } from './fake-page.mjs';
+import { installPage } from './fake-page.mjs';
 import { FakeRoom } from './fake-room.mjs';
 import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';
 
@@ -31,17 +31,11 @@ async function joined(id) {
   return { client, session, events, types: () => events.map(({ type }) => type) };
 }
 
-const element = () => {
-  const made = new FakeElement('div');
-  page.body.append(made);
-  return /** @type {any} */ (made);
-};
-
 describe('A session whose roster comes in pages', () => {
   test('is connected with the first page of a large roster, and emits the others as they arrive', async () => {
     for (const id of ['a', 'b', 'c', 'd', 'e']) {
       const { session } = await joined(id);
-      if (id === 'd') session.publish(element());
+      if (id === 'd') session.publish(page.element());
       await settled();
     }
     room.pageSize = 2;

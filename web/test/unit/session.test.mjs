@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { OT } from '../../lib/ot.js';
 import { FakeClock, settled } from './fake-clock.mjs';
-import { FakeElement, installPage } from './fake-page.mjs';
+import { installPage } from './fake-page.mjs';
 import { FakeRoom } from './fake-room.mjs';
 import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';
 
@@ -45,19 +45,13 @@ async function joined(id, options) {
 /** @param {(callback: (error?: any) => void) => void} call @returns {Promise<any>} the callback's argument */
 const called = (call) => new Promise((resolve) => call(resolve));
 
-const element = () => {
-  const made = new FakeElement('div');
-  page.body.append(made);
-  return /** @type {any} */ (made);
-};
-
 /** Two clients in a session, one of which publishes to the other. */
 async function watching() {
   const [ann, ben] = [await joined('a'), await joined('b')];
-  const publisher = ann.session.publish(element(), { insertMode: 'append' });
+  const publisher = ann.session.publish(page.element(), { insertMode: 'append' });
   await settled();
   const { stream } = ben.events.find(({ type }) => type === 'streamCreated');
-  const target = element();
+  const target = page.element();
   const subscriber = ben.session.subscribe(stream, target, { insertMode: 'append', label: 'Partner' });
   await settled();
   return { ann, ben, publisher, stream, subscriber, target };
@@ -66,7 +60,7 @@ async function watching() {
 describe('A session that connects', () => {
   test('emits all connections and streams, and has its capabilities', async () => {
     const ann = await joined('a');
-    ann.session.publish(element());
+    ann.session.publish(page.element());
     await settled();
     const ben = await joined('b');
     assert.deepEqual(ben.types(), ['sessionConnected', 'connectionCreated', 'connectionCreated', 'streamCreated']);
@@ -132,7 +126,7 @@ describe('Publishing and subscribing', () => {
 
   test('call back when the video has arrived', async () => {
     const { ben, stream } = await watching();
-    const error = await called((callback) => ben.session.subscribe(stream, element(), {}, callback));
+    const error = await called((callback) => ben.session.subscribe(stream, page.element(), {}, callback));
     assert.equal(error, undefined);
   });
 
@@ -201,7 +195,7 @@ describe('Publishing and subscribing', () => {
 
   test('do not start for a publisher that was unpublished meanwhile', async () => {
     const ann = await joined('a');
-    const publisher = OT.initPublisher(element());
+    const publisher = OT.initPublisher(page.element());
     const error = called((callback) => ann.session.publish(publisher, callback));
     ann.session.unpublish(publisher);
     assert.equal((await error).name, 'OT_STREAM_CREATE_FAILED');
@@ -213,7 +207,7 @@ describe('Publishing and subscribing', () => {
   test('need a role that allows them', async () => {
     room.capabilities = { ...room.capabilities, publish: false };
     const ann = await joined('a');
-    const error = await called((callback) => ann.session.publish(element(), callback));
+    const error = await called((callback) => ann.session.publish(page.element(), callback));
     assert.deepEqual([error.name, error.code], ['OT_PERMISSION_DENIED', 1500]);
     assert.deepEqual(ann.client.askedFor('session.publish'), []);
   });
@@ -221,17 +215,17 @@ describe('Publishing and subscribing', () => {
   test('need an existing stream of another connection', async () => {
     const { ann, publisher, stream } = await watching();
     const own = /** @type {any} */ (publisher.stream);
-    assert.equal((await called((callback) => ann.session.subscribe(own, element(), callback))).name, 'OT_INVALID_PARAMETER');
+    assert.equal((await called((callback) => ann.session.subscribe(own, page.element(), callback))).name, 'OT_INVALID_PARAMETER');
     ann.session.unpublish(publisher);
     await settled();
     const late = await joined('d');
-    assert.equal((await called((callback) => late.session.subscribe(stream, element(), callback))).name, 'OT_STREAM_NOT_FOUND');
+    assert.equal((await called((callback) => late.session.subscribe(stream, page.element(), callback))).name, 'OT_STREAM_NOT_FOUND');
   });
 
   test('start muted in a muted session', async () => {
     room.muted = true;
     const ann = await joined('a');
-    ann.session.publish(element());
+    ann.session.publish(page.element());
     await settled();
     assert.equal(ann.client.askedFor('session.publish')[0].hasAudio, false);
   });
