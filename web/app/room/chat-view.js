@@ -1,20 +1,13 @@
 // The text chat: the log and the composer. Text from other people is written only with `textContent`, so links are not clickable.
-import { box, button, byId, enable, setAttribute, setText, show } from '../shared/dom.js';
+import { ChatPanel } from '../shared/chat.js';
+import { box, button, enable, setAttribute, setText, show } from '../shared/dom.js';
 import { FileView } from './file-view.js';
 import { showsName } from './words.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').ChatLine} ChatLine */
 
-/** If the log is scrolled to within this distance of its end (pixels), it follows new lines. */
-const nearEnd = 60;
-
-export class ChatView {
-  #log = box('log');
-  #message = byId('message', HTMLTextAreaElement);
-  /** @type {Map<number, HTMLElement>} */
-  #shown = new Map();
-  #atEnd = true;
+export class ChatView extends ChatPanel {
   #time;
 
   /**
@@ -23,25 +16,10 @@ export class ChatView {
    * @param {import('./file-view.js').Files} files
    */
   constructor(strings, dispatch, files) {
+    super(dispatch);
     this.files = new FileView(strings, files);
     this.strings = strings;
-    this.dispatch = dispatch;
     this.#time = new Intl.DateTimeFormat(document.documentElement.lang, { hour: 'numeric', minute: '2-digit' });
-    this.#log.addEventListener('scroll', () => {
-      this.#atEnd = this.#log.scrollHeight - this.#log.scrollTop - this.#log.clientHeight < nearEnd;
-    });
-    // Keep the newest line visible when the panel opens, a phone's keyboard opens or the phone is turned.
-    new ResizeObserver(() => this.#follow()).observe(this.#log);
-    byId('composer', HTMLFormElement).addEventListener('submit', (event) => {
-      event.preventDefault();
-      this.#send();
-    });
-    this.#message.addEventListener('keydown', (event) => {
-      if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
-      event.preventDefault();
-      this.#send();
-    });
-    this.#message.addEventListener('input', () => this.#fit());
   }
 
   /**
@@ -50,22 +28,8 @@ export class ChatView {
    * @param {string} text
    */
   restore(text) {
-    if (this.#message.value.trim() === '') this.#message.value = text;
-    this.#fit();
-  }
-
-  #send() {
-    const text = this.#message.value.trim();
-    if (!text || button('send').disabled) return;
-    this.#message.value = '';
-    this.#fit();
-    this.dispatch({ type: 'say', text });
-  }
-
-  /** Fits the height of the field to its text. The style sheet sets a maximum. */
-  #fit() {
-    this.#message.style.height = 'auto';
-    if (this.#message.value) this.#message.style.height = `${this.#message.scrollHeight + 2}px`;
+    if (this.message.value.trim() === '') this.message.value = text;
+    this.fit();
   }
 
   /** @param {State} state */
@@ -74,7 +38,7 @@ export class ChatView {
     this.files.render(state);
     const isOn = room?.options.chat ?? false;
     enable(button('send'), isOn);
-    enable(this.#message, isOn);
+    enable(this.message, isOn);
     show(box('log-hint'), lines.length === 0 || !isOn);
     setText(box('log-hint'), isOn ? this.strings.room.chatEmpty : this.strings.room.chatOff);
     this.#renderLines(lines, room);
@@ -83,31 +47,27 @@ export class ChatView {
   /** @param {ChatLine[]} lines @param {State['room']} room */
   #renderLines(lines, room) {
     const kept = new Set(lines.map(({ id }) => id));
-    for (const [id, element] of this.#shown) {
+    for (const [id, element] of this.shown) {
       if (kept.has(id)) continue;
       const hadFocus = element.contains(document.activeElement);
       element.remove();
-      this.#shown.delete(id);
-      if (hadFocus) this.#log.focus({ preventScroll: true });
+      this.shown.delete(id);
+      if (hadFocus) this.log.focus({ preventScroll: true });
     }
-    const added = lines.filter(({ id }) => !this.#shown.has(id));
+    const added = lines.filter(({ id }) => !this.shown.has(id));
     for (const line of added) this.#append(line);
     // Update existing lines too: the line above one of them, which showed the name, may have been removed.
     for (const [index, line] of lines.entries()) {
-      setAttribute(/** @type {Element} */ (this.#shown.get(line.id)?.firstElementChild), 'class', showsName(line, lines[index - 1]) ? 'who' : 'unseen');
+      setAttribute(/** @type {Element} */ (this.shown.get(line.id)?.firstElementChild), 'class', showsName(line, lines[index - 1]) ? 'who' : 'unseen');
     }
     // Update the Remove buttons of all files, because the user's role may change while lines are shown. After
     // rejoining, the user has a new connectionId, and the server treats the user's earlier files as another person's.
     const moderates = (room?.role ?? 'guest') !== 'guest';
     for (const { id, file, connectionId } of lines) {
-      if (file) this.files.allow(/** @type {HTMLElement} */ (this.#shown.get(id)), moderates || connectionId === room?.me);
+      if (file) this.files.allow(/** @type {HTMLElement} */ (this.shown.get(id)), moderates || connectionId === room?.me);
     }
-    if (added.at(-1)?.mine) this.#atEnd = true;
-    if (added.length) this.#follow();
-  }
-
-  #follow() {
-    if (this.#atEnd) this.#log.scrollTop = this.#log.scrollHeight;
+    if (added.at(-1)?.mine) this.atEnd = true;
+    if (added.length) this.follow();
   }
 
   /** @param {ChatLine} line */
@@ -126,7 +86,7 @@ export class ChatView {
     time.dateTime = new Date(line.at).toISOString();
     time.textContent = this.#time.format(line.at);
     element.append(who, words, time);
-    this.#log.append(element);
-    this.#shown.set(line.id, element);
+    this.log.append(element);
+    this.shown.set(line.id, element);
   }
 }

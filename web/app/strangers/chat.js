@@ -1,5 +1,6 @@
 // The text chat: the log and the composer. Text of a stranger is written only with `textContent`.
-import { box, button, byId, enable, setAttribute, setText, show } from '../shared/dom.js';
+import { ChatPanel } from '../shared/chat.js';
+import { box, button, enable, setAttribute, setText, show } from '../shared/dom.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Line} Line */
@@ -7,17 +8,10 @@ import { box, button, byId, enable, setAttribute, setText, show } from '../share
 
 /** After this pause (milliseconds), the user no longer counts as typing. */
 const typingPause = 3_000;
-/** If the log is scrolled to within this distance of its end (pixels), it follows new lines. */
-const nearEnd = 60;
 
-export class Chat {
-  #log = box('log');
-  #message = byId('message', HTMLTextAreaElement);
-  /** @type {Map<number, HTMLElement>} */
-  #shown = new Map();
+export class Chat extends ChatPanel {
   /** @type {string | null} */
   #linesOf = null;
-  #atEnd = true;
   #typing = false;
   #typingTimer = 0;
 
@@ -27,46 +21,15 @@ export class Chat {
    * @param {(typing: boolean) => void} tellTyping
    */
   constructor(strings, dispatch, tellTyping) {
+    super(dispatch);
     this.strings = strings;
-    this.dispatch = dispatch;
     this.tellTyping = tellTyping;
-    this.#log.addEventListener('scroll', () => {
-      this.#atEnd = this.#log.scrollHeight - this.#log.scrollTop - this.#log.clientHeight < nearEnd;
-    });
-    // Keep the newest line visible when a phone's keyboard opens or the phone is turned.
-    new ResizeObserver(() => this.#follow()).observe(this.#log);
-    byId('composer', HTMLFormElement).addEventListener('submit', (event) => {
-      event.preventDefault();
-      this.#send();
-    });
-    this.#message.addEventListener('keydown', (event) => {
-      if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
-      event.preventDefault();
-      this.#send();
-    });
-    this.#message.addEventListener('input', () => {
-      this.#fit();
-      this.#setTyping(this.#message.value.trim() !== '');
-    });
+    this.message.addEventListener('input', () => this.#setTyping(this.message.value.trim() !== ''));
   }
 
   clearDraft() {
-    this.#message.value = '';
-    this.#fit();
+    super.clearDraft();
     this.#setTyping(false);
-  }
-
-  #send() {
-    const text = this.#message.value.trim();
-    if (!text || button('send').disabled) return;
-    this.clearDraft();
-    this.dispatch({ type: 'say', text });
-  }
-
-  /** Fits the height of the field to its text. The style sheet sets a maximum. */
-  #fit() {
-    this.#message.style.height = 'auto';
-    if (this.#message.value) this.#message.style.height = `${this.#message.scrollHeight + 2}px`;
   }
 
   /** @param {boolean} typing */
@@ -86,7 +49,7 @@ export class Chat {
     this.#renderLines(state);
     enable(button('send'), open);
     // The field stays enabled while waiting, so that a phone's keyboard stays open and the user can type a greeting.
-    enable(this.#message, open || chat.is === 'waiting');
+    enable(this.message, open || chat.is === 'waiting');
     setText(box('typing'), matched && chat.typing ? this.strings.isTyping(chat.name) : '');
     setAttribute(box('typing'), 'data-on', matched && chat.typing ? 'yes' : null);
     const hint = box('log-hint');
@@ -98,29 +61,25 @@ export class Chat {
   #renderLines({ lines, linesOf, last }) {
     if (this.#linesOf !== linesOf || !lines.length) {
       this.#linesOf = linesOf;
-      if (this.#shown.size) this.#log.replaceChildren();
-      this.#shown.clear();
-      this.#atEnd = true;
+      if (this.shown.size) this.log.replaceChildren();
+      this.shown.clear();
+      this.atEnd = true;
     }
     const kept = new Set(lines.map((line) => line.id));
-    for (const [id, element] of this.#shown) {
+    for (const [id, element] of this.shown) {
       if (kept.has(id)) continue;
       element.remove();
-      this.#shown.delete(id);
+      this.shown.delete(id);
     }
     let added = false;
     for (const line of lines) {
-      const element = this.#shown.get(line.id) ?? this.#append(line, last?.name ?? '');
+      const element = this.shown.get(line.id) ?? this.#append(line, last?.name ?? '');
       added ||= element.dataset.sent === undefined;
       if (element.dataset.sent !== line.sent) element.dataset.sent = line.sent;
     }
     if (!added) return;
-    if (lines[lines.length - 1].who === 'me') this.#atEnd = true;
-    this.#follow();
-  }
-
-  #follow() {
-    if (this.#atEnd) this.#log.scrollTop = this.#log.scrollHeight;
+    if (lines[lines.length - 1].who === 'me') this.atEnd = true;
+    this.follow();
   }
 
   /** @param {Line} line @param {string} name the previous partner's name, which a note contains */
@@ -144,8 +103,8 @@ export class Chat {
       fate.textContent = this.strings.notSent;
       element.append(who, words, fate);
     }
-    this.#log.append(element);
-    this.#shown.set(line.id, element);
+    this.log.append(element);
+    this.shown.set(line.id, element);
     return element;
   }
 }
