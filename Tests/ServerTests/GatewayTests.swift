@@ -11,11 +11,7 @@ struct GatewayTests {
     @Test("two strangers are matched and chat, and Next notifies the partner")
     func meeting() async throws {
         try await TestServer.run { server in
-            let (ann, bob) = (
-                try await SocketClient.connect(port: server.port), try await SocketClient.connect(port: server.port)
-            )
-            try await ann.greet()
-            try await bob.greet()
+            let (ann, bob) = (try await server.client(), try await server.client())
             async let annMeets = ann.meet()
             async let bobMeets = bob.meet()
             let (first, second) = try await (annMeets, bobMeets)
@@ -127,14 +123,8 @@ struct GatewayTests {
             let (first, _) = try await (annMeets, bobMeets)
             _ = try await ann.join(first.publish)
             try await ann.say(.session(.signal(.init(session: first.publish.session, type: "chat", data: "go away"))))
-            let report = try await ann.say(.roulette(.report(.init(reason: "rude"))))
-            try await ann.hear("report's answer") {
-                if case .ok(let answer) = $0, answer.re == report { true } else { nil }
-            }
-            let block = try await ann.say(.roulette(.block(.init())))
-            try await ann.hear("block's answer") {
-                if case .ok(let answer) = $0, answer.re == block { true } else { nil }
-            }
+            try await ann.ask(.roulette(.report(.init(reason: "rude"))))
+            try await ann.ask(.roulette(.block(.init())))
             return [annWelcome.identity, bobWelcome.identity]
         }
         let storage = try SQLiteStorage(directory: directory)
@@ -149,13 +139,8 @@ struct GatewayTests {
                 $0.rules.interestWait = .milliseconds(1)
             }
         ) { server in
-            let (ann, bob) = (
-                try await SocketClient.connect(port: server.port), try await SocketClient.connect(port: server.port)
-            )
-            try await ann.greet(identity: secrets[0])
-            try await bob.greet(identity: secrets[1])
-            let third = try await SocketClient.connect(port: server.port)
-            try await third.greet()
+            let (ann, bob) = (try await server.client(identity: secrets[0]), try await server.client(identity: secrets[1]))
+            let third = try await server.client()
             try await ann.say(.roulette(.start(.init())))
             try await ann.hear("waiting") { if case .roulette(.waiting) = $0 { true } else { nil } }
             try await bob.say(.roulette(.start(.init())))
@@ -190,8 +175,7 @@ struct GatewayTests {
     @Test("a banned address is disconnected, and its next socket is rejected")
     func addressBan() async throws {
         try await TestServer.run({ $0.storage.pollInterval = .milliseconds(20) }) { server in
-            let ann = try await SocketClient.connect(port: server.port)
-            try await ann.greet()
+            let ann = try await server.client()
             let storage = try SQLiteStorage(directory: server.dataDirectory)
             let ban = Ban(subject: .address("127.0.0.0/8"), reason: "test", createdAt: Timestamp(milliseconds: 0))
             try await storage.addBan(ban)
@@ -208,7 +192,7 @@ struct GatewayTests {
             $0.limits.socketsPerAddress = 2
             $0.trustedProxies = TrustedProxies([CIDRBlock("127.0.0.1/32")!])
         }) { server in
-            for _ in 0..<2 { try await SocketClient.connect(port: server.port).greet() }
+            for _ in 0..<2 { _ = try await server.client() }
             let third = try await SocketClient.connect(port: server.port)
             #expect(try await third.hearClose() == 4429)
             let other = try await SocketClient.connect(port: server.port, headers: [("X-Forwarded-For", "203.0.113.9")])
@@ -219,8 +203,7 @@ struct GatewayTests {
     @Test("a stopping server closes all connections with 1001")
     func goingAway() async throws {
         let client = try await TestServer.run { server in
-            let client = try await SocketClient.connect(port: server.port)
-            try await client.greet()
+            let client = try await server.client()
             return client
         }
         #expect(try await client.hearClose() == 1001)

@@ -33,13 +33,11 @@ import Wire
                 mediaMode: .relayed, now: ServerClock().now, using: &random)
             var crowd: [SocketClient] = []
             for _ in 0..<Self.members {
-                let client = try await SocketClient.connect(port: server.port)
-                try await client.greet()
+                let client = try await server.client()
                 _ = try await client.join(Self.admission(server, session))
                 crowd.append(client)
             }
-            let late = try await SocketClient.connect(port: server.port)
-            try await late.greet()
+            let late = try await server.client()
             let joined = try await late.join(Self.admission(server, session))
             #expect(joined.more == true)
             var known = Set(joined.connections.map(\.id))

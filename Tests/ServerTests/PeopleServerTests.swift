@@ -159,8 +159,7 @@ struct PeopleServerTests {
             try await ann.client.ask(.presence(.unlink(.init(device: phone.person))))
             #expect(try await linked.hearClose() == 4409)
             // Answers from storage must not be outdated, even immediately afterwards.
-            let unlinked = try await SocketClient.connect(port: server.port)
-            try await unlinked.greet(identity: phone.secret)
+            let unlinked = try await server.client(identity: phone.secret)
             #expect(try await unlinked.appear().person == phone.person)
 
             try await ann.client.say(.presence(.delete))
@@ -183,31 +182,20 @@ extension PeopleServerTests {
             let keys = try server.project.project
             let now = Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
             let token = keys.makeUserToken(user: "ann", name: "Ann", now: now)
-            let first = try await SocketClient.connect(port: server.port)
-            try await first.greet(token: token)
+            let first = try await server.client(token: token)
             let person = try await first.appear().person
             try await first.say(.presence(.delete))
             #expect(try await first.hearClose() == 4409)
-            let second = try await SocketClient.connect(port: server.port)
-            try await second.greet(token: token)
+            let second = try await server.client(token: token)
             #expect(try await second.appear(doNotDisturb: true).person == person)
             await second.drop()
-            let third = try await SocketClient.connect(port: server.port)
-            try await third.greet(token: token)
+            let third = try await server.client(token: token)
             #expect(try await third.appear().doNotDisturb, "the new data is kept")
         }
     }
 }
 
 extension SocketClient {
-    /// Sends a request and waits for `ok`.
-    fileprivate func ask(_ message: ClientMessage) async throws {
-        let re = try await say(message)
-        try await hear("ok to \(message.type)") { answer -> Bool? in
-            if case .ok(let ok) = answer, ok.re == re { true } else { nil }
-        }
-    }
-
     fileprivate func hearError(to re: UInt64) async throws -> WireError {
         try await hear("an error") { if case .error(let error) = $0, error.re == re { error.error } else { nil } }
     }

@@ -137,8 +137,7 @@ import Wire
     func applying() async throws {
         let lines = LogLines()
         try await run(lines) { server, file in
-            let ann = try await SocketClient.connect(port: server.port)
-            try await ann.greet()
+            let ann = try await server.client()
             let place = try WHIPPlace(server)
             #expect(try await place.ask("GET", "/socket.io/1/?t=1").status == 200)
             file.write(
@@ -165,10 +164,7 @@ import Wire
             try await reloaded(lines, times: 2)
             let second = try await SocketClient.connect(port: server.port, headers: [("Origin", "https://a.example")])
             #expect(try await second.hearClose() == 4429)
-            let count = try await ann.say(.roulette(.count))
-            _ = try await ann.hear("count") {
-                if case .roulette(.count(let answer)) = $0, answer.re == count { true } else { nil }
-            }
+            try await ann.ask(.roulette(.count))
             file.write("limits:\n  socketsPerAddress: 5\n")
             try await reloaded(lines, times: 3)
             await ann.drop()
@@ -199,7 +195,7 @@ import Wire
             }
             #expect(lines.settings.level == .info)
             try bytes.write(to: URL(fileURLWithPath: project))
-            for _ in 0..<2 { try await SocketClient.connect(port: server.port).greet() }
+            for _ in 0..<2 { _ = try await server.client() }
         }
     }
 
@@ -207,8 +203,7 @@ import Wire
     func secret() async throws {
         let lines = LogLines()
         try await run(lines) { server, file in
-            let ann = try await SocketClient.connect(port: server.port)
-            try await ann.greet()
+            let ann = try await server.client()
             let text = String(repeating: "s3", count: 20)
             file.write("apiSecret: \(text)\n")
             try await reloaded(lines)
@@ -222,10 +217,7 @@ import Wire
                 user: "ada", name: nil, now: Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)))
             let refused = try await SocketClient.connect(port: server.port)
             await #expect(throws: SocketClient.TimedOut.self) { try await refused.greet(token: old) }
-            let count = try await ann.say(.roulette(.count))
-            _ = try await ann.hear("count") {
-                if case .roulette(.count(let answer)) = $0, answer.re == count { true } else { nil }
-            }
+            try await ann.ask(.roulette(.count))
         }
     }
 }

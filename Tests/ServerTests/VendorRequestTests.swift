@@ -42,8 +42,7 @@ struct VendorRequestTests {
         func join(
             _ session: SessionID, _ token: String
         ) async throws -> (connection: ConnectionID?, refusal: WireError.Code?, client: SocketClient) {
-            let client = try await SocketClient.connect(port: server.port)
-            try await client.greet()
+            let client = try await server.client()
             try await client.say(.session(.join(.init(session: session, token: token))))
             let (connection, refusal) = try await client.hear("an answer") {
                 message -> (ConnectionID?, WireError.Code?)? in

@@ -13,8 +13,7 @@ private struct Member: Sendable {
     let files: RoomFileAccess
 
     static func enter(_ server: TestServer, _ name: String) async throws -> Member {
-        let client = try await SocketClient.connect(port: server.port)
-        try await client.greet()
+        let client = try await server.client()
         let joined = try await client.enter(RoomVerb.Join(name: RoomName("Tea"), displayName: name))
         return Member(client: client, place: try WHIPPlace(server), files: try #require(joined.files))
     }
@@ -145,8 +144,7 @@ struct RoomFilesTests {
             #expect((answer.status, answer.code) == (400, "malformed"))
         }
         try await TestServer.run({ $0.rules.roomFileSize = 0 }) { server in
-            let client = try await SocketClient.connect(port: server.port)
-            try await client.greet()
+            let client = try await server.client()
             #expect(try await client.enter(RoomVerb.Join(name: RoomName("Tea"), displayName: "Ada")).files == nil)
         }
     }
@@ -178,8 +176,7 @@ struct RoomFilesTests {
             #expect(try await bob.hearRemoved() == file)
             #expect(try await bob.get(file).status == 404)
             try await server.expectNoFiles()
-            let client = try await SocketClient.connect(port: server.port)
-            try await client.greet()
+            let client = try await server.client()
             #expect(try await client.enter(RoomVerb.Join(name: RoomName("Tea"), displayName: "Eve")).chat == [])
         }
     }

@@ -21,8 +21,7 @@ struct RoomsEndpointTests {
             #expect(try created.room().summary.options.persistent)
             #expect(!created.text.contains(#""x""#), "the password is never sent")
 
-            let client = try await SocketClient.connect(port: server.port)
-            try await client.greet()
+            let client = try await server.client()
             let joined = try await client.enter(
                 RoomVerb.Join(name: RoomName("grösse 1"), displayName: "Ada", password: "x"))
             let read = try await place.ask("GET", own)
@@ -57,8 +56,7 @@ struct RoomsEndpointTests {
             #expect(answer.status == 201, "\(answer.text)")
             let token = try answer.roomToken()
             #expect(token.path == "/room/Stand-up#token=\(token.token)")
-            let client = try await SocketClient.connect(port: server.port)
-            try await client.greet()
+            let client = try await server.client()
             var join = RoomVerb.Join()
             join.token = token.token
             let joined = try await client.enter(join)
@@ -175,12 +173,10 @@ struct RoomsEndpointTests {
             return identity
         }
         try await TestServer.run(dataDirectory: directory) { server in
-            let other = try await SocketClient.connect(port: server.port)
-            try await other.greet()
+            let other = try await server.client()
             let guest = try await other.enter(RoomVerb.Join(name: name, displayName: "Bob", password: "x"))
             #expect(guest.role == .host && guest.options.persistent, "the first person who comes")
-            let client = try await SocketClient.connect(port: server.port)
-            try await client.greet(identity: identity)
+            let client = try await server.client(identity: identity)
             #expect(try await client.enter(RoomVerb.Join(name: name, displayName: "Ada")).role == .host)
         }
     }

@@ -177,6 +177,15 @@ actor SocketClient {
         throw TimedOut(description: "no \(what): the connection is closed; received \(heard.map(\.type))")
     }
 
+    /// Sends a request and waits for its answer, which must not be an error.
+    @discardableResult
+    func ask(_ message: ClientMessage) async throws -> ServerMessage {
+        let re = try await say(message)
+        let answer = try await hear("an answer to \(message.type)") { $0.re == re ? $0 : nil }
+        if case .error(let failure) = answer { throw failure.error }
+        return answer
+    }
+
     /// Waits until the server closes the connection, and returns the close code.
     func hearClose(within limit: Duration = .seconds(20)) async throws -> UInt16 {
         if let closeCode { return closeCode }
@@ -206,5 +215,14 @@ actor SocketClient {
     func join(_ admission: Admission) async throws -> SessionNotice.Joined {
         try await say(.session(.join(.init(session: admission.session, token: admission.token))))
         return try await hear("session.joined") { if case .session(.joined(let joined)) = $0 { joined } else { nil } }
+    }
+}
+
+extension TestServer {
+    /// Connects a client, which says hello and waits for the welcome.
+    func client(identity: String? = nil, token: String? = nil) async throws -> SocketClient {
+        let client = try await SocketClient.connect(port: port)
+        try await client.greet(identity: identity, token: token)
+        return client
     }
 }
