@@ -21,7 +21,7 @@ public struct Client: Machine, Equatable, Sendable {
     /// The identity whose secret the client presented. Differs from `identity` on a linked device.
     let device: IdentityID
     private(set) var origin: Origin
-    private(set) var presence: Presence
+    var presence: Presence
     var link: Link
     private var secret: String
     /// The resume secret before the current one. It is accepted until the first message on the new socket, because the
@@ -33,7 +33,7 @@ public struct Client: Machine, Equatable, Sendable {
     private var roulette = Snapshot.Roulette()
     private var call: Snapshot.Call?
     /// Whether the media plane has received an offer from this client.
-    private var usesMedia = false
+    private(set) var usesMedia = false
     var recentlyEnded = RecentlyEnded()
     private var verbs: Budget
     private var negotiations: Budget
@@ -122,11 +122,7 @@ public struct Client: Machine, Equatable, Sendable {
             if hasBudget(&context) { receive(message, &context) }
         case .closed(let socket, let leaving):
             guard presence == .live(socket) else { return }
-            if leaving {
-                depart(.clientDisconnected, &context)
-            } else {
-                drop(until: context.now + context.rules.resumeGrace, &context)
-            }
+            lost(leaving: leaving, &context)
         case .asked, .perch, .perchSignal, .moved, .connected, .requested: return
         case .resume(let arrival): resume(arrival, &context)
         case .deliver(let message): deliver(message, &context)
@@ -182,27 +178,7 @@ public struct Client: Machine, Equatable, Sendable {
         depart(.forceDisconnected, &context)
     }
 
-    // MARK: Connecting and disconnecting
-
-    private mutating func drop(until: Timestamp, _ context: inout Context) {
-        presence = .dropped(until: until)
-        for session in sessions { context.tell(.session(session, .dropped(id))) }
-        if let room { context.tell(.room(room.name, .away(id, true))) }
-        context.tell(.person(identity, .dropped(id)))
-    }
-
-    private mutating func depart(_ reason: GoneReason, _ context: inout Context) {
-        guard presence != .gone else { return }
-        presence = .gone
-        // Notify the person before the sessions. The person then ends the match, which closes the match's session before that
-        // session notices a missing member.
-        context.tell(.person(identity, .departed(id)))
-        for session in sessions { context.tell(.session(session, .gone(id, reason))) }
-        // The room then closes the client's place in the session. The session already knows the reason from its `gone`
-        // event.
-        if let room { context.tell(.room(room.name, .gone(id))) }
-        if usesMedia { context.tell(.media(.leave(id))) }
-    }
+    // MARK: Resuming
 
     private mutating func resume(_ arrival: Arrival, _ context: inout Context) {
         let next = ResumeSecret.make(for: id, using: &context.random)
@@ -229,10 +205,7 @@ public struct Client: Machine, Equatable, Sendable {
         for bytes in missing { context.transmit(arrival.socket, bytes) }
         acknowledged(upTo: claim.received, &context)
         context.tell(.person(identity, .moved(id, address: arrival.address)))
-        guard wasDropped else { return }
-        for session in sessions { context.tell(.session(session, .returned(id))) }
-        if let room { context.tell(.room(room.name, .away(id, false))) }
-        context.tell(.person(identity, .returned(id)))
+        if wasDropped { returned(&context) }
     }
 
     /// Closes the old socket after the client resumed on a new socket.

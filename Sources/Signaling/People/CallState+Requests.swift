@@ -168,44 +168,9 @@ extension CallState {
     }
 
     /// Reports to the call how many connected devices are ringing. The call notifies the caller.
-    private func tellRinging(_ part: Part, _ snapshot: PersonSnapshot, _ context: inout Context) {
+    func tellRinging(_ part: Part, _ snapshot: PersonSnapshot, _ context: inout Context) {
         let live = part.rung?.count { snapshot.devices.isLive($0) } ?? 0
         context.tell(.call(part.id, .rings(devices: live)))
-    }
-
-    func dropped(_ client: ConnectionID, _ snapshot: PersonSnapshot, _ context: inout Context) {
-        for part in parts {
-            if part.holder == client { context.tell(.call(part.id, .away(snapshot.id, true))) }
-            if part.rung?.contains(client) ?? false { tellRinging(part, snapshot, &context) }
-        }
-    }
-
-    mutating func returned(_ client: ConnectionID, _ snapshot: PersonSnapshot, _ context: inout Context) {
-        for part in parts where part.holder == client { context.tell(.call(part.id, .away(snapshot.id, false))) }
-        if snapshot.devices.hasAppeared(client) { appeared(client, snapshot, &context) }
-    }
-
-    /// Handles the departure of a device. The device is already removed from `devices`.
-    mutating func departed(
-        _ client: ConnectionID, wasDropped: Bool, _ snapshot: PersonSnapshot, _ context: inout Context
-    ) {
-        if asking?.client == client { asking = nil }
-        for var part in parts {
-            if part.holder == client, part.ending == nil {
-                if !wasDropped { part.ending = client }
-                self[part.id] = part
-                context.tell(.call(part.id, .leave(snapshot.id, wasDropped ? .lost : .hungUp)))
-            } else if var rung = part.rung, rung.remove(client) != nil {
-                part.state = .ringing(rung)
-                self[part.id] = part
-                let isOutOfReach = !snapshot.devices.hasPush && !snapshot.devices.hasAppeared
-                if isOutOfReach {
-                    context.tell(.call(part.id, .outOfReach))
-                } else {
-                    tellRinging(part, snapshot, &context)
-                }
-            }
-        }
     }
 
     // MARK: Restart

@@ -182,15 +182,12 @@ struct ContactBook: Equatable, Sendable {
         return true
     }
 
-    /// Removes all contacts and notifies them, because this person is being deleted. Storage deletes the contacts
-    /// together with the person.
+    /// Removes all contacts.
     ///
     /// - Returns: the people who were contacts.
-    mutating func loseAll(of id: IdentityID, _ context: inout Context) -> [IdentityID] {
-        let former = contacts.map(\.identity)
-        for contact in former { context.tell(.person(contact, .contact(.removed(by: id)))) }
-        (contacts, online) = ([], [])
-        return former
+    mutating func removeAll() -> [IdentityID] {
+        defer { (contacts, online) = ([], []) }
+        return contacts.map(\.identity)
     }
 
     // MARK: Presence

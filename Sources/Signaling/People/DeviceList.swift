@@ -127,7 +127,7 @@ struct DeviceList: Equatable, Sendable {
         connected[client]?.isWatching = false
     }
 
-    private func disconnect(_ clients: [ConnectionID], _ text: String, _ context: inout Context) {
+    func disconnect(_ clients: [ConnectionID], _ text: String, _ context: inout Context) {
         for client in clients { context.tell(.client(client, .expel(WireError(.replaced, text), .replaced))) }
     }
 
@@ -269,14 +269,5 @@ struct DeviceList: Equatable, Sendable {
         let clients = connected.filter { $0.value.identity == identity }.keys.sorted()
         for other in clients { context.send(.presence(.unlinked), to: other) }
         disconnect(clients, "This device was unlinked. Send hello again.", &context)
-    }
-
-    // MARK: Deleting
-
-    /// Notifies and disconnects all devices of the deleted person. They reconnect with new identities.
-    func delete(_ context: inout Context) {
-        for client in clients { context.send(.presence(.deleted), to: client) }
-        disconnect(clients, "This account was deleted. Send hello without an identity to get a new one.", &context)
-        for client in watching { context.tell(.directory(.unwatch(client))) }
     }
 }

@@ -18,10 +18,10 @@ public struct Person: Machine, Equatable, Sendable {
     var ban: Ban?
     /// True after the person was deleted or one of its changes could not be stored. While true, late events change nothing. The
     /// state machine ends when all devices have disconnected.
-    private(set) var isDeleted = false
+    var isDeleted = false
     /// When the last device disconnected, or when the person was looked up. Nil while connected, and if nothing about
     /// the person needs to be remembered. Absent people are removed from memory after some time.
-    private var absentSince: Timestamp?
+    var absentSince: Timestamp?
     private let idleTime: Duration
 
     private init(_ id: IdentityID, _ record: PersonRecord, _ context: Context) {
@@ -111,11 +111,11 @@ public struct Person: Machine, Equatable, Sendable {
             devices.insert(Device(address: address, name: name, home: home, identity: device ?? id), client)
             devices.closeExcess(&context)
             absentSince = nil
-        case .dropped(let client): drop(client, &context)
+        case .dropped(let client): dropped(client, &context)
         case .returned(let client): returned(client, &context)
         case .moved(let client, let address):
             if devices.move(client, to: address) { roulette.moved(client, to: address, of: id, &context) }
-        case .departed(let client): depart(client, &context)
+        case .departed(let client): departed(client, &context)
         case .verb(let client, let re, let message):
             let request = Request(client, re)
             if let error = devices.takeRequest(context) { return context.fail(error, request) }
@@ -161,36 +161,7 @@ public struct Person: Machine, Equatable, Sendable {
         }
     }
 
-    // MARK: Devices
-
-    private mutating func drop(_ client: ConnectionID, _ context: inout Context) {
-        devices.setDropped(client, true)
-        if devices.isWatching(client) { context.tell(.directory(.viewerAway(client, true))) }
-        calls.dropped(client, snapshot, &context)
-        roulette.dropped(client, of: id, &context)
-    }
-
-    private mutating func returned(_ client: ConnectionID, _ context: inout Context) {
-        devices.setDropped(client, false)
-        if devices.isWatching(client) { context.tell(.directory(.viewerAway(client, false))) }
-        calls.returned(client, snapshot, &context)
-        roulette.returned(client, snapshot, &context)
-    }
-
-    private mutating func depart(_ client: ConnectionID, _ context: inout Context) {
-        guard let device = devices.remove(client) else { return }
-        if device.isWatching { context.tell(.directory(.unwatch(client))) }
-        calls.departed(client, wasDropped: device.isDropped, snapshot, &context)
-        roulette.departed(client, snapshot, &context)
-        // Keep the person in memory only if there is recent activity to remember and the person can return. Legacy clients
-        // cannot return. Blocks do not count, because they are in storage.
-        let hasStateToKeep =
-            roulette.hasStateToKeep || locationState.hasStateToKeep || calls.hasStateToKeep
-            || contacts.hasStateToKeep
-        if devices.isEmpty, device.home == nil, hasStateToKeep { absentSince = context.now }
-    }
-
-    // MARK: Deletion
+    // MARK: Failures of storage
 
     /// Removes this person from memory, because the state in memory no longer matches storage. The person's clients are
     /// disconnected with close code 1012. When the first of them reconnects, the state is loaded from storage.
@@ -201,27 +172,10 @@ public struct Person: Machine, Equatable, Sendable {
         roulette.stop(.partnerLeft, notifies: false, snapshot, &context)
         for client in devices.clients {
             context.tell(.client(client, .expel(.storageFailed, .serviceRestart)))
-            depart(client, &context)
+            departed(client, &context)
         }
         locationState.forget()
         absentSince = nil
-        isDeleted = true
-    }
-
-    /// Deletes this person and all their data, on all devices. Data of other people, such as their call logs, is kept.
-    mutating func delete(_ request: Request, _ context: inout Context) {
-        context.tell(.deviceCodes(.withdraw(id)))
-        context.tell(.lookup(persona.id, .void))
-        calls.endAll(.deleted, snapshot, &context)
-        roulette.stop(.partnerLeft, notifies: false, snapshot, &context)
-        context.persist(.deleted(id, contacts: contacts.loseAll(of: id, &context)))
-        // A device may have created rooms before it was linked.
-        for identity in [id] + devices.linkedIdentities { context.tell(.roomRegistry(.personDeleted(identity))) }
-        context.ok(request)
-        devices.delete(&context)
-        persona.forget()
-        locationState.forget()
-        // Late events must not store anything for this person.
         isDeleted = true
     }
 }

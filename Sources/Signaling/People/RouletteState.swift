@@ -8,7 +8,7 @@ struct RouletteState: Equatable, Sendable {
     /// reported. In practice, the report window of a chat ends before this many further chats have taken place.
     private static let maxRecentChats = 8
 
-    private var activity = Activity.idle
+    var activity = Activity.idle
     /// Chats that ended recently and can still be reported, newest last.
     private var recentChats: [Chat] = []
     private var lastPartner: IdentityID?
@@ -117,7 +117,7 @@ struct RouletteState: Equatable, Sendable {
 
     /// Starts a search and notifies the device: enters the queue, or waits for a penalty to end or for the device to
     /// reconnect.
-    private mutating func resume(_ search: Search, re: UInt64?, _ snapshot: PersonSnapshot, _ context: inout Context) {
+    mutating func resume(_ search: Search, re: UInt64?, _ snapshot: PersonSnapshot, _ context: inout Context) {
         let isLive = snapshot.devices.isLive(search.client)
         if let until = penaltyUntil, context.now < until {
             context.send(
@@ -347,37 +347,12 @@ extension RouletteState {
 // MARK: - Devices
 
 extension RouletteState {
-    mutating func dropped(_ client: ConnectionID, of id: IdentityID, _ context: inout Context) {
-        guard let search, search.client == client else { return }
-        switch activity {
-        case .waiting, .reserved:
-            context.tell(.pool(.withdraw(id)))
-            activity = .away(search)
-        case .penalized: activity = .away(search)
-        case .chatting(_, let chat): context.tell(.match(chat.match, .away(id, true)))
-        case .idle, .away: break
-        }
-    }
-
-    mutating func returned(_ client: ConnectionID, _ snapshot: PersonSnapshot, _ context: inout Context) {
-        guard let search, search.client == client else { return }
-        switch activity {
-        case .away: resume(search, re: nil, snapshot, &context)
-        case .chatting(_, let chat): context.tell(.match(chat.match, .away(snapshot.id, false)))
-        case .idle, .penalized, .waiting, .reserved: break
-        }
-    }
-
     /// Passes the device's new address to the match, in case the partner reports this person. The queue's limit per
     /// address still counts the old address.
     mutating func moved(_ client: ConnectionID, to address: String, of id: IdentityID, _ context: inout Context) {
         guard let search, search.client == client else { return }
         newAddress = address
         if case .chatting(_, let chat) = activity { context.tell(.match(chat.match, .moved(id, address: address))) }
-    }
-
-    mutating func departed(_ client: ConnectionID, _ snapshot: PersonSnapshot, _ context: inout Context) {
-        if search?.client == client { stop(.partnerLeft, notifies: false, snapshot, &context) }
     }
 
     /// Handles a request of a legacy client. Legacy clients request each new partner themselves, so the end of a chat does not

@@ -190,24 +190,12 @@ public struct Room: Machine, Equatable, Sendable {
             context.pass(tour)
         case .join(let application): join(application, &context)
         case .verb(let client, let re, let verb): perform(verb, Request(client, re), &context)
-        case .away(let client, let isAway):
-            lobby.setAway(isAway, client)
-            // The charge for a drop includes the return. If the drop is not announced, the return is not announced
-            // either.
-            if isAway, roster[client] != nil, !arrivals.affordsDrop(to: roster.count, context) { return }
-            guard roster.setDropped(isAway, client), let member = roster[client] else { return }
-            // Send this to the client too: it may have entered while it was disconnected, or may still show its
-            // person's previous state.
-            broadcast(.person(member.person), &context)
+        case .away(let client, let isAway): setDropped(isAway, client, &context)
         case .gone(let client): leave(client, &context)
         case .leftSession(let client, let moderator):
             remove(client, .removed, by: moderator.flatMap { roster[$0] }, &context)
         case .close: end(&context)
-        case .personDeleted(let person):
-            guard person == creator else { return }
-            setCreator(nil, &context)
-            updateEnd(context)
-            admitWaiting(&context)
+        case .personDeleted(let person): personDeleted(person, &context)
         case .notStored(let stored): reload(stored, &context)
         }
     }
@@ -289,7 +277,7 @@ public struct Room: Machine, Equatable, Sendable {
         updateEnd(context)
     }
 
-    private mutating func updateEnd(_ context: Context) {
+    mutating func updateEnd(_ context: Context) {
         guard case .empty = state else { return }
         keptUntil = nil
         waitForPeople(until: context.now + emptyTime(context), context)

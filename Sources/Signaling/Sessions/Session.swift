@@ -243,20 +243,6 @@ public struct Session: Machine, Equatable, Sendable {
         setMuted(false, by: .server, &context)
     }
 
-    private mutating func setDropped(_ isDropped: Bool, _ client: ConnectionID, _ context: inout Context) {
-        guard let member = members[client], member.isDropped != isDropped else { return }
-        members[client]?.isDropped = isDropped
-        // Charge a drop together with the later return. If the budget is exhausted, announce neither.
-        var isAnnounced = member.isDropAnnounced
-        if isDropped { isAnnounced = affords(2, context) }
-        members[client]?.isDropAnnounced = isDropped && isAnnounced
-        guard isAnnounced else { return }
-        let event = SessionNotice.ConnectionReference(session: id, connection: client)
-        broadcast(
-            isDropped ? .session(.connectionReconnecting(event)) : .session(.connectionReconnected(event)),
-            about: member.number, except: client, &context)
-    }
-
     mutating func remove(_ client: ConnectionID, _ reason: GoneReason, _ context: inout Context) {
         remove([client], reason, &context)
     }
