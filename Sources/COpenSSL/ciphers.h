@@ -8,11 +8,9 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #endif
 
-#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/params.h>
 #include <openssl/sha.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,40 +36,9 @@ static inline EVP_CIPHER_CTX *confab_aes_ctr_new(const void *key) {
     return confab_cipher_new(EVP_aes_128_ctr(), key, 1);
 }
 
-static inline EVP_CIPHER_CTX *confab_aes_gcm_new(const void *key, int encrypting) {
-    return confab_cipher_new(EVP_aes_128_gcm(), key, encrypting);
-}
-
 /// Begins a packet in counter mode with a new IV of 16 bytes. Keeps the key.
 static inline int confab_ctr_begin(EVP_CIPHER_CTX *context, const void *iv) {
     return EVP_CipherInit_ex(context, NULL, NULL, NULL, (const unsigned char *)iv, -1) == 1;
-}
-
-/// Begins a packet in GCM with a new IV of 12 bytes. Keeps the key and the direction.
-static inline int confab_gcm_begin(EVP_CIPHER_CTX *context, const void *iv) {
-    // Set the parameter that OpenSSL 3 uses for EVP_CTRL_GCM_SET_IV_FIXED; the length -1 means the whole IV.
-    // EVP_CipherInit_ex would query the length of the IV for each packet, and OpenSSL 3.0 answers by comparing the
-    // parameter's name with all others.
-    OSSL_PARAM parameters[] = {
-        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED, (void *)iv, (size_t)-1), OSSL_PARAM_END
-    };
-    return EVP_CIPHER_CTX_set_params(context, parameters) == 1;
-}
-
-/// Begins to decrypt a packet in GCM with a new IV and the packet's 16-byte tag, which `confab_gcm_verify` compares.
-/// Both are set in one call, because each call that sets parameters looks up all names.
-static inline int confab_gcm_begin_opening(EVP_CIPHER_CTX *context, const void *iv, void *tag) {
-    OSSL_PARAM parameters[] = {
-        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, 16),
-        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED, (void *)iv, (size_t)-1), OSSL_PARAM_END
-    };
-    return EVP_CIPHER_CTX_set_params(context, parameters) == 1;
-}
-
-/// Adds data that GCM authenticates but does not encrypt. All such data must be added before the first `confab_cipher_update`.
-static inline int confab_gcm_authenticate(EVP_CIPHER_CTX *context, const void *data, size_t length) {
-    int written = 0;
-    return EVP_CipherUpdate(context, NULL, &written, (const unsigned char *)data, (int)length) == 1;
 }
 
 /// Encrypts or decrypts `length` bytes. `out` may equal `in`. Length 0 succeeds without calling EVP, because EVP gives a null
@@ -81,25 +48,6 @@ static inline int confab_cipher_update(EVP_CIPHER_CTX *context, const void *in, 
     if (length == 0) return 1;
     return EVP_CipherUpdate(context, (unsigned char *)out, &written, (const unsigned char *)in, (int)length) == 1
         && (size_t)written == length;
-}
-
-/// Writes GCM's 16-byte tag.
-static inline int confab_gcm_finish(EVP_CIPHER_CTX *context, void *tag) {
-    unsigned char nothing[16];
-    int written = 0;
-    // This is the parameter that OpenSSL 3 uses for EVP_CTRL_AEAD_GET_TAG.
-    OSSL_PARAM parameters[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, 16), OSSL_PARAM_END};
-    return EVP_CipherFinal_ex(context, nothing, &written) == 1 && EVP_CIPHER_CTX_get_params(context, parameters) == 1;
-}
-
-/// Verifies, in constant time, the tag that was passed to `confab_gcm_begin_opening`.
-static inline int confab_gcm_verify(EVP_CIPHER_CTX *context) {
-    unsigned char nothing[16];
-    int written = 0;
-    if (EVP_CipherFinal_ex(context, nothing, &written) == 1) return 1;
-    // Clear the error queue, so that a forged packet does not affect the next DTLS call on this thread.
-    ERR_clear_error();
-    return 0;
 }
 
 /// A keyed HMAC-SHA1 (RFC 2104): the hash states after the inner and outer padded keys.

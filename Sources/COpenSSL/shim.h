@@ -4,5 +4,6 @@
 
 #include "ciphers.h"
 #include "dtls.h"
+#include "gcm.h"
 
 #endif

@@ -202,7 +202,12 @@ public struct ConfabServer: Sendable {
     private func startMedia() throws -> RunningMedia {
         let media = try RunningMedia(MediaPlane.Settings(configuration))
         for note in media.plane.notes { logger.warning("\(note)") }
-        logger.info("Media", metadata: ["port": "\(media.plane.port)", "addresses": "\(media.plane.addresses)"])
+        logger.info(
+            "Media",
+            metadata: [
+                "port": "\(media.plane.port)", "addresses": "\(media.plane.addresses)",
+                "srtp": "\(MediaPlane.srtpImplementation)",
+            ])
         return media
     }
 

@@ -107,7 +107,8 @@ extension Hostile {
                         let members = try #require(
                             try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: String])
                         #expect(answer.status == 200)
-                        #expect(Set(members.keys) == ["status", "version", "openssl"] && members["status"] == "ok")
+                        #expect(Set(members.keys) == ["status", "version", "openssl", "srtp"])
+                        #expect(members["status"] == "ok")
                         #expect(answer["Server"] == nil && answer["X-Powered-By"] == nil)
                     }
                 }

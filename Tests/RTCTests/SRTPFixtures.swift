@@ -1,4 +1,5 @@
 import TestSupport
+import Testing
 
 @testable import RTC
 
@@ -90,6 +91,40 @@ extension SRTPReceiver {
 
     func open(_ datagram: [UInt8]) -> Opened { opened(datagram, unprotect) }
     func openControl(_ datagram: [UInt8]) -> Opened { opened(datagram, unprotectControl) }
+}
+
+/// A profile, and the library that computes AES-GCM.
+struct SRTPCase: Sendable, CustomTestStringConvertible {
+    let profile: SRTPProfile
+    /// Nil for OpenSSL.
+    let variant: IPsecMB.Variant?
+
+    var library: IPsecMB? { variant.flatMap { IPsecMB($0) } }
+    var testDescription: String { "\(profile.name), \(variant.map { "ipsec-mb \($0)" } ?? "OpenSSL")" }
+
+    /// AES-GCM with OpenSSL, and with each variant of Intel's library that this machine can run.
+    static let gcm =
+        [SRTPCase(profile: .aeadAES128GCM, variant: nil)]
+        + IPsecMB.Variant.allCases.filter { IPsecMB($0) != nil }.map { SRTPCase(profile: .aeadAES128GCM, variant: $0) }
+    static let all = gcm + [SRTPCase(profile: .aes128CMSHA1, variant: nil)]
+
+    func sender(key: [UInt8], salt: [UInt8]) -> SRTPSender? {
+        guard let (media, control) = sessionKeys(key, salt) else { return nil }
+        return SRTPSender(profile: profile, media: media, control: control, library: library)
+    }
+
+    func receiver(key: [UInt8], salt: [UInt8]) -> SRTPReceiver? {
+        guard let (media, control) = sessionKeys(key, salt) else { return nil }
+        return SRTPReceiver(profile: profile, media: media, control: control, library: library)
+    }
+
+    private func sessionKeys(_ key: [UInt8], _ salt: [UInt8]) -> (SRTPSessionKeys, SRTPSessionKeys)? {
+        guard
+            let media = SRTPSessionKeys(profile: profile, masterKey: key, masterSalt: salt, kind: .rtp),
+            let control = SRTPSessionKeys(profile: profile, masterKey: key, masterSalt: salt, kind: .rtcp)
+        else { return nil }
+        return (media, control)
+    }
 }
 
 /// A sender and a receiver with the same key.

@@ -100,14 +100,15 @@ private struct Stream {
         return received
     }
 
-    @Test(arguments: SRTPProfile.allCases) func mediaAgrees(_ profile: SRTPProfile) throws {
+    @Test(arguments: SRTPCase.all) func mediaAgrees(_ tested: SRTPCase) throws {
+        let profile = tested.profile
         let seed = UInt64.random(in: 0 ... .max)
-        print("SRTP against libsrtp2, \(profile.name): seed \(seed)")
+        print("SRTP against libsrtp2, \(tested.testDescription): seed \(seed)")
         var generator = SeededGenerator(seed: seed)
         let key = generator.bytes(profile.keyLength)
         let salt = generator.bytes(profile.saltLength)
-        let sender = try #require(SRTPSender(profile: profile, key: key, salt: salt))
-        let receiver = try #require(SRTPReceiver(profile: profile, key: key, salt: salt))
+        let sender = try #require(tested.sender(key: key, salt: salt))
+        let receiver = try #require(tested.receiver(key: key, salt: salt))
         let theirSender = try #require(Oracle(profile: profile, key: key, salt: salt, direction: ssrc_any_outbound))
         let theirReceiver = try #require(Oracle(profile: profile, key: key, salt: salt, direction: ssrc_any_inbound))
 
@@ -136,13 +137,14 @@ private struct Stream {
         #expect(accepted > 4000)
     }
 
-    @Test(arguments: SRTPProfile.allCases) func controlAgrees(_ profile: SRTPProfile) throws {
+    @Test(arguments: SRTPCase.all) func controlAgrees(_ tested: SRTPCase) throws {
+        let profile = tested.profile
         let seed = UInt64.random(in: 0 ... .max)
-        print("SRTCP against libsrtp2, \(profile.name): seed \(seed)")
+        print("SRTCP against libsrtp2, \(tested.testDescription): seed \(seed)")
         var generator = SeededGenerator(seed: seed)
         let key = generator.bytes(profile.keyLength)
         let salt = generator.bytes(profile.saltLength)
-        let sender = try #require(SRTPSender(profile: profile, key: key, salt: salt))
+        let sender = try #require(tested.sender(key: key, salt: salt))
         let theirSender = try #require(Oracle(profile: profile, key: key, salt: salt, direction: ssrc_any_outbound))
 
         // The encrypted bytes differ, because libsrtp2 counts separately for each source, from 1. So each side decrypts
@@ -155,7 +157,7 @@ private struct Stream {
             theirs.append(try #require(theirSender.protectControl(packet)))
         }
         for sent in [ours, theirs] {
-            let receiver = try #require(SRTPReceiver(profile: profile, key: key, salt: salt))
+            let receiver = try #require(tested.receiver(key: key, salt: salt))
             let oracle = try #require(Oracle(profile: profile, key: key, salt: salt, direction: ssrc_any_inbound))
             var accepted = 0
             for (round, datagram) in Self.disturb(sent, using: &generator).enumerated() {

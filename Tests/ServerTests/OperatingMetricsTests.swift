@@ -63,7 +63,7 @@ import Testing
     @Test("the build, the disk and the process are described in base units")
     func operating() async throws {
         let text = await Self.exposition()
-        #expect(text.contains(/confab_build_info\{openssl="[^"]+",version="0\.\d+\.\d+"\} 1\n/))
+        #expect(text.contains(/confab_build_info\{openssl="[^"]+",srtp="[^"]+",version="0\.\d+\.\d+"\} 1\n/))
         #expect(text.contains("\nconfab_disk_free_bytes 12345\n"))
         #expect(text.contains("\nconfab_ready{part=\"media\"} 0\nconfab_ready{part=\"storage\"} 1\n"))
         #if os(Linux)

@@ -11,28 +11,34 @@ struct SRTPCipher: ~Copyable {
         case opening
     }
 
+    /// The session keys, in the form that the profile needs.
+    private enum Keys {
+        case gcm(GCMKey)
+        /// AES in counter mode, and HMAC-SHA1.
+        case counterMode(OpaquePointer, UnsafeMutablePointer<confab_srtp_mac>)
+    }
+
     /// The E flag in front of the SRTCP index, which means that the packet is encrypted (RFC 3711 §3.4).
     static let encryptedFlag: UInt32 = 1 << 31
 
-    private let context: OpaquePointer
-    /// The HMAC-SHA1 context; nil with GCM, which includes authentication.
-    private let mac: UnsafeMutablePointer<confab_srtp_mac>?
+    private let keys: Keys
     /// The session salt, padded with trailing zeros to 16 bytes, in host byte order.
     private let salt: (high: UInt64, low: UInt64)
 
     /// Returns nil if a key has the wrong length or OpenSSL fails.
-    init?(profile: SRTPProfile, keys: SRTPSessionKeys, direction: Direction) {
+    ///
+    /// - Parameter library: computes AES-GCM instead of OpenSSL; nil for OpenSSL.
+    init?(
+        profile: SRTPProfile, keys: SRTPSessionKeys, direction: Direction, library: IPsecMB? = IPsecMB.shared.library
+    ) {
         guard keys.encryptionKey.count == profile.keyLength, keys.salt.count == profile.saltLength else { return nil }
         let block = keys.salt + [UInt8](repeating: 0, count: 16 - profile.saltLength)
         func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
-        let made: OpaquePointer
-        var memory: UnsafeMutablePointer<confab_srtp_mac>?
+        let made: Keys
         switch profile {
         case .aeadAES128GCM:
-            guard let context = confab_aes_gcm_new(keys.encryptionKey, direction == .sealing ? 1 : 0) else {
-                return nil
-            }
-            made = context
+            guard let key = GCMKey(keys.encryptionKey, direction, library: library) else { return nil }
+            made = .gcm(key)
         case .aes128CMSHA1:
             var state = confab_srtp_mac()
             defer { OPENSSL_cleanse(&state, MemoryLayout<confab_srtp_mac>.size) }
@@ -40,40 +46,39 @@ struct SRTPCipher: ~Copyable {
             guard confab_srtp_mac_init(&state, key, key.count) == 1,
                 let context = confab_aes_ctr_new(keys.encryptionKey)
             else { return nil }
-            made = context
-            memory = .allocate(capacity: 1)
-            memory?.initialize(to: state)
+            let mac = UnsafeMutablePointer<confab_srtp_mac>.allocate(capacity: 1)
+            mac.initialize(to: state)
+            made = .counterMode(context, mac)
         }
-        (context, mac) = (made, memory)
+        self.keys = made
         salt = (word(block[..<8]), word(block[8...]))
     }
 
     deinit {
-        EVP_CIPHER_CTX_free(context)
-        if let mac {
+        switch keys {
+        case .gcm(let key): key.free()
+        case .counterMode(let context, let mac):
+            EVP_CIPHER_CTX_free(context)
             OPENSSL_cleanse(mac, MemoryLayout<confab_srtp_mac>.size)
             mac.deallocate()
         }
     }
 
-    /// Sets the IV for the packet with this SSRC and index.
-    /// - Parameters:
-    ///   - index: the rollover counter and the sequence number (48 bits together), or the SRTCP index.
-    ///   - tag: GCM's tag, to be verified after decrypting; nil to encrypt, and with AES-CM.
+    /// Returns GCM's IV for the packet with this SSRC and index: the salt XOR 16 zero bits, the SSRC and the index (RFC
+    /// 7714 §8.1 and §9.1).
+    ///
+    /// - Parameter index: the rollover counter and the sequence number (48 bits together), or the SRTCP index.
     @inline(__always)
-    private func begin(ssrc: UInt32, index: UInt64, tag: UnsafeMutableRawPointer? = nil) -> Bool {
-        if mac != nil {
-            // The IV is (k_s * 2^16) XOR (SSRC * 2^64) XOR (i * 2^16) (RFC 3711 §4.1.1).
-            var block = ((salt.high ^ UInt64(ssrc)).bigEndian, (salt.low ^ index << 16).bigEndian)
-            return withUnsafeBytes(of: &block) { confab_ctr_begin(context, $0.baseAddress) == 1 }
-        }
-        // XOR the salt with 16 zero bits, the SSRC and the index. GCM reads only the first 12 bytes (RFC 7714 §8.1 and §9.1).
+    private func nonce(ssrc: UInt32, index: UInt64) -> GCMKey.Nonce {
         let high = salt.high ^ UInt64(ssrc) << 16 ^ index >> 32
-        var block = (high.bigEndian, (salt.low ^ index << 32).bigEndian)
-        return withUnsafeBytes(of: &block) {
-            guard let tag else { return confab_gcm_begin(context, $0.baseAddress) == 1 }
-            return confab_gcm_begin_opening(context, $0.baseAddress, tag) == 1
-        }
+        return (high.bigEndian, (salt.low ^ index << 32).bigEndian)
+    }
+
+    /// Sets the IV of counter mode, which is (k_s * 2^16) XOR (SSRC * 2^64) XOR (i * 2^16) (RFC 3711 §4.1.1).
+    @inline(__always)
+    private func begin(_ context: OpaquePointer, ssrc: UInt32, index: UInt64) -> Bool {
+        var block = ((salt.high ^ UInt64(ssrc)).bigEndian, (salt.low ^ index << 16).bigEndian)
+        return withUnsafeBytes(of: &block) { confab_ctr_begin(context, $0.baseAddress) == 1 }
     }
 
     /// Encrypts `prefix` and then `payload`, and writes the result and the tag after the header in `packet`.
@@ -81,17 +86,21 @@ struct SRTPCipher: ~Copyable {
         _ packet: UnsafeMutableRawPointer, headerLength: Int, prefix: UnsafeRawBufferPointer,
         payload: UnsafeRawBufferPointer, ssrc: UInt32, index: UInt64
     ) -> Bool {
-        guard begin(ssrc: ssrc, index: index) else { return false }
-        if mac == nil, confab_gcm_authenticate(context, packet, headerLength) != 1 { return false }
         let body = packet + headerLength
-        guard
-            prefix.isEmpty || confab_cipher_update(context, prefix.baseAddress, prefix.count, body) == 1,
-            confab_cipher_update(context, payload.baseAddress, payload.count, body + prefix.count) == 1
-        else { return false }
-        let length = headerLength + prefix.count + payload.count
-        guard let mac else { return confab_gcm_finish(context, packet + length) == 1 }
-        confab_srtp_mac_write(mac, packet, length, UInt32(truncatingIfNeeded: index >> 16), packet + length)
-        return true
+        switch keys {
+        case .gcm(let key):
+            let header = UnsafeRawBufferPointer(start: packet, count: headerLength)
+            return key.seal(nonce(ssrc: ssrc, index: index), data: header, prefix: prefix, payload, out: body)
+        case .counterMode(let context, let mac):
+            guard
+                begin(context, ssrc: ssrc, index: index),
+                confab_cipher_update(context, prefix.baseAddress, prefix.count, body) == 1,
+                confab_cipher_update(context, payload.baseAddress, payload.count, body + prefix.count) == 1
+            else { return false }
+            let length = headerLength + prefix.count + payload.count
+            confab_srtp_mac_write(mac, packet, length, UInt32(truncatingIfNeeded: index >> 16), packet + length)
+            return true
+        }
     }
 
     /// Checks the tag after `packet[..<length]` and decrypts the payload in place. If this fails, the payload must be
@@ -100,38 +109,47 @@ struct SRTPCipher: ~Copyable {
         _ packet: UnsafeMutableRawPointer, headerLength: Int, length: Int, ssrc: UInt32, index: UInt64
     ) -> Bool {
         let (body, tag) = (packet + headerLength, packet + length)
-        if let mac {
+        switch keys {
+        case .gcm(let key):
+            let header = UnsafeRawBufferPointer(start: packet, count: headerLength)
+            return key.open(
+                nonce(ssrc: ssrc, index: index), data: header, body: body, length: length - headerLength, tag: tag)
+        case .counterMode(let context, let mac):
             let rollovers = UInt32(truncatingIfNeeded: index >> 16)
-            guard confab_srtp_mac_verify(mac, packet, length, rollovers, tag) == 1 else { return false }
-            return begin(ssrc: ssrc, index: index)
+            return confab_srtp_mac_verify(mac, packet, length, rollovers, tag) == 1
+                && begin(context, ssrc: ssrc, index: index)
                 && confab_cipher_update(context, body, length - headerLength, body) == 1
         }
-        return begin(ssrc: ssrc, index: index, tag: tag)
-            && confab_gcm_authenticate(context, packet, headerLength) == 1
-            && confab_cipher_update(context, body, length - headerLength, body) == 1
-            && confab_gcm_verify(context) == 1
     }
 
     /// Encrypts `packet[8..<length]` in place and writes the SRTCP trailer: the E flag with the index, then the tag (RFC 3711
     /// §3.4). With GCM the tag comes first (RFC 7714 §9.3).
     func sealControl(_ packet: UnsafeMutableRawPointer, length: Int, ssrc: UInt32, index: UInt32) -> Bool {
         let trailer = (index | Self.encryptedFlag).bigEndian
-        guard begin(ssrc: ssrc, index: UInt64(index)) else { return false }
-        if mac == nil, !authenticateControl(packet, trailer: trailer) { return false }
         let body = packet + RTCPBounds.headerLength
-        guard confab_cipher_update(context, body, length - RTCPBounds.headerLength, body) == 1 else { return false }
-        if let mac {
+        let count = length - RTCPBounds.headerLength
+        switch keys {
+        case .gcm(let key):
+            packet.storeBytes(of: trailer, toByteOffset: length + GCMKey.tagLength, as: UInt32.self)
+            let nonce = nonce(ssrc: ssrc, index: UInt64(index))
+            let payload = UnsafeRawBufferPointer(start: body, count: count)
+            return withControlData(packet, trailer: trailer) {
+                key.seal(nonce, data: $0, prefix: UnsafeRawBufferPointer(start: nil, count: 0), payload, out: body)
+            }
+        case .counterMode(let context, let mac):
+            guard
+                begin(context, ssrc: ssrc, index: UInt64(index)),
+                confab_cipher_update(context, body, count, body) == 1
+            else { return false }
             packet.storeBytes(of: trailer, toByteOffset: length, as: UInt32.self)
             confab_srtp_mac_write(mac, packet, length, index | Self.encryptedFlag, packet + length + 4)
             return true
         }
-        packet.storeBytes(of: trailer, toByteOffset: length + 16, as: UInt32.self)
-        return confab_gcm_finish(context, packet + length) == 1
     }
 
     /// Reads the E flag and the index of an SRTCP packet whose RTCP part has `length` bytes.
     func controlTrailer(_ packet: UnsafeMutableRawPointer, length: Int) -> UInt32 {
-        let offset = mac == nil ? length + 16 : length
+        let offset = if case .gcm = keys { length + GCMKey.tagLength } else { length }
         return UInt32(bigEndian: packet.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
     }
 
@@ -139,23 +157,27 @@ struct SRTPCipher: ~Copyable {
     func openControl(_ packet: UnsafeMutableRawPointer, length: Int, ssrc: UInt32, index: UInt32) -> Bool {
         let body = packet + RTCPBounds.headerLength
         let count = length - RTCPBounds.headerLength
-        if let mac {
-            let word = index | Self.encryptedFlag
-            guard confab_srtp_mac_verify(mac, packet, length, word, packet + length + 4) == 1 else { return false }
-            return begin(ssrc: ssrc, index: UInt64(index)) && confab_cipher_update(context, body, count, body) == 1
+        let word = index | Self.encryptedFlag
+        switch keys {
+        case .gcm(let key):
+            let nonce = nonce(ssrc: ssrc, index: UInt64(index))
+            return withControlData(packet, trailer: word.bigEndian) {
+                key.open(nonce, data: $0, body: body, length: count, tag: packet + length)
+            }
+        case .counterMode(let context, let mac):
+            return confab_srtp_mac_verify(mac, packet, length, word, packet + length + 4) == 1
+                && begin(context, ssrc: ssrc, index: UInt64(index))
+                && confab_cipher_update(context, body, count, body) == 1
         }
-        let trailer = (index | Self.encryptedFlag).bigEndian
-        return begin(ssrc: ssrc, index: UInt64(index), tag: packet + length)
-            && authenticateControl(packet, trailer: trailer)
-            && confab_cipher_update(context, body, count, body) == 1
-            && confab_gcm_verify(context) == 1
     }
 
-    /// Authenticates GCM's associated data in SRTCP: the first header, then the E flag and the index (RFC 7714 §9.2).
-    private func authenticateControl(_ packet: UnsafeMutableRawPointer, trailer: UInt32) -> Bool {
+    /// Passes GCM's associated data in SRTCP: the first header, then the E flag and the index (RFC 7714 §9.2).
+    private func withControlData(
+        _ packet: UnsafeMutableRawPointer, trailer: UInt32, _ body: (UnsafeRawBufferPointer) -> Bool
+    ) -> Bool {
         var data = (packet.loadUnaligned(as: UInt64.self), trailer)
         return withUnsafeBytes(of: &data) {
-            confab_gcm_authenticate(context, $0.baseAddress, RTCPBounds.headerLength + MemoryLayout<UInt32>.size) == 1
+            body(UnsafeRawBufferPointer(rebasing: $0[..<(RTCPBounds.headerLength + MemoryLayout<UInt32>.size)]))
         }
     }
 }

@@ -52,15 +52,17 @@ public final class SRTPReceiver {
         self.init(profile: profile, media: media, control: control, maxSources: maxSources)
     }
 
-    /// Creates a receiver from session keys, for the RFCs' test vectors. Returns nil if a length is wrong or OpenSSL
-    /// fails.
+    /// Creates a receiver from session keys, for the RFCs' test vectors, and for tests of both implementations of
+    /// AES-GCM. Returns nil if a length is wrong or OpenSSL fails.
+    ///
+    /// - Parameter library: computes AES-GCM instead of OpenSSL; nil for OpenSSL.
     init?(
         profile: SRTPProfile, media: SRTPSessionKeys, control: SRTPSessionKeys,
-        maxSources: Int = SRTPReceiver.maxSources
+        maxSources: Int = SRTPReceiver.maxSources, library: IPsecMB? = IPsecMB.shared.library
     ) {
         guard
-            let media = SRTPCipher(profile: profile, keys: media, direction: .opening),
-            let control = SRTPCipher(profile: profile, keys: control, direction: .opening)
+            let media = SRTPCipher(profile: profile, keys: media, direction: .opening, library: library),
+            let control = SRTPCipher(profile: profile, keys: control, direction: .opening, library: library)
         else { return nil }
         self.profile = profile
         self.media = media

@@ -30,12 +30,17 @@ public final class SRTPSender {
         self.init(profile: profile, media: media, control: control)
     }
 
-    /// Creates a sender from session keys, for the RFCs' test vectors, which also specify the SRTCP index. Returns nil
-    /// if a length is wrong or OpenSSL fails.
-    init?(profile: SRTPProfile, media: SRTPSessionKeys, control: SRTPSessionKeys, nextControlIndex: UInt32 = 0) {
+    /// Creates a sender from session keys, for the RFCs' test vectors, which also specify the SRTCP index, and for tests
+    /// of both implementations of AES-GCM. Returns nil if a length is wrong or OpenSSL fails.
+    ///
+    /// - Parameter library: computes AES-GCM instead of OpenSSL; nil for OpenSSL.
+    init?(
+        profile: SRTPProfile, media: SRTPSessionKeys, control: SRTPSessionKeys, nextControlIndex: UInt32 = 0,
+        library: IPsecMB? = IPsecMB.shared.library
+    ) {
         guard
-            let media = SRTPCipher(profile: profile, keys: media, direction: .sealing),
-            let control = SRTPCipher(profile: profile, keys: control, direction: .sealing)
+            let media = SRTPCipher(profile: profile, keys: media, direction: .sealing, library: library),
+            let control = SRTPCipher(profile: profile, keys: control, direction: .sealing, library: library)
         else { return nil }
         self.profile = profile
         self.media = media

@@ -148,7 +148,8 @@ struct Routes: Sendable {
     private func health() -> Response {
         let isDraining = gateway.value.isDraining
         let versions =
-            #""version":"\#(ConfabServer.version)","openssl":"\#(MediaPlane.openSSLVersion)""#
+            #""version":"\#(ConfabServer.version)","openssl":"\#(MediaPlane.openSSLVersion)","#
+            + #""srtp":"\#(MediaPlane.srtpImplementation)""#
         return answer(!isDraining, #"{"status":"\#(isDraining ? "draining" : "ok")",\#(versions)}"#)
     }
 

@@ -88,6 +88,9 @@ final class MediaPlane: Sendable {
     /// OpenSSL's version, for `/health` and the metrics.
     static var openSSLVersion: String { OpenSSLVersion.text }
 
+    /// The library that encrypts media with AES-GCM, for the log, `/health` and the metrics.
+    static var srtpImplementation: String { SRTPImplementation.text }
+
     func stop() { inbox.finish() }
 
     var counters: MediaCounters { inbox.counters }

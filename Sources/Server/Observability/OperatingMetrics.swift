@@ -21,7 +21,7 @@ final class OperatingMetrics: Sendable {
 
     /// The help text of each metric, keyed by metric name.
     static let help = [
-        "confab_build_info": "Always 1. The labels are the versions of Confab and OpenSSL.",
+        "confab_build_info": "Always 1. The labels are the versions of Confab and OpenSSL, and what encrypts media.",
         "confab_ready": "1 if this part of the server is ready, otherwise 0.",
         "confab_disk_free_bytes": "Free space on the disk of the data directory.",
         "confab_tls_certificate_expiry_timestamp_seconds": "Expiry of the HTTPS certificate, in seconds since 1970.",
@@ -38,7 +38,10 @@ final class OperatingMetrics: Sendable {
         self.disk = disk
         Gauge(
             label: "confab_build_info",
-            dimensions: [("version", Self.version), ("openssl", MediaPlane.openSSLVersion)]
+            dimensions: [
+                ("version", Self.version), ("openssl", MediaPlane.openSSLVersion),
+                ("srtp", MediaPlane.srtpImplementation),
+            ]
         ).record(1)
     }
 
