@@ -77,6 +77,8 @@ package enum SocketOptions {
     package static func listener(_ address: TransportAddress) throws(SocketError) -> Int32 {
         let descriptor = try open(address, kind: streamKind)
         guard listen(descriptor, 128) == 0 else {
+            // `close` may overwrite `errno`.
+            let reason = reason
             close(descriptor)
             throw SocketError("Cannot listen on TCP \(address): \(reason).")
         }
