@@ -117,12 +117,23 @@ import Wire
     @Test("the descriptors of a process are never promised twice, and clients never get all of them")
     func descriptors() {
         for limit in [0, 1, 20, 64, 256, 1024, 4096, 65_536, 1 << 20] {
-            let budget = DescriptorBudget(limit: limit)
-            let reserve = min(DescriptorBudget.maxReserve, limit / 4)
-            #expect(budget.connections + budget.mediaConnections + reserve == limit, "\(limit)")
+            let budget = DescriptorBudget(limit: limit, requests: 100)
+            #expect(budget.reserve == min(DescriptorBudget.fixedReserve + 100, limit / 4), "\(limit)")
+            #expect(budget.connections + budget.mediaConnections + budget.reserve == limit, "\(limit)")
             #expect(budget.mediaConnections <= MediaLoop.maxConnections)
             #expect(budget.transfers <= budget.connections / 2)
         }
+    }
+
+    @Test("descriptors are reserved for as many pushes and webhook requests as may run at once")
+    func requestDescriptors() {
+        var configuration = ConfabConfiguration()
+        let before = DescriptorBudget.requests(configuration)
+        #expect(before >= configuration.push.concurrency + configuration.webhooks.concurrency)
+        configuration.webhooks.concurrency += 100
+        #expect(DescriptorBudget.requests(configuration) == before + 100)
+        configuration.push.concurrency += 10
+        #expect(DescriptorBudget.requests(configuration) == before + 110)
     }
 }
 

@@ -11,19 +11,23 @@ import Darwin
 /// Each kind of descriptor has a share, against which the descriptors in use are counted. Invariant: the shares and
 /// the reserve together do not exceed the process's limit.
 struct DescriptorBudget: Equatable, Sendable {
-    /// Maximum number of descriptors to reserve for everything whose number does not depend on clients: about 40 for
-    /// the database, sockets, logs and threads; 32 pushes and as many name lookups (`push.concurrency`); 16
-    /// connections of the metrics port; and one room file per thread that reads or writes files.
-    static let maxReserve = 160
+    /// The part of the reserve that depends on neither clients nor settings: about 40 for the database, sockets, logs
+    /// and threads; 16 connections of the metrics port; and one room file per thread that reads or writes files.
+    static let fixedReserve = 96
 
+    /// The number of descriptors that clients cannot use.
+    let reserve: Int
     /// Maximum number of TCP connections to the public port (`ConnectionCounts`).
     let connections: Int
     /// Maximum number of TCP connections for media (`MediaLoop`).
     let mediaConnections: Int
 
-    /// - Parameter limit: the maximum number of descriptors of the process.
-    init(limit: Int) {
-        let shared = limit - min(Self.maxReserve, limit / 4)
+    /// - Parameters:
+    ///   - limit: the maximum number of descriptors of the process. The reserve is at most a quarter of it.
+    ///   - requests: the maximum number of descriptors for the server's own requests.
+    init(limit: Int, requests: Int) {
+        reserve = min(Self.fixedReserve + requests, limit / 4)
+        let shared = limit - reserve
         mediaConnections = min(MediaLoop.maxConnections, shared / 5)
         connections = shared - mediaConnections
     }
@@ -33,7 +37,16 @@ struct DescriptorBudget: Equatable, Sendable {
     var transfers: Int { connections / 2 }
 
     /// The budget of this process.
-    static let current = DescriptorBudget(limit: processLimit)
+    init(_ configuration: ConfabConfiguration) {
+        self.init(limit: Self.processLimit, requests: Self.requests(configuration))
+    }
+
+    /// Returns the maximum number of descriptors for requests to push services and webhooks. Each request has one
+    /// connection, and each of the two clients looks up names.
+    static func requests(_ configuration: ConfabConfiguration) -> Int {
+        let lookups = PushLookups.maxFast + PushLookups.maxSlow
+        return configuration.push.concurrency + lookups + configuration.webhooks.concurrency + lookups
+    }
 
     private static var processLimit: Int {
         var limit = rlimit()

@@ -79,7 +79,7 @@ final class Gateway {
         self.configuration = configuration
         self.logger = logger
         self.metrics = metrics
-        let descriptors = DescriptorBudget.current
+        let descriptors = DescriptorBudget(configuration)
         strictTransport = configuration.strictTransport
         connectionCounts = ConnectionCounts(
             perAddress: configuration.limits.connectionsPerAddress, total: descriptors.connections,

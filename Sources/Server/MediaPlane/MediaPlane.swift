@@ -155,7 +155,7 @@ extension MediaPlane.Settings {
     init(_ configuration: ConfabConfiguration) throws {
         port = configuration.media.port
         address = configuration.media.address
-        maxConnections = DescriptorBudget.current.mediaConnections
+        maxConnections = DescriptorBudget(configuration).mediaConnections
         controlsCongestion = configuration.media.congestionControl
         loudestStreams = configuration.media.loudestStreams
         sessionBitrate = configuration.media.sessionBitrate?.bitsPerSecond
