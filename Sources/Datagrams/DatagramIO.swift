@@ -29,8 +29,25 @@ package protocol DatagramIO: AnyObject {
     /// lost, as in any full network queue.
     /// - Returns: the number of lost datagrams.
     func send(_ arena: DatagramArena, on sockets: [DatagramSocket]) -> Int
+    var counters: DatagramCounters { get }
+}
+
+/// What a `DatagramIO` has done. Counted per system call or message, not per datagram.
+package struct DatagramCounters: Equatable, Sendable {
+    /// The number of system calls that received datagrams.
+    package var reads: UInt64 = 0
+    /// The number of received datagrams.
+    package var received: UInt64 = 0
+    /// The number of system calls that sent datagrams.
+    package var writes: UInt64 = 0
+    /// The number of messages that the kernel accepted. With UDP GSO, a message is one or more datagrams.
+    package var messages: UInt64 = 0
+    /// The number of sent datagrams.
+    package var sent: UInt64 = 0
     /// The number of times that sending had to wait for a full socket.
-    var waits: UInt64 { get }
+    package var waits: UInt64 = 0
+
+    package init() {}
 }
 
 /// The maximum length of a received datagram in bytes. No media datagram is longer.
@@ -48,7 +65,7 @@ package final class BatchedDatagrams: DatagramIO {
     private let batch: OpaquePointer
     private let sends: OpaquePointer
     private static let sendsAtOnce = 256
-    package private(set) var waits: UInt64 = 0
+    package private(set) var counters = DatagramCounters()
 
     /// Allocates the buffers. Nil if there is not enough memory.
     /// - Parameters:
@@ -75,6 +92,8 @@ package final class BatchedDatagrams: DatagramIO {
     ) -> Int {
         let count = Int(confab_batch_receive(batch, socket.descriptor))
         guard count > 0 else { return 0 }
+        counters.reads &+= 1
+        counters.received &+= UInt64(count)
         for index in 0..<UInt32(count) {
             let length = Int(confab_batch_length(batch, index))
             guard length > 0, let source = TransportAddress(confab_batch_source(batch, index).pointee) else { continue }
@@ -85,6 +104,7 @@ package final class BatchedDatagrams: DatagramIO {
                 body(piece, source, arrivedAt)
                 continue
             }
+            counters.received &+= UInt64((length - 1) / segment)
             for start in stride(from: 0, to: length, by: segment) {
                 let datagram = UnsafeMutableRawBufferPointer(rebasing: piece[start..<min(start + segment, length)])
                 body(datagram, source, arrivedAt)
@@ -105,7 +125,7 @@ package final class BatchedDatagrams: DatagramIO {
                 next += 1
                 continue
             }
-            var filled: UInt32 = 0
+            var (filled, datagrams): (UInt32, Int) = (0, 0)
             while next < messages.count, filled < UInt32(Self.sendsAtOnce), messages[next].path.socket == socket {
                 let message = messages[next]
                 next += 1
@@ -119,11 +139,14 @@ package final class BatchedDatagrams: DatagramIO {
                     message.count > 1 ? UInt16(message.segment) : 0, &storage, length
                 )
                 filled += 1
+                datagrams += message.count
             }
             let sender = BatchSender(sends: sends, socket: sockets[Int(socket)])
-            lost += transmit(Int(filled), over: sender, &waiting)
+            let lostHere = transmit(Int(filled), over: sender, &waiting, &counters)
+            counters.sent &+= UInt64(clamping: datagrams - lostHere)
+            lost += lostHere
         }
-        waits &+= UInt64(waiting.waits)
+        counters.waits &+= UInt64(waiting.waits)
         return lost
     }
 }
@@ -154,7 +177,7 @@ private struct BatchSender: MessageSending {
 package final class PlainDatagrams: DatagramIO {
     package let burst = 1
     package let joins = false
-    package private(set) var waits: UInt64 = 0
+    package private(set) var counters = DatagramCounters()
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: longestDatagram, alignment: 16)
 
     package init() {}
@@ -172,6 +195,8 @@ package final class PlainDatagrams: DatagramIO {
             }
         }
         guard count > 0, let address = TransportAddress(source) else { return 0 }
+        counters.reads &+= 1
+        counters.received &+= 1
         body(UnsafeMutableRawBufferPointer(rebasing: memory[..<count]), address, .monotonic)
         return 1
     }
@@ -188,9 +213,11 @@ package final class PlainDatagrams: DatagramIO {
                 bytes: UnsafeRawBufferPointer(arena.bytes(of: message)), remote: message.path.remote,
                 socket: sockets[Int(message.path.socket)]
             )
-            lost += transmit(1, over: sender, &waiting)
+            let lostHere = transmit(1, over: sender, &waiting, &counters)
+            counters.sent &+= UInt64(clamping: 1 - lostHere)
+            lost += lostHere
         }
-        waits &+= UInt64(waiting.waits)
+        counters.waits &+= UInt64(waiting.waits)
         return lost
     }
 }

@@ -44,13 +44,18 @@ package struct SendWait {
 }
 
 /// Sends messages `0..<count`. Waits for a full socket, and sends the segments of a message one by one if the system refuses to
-/// split it, for example because an interface's MTU is too small for its datagrams.
+/// split it, for example because an interface's MTU is too small for its datagrams. Adds the system calls and messages
+/// to `counters`.
 /// - Returns: the number of lost datagrams.
-package func transmit(_ count: Int, over sender: some MessageSending, _ waiting: inout SendWait) -> Int {
+package func transmit(
+    _ count: Int, over sender: some MessageSending, _ waiting: inout SendWait, _ counters: inout DatagramCounters
+) -> Int {
     var (next, lost) = (0, 0)
     while next < count {
         let (sent, error) = sender.send(next, count)
         if sent > 0 {
+            counters.writes &+= 1
+            counters.messages &+= UInt64(sent)
             next += sent
             continue
         }
@@ -60,7 +65,7 @@ package func transmit(_ count: Int, over sender: some MessageSending, _ waiting:
         // another address.
         let segments = sender.segments(of: next)
         if segments > 1, [EMSGSIZE, EINVAL, EIO].contains(error) {
-            lost += transmitSegments(segments, of: next, over: sender, &waiting)
+            lost += transmitSegments(segments, of: next, over: sender, &waiting, &counters)
         } else {
             lost += segments
         }
@@ -70,13 +75,19 @@ package func transmit(_ count: Int, over sender: some MessageSending, _ waiting:
 }
 
 private func transmitSegments(
-    _ count: Int, of message: Int, over sender: some MessageSending, _ waiting: inout SendWait
+    _ count: Int, of message: Int, over sender: some MessageSending, _ waiting: inout SendWait,
+    _ counters: inout DatagramCounters
 ) -> Int {
     var (next, lost) = (0, 0)
     while next < count {
         let error = sender.send(segment: next, of: message)
         if isFull(error), waiting.wait(for: sender) { continue }
-        if error != 0 { lost += 1 }
+        if error == 0 {
+            counters.writes &+= 1
+            counters.messages &+= 1
+        } else {
+            lost += 1
+        }
         next += 1
     }
     return lost

@@ -124,7 +124,11 @@ struct MediaLoopTests {
             lines[0].speak(sequence, ssrc: Self.ssrc)
         }
         #expect(lines[1].packets >= 200)
-        #expect(inbox.counters.router.packetsForwarded >= 200)
+        let counters = inbox.counters
+        #expect(counters.router.packetsForwarded >= 200)
+        let io = counters.sockets
+        #expect(io.sent >= 200 && (io.writes...io.sent).contains(io.messages) && io.writes > 0)
+        #expect(io.received >= 200 && (1...io.received).contains(io.reads) && counters.wakeups > 0)
         let text = prometheus.exposition()
         let waits = try #require(text.firstMatch(of: /confab_media_wait_seconds_count (\d+)/).flatMap { Int($0.1) })
         // Several packets may have been waiting when the loop woke up.

@@ -1,4 +1,5 @@
 import CoreMetrics
+import Datagrams
 import Foundation
 import Metrics
 import SFU
@@ -40,18 +41,24 @@ import Testing
         let text = await Self.exposition { metrics in
             var counters = RouterCounters()
             counters.packetsIn = 5
-            metrics.media.record(MediaCounters(router: counters, lost: 2, waits: 3))
+            var sockets = DatagramCounters()
+            (sockets.reads, sockets.received, sockets.writes) = (6, 50, 7)
+            (sockets.messages, sockets.sent, sockets.waits) = (20, 90, 3)
+            metrics.media.record(MediaCounters(router: counters, sockets: sockets, lost: 2, wakeups: 5))
             counters.packetsIn = 12
             counters.fullSessions = 4
             var refusals = BandwidthRefusals()
             (refusals.streams, refusals.subscriptions, refusals.connections) = (1, 7, 2)
             for _ in 0..<2 { metrics.media.record(refusals) }
-            metrics.media.record(MediaCounters(router: counters, lost: 2, waits: 3))
+            metrics.media.record(MediaCounters(router: counters, sockets: sockets, lost: 2, wakeups: 5))
         }
         for line in [
             "# TYPE confab_media_packets_received_total counter", "confab_media_packets_received_total 12",
             "# TYPE confab_media_packets_received gauge", "confab_media_packets_received 12",
             "confab_media_datagrams_unsent_total 2", "confab_media_socket_waits_total 3",
+            "confab_media_wakeups_total 5", "confab_media_socket_reads_total 6",
+            "confab_media_datagrams_received_total 50", "confab_media_socket_writes_total 7",
+            "confab_media_messages_sent_total 20", "confab_media_datagrams_sent_total 90",
             "confab_media_full_sessions 4", "confab_media_bandwidth_refusals_total{request=\"connection\"} 2",
             "confab_media_bandwidth_refusals_total{request=\"stream\"} 1",
             "confab_media_bandwidth_refusals_total{request=\"subscription\"} 7",

@@ -47,41 +47,44 @@ struct TransmissionTests {
     @Test("waits for a full socket and loses nothing")
     func full() {
         let socket = ScriptedSocket([1, 4, 1], errors: [0, EAGAIN, EAGAIN, 0])
-        var waiting = SendWait()
-        let lost = transmit(3, over: socket, &waiting)
+        var (waiting, counters) = (SendWait(), DatagramCounters())
+        let lost = transmit(3, over: socket, &waiting, &counters)
         #expect(lost == 0 && socket.sent == [0, 1, 2])
         #expect(waiting.waits == 2)
+        #expect(counters.writes == 2 && counters.messages == 3)
     }
 
     @Test("does not wait longer than it may, and counts every lost datagram", arguments: [0, 1, 100] as [Int64])
     func stuck(milliseconds: Int64) {
         let socket = ScriptedSocket([1, 4, 7], errors: [])
         (socket.isStuck, socket.wait) = (true, .milliseconds(milliseconds))
-        var waiting = SendWait()
-        let lost = transmit(3, over: socket, &waiting)
+        var (waiting, counters) = (SendWait(), DatagramCounters())
+        let lost = transmit(3, over: socket, &waiting, &counters)
         #expect(lost == 12)
         #expect(socket.now - MediaTime(nanoseconds: 0) <= SendWait.most)
         #expect(socket.calls <= 3 + waiting.waits && waiting.waits <= 5)
+        #expect(counters == DatagramCounters())
     }
 
     @Test("sends the segments of a message one by one if the system refuses it", arguments: [EMSGSIZE, EINVAL, EIO])
     func refused(error: Int32) {
         let socket = ScriptedSocket([1, 3, 1], errors: [0, error, 0])
         socket.segmentErrors = [1: EPERM]
-        var waiting = SendWait()
-        let lost = transmit(3, over: socket, &waiting)
+        var (waiting, counters) = (SendWait(), DatagramCounters())
+        let lost = transmit(3, over: socket, &waiting, &counters)
         #expect(socket.single == [[1, 0], [1, 1], [1, 2]])
         #expect(lost == 1 && socket.sent == [0, 2])
+        #expect(counters.writes == 4 && counters.messages == 4)
     }
 
     @Test("skips a message that cannot be sent, and sends the others")
     func unreachable() {
         let socket = ScriptedSocket([1, 3, 1], errors: [0, ENETUNREACH, 0])
-        var waiting = SendWait()
-        let lost = transmit(3, over: socket, &waiting)
+        var (waiting, counters) = (SendWait(), DatagramCounters())
+        let lost = transmit(3, over: socket, &waiting, &counters)
         #expect(lost == 3 && socket.sent == [0, 2] && socket.single.isEmpty && waiting.waits == 0)
         let alone = ScriptedSocket([1], errors: [EMSGSIZE])
-        let lostAlone = transmit(1, over: alone, &waiting)
+        let lostAlone = transmit(1, over: alone, &waiting, &counters)
         #expect(lostAlone == 1 && alone.single.isEmpty)
     }
 
@@ -109,6 +112,31 @@ struct TransmissionTests {
         var buffer = [UInt8](repeating: 0, count: 2048)
         let lengths = (0..<5).map { _ in recv(receiving, &buffer, buffer.count, Int32(MSG_DONTWAIT)) }
         #expect(lengths == [1216, 1216, 1216, 700, -1])
+        #expect(io.counters.messages == 4 && io.counters.sent == 4)
+    }
+
+    @Test("calls, messages and datagrams are counted in both directions", arguments: [false, true])
+    func counts(joins: Bool) throws {
+        let address = TransportAddress(v4: 0x7f00_0001, port: 0)
+        let (sending, receiving) = (try SocketOptions.datagram(address), try SocketOptions.datagram(address))
+        defer { for descriptor in [sending, receiving] { close(descriptor) } }
+        let io = try #require(BatchedDatagrams(probing: sending))
+        // Without UDP GSO, which old kernels lack, each datagram is a message.
+        let isJoining = joins && io.joins
+        let arena = DatagramArena(joins: isJoining)
+        let remote = TransportAddress(v4: 0x7f00_0001, port: try #require(SocketOptions.port(of: receiving)))
+        for _ in 0..<5 {
+            #expect(arena.prepare(1000) != nil)
+            arena.commit(1000, on: Path(socket: 0, remote: remote))
+        }
+        #expect(io.send(arena, on: [DatagramSocket(descriptor: sending, isIPv6: false)]) == 0)
+        var entry = pollfd(fd: receiving, events: Int16(POLLIN), revents: 0)
+        #expect(poll(&entry, 1, 10_000) == 1)
+        #expect(io.receive(DatagramSocket(descriptor: receiving, isIPv6: false)) { _, _, _ in } == 5)
+        var expected = DatagramCounters()
+        (expected.writes, expected.messages, expected.sent) = (1, isJoining ? 1 : 5, 5)
+        (expected.reads, expected.received) = (1, 5)
+        #expect(io.counters == expected)
     }
 
     @Test("media sockets ignore what the network says about the path's MTU")

@@ -1,3 +1,4 @@
+import Datagrams
 import Metrics
 import RTC
 import SFU
@@ -18,12 +19,24 @@ struct MediaMetrics: Sendable {
         "confab_media_datagrams_unsent": "Datagrams that could not be sent, usually because a buffer was full.",
     ]
     private static let waits = "confab_media_socket_waits"
+    private static let wakeups = "confab_media_wakeups"
+    private static let reads = "confab_media_socket_reads"
+    private static let datagramsReceived = "confab_media_datagrams_received"
+    private static let writes = "confab_media_socket_writes"
+    private static let messages = "confab_media_messages_sent"
+    private static let datagramsSent = "confab_media_datagrams_sent"
     private static let padding = "confab_media_padding_bytes"
     private static let changes = "confab_media_subscription_changes"
     private static let refusals = "confab_media_bandwidth_refusals"
     private static let fullSessions = "confab_media_full_sessions"
     private static let added = [
         waits + "_total": "Times the sending of media was delayed because a socket's buffer was full.",
+        wakeups + "_total": "Times the media loop woke up.",
+        reads + "_total": "System calls that received datagrams.",
+        datagramsReceived + "_total": "Datagrams received over UDP.",
+        writes + "_total": "System calls that sent datagrams.",
+        messages + "_total": "Messages passed to the kernel, each with one or more datagrams (UDP GSO).",
+        datagramsSent + "_total": "Datagrams sent over UDP.",
         padding + "_total": "Padding bytes sent to probe the available bandwidth of subscribers.",
         changes + "_total": "Changes of the video layer that is forwarded to a subscriber, by reason.",
         refusals + "_total": "Requests refused because the session or the server had reached its bandwidth limit.",
@@ -45,6 +58,12 @@ struct MediaMetrics: Sendable {
     private let stray = CounterBridge("confab_media_datagrams_stray")
     private let unsent = CounterBridge("confab_media_datagrams_unsent")
     private let waited = CounterBridge(waits, isNew: true)
+    private let woken = CounterBridge(wakeups, isNew: true)
+    private let readCalls = CounterBridge(reads, isNew: true)
+    private let datagramsIn = CounterBridge(datagramsReceived, isNew: true)
+    private let writeCalls = CounterBridge(writes, isNew: true)
+    private let messagesOut = CounterBridge(messages, isNew: true)
+    private let datagramsOut = CounterBridge(datagramsSent, isNew: true)
     private let padded = CounterBridge(padding, isNew: true)
     private let changed = ["slow", "codec", "bandwidth", "size", "publisher"].map {
         CounterBridge(changes, isNew: true, dimensions: [("reason", $0)])
@@ -63,7 +82,8 @@ struct MediaMetrics: Sendable {
         dropped.record(media.packetsDropped)
         stray.record(media.strayDatagrams)
         unsent.record(counters.lost)
-        waited.record(counters.waits)
+        woken.record(counters.wakeups)
+        record(counters.sockets)
         padded.record(media.paddingBytes)
         let changes = [
             media.changesForSlowness, media.changesForCodec, media.changesForBandwidth, media.changesForSize,
@@ -71,6 +91,15 @@ struct MediaMetrics: Sendable {
         ]
         for (total, count) in zip(changed, changes) { total.record(count) }
         full.record(media.fullSessions)
+    }
+
+    private func record(_ sockets: DatagramCounters) {
+        readCalls.record(sockets.reads)
+        datagramsIn.record(sockets.received)
+        writeCalls.record(sockets.writes)
+        messagesOut.record(sockets.messages)
+        datagramsOut.record(sockets.sent)
+        waited.record(sockets.waits)
     }
 
     func record(_ refusals: BandwidthRefusals) {

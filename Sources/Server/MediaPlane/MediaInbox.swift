@@ -88,10 +88,12 @@ final class MediaInbox: Sendable {
 /// The counters of the media plane.
 struct MediaCounters: Sendable {
     var router = RouterCounters()
+    /// The counters of the UDP sockets.
+    var sockets = DatagramCounters()
     /// The number of datagrams that could not be sent.
     var lost: UInt64 = 0
-    /// The number of times that sending waited because a socket's buffer was full.
-    var waits: UInt64 = 0
+    /// The number of times that the loop woke up.
+    var wakeups: UInt64 = 0
 }
 
 /// The reason why routed media cannot start, as a sentence for the operator.

@@ -59,6 +59,7 @@ final class MediaLoop: MediaSink {
     private var slots = WakeSlots()
     /// Whether datagrams were read since the loop woke up.
     private var hasRead = false
+    private var wakeups: UInt64 = 0
 
     init(
         inbox: MediaInbox, sockets: Sockets, portable: Bool, wait: MediaWait,
@@ -99,6 +100,7 @@ final class MediaLoop: MediaSink {
             }
             if hasRead { slots.woke(at: now) }
             hasRead = false
+            wakeups &+= 1
             now = .monotonic
             guard work(router) else { break }
             if let at = tickAt, at <= now {
@@ -109,7 +111,8 @@ final class MediaLoop: MediaSink {
             }
             if router.hasMore { router.flush(now: now) }
             sendAll()
-            let counters = MediaCounters(router: router.counters, lost: lost, waits: io.waits)
+            let counters = MediaCounters(
+                router: router.counters, sockets: io.counters, lost: lost, wakeups: wakeups)
             inbox.report(router.takeEvents(), counters)
         }
         self.router = nil
