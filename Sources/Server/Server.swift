@@ -200,7 +200,7 @@ public struct ConfabServer: Sendable {
 
     /// Opens the media sockets and logs warnings about the configuration.
     private func startMedia() throws -> RunningMedia {
-        let media = try RunningMedia(MediaPlane.Settings(configuration))
+        let media = try RunningMedia(MediaPlane.Settings(configuration), logger: logger)
         for note in media.plane.notes { logger.warning("\(note)") }
         logger.info(
             "Media",
@@ -247,7 +247,7 @@ public struct ConfabServer: Sendable {
                 runner: runner, storage: storage, configuration: configuration, logger: logger, metrics: metrics
             )
             gateway.startPinging()
-            EventLoopMonitor(eventLoop: eventLoop, metrics: metrics, media: media, supervisor: supervisor).start()
+            EventLoopMonitor(eventLoop: eventLoop, metrics: metrics, supervisor: supervisor).start()
             return NIOLoopBound(gateway, eventLoop: eventLoop)
         }.get()
     }

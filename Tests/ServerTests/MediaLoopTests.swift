@@ -106,7 +106,7 @@ struct MediaLoopTests {
         let (ann, ben, stream) = (Key(high: 0, low: 1), Key(high: 0, low: 2), Key(high: 0, low: 3))
         try offer(lines[0], ann, .send, inbox, server)
         try offer(lines[1], ben, .receive, inbox, server)
-        inbox.perform { router in
+        inbox.perform(.publish) { router in
             router.publish(stream, session: "s", client: ann, mids: Mids(audio: "a"), audio: true, video: false)
             router.subscribe(stream, client: ben, mids: Mids(audio: "a"), audio: true, video: false)
         }
@@ -137,6 +137,37 @@ struct MediaLoopTests {
         for line in lines { line.transport.close(sink: line) }
     }
 
+    @Test("records what it is doing")
+    func activity() async throws {
+        let opened = try MediaSockets(
+            MediaAddresses(configured: IPAddress("127.0.0.1"), local: [], publicHost: nil, port: 0), port: 0)
+        let certificate = try #require(DTLSCertificate.make())
+        let inbox = try MediaInbox { _ in }
+        #expect(inbox.activity.snapshot.phase == .starting)
+        let (sockets, settings) = (
+            opened.sockets, RouterSettings(candidates: opened.candidates, clockOrigin: .monotonicOrigin)
+        )
+        Thread.detachNewThread {
+            MediaLoop(inbox: inbox, sockets: sockets, portable: false, wait: MediaWait()).run { sink in
+                Router(
+                    settings: settings, certificate: certificate, sink: sink, generator: SystemRandomNumberGenerator())
+            }
+        }
+        let seen = NIOLockedValueBox<[MediaActivity.Snapshot]>([])
+        for kind in [MediaRequestKind.publish, .update] {
+            inbox.perform(kind) { _ in seen.withLockedValue { $0.append(inbox.activity.snapshot) } }
+        }
+        try await eventually {
+            let isDone = seen.withLockedValue { $0.count } == 2 && inbox.activity.snapshot.phase == .waiting
+            return isDone ? nil : "the loop does not wait"
+        }
+        let requests = seen.withLockedValue { $0 }
+        #expect(requests.map(\.phase) == [.request, .request] && requests.map(\.request) == [.publish, .update])
+        #expect(requests[1].moves > requests[0].moves && inbox.activity.snapshot.moves > requests[1].moves)
+        inbox.finish()
+        try await eventually { inbox.activity.snapshot.phase == .ended ? nil : "it has not ended" }
+    }
+
     /// Waits until a datagram arrives or the next packet is due.
     private static func waitForEvent(_ lines: [Line]) {
         var entries = lines.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
@@ -157,7 +188,7 @@ struct MediaLoopTests {
         let offer = RTC.offer([section], local: local)
         let text = NIOLockedValueBox("")
         let isAnswered = DispatchSemaphore(value: 0)
-        inbox.perform { router in
+        inbox.perform(.offer) { router in
             let answer = try? router.offer(client, side, sdp: offer.text, now: .monotonic)
             text.withLockedValue { $0 = answer ?? "" }
             isAnswered.signal()

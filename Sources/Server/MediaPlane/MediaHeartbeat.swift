@@ -1,5 +1,6 @@
-/// Detects whether the media loop still runs. Without packets the loop waits indefinitely, so its silence does not
-/// mean that it has stopped. It therefore receives heartbeat requests, and must answer each within ``limit``.
+/// Detects whether the media loop answers requests in time, for `GET /ready`. Without packets the loop waits
+/// indefinitely, so its silence does not mean that it has stopped. It therefore receives heartbeat requests, and must
+/// answer each within ``limit``.
 struct MediaHeartbeat: Equatable, Sendable {
     /// The time limit for an answer. One pass of the loop takes milliseconds. If it takes this long, the loop has
     /// stopped, even on an overloaded machine.

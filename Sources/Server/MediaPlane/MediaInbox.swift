@@ -3,12 +3,18 @@ import Foundation
 import NIOConcurrencyHelpers
 import RTC
 import SFU
+import Synchronization
 
 /// The thread-safe interface to a media loop. It accepts requests, and returns events and counters.
 ///
 /// A lock is fast enough, because requests are rare compared with packets.
 final class MediaInbox: Sendable {
-    typealias Request = @Sendable (Router) -> Bool
+    /// A request to the loop.
+    struct Request: Sendable {
+        let kind: MediaRequestKind
+        /// Returns false if the loop should end.
+        let body: @Sendable (Router) -> Bool
+    }
 
     /// The state that the lock protects.
     private struct State {
@@ -17,7 +23,10 @@ final class MediaInbox: Sendable {
         var counters = MediaCounters()
     }
 
+    /// What the loop is doing.
+    let activity = MediaActivity()
     private let state = NIOLockedValueBox(State())
+    private let heartbeat = Mutex(MediaHeartbeat())
     private let readEnd: Int32
     private let writeEnd: Int32
     private let onEvents: @Sendable ([RouterEvent]) -> Void
@@ -41,17 +50,27 @@ final class MediaInbox: Sendable {
     // MARK: Any thread
 
     /// Runs `body` on the loop's thread, after all earlier requests.
-    func perform(_ body: @escaping @Sendable (Router) -> Void) {
-        add { router in
-            body(router)
-            return true
-        }
+    func perform(_ kind: MediaRequestKind, _ body: @escaping @Sendable (Router) -> Void) {
+        add(
+            Request(kind: kind) { router in
+                body(router)
+                return true
+            })
     }
 
     /// Ends the loop after all earlier requests.
-    func finish() { add { _ in false } }
+    func finish() { add(Request(kind: .finish) { _ in false }) }
 
-    private func add(_ request: @escaping Request) {
+    /// Sends the loop a heartbeat request, unless one is still unanswered. Call this regularly.
+    func askForSignOfLife() {
+        guard heartbeat.withLock({ $0.ask(at: .now) }) else { return }
+        perform(.heartbeat) { [weak self] _ in self?.heartbeat.withLock { $0.answered() } }
+    }
+
+    /// False if the loop has not answered a heartbeat request for too long.
+    var isResponsive: Bool { heartbeat.withLock { $0.isResponsive(at: .now) } }
+
+    private func add(_ request: Request) {
         let isFirst = state.withLockedValue { state in
             state.requests.append(request)
             return state.requests.count == 1

@@ -36,6 +36,7 @@ final class MediaLoop: MediaSink {
     private static let listenerTag: UInt32 = 1 << 15
 
     private let inbox: MediaInbox
+    private let activity: MediaActivity
     private let wait: MediaWait
     private let poller: any Poller
     private let io: any DatagramIO
@@ -66,6 +67,7 @@ final class MediaLoop: MediaSink {
         maxConnections: Int = MediaLoop.maxConnections
     ) {
         (self.inbox, self.wait, self.maxConnections) = (inbox, wait, maxConnections)
+        activity = inbox.activity
         self.sockets = sockets.datagram.map { DatagramSocket(descriptor: $0.descriptor, isIPv6: $0.isIPv6) }
         listeners = sockets.listeners
         #if os(Linux)
@@ -93,9 +95,11 @@ final class MediaLoop: MediaSink {
         let router = makeRouter(self)
         self.router = router
         while true {
+            activity.enter(.waiting)
             pauseIfBusy(router)
             poller.wait(timeout(router)) { tag, readable, writable in
                 now = .monotonic
+                activity.enter(.reading)
                 ready(tag, readable: readable, writable: writable, router)
             }
             if hasRead { slots.woke(at: now) }
@@ -103,19 +107,30 @@ final class MediaLoop: MediaSink {
             wakeups &+= 1
             now = .monotonic
             guard work(router) else { break }
-            if let at = tickAt, at <= now {
-                router.tick(now: now)
-                tickAt = nil
-                dropUnverified(router)
-                resumeListeners()
+            tick(router)
+            if router.hasMore {
+                activity.enter(.flushing)
+                router.flush(now: now)
             }
-            if router.hasMore { router.flush(now: now) }
             sendAll()
-            let counters = MediaCounters(
-                router: router.counters, sockets: io.counters, lost: lost, wakeups: wakeups)
-            inbox.report(router.takeEvents(), counters)
+            activity.enter(.reporting)
+            inbox.report(router.takeEvents(), counters(of: router))
         }
         self.router = nil
+        activity.enter(.ended)
+    }
+
+    private func tick(_ router: Router) {
+        guard let at = tickAt, at <= now else { return }
+        activity.enter(.ticking)
+        router.tick(now: now)
+        tickAt = nil
+        dropUnverified(router)
+        resumeListeners()
+    }
+
+    private func counters(of router: Router) -> MediaCounters {
+        MediaCounters(router: router.counters, sockets: io.counters, lost: lost, wakeups: wakeups)
     }
 
     /// Lets packets collect while the loop is busy, so that it reads several at once.
@@ -147,8 +162,10 @@ final class MediaLoop: MediaSink {
         let end = now + Self.requestTime
         repeat {
             guard let request = requests.popFirst() else { break }
-            guard request(router) else { return false }
+            activity.enter(.request, request.kind)
+            guard request.body(router) else { return false }
         } while MediaTime.monotonic < end
+        activity.enter(.flushing)
         router.flush(now: now)
         return true
     }
@@ -303,6 +320,7 @@ final class MediaLoop: MediaSink {
     }
 
     private func sendAll() {
+        activity.enter(.sending)
         sendDatagrams()
         sendStreams()
         if let arrivedAt = router?.takeOldestArrival() { wait.record(.monotonic - arrivedAt) }

@@ -1,10 +1,10 @@
 import Datagrams
 import Foundation
+import Logging
 import NIOConcurrencyHelpers
 import RTC
 import SFU
 import Signaling
-import Synchronization
 import Wire
 
 /// Routed media: carries out the hub's media commands on its own thread and reports events back.
@@ -13,12 +13,12 @@ import Wire
 /// thread has handled `stop`, it sends no packets and reports no events.
 final class MediaPlane: Sendable {
     private let inbox: MediaInbox
+    private let watchdog: MediaWatchdogThread
     /// The UDP and TCP port for media.
     let port: Int
     let addresses: [IPAddress]
     let notes: [String]
     private let onEvent: @Sendable (MediaEvent) -> Void
-    private let pulse = Mutex(MediaHeartbeat())
 
     /// The settings from the configuration, and this machine's addresses.
     struct Settings: Sendable {
@@ -41,10 +41,15 @@ final class MediaPlane: Sendable {
         var isPortable = false
     }
 
-    /// Opens the sockets and starts the loop.
-    /// - Parameter onEvent: Called on any thread.
+    /// Opens the sockets and starts the loop, and the watchdog that ends the process if the loop hangs.
+    /// - Parameters:
+    ///   - watchdogPeriod: the time between two looks of the watchdog. Tests pass a shorter one.
+    ///   - onEvent: Called on any thread.
     /// - Throws: `MediaPlaneError`, whose description is a message for the operator.
-    init(_ settings: Settings, onEvent: @escaping @Sendable (MediaEvent) -> Void) throws {
+    init(
+        _ settings: Settings, logger: Logger, watchdogPeriod: Duration = MediaWatchdog.period,
+        onEvent: @escaping @Sendable (MediaEvent) -> Void
+    ) throws {
         let addresses = try MediaAddresses(
             configured: settings.address, local: settings.local, publicHost: settings.publicHost, port: settings.port
         )
@@ -73,6 +78,7 @@ final class MediaPlane: Sendable {
         }
         thread.name = "confab-media"
         thread.start()
+        watchdog = MediaWatchdogThread([inbox], period: watchdogPeriod, logger: logger)
     }
 
     /// Creates the DTLS certificate for all connections. Clients verify it by its fingerprint in the session
@@ -91,22 +97,19 @@ final class MediaPlane: Sendable {
     /// The library that encrypts media with AES-GCM, for the log, `/health` and the metrics.
     static var srtpImplementation: String { SRTPImplementation.text }
 
-    func stop() { inbox.finish() }
+    func stop() {
+        watchdog.stop()
+        inbox.finish()
+    }
 
     var counters: MediaCounters { inbox.counters }
 
-    /// Sends the loop a heartbeat request, unless one is still unanswered. Call this regularly.
-    func askForSignOfLife() {
-        guard pulse.withLock({ $0.ask(at: .now) }) else { return }
-        inbox.perform { [weak self] _ in self?.pulse.withLock { $0.answered() } }
-    }
-
     /// False if the loop has not answered a heartbeat request for too long.
-    var isResponsive: Bool { pulse.withLock { $0.isResponsive(at: .now) } }
+    var isResponsive: Bool { inbox.isResponsive }
 
     func perform(_ command: MediaCommand) {
         let onEvent = onEvent
-        inbox.perform { router in
+        inbox.perform(MediaRequestKind(command)) { router in
             switch command {
             case .offer(let client, let re, let side, let sdp):
                 onEvent(router.answer(client, re: re, side, sdp))
@@ -139,12 +142,12 @@ final class RunningMedia: Sendable {
     let plane: MediaPlane
     private let receiver: NIOLockedValueBox<Receiver?>
 
-    init(_ settings: MediaPlane.Settings) throws {
+    init(_ settings: MediaPlane.Settings, logger: Logger) throws {
         let receiver = NIOLockedValueBox<Receiver?>(nil)
         self.receiver = receiver
         // No events are lost: the first command is sent after the receiver is set, and there are no events before the
         // first command.
-        plane = try MediaPlane(settings) { event in receiver.withLockedValue { $0 }?(event) }
+        plane = try MediaPlane(settings, logger: logger) { event in receiver.withLockedValue { $0 }?(event) }
     }
 
     /// Sets the receiver of events, which is called on any thread.

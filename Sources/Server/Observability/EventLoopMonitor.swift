@@ -1,11 +1,11 @@
 import CoreMetrics
 import NIOCore
 
-/// A timer on the gateway's event loop that checks whether this loop and the media loop are running.
+/// A timer on the gateway's event loop that checks whether this loop is running.
 ///
-/// It measures how late it fires, which is how long all other work on the loop waits. It sends a heartbeat request to
-/// the media loop. It also notifies the supervisor that the event loop runs: if the loop is stuck, the notifications
-/// stop and the supervisor restarts the server. Used only on the gateway's loop.
+/// It measures how late it fires, which is how long all other work on the loop waits. It also notifies the supervisor
+/// that the loop runs: if it is stuck, the notifications stop and the supervisor restarts the server. Used only on the
+/// gateway's loop. `MediaWatchdog` does the same for the media loop.
 final class EventLoopMonitor {
     /// The maximum time between two checks: short enough to notice a stall between two scrapes of the metrics, and
     /// long enough to cause no noticeable load.
@@ -13,12 +13,11 @@ final class EventLoopMonitor {
 
     private let eventLoop: any EventLoop
     private let metrics: GatewayMetrics
-    private let media: MediaPlane?
     private let supervisor: Supervisor?
     private let period: TimeAmount
 
-    init(eventLoop: any EventLoop, metrics: GatewayMetrics, media: MediaPlane?, supervisor: Supervisor?) {
-        (self.eventLoop, self.metrics, self.media) = (eventLoop, metrics, media)
+    init(eventLoop: any EventLoop, metrics: GatewayMetrics, supervisor: Supervisor?) {
+        (self.eventLoop, self.metrics) = (eventLoop, metrics)
         self.supervisor = supervisor?.watchdogTimeout == nil ? nil : supervisor
         // Report at least twice per timeout, as sd_watchdog_enabled(3) recommends.
         let half = supervisor?.watchdogTimeout.map { TimeAmount.nanoseconds($0 / 2) }
@@ -34,7 +33,6 @@ final class EventLoopMonitor {
 
     private func fired(due: NIODeadline) {
         metrics.loopLag.recordNanoseconds(max(0, (NIODeadline.now() - due).nanoseconds))
-        media?.askForSignOfLife()
         supervisor?.tell(.watchdog)
         start()
     }

@@ -41,7 +41,6 @@ struct ReadinessCheck: Sendable {
                 isDraining: gateway.value.isDraining,
                 failing: gateway.value.runner.writer.isUnavailable ? [.storage] : [])
         }.get()
-        media?.askForSignOfLife()
         if media?.isResponsive == false { readiness.failing.insert(.media) }
         if await !disk.hasRoom() { readiness.failing.insert(.disk) }
         return readiness
