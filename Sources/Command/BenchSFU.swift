@@ -21,9 +21,11 @@ struct BenchSFU: AsyncParsableCommand {
         discussion: """
             Each publisher sends 104 video packets of 1200 bytes and 50 audio packets of 100 bytes per second. Simulated
             clients on this machine receive them over UDP. Without --server, the command starts a temporary server and
-            measures that.
+            measures that. With --packets libwebrtc, the sizes and times of the packets are those of browsers, at about
+            the same rate.
 
               confab bench sfu --subscribers 50
+              confab bench sfu --subscribers 50 --packets libwebrtc
               confab bench sfu --rooms 10 --size 10 --seconds 20 --json
               confab bench sfu --rooms 1 --size 30 --by-name
 
@@ -53,6 +55,12 @@ struct BenchSFU: AsyncParsableCommand {
 
     @Option(help: "Clients per room.")
     var size = 10
+
+    @Option(
+        help: .init(
+            "Sizes and times of the packets: uniform (equal sizes, frames sent at once) or libwebrtc (frames of various "
+                + "sizes in equal parts, paced)."))
+    var packets = LoadPackets.uniform
 
     @Flag(
         help: .init(
@@ -98,6 +106,9 @@ struct BenchSFU: AsyncParsableCommand {
             throw ValidationError("Specify either --subscribers, --rooms or --crowd.")
         }
         try validateCrowd()
+        guard packets == .uniform || crowd == nil && !byName else {
+            throw ValidationError("--packets excludes --crowd and --by-name.")
+        }
         guard !byName || rooms != nil && janus == nil && (2..<Limits.routedRoom).contains(size) else {
             throw ValidationError(
                 "--by-name requires --rooms and a --size from 2 to \(Limits.routedRoom - 1), and excludes --janus.")
@@ -158,7 +169,7 @@ struct BenchSFU: AsyncParsableCommand {
 
     private func measure() async throws -> LoadReport {
         var load = LoadRun(shape: shape, seconds: seconds, process: pid)
-        load.progress = Self.say
+        (load.packets, load.progress) = (packets, Self.say)
         if let janus { return try await load.run(janus: janus) }
         return try await withServer { [load] target in
             var load = load
@@ -330,6 +341,8 @@ struct MeasuredServer {
     }
 }
 
+extension LoadPackets: ExpressibleByArgument {}
+
 extension LoadReport {
     /// The benchmark's results as text.
     var text: String {
@@ -339,7 +352,7 @@ extension LoadReport {
         let share = figure(100 * Double(lost) / Double(max(1, expected)), 3)
         let (ours, theirs) = (figure(robotsLoad * 100, 1), figure(serverLoad * 100, 1))
         var lines = [
-            "\(target): \(publishers) publishers, \(subscribers) subscribers, \(figure(seconds, 1)) s",
+            "\(target): \(publishers) publishers, \(subscribers) subscribers, \(packets) packets, \(figure(seconds, 1)) s",
             "forwarded      \(received) packets, \(figure(packetsPerSecond, 0)) per second",
             "CPU            \(figure(processorPerPacket, 2)) µs per packet; the server used \(theirs) % of a core, "
                 + "the load generator \(ours) %",

@@ -219,7 +219,8 @@ public final class RobotConnection: @unchecked Sendable {
         transportSequence &+= 1
         let memory = sink.prepare(Self.maxDatagram)
         let headerLength = track.writeHeader(
-            to: memory, marker: marker, timestamp: timestamp, transportSequence: transportSequence, level: level)
+            to: memory, marker: marker, timestamp: timestamp, transportSequence: transportSequence, level: level,
+            sentAt: NTPTime(now, origin: clockOrigin))
         let prefix = track.redundancy(before: payload, timestamp: timestamp)
         let length = prefix.withUnsafeBytes {
             transport.protect(memory, headerLength: headerLength, prefix: $0, payload: payload)

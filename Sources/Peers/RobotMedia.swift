@@ -70,6 +70,8 @@ public final class RobotTrack {
     package internal(set) var roundTripTime: MediaInterval?
     /// A number that the track's creator may use for any purpose. The track does not use it.
     public var tag = 0
+    /// Whether packets have the abs-send-time extension, if it was negotiated.
+    package var sendsAbsoluteTime = false
 
     var extensions: [HeaderExtension: UInt8] = [:] { didSet { remember() } }
     private let midLabel: SDESLabel?
@@ -79,6 +81,7 @@ public final class RobotTrack {
     private var repairedRIDID: UInt8?
     private var transportID: UInt8?
     private var levelID: UInt8?
+    private var sendTimeID: UInt8?
 
     // Start in the lower half, so that the sequence number does not wrap before the receiver gets the first packet. The
     // receiver assumes rollover counter 0 for that packet (RFC 3711 §3.3.1).
@@ -103,13 +106,13 @@ public final class RobotTrack {
     private func remember() {
         (midID, ridID) = (extensions[.mid], extensions[.rtpStreamID])
         (repairedRIDID, transportID) = (extensions[.repairedRtpStreamID], extensions[.transportWideCC])
-        levelID = extensions[.audioLevel]
+        (levelID, sendTimeID) = (extensions[.audioLevel], extensions[.absSendTime])
     }
 
     /// Writes the header of the next packet, and returns its length in bytes.
     func writeHeader(
         to memory: UnsafeMutableRawBufferPointer, marker: Bool, timestamp: UInt32, transportSequence: UInt16,
-        level: HeaderExtensions.AudioLevel?
+        level: HeaderExtensions.AudioLevel?, sentAt: NTPTime
     ) -> Int {
         sequence &+= 1
         var header = RTPHeaderWriter(
@@ -119,6 +122,7 @@ public final class RobotTrack {
         if let midLabel, let midID { header.addLabel(midLabel, id: midID) }
         if let ridLabel, let ridID { header.addLabel(ridLabel, id: ridID) }
         if let transportID { header.addTransportSequenceNumber(transportSequence, id: transportID) }
+        if sendsAbsoluteTime, let sendTimeID { header.addAbsoluteSendTime(sentAt.absoluteSendTime, id: sendTimeID) }
         if let level, let levelID { header.addAudioLevel(level, id: levelID) }
         return header.finish()
     }

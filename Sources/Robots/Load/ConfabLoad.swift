@@ -46,12 +46,12 @@ struct ConfabSeat: LoadSeat {
     let client: RobotClient
     let session: SessionID
 
-    func publish(on loop: RobotLoop, phase: MediaInterval) async throws -> (RobotConnection, LoadStream) {
+    func publish(_ media: LoadMedia, on loop: RobotLoop) async throws -> (RobotConnection, LoadStream) {
         let connection = try await client.openMedia(.send, on: loop) { connection in
             connection.offer([.audio(mid: "a", .sendonly), .video(mid: "v", .sendonly)])
         }
         try await loop.run {
-            connection.source = LoadSource(of: connection, now: loop.now, phase: phase)
+            connection.source = media.source(of: connection, now: loop.now)
         }
         return (connection, try await announce())
     }

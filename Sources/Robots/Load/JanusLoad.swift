@@ -36,7 +36,7 @@ private struct JanusSeat: LoadSeat {
     let room: Int64
     let number: Int
 
-    func publish(on loop: RobotLoop, phase: MediaInterval) async throws -> (RobotConnection, LoadStream) {
+    func publish(_ media: LoadMedia, on loop: RobotLoop) async throws -> (RobotConnection, LoadStream) {
         let handle = try await session.attach()
         let (connection, sdp) = try await loop.run {
             let connection = try loop.open()
@@ -49,7 +49,7 @@ private struct JanusSeat: LoadSeat {
         guard let jsep = answer.jsep, let feed = answer.plugindata?.data?.id else { throw RobotError.unexpected }
         try await loop.run {
             try connection.accept(answer: jsep.sdp, now: loop.now)
-            connection.source = LoadSource(of: connection, now: loop.now, phase: phase)
+            connection.source = media.source(of: connection, now: loop.now)
         }
         return (connection, .janus(feed))
     }

@@ -31,9 +31,10 @@ final class LoadCrowd: @unchecked Sendable {
     /// clients.
     private let firstRoom: Int
     private let firstNumber: Int
+    private let packets: LoadPackets
 
-    init(loop: RobotLoop, firstRoom: Int = 0, firstNumber: Int = 0) {
-        (self.loop, self.firstRoom, self.firstNumber) = (loop, firstRoom, firstNumber)
+    init(loop: RobotLoop, packets: LoadPackets = .uniform, firstRoom: Int = 0, firstNumber: Int = 0) {
+        (self.loop, self.packets, self.firstRoom, self.firstNumber) = (loop, packets, firstRoom, firstNumber)
     }
 
     // MARK: Joining and leaving
@@ -54,12 +55,13 @@ final class LoadCrowd: @unchecked Sendable {
     }
 
     func publish(atOnce: Int) async throws {
-        let (seats, loop) = (seats, loop)
+        let (seats, loop, packets) = (seats, loop, packets)
         let numbers = seats.indices.filter { seats[$0].publishes }
         let made = try await each(numbers, atOnce: atOnce) { number in
             // Spread the sending times of the publishers over one frame interval.
             let phase = MediaInterval(nanoseconds: Int64(number) &* 7_919_000 % LoadSource.frameInterval.nanoseconds)
-            return (number, try await seats[number].seat.publish(on: loop, phase: phase))
+            let media = LoadMedia(packets: packets, phase: phase, seed: UInt64(number))
+            return (number, try await seats[number].seat.publish(media, on: loop))
         }
         for (number, (connection, stream)) in made {
             senders.append(connection)
@@ -188,7 +190,7 @@ final class LoadCrowd: @unchecked Sendable {
         }
         sample.expected = sample.received + sample.lost
         for track in senders.lazy.flatMap(\.tracks) { sample.sent += Int64(track.packetsSent) }
-        for source in senders.lazy.compactMap({ $0.source as? LoadSource }) {
+        for source in senders.lazy.compactMap({ $0.source as? any CountedSource }) {
             sample.pauses += source.pauses
             sample.keyframes += source.keyframes
         }

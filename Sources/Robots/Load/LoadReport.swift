@@ -4,6 +4,8 @@ import RTC
 public struct LoadReport: Codable, Sendable {
     /// The server under test, such as Confab or Janus.
     public var target = ""
+    /// How the publishers sent, a raw value of `LoadPackets`.
+    public var packets = ""
     public var publishers = 0
     public var subscribers = 0
     /// The length of the measured window in seconds.

@@ -6,6 +6,8 @@ import Wire
 /// A load test: connects the clients, lets them run, and measures a window in which no client joins or leaves.
 public struct LoadRun: Sendable {
     public var shape: LoadShape
+    /// How the publishers send. Publishers in rooms that are joined by name send simulcast instead.
+    public var packets = LoadPackets.uniform
     /// The length of the measured window in seconds.
     public var seconds: Int
     /// The server's process id, if the server runs on this computer.
@@ -43,7 +45,7 @@ public struct LoadRun: Sendable {
 
     func run(_ target: some LoadTarget, name: String) async throws -> LoadReport {
         let loop = try RobotLoop(yields: true)
-        let crowd = LoadCrowd(loop: loop)
+        let crowd = LoadCrowd(loop: loop, packets: packets)
         do {
             let report = try await measure(target, crowd, name)
             await crowd.leave()
@@ -82,7 +84,7 @@ public struct LoadRun: Sendable {
         var end = try await crowd.sample(server, serverPorts: ports, isBeginning: false)
         end.counters = try await self.counters()
         var report = LoadReport(from: start, to: end, fanOut: Int64(shape.flows / max(1, shape.senders)))
-        report.target = name
+        (report.target, report.packets) = (name, packets.rawValue)
         (report.publishers, report.subscribers) = (shape.senders, shape.receivers)
         let after = server?.residentBytes() ?? .nan
         report.memoryPerSubscriber = (after - before) / 1000 / Double(max(1, shape.receivers))

@@ -6,7 +6,7 @@ import RTC
 ///
 /// To a receiver that does not decode it, the video looks like VP8: it consists of frames of four packets with picture
 /// ids, and of keyframes on request. A source can also send larger keyframes, each in one burst, about once a second.
-final class LoadSource: RobotSource {
+final class LoadSource: CountedSource {
     static let videoBytes = 1200
     static let audioBytes = 100
     static let packetsPerFrame = 4
@@ -16,10 +16,10 @@ final class LoadSource: RobotSource {
     /// The number of packets that one source sends per second.
     static let packetsPerSecond = framesPerSecond * packetsPerFrame + 50
     /// The longest pause that the source makes up for. After a longer pause it continues from the current time.
-    private static let longestPause = MediaInterval.milliseconds(200)
+    static let longestPause = MediaInterval.milliseconds(200)
     /// The offset of the sending time in a packet: after the descriptor and the header of a keyframe, or after the first byte
     /// of an Opus packet.
-    private static let videoMark = 14
+    static let videoMark = SyntheticPicture.contentOffset
     private static let audioMark = 1
 
     /// The additional delay of each regular keyframe. Without it, these keyframes would be sent exactly once a second,
@@ -35,7 +35,7 @@ final class LoadSource: RobotSource {
     private var frameDue: MediaTime
     private var wantsKeyframe = true
     private var framesSinceKeyframe = 0
-    private var picture: UInt16 = 0
+    private var number: UInt16 = 0
     private let origin: MediaTime
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: videoBytes, alignment: 16)
     /// The number of times that the source had to skip packets.
@@ -84,9 +84,7 @@ final class LoadSource: RobotSource {
 
     private func speak(over connection: RobotConnection, _ now: MediaTime) {
         guard let audio else { return }
-        // The first byte of an Opus packet with one frame of 20 ms (RFC 6716 §3.1).
-        memory[0] = 0x78
-        mark(at: Self.audioMark, now)
+        Self.writeAudio(sentAt: now, to: memory)
         connection.send(
             UnsafeRawBufferPointer(rebasing: memory[..<Self.audioBytes]), of: audio,
             timestamp: timestamp(now, rate: 48_000), marker: false, now: now, level: .init(level: 30, voice: true)
@@ -102,11 +100,12 @@ final class LoadSource: RobotSource {
         framesSinceKeyframe = isKeyframe ? 1 : framesSinceKeyframe + 1
         if isKeyframe { keyframes += 1 }
         let packets = isKeyframe ? keyframePackets : Self.packetsPerFrame
-        picture = (picture &+ 1) & 0x7fff
+        number &+= 1
+        let picture = SyntheticPicture(number: number, isKeyframe: isKeyframe)
         let timestamp = timestamp(now, rate: 90_000)
         for part in 0..<packets {
-            describe(isStart: part == 0, isKeyframe: isKeyframe)
-            mark(at: Self.videoMark, now)
+            picture.describe(isStart: part == 0, to: memory)
+            memory.storeBytes(of: now.nanoseconds, toByteOffset: Self.videoMark, as: Int64.self)
             connection.send(
                 UnsafeRawBufferPointer(memory), of: video, timestamp: timestamp,
                 marker: part == packets - 1, now: now
@@ -114,22 +113,10 @@ final class LoadSource: RobotSource {
         }
     }
 
-    /// Writes a descriptor with a 15-bit picture ID (RFC 7741 §4.2) and a frame header for 640 by 360 (RFC 6386 §9.1).
-    private func describe(isStart: Bool, isKeyframe: Bool) {
-        memory[0] = isStart ? 0x90 : 0x80
-        memory[1] = 0x80
-        memory[2] = 0x80 | UInt8(picture >> 8)
-        memory[3] = UInt8(truncatingIfNeeded: picture)
-        guard isStart else { return }
-        memory[4] = isKeyframe ? 0x10 : 0x11
-        (memory[5], memory[6]) = (2, 0)
-        guard isKeyframe else { return }
-        (memory[7], memory[8], memory[9]) = (0x9d, 0x01, 0x2a)
-        (memory[10], memory[11], memory[12], memory[13]) = (0x80, 0x02, 0x68, 0x01)
-    }
-
-    private func mark(at offset: Int, _ now: MediaTime) {
-        memory.storeBytes(of: now.nanoseconds, toByteOffset: offset, as: Int64.self)
+    /// Writes the first byte of an Opus packet with one frame of 20 ms (RFC 6716 §3.1), and the sending time.
+    static func writeAudio(sentAt now: MediaTime, to memory: UnsafeMutableRawBufferPointer) {
+        memory[0] = 0x78
+        memory.storeBytes(of: now.nanoseconds, toByteOffset: audioMark, as: Int64.self)
     }
 
     /// Returns the time at which a packet was sent, on the clock of this process; nil if the payload is too short to

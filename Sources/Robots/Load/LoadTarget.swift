@@ -21,9 +21,8 @@ extension LoadTarget {
 /// One client in a room.
 protocol LoadSeat: Sendable {
     /// Starts sending audio and video.
-    /// - Parameter phase: an offset of the sending times, so that the clients do not all send at the same time.
     /// - Returns: the connection, and the stream's id, which subscribers need.
-    func publish(on loop: RobotLoop, phase: MediaInterval) async throws -> (RobotConnection, LoadStream)
+    func publish(_ media: LoadMedia, on loop: RobotLoop) async throws -> (RobotConnection, LoadStream)
     /// Receives these streams over one connection.
     func watch(_ streams: [LoadStream], on loop: RobotLoop, meter: LoadMeterBox) async throws -> RobotConnection
     func leave() async

@@ -63,13 +63,14 @@ struct RoomLoad: LoadTarget {
 private struct RoomSeat: LoadSeat {
     let base: ConfabSeat
 
-    func publish(on loop: RobotLoop, phase: MediaInterval) async throws -> (RobotConnection, LoadStream) {
+    /// Publishes simulcast, whose packets do not follow `media.packets`.
+    func publish(_ media: LoadMedia, on loop: RobotLoop) async throws -> (RobotConnection, LoadStream) {
         let connection = try await base.client.openMedia(.send, on: loop) { connection in
             var video = OfferedMedia.video(mid: "v", .sendonly)
             video.rids = SimulcastSource.layers.map(\.rid)
             return connection.offer([.audio(mid: "a", .sendonly), video])
         }
-        try await loop.run { connection.source = SimulcastSource(of: connection, now: loop.now + phase) }
+        try await loop.run { connection.source = SimulcastSource(of: connection, now: loop.now + media.phase) }
         return (connection, try await base.announce())
     }
 

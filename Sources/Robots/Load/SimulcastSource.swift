@@ -23,14 +23,14 @@ final class SimulcastSource: RobotSource {
     private static let packet = 1150
     /// The factor by which a keyframe is larger than another frame.
     private static let keyframe = 4
-    private static let layerMark = 22
+    private static let layerMark = LoadSource.videoMark + 8
 
     private let audio: RobotTrack?
     private let video: [RobotTrack?]
     private var audioDue: MediaTime
     private var frameDue: MediaTime
     private var wantsKeyframe = [true, true, true]
-    private var picture: UInt16 = 0
+    private var number: UInt16 = 0
     private let origin: MediaTime
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: packet, alignment: 16)
 
@@ -53,7 +53,7 @@ final class SimulcastSource: RobotSource {
         }
         if frameDue <= now {
             frameDue = max(frameDue + Self.frameInterval, now - .milliseconds(100))
-            picture = (picture &+ 1) & 0x7fff
+            number &+= 1
             for layer in Self.layers.indices { show(layer, over: connection, now) }
         }
     }
@@ -69,8 +69,7 @@ final class SimulcastSource: RobotSource {
 
     private func speak(over connection: RobotConnection, _ now: MediaTime) {
         guard let audio else { return }
-        memory[0] = 0x78
-        memory.storeBytes(of: now.nanoseconds, toByteOffset: 1, as: Int64.self)
+        LoadSource.writeAudio(sentAt: now, to: memory)
         connection.send(
             UnsafeRawBufferPointer(rebasing: memory[..<LoadSource.audioBytes]), of: audio,
             timestamp: timestamp(now, rate: 48_000), marker: false, now: now, level: .init(level: 30, voice: true))
@@ -82,34 +81,20 @@ final class SimulcastSource: RobotSource {
         wantsKeyframe[layer] = false
         var left = Self.layers[layer].frame * (isKeyframe ? Self.keyframe : 1)
         var isStart = true
+        let picture = SyntheticPicture(
+            number: number, isKeyframe: isKeyframe, width: Self.layers[layer].width, height: Self.layers[layer].height)
         let timestamp = timestamp(now, rate: 90_000)
         while left > 0 {
             let length = max(32, min(left, Self.packet))
             left -= length
-            describe(layer, isStart: isStart, isKeyframe: isKeyframe)
-            memory.storeBytes(of: now.nanoseconds, toByteOffset: 14, as: Int64.self)
+            picture.describe(isStart: isStart, to: memory)
+            memory.storeBytes(of: now.nanoseconds, toByteOffset: LoadSource.videoMark, as: Int64.self)
             memory[Self.layerMark] = UInt8(layer)
             connection.send(
                 UnsafeRawBufferPointer(rebasing: memory[..<length]), of: track, timestamp: timestamp, marker: left <= 0,
                 now: now)
             isStart = false
         }
-    }
-
-    /// Writes a descriptor with a 15-bit picture ID (RFC 7741 §4.2) and a frame header (RFC 6386 §9.1).
-    private func describe(_ layer: Int, isStart: Bool, isKeyframe: Bool) {
-        memory[0] = isStart ? 0x90 : 0x80
-        memory[1] = 0x80
-        memory[2] = 0x80 | UInt8(picture >> 8)
-        memory[3] = UInt8(truncatingIfNeeded: picture)
-        guard isStart else { return }
-        memory[4] = isKeyframe ? 0x10 : 0x11
-        (memory[5], memory[6]) = (2, 0)
-        guard isKeyframe else { return }
-        let (width, height) = (Self.layers[layer].width, Self.layers[layer].height)
-        (memory[7], memory[8], memory[9]) = (0x9d, 0x01, 0x2a)
-        (memory[10], memory[11]) = (UInt8(truncatingIfNeeded: width), UInt8(width >> 8))
-        (memory[12], memory[13]) = (UInt8(truncatingIfNeeded: height), UInt8(height >> 8))
     }
 
     /// Returns the index in `layers` of a video packet's layer; nil if the packet is not from a `SimulcastSource`.
