@@ -2,16 +2,16 @@
 // subscriber's key (AES-128-GCM, RFC 7714), and sends it. It has no ICE, RTCP, history, rewriting or checks, so it is the lower
 // bound for `confab bench sfu`.
 //
-//   cc -O2 -o loop loop.c -lcrypto
-//   ./loop SUBSCRIBERS SECONDS      prints one JSON object
+//   cc -O2 -o loop loop.c -lcrypto -ldl
+//   ./loop SUBSCRIBERS SECONDS [uniform|libwebrtc]      prints one JSON object
+//   ./loop print MILLISECONDS                           prints the publisher's packets in the mode libwebrtc, one per line
 //
-// The publisher and the subscribers run in a second process. Per second, the publisher sends 26 frames of four packets of 1200
-// bytes, and 50 audio packets of 100 bytes, as the robots do. Each subscriber has its own socket.
+// The publisher and the subscribers run in a second process. packets.h describes what the publisher sends, and cipher.h what
+// encrypts it. Each subscriber has its own socket.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/udp.h>
-#include <openssl/evp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -25,6 +25,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cipher.h"
+#include "packets.h"
+
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif
@@ -35,15 +38,11 @@
 enum {
     burst = 64,
     longest = 2048,
-    tag_length = 16,
-    // The header includes the MID extension, which receivers of several sections need (RFC 8843 §9.2).
-    header_length = 20,
     arena_size = 512 * 1024,
     most_messages = 256,
     most_segments = 64,
-    frames_a_second = 26,
-    packets_a_frame = 4,
-    sounds_a_second = 50,
+    audio_type = 111,
+    video_type = 96,
 };
 
 static int64_t now(clockid_t clock) {
@@ -55,16 +54,6 @@ static int64_t now(clockid_t clock) {
 static void fail(const char *what) {
     perror(what);
     exit(1);
-}
-
-static EVP_CIPHER_CTX *cipher(int encrypts, uint8_t seed) {
-    uint8_t key[16];
-    memset(key, seed, sizeof key);
-    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
-    if (context == NULL || EVP_CipherInit_ex(context, EVP_aes_128_gcm(), NULL, key, NULL, encrypts) != 1) {
-        fail("EVP");
-    }
-    return context;
 }
 
 // The nonce without a salt: two zero bytes, the SSRC, the rollover counter and the sequence number (RFC 7714 §8.1).
@@ -92,68 +81,7 @@ static struct sockaddr_in address_of(int descriptor) {
     return address;
 }
 
-// MARK: The publisher and the subscribers
-
-static void write_header(uint8_t *packet, uint8_t type, uint16_t sequence, uint32_t ssrc) {
-    static const uint8_t extension[8] = {0xbe, 0xde, 0, 1, 0x10, '0', 0, 0};
-    memset(packet, 0, 12);
-    packet[0] = 0x90;
-    packet[1] = type;
-    packet[2] = sequence >> 8;
-    packet[3] = sequence & 0xff;
-    packet[8] = ssrc >> 24;
-    packet[11] = ssrc & 0xff;
-    memcpy(packet + 12, extension, sizeof extension);
-}
-
-static void publish(int out, const struct sockaddr_in *server, EVP_CIPHER_CTX *context, uint16_t sequence, int length,
-                    uint8_t type) {
-    uint8_t packet[longest], iv[12], payload[longest] = {0};
-    int written = 0;
-    write_header(packet, type, sequence, type);
-    nonce(iv, packet);
-    EVP_CipherInit_ex(context, NULL, NULL, NULL, iv, 1);
-    EVP_CipherUpdate(context, NULL, &written, packet, header_length);
-    EVP_CipherUpdate(context, packet + header_length, &written, payload, length);
-    EVP_CipherFinal_ex(context, packet + header_length + length, &written);
-    EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, tag_length, packet + header_length + length);
-    sendto(out, packet, (size_t)(header_length + length + tag_length), 0, (const struct sockaddr *)server,
-           sizeof *server);
-}
-
-static void load(int out, struct sockaddr_in server, const int *sockets, int subscribers) {
-    // Do not preempt the process under test. The robots do the same.
-    sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
-    int poller = epoll_create1(0);
-    for (int index = 0; index < subscribers; index++) {
-        struct epoll_event event = {.events = EPOLLIN, .data.fd = sockets[index]};
-        epoll_ctl(poller, EPOLL_CTL_ADD, sockets[index], &event);
-    }
-    EVP_CIPHER_CTX *context = cipher(1, 1);
-    static uint8_t memory[1 << 16];
-    uint16_t video = 0, audio = 0;
-    int64_t frame_due = now(CLOCK_MONOTONIC), sound_due = frame_due;
-    for (;;) {
-        int64_t time = now(CLOCK_MONOTONIC);
-        while (sound_due <= time) {
-            publish(out, &server, context, audio++, 100, 111);
-            sound_due += 1000000000 / sounds_a_second;
-        }
-        while (frame_due <= time) {
-            for (int part = 0; part < packets_a_frame; part++) publish(out, &server, context, video++, 1200, 96);
-            frame_due += 1000000000 / frames_a_second;
-        }
-        int64_t due = frame_due < sound_due ? frame_due : sound_due;
-        struct epoll_event events[256];
-        int wait = (int)((due - time + 999999) / 1000000);
-        int count = epoll_wait(poller, events, 256, wait);
-        for (int index = 0; index < count; index++) {
-            while (recv(events[index].data.fd, memory, sizeof memory, MSG_DONTWAIT) > 0) {}
-        }
-    }
-}
-
-// MARK: The loop
+// MARK: Sending
 
 struct arena {
     uint8_t *memory;
@@ -226,34 +154,140 @@ static void commit(struct arena *arena, int descriptor, uint8_t *packet, uint16_
     arena->used += length;
 }
 
+// MARK: The publisher and the subscribers
+
+// Writes a header with extensions, and returns its length. The MID is what receivers of several sections need (RFC 8843 §9.2).
+// The mode libwebrtc also has those of browsers: the transport-wide sequence number, abs-send-time, and the audio level.
+static int write_header(uint8_t *packet, uint8_t type, uint16_t sequence, int is_libwebrtc) {
+    static const uint8_t mid[8] = {0xbe, 0xde, 0, 1, 0x10, '0', 0, 0};
+    static const uint8_t all[16] = {0xbe, 0xde, 0, 3, 0x10, '0', 0x21, 0, 0, 0x32, 0, 0, 0, 0x40, 30, 0};
+    memset(packet, 0, 12);
+    packet[0] = 0x90;
+    packet[1] = type;
+    packet[2] = sequence >> 8;
+    packet[3] = sequence & 0xff;
+    packet[11] = type;
+    memcpy(packet + 12, is_libwebrtc ? all : mid, is_libwebrtc ? sizeof all : sizeof mid);
+    return 12 + (int)(is_libwebrtc ? sizeof all : sizeof mid);
+}
+
+static void publish(struct arena *arena, int out, struct sockaddr_in *server, struct cipher *cipher, uint16_t sequence,
+                    const struct planned *planned, int is_libwebrtc) {
+    static const uint8_t payload[longest];
+    uint8_t *packet = arena->memory + arena->used, iv[nonce_length];
+    int length = write_header(packet, planned->is_audio ? audio_type : video_type, sequence, is_libwebrtc);
+    nonce(iv, packet);
+    cipher_seal(cipher, iv, packet, length, payload, packet + length, planned->length);
+    commit(arena, out, packet, (uint16_t)(length + planned->length + tag_length), server);
+}
+
+static void load(int out, struct sockaddr_in server, const int *sockets, int subscribers, int is_libwebrtc) {
+    // Do not preempt the process under test. The robots do the same.
+    sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
+    int poller = epoll_create1(0);
+    for (int index = 0; index < subscribers; index++) {
+        struct epoll_event event = {.events = EPOLLIN, .data.fd = sockets[index]};
+        epoll_ctl(poller, EPOLL_CTL_ADD, sockets[index], &event);
+    }
+    struct cipher *cipher = cipher_make(1, 1);
+    struct arena arena = {.memory = malloc(arena_size + longest)};
+    static uint8_t memory[1 << 16];
+    uint16_t video = 0, audio = 0;
+    struct plan plan = plan_from(now(CLOCK_MONOTONIC), is_libwebrtc, 1);
+    for (;;) {
+        int64_t time = now(CLOCK_MONOTONIC);
+        struct planned planned;
+        while (next_packet(&plan, time, &planned)) {
+            if (arena.used + longest > arena_size) send_all(&arena, out);
+            publish(&arena, out, &server, cipher, planned.is_audio ? audio++ : video++, &planned, is_libwebrtc);
+        }
+        // Send what is due at once, as the robots do, so that the loop gets the packets of a burst together.
+        send_all(&arena, out);
+        struct epoll_event events[256];
+        int wait = (int)((next_due(&plan) - time + 999999) / 1000000);
+        int count = epoll_wait(poller, events, 256, wait);
+        for (int index = 0; index < count; index++) {
+            while (recv(events[index].data.fd, memory, sizeof memory, MSG_DONTWAIT) > 0) {}
+        }
+    }
+}
+
+// MARK: The loop
+
 struct packet {
     uint8_t *bytes;
+    int header_length;
     // The length of the header and payload, without the tag.
     int length;
 };
 
-static void forward(struct arena *arena, int descriptor, const struct packet *packets, int count,
-                    EVP_CIPHER_CTX *context, struct sockaddr_in *to) {
+// Moves the audio behind the video of the same wake-up. Audio is shorter, so it can be the last segment of a message, but not
+// the first. Packets of the same stream keep their order.
+static void put_audio_last(struct packet *packets, int count) {
+    struct packet audio[burst];
+    int kept = 0, moved = 0;
     for (int index = 0; index < count; index++) {
-        int length = packets[index].length, payload = length - header_length, written = 0;
+        if ((packets[index].bytes[1] & 0x7f) == audio_type) {
+            audio[moved++] = packets[index];
+        } else {
+            packets[kept++] = packets[index];
+        }
+    }
+    memcpy(packets + kept, audio, (size_t)moved * sizeof *audio);
+}
+
+static void forward(struct arena *arena, int descriptor, const struct packet *packets, int count,
+                    struct cipher *cipher, struct sockaddr_in *to) {
+    for (int index = 0; index < count; index++) {
+        int length = packets[index].length, header_length = packets[index].header_length;
         if (arena->used + (size_t)length + tag_length > arena_size) send_all(arena, descriptor);
-        uint8_t *out = arena->memory + arena->used, iv[12];
-        memcpy(out, packets[index].bytes, header_length);
+        uint8_t *out = arena->memory + arena->used, iv[nonce_length];
+        memcpy(out, packets[index].bytes, (size_t)header_length);
         nonce(iv, out);
-        EVP_CipherInit_ex(context, NULL, NULL, NULL, iv, 1);
-        EVP_CipherUpdate(context, NULL, &written, out, header_length);
-        EVP_CipherUpdate(context, out + header_length, &written, packets[index].bytes + header_length, payload);
-        EVP_CipherFinal_ex(context, out + length, &written);
-        EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, tag_length, out + length);
+        cipher_seal(cipher, iv, out, header_length, packets[index].bytes + header_length, out + header_length,
+                    length - header_length);
         commit(arena, descriptor, out, (uint16_t)(length + tag_length), to);
     }
 }
 
+// Decrypts what has arrived. Returns the number of packets that are authentic.
+static int open_all(struct cipher *publisher, const struct mmsghdr *messages, int arrived, struct packet *packets) {
+    int good = 0;
+    for (int index = 0; index < arrived; index++) {
+        uint8_t *bytes = messages[index].msg_hdr.msg_iov->iov_base, iv[nonce_length];
+        int length = (int)messages[index].msg_len - tag_length;
+        if (length < 16) continue;
+        int header_length = 16 + 4 * (bytes[14] << 8 | bytes[15]);
+        if (length <= header_length) continue;
+        nonce(iv, bytes);
+        if (!cipher_open(publisher, iv, bytes, header_length, bytes + header_length, length - header_length)) continue;
+        packets[good++] = (struct packet){bytes, header_length, length};
+    }
+    return good;
+}
+
+static int print_packets(int milliseconds) {
+    struct plan plan = plan_from(0, 1, 1);
+    struct planned planned;
+    while (next_packet(&plan, (int64_t)milliseconds * 1000000, &planned)) {
+        printf("%s %lld %d\n", planned.is_audio ? "audio" : "video", (long long)planned.at, planned.length);
+    }
+    return 0;
+}
+
 int main(int count, char **arguments) {
+    if (count == 3 && strcmp(arguments[1], "print") == 0) return print_packets(atoi(arguments[2]));
     int subscribers = count > 1 ? atoi(arguments[1]) : 50, seconds = count > 2 ? atoi(arguments[2]) : 10;
-    if (subscribers < 1 || subscribers > 5000 || seconds < 1) {
-        fprintf(stderr, "loop SUBSCRIBERS SECONDS\n");
+    const char *mode = count > 3 ? arguments[3] : "uniform";
+    int is_libwebrtc = strcmp(mode, "libwebrtc") == 0;
+    if (subscribers < 1 || subscribers > 5000 || seconds < 1 || (!is_libwebrtc && strcmp(mode, "uniform") != 0)) {
+        fprintf(stderr, "loop SUBSCRIBERS SECONDS [uniform|libwebrtc]\n");
         return 2;
+    }
+    const char *cipher_name = cipher_choose();
+    if (!cipher_works()) {
+        fprintf(stderr, "%s and OpenSSL encrypt differently\n", cipher_name);
+        return 1;
     }
     struct rlimit limit;
     getrlimit(RLIMIT_NOFILE, &limit);
@@ -263,7 +297,7 @@ int main(int count, char **arguments) {
     int descriptor = udp_socket(4 << 20), out = udp_socket(4 << 20), on = 1;
     int *sockets = calloc((size_t)subscribers, sizeof *sockets);
     struct sockaddr_in *addresses = calloc((size_t)subscribers, sizeof *addresses);
-    EVP_CIPHER_CTX **ciphers = calloc((size_t)subscribers, sizeof *ciphers);
+    struct cipher **ciphers = calloc((size_t)subscribers, sizeof *ciphers);
     for (int index = 0; index < subscribers; index++) {
         sockets[index] = udp_socket(4 << 20);
         setsockopt(sockets[index], IPPROTO_UDP, UDP_GRO, &on, sizeof on);
@@ -271,14 +305,14 @@ int main(int count, char **arguments) {
     }
     pid_t child = fork();
     if (child < 0) fail("fork");
-    if (child == 0) load(out, address_of(descriptor), sockets, subscribers);
+    if (child == 0) load(out, address_of(descriptor), sockets, subscribers, is_libwebrtc);
     for (int index = 0; index < subscribers; index++) {
         close(sockets[index]);
-        ciphers[index] = cipher(1, (uint8_t)(index + 2));
+        ciphers[index] = cipher_make(1, (uint8_t)(index + 2));
     }
 
     struct arena arena = {.memory = malloc(arena_size + longest)};
-    EVP_CIPHER_CTX *publisher = cipher(0, 1);
+    struct cipher *publisher = cipher_make(0, 1);
     static uint8_t memory[burst][longest];
     static struct mmsghdr messages[burst];
     static struct iovec vectors[burst];
@@ -303,19 +337,8 @@ int main(int count, char **arguments) {
         if (processor >= 0 && time - begin >= (int64_t)seconds * 1000000000) break;
         int arrived = recvmmsg(descriptor, messages, burst, MSG_DONTWAIT, NULL);
         struct packet packets[burst];
-        int good = 0;
-        for (int index = 0; index < arrived; index++) {
-            int length = (int)messages[index].msg_len - tag_length, written = 0;
-            uint8_t *bytes = memory[index], iv[12];
-            if (length <= header_length) continue;
-            nonce(iv, bytes);
-            EVP_CipherInit_ex(publisher, NULL, NULL, NULL, iv, 0);
-            EVP_CipherUpdate(publisher, NULL, &written, bytes, header_length);
-            EVP_CipherUpdate(publisher, bytes + header_length, &written, bytes + header_length, length - header_length);
-            EVP_CIPHER_CTX_ctrl(publisher, EVP_CTRL_AEAD_SET_TAG, tag_length, bytes + length);
-            if (EVP_CipherFinal_ex(publisher, bytes + length, &written) != 1) continue;
-            packets[good++] = (struct packet){bytes, length};
-        }
+        int good = open_all(publisher, messages, arrived, packets);
+        put_audio_last(packets, good);
         for (int index = 0; index < subscribers; index++) {
             forward(&arena, descriptor, packets, good, ciphers[index], &addresses[index]);
         }
@@ -327,7 +350,8 @@ int main(int count, char **arguments) {
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     printf("{\"target\":\"loop.c\",\"subscribers\":%d,\"seconds\":%.3f,\"received\":%llu,\"lost\":%llu,"
-           "\"processorPerPacket\":%.3f}\n",
-           subscribers, window, (unsigned long long)forwarded, (unsigned long long)lost, used / (double)forwarded);
+           "\"processorPerPacket\":%.3f,\"packets\":\"%s\",\"cipher\":\"%s\"}\n",
+           subscribers, window, (unsigned long long)forwarded, (unsigned long long)lost, used / (double)forwarded, mode,
+           cipher_name);
     return 0;
 }
