@@ -14,5 +14,8 @@ int confab_allocations_pause(void);
 void confab_allocations_resume(int counted);
 /// Stops counting and returns the number of this thread's allocations since `begin`, without those during pauses.
 uint64_t confab_allocations_end(void);
+/// Returns the bytes that this thread has allocated since `begin` minus those that it has freed, without pauses, but with the
+/// allocator's headers. Negative if it freed memory from before `begin`.
+int64_t confab_allocated_bytes(void);
 
 #endif

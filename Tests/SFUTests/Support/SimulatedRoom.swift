@@ -130,9 +130,11 @@ final class SimulatedClient {
     }
 
     func subscribe(to other: SimulatedClient, slot: Int = 0, audio: Bool = true, video: Bool = true) {
-        router.subscribe(
-            other.stream, client: key, mids: Mids(audio: "a\(slot)", video: "v\(slot)"), audio: audio, video: video
-        )
+        room.server.onSignals.count {
+            router.subscribe(
+                other.stream, client: key, mids: Mids(audio: "a\(slot)", video: "v\(slot)"), audio: audio, video: video
+            )
+        }
     }
 
     /// Sets or changes the preference that selects a layer.

@@ -39,12 +39,17 @@ final class SimulatedSink: MediaSink {
 struct AllocationCount {
     var isOn = false
     private(set) var total: UInt64 = 0
+    /// The bytes of memory that were allocated and not freed.
+    private(set) var bytes: Int64 = 0
 
-    mutating func count(_ body: () -> Void) {
-        guard isOn else { return body() }
+    mutating func count<Result>(_ body: () throws -> Result) rethrows -> Result {
+        guard isOn else { return try body() }
         confab_allocations_begin()
-        body()
-        total += confab_allocations_end()
+        defer {
+            total += confab_allocations_end()
+            bytes += confab_allocated_bytes()
+        }
+        return try body()
     }
 }
 
@@ -59,6 +64,8 @@ final class SimulatedServer {
     /// The number of the router's allocations for datagrams and for ticks, counted only while `isOn`.
     var onPackets = AllocationCount()
     var onTicks = AllocationCount()
+    /// The router's allocations for checks, handshakes, descriptions and subscriptions, counted only while `isOn`.
+    var onSignals = AllocationCount()
     /// Called after each flush with the number of packets forwarded before it.
     var flushed: (_ before: UInt64) -> Void = { _ in }
     /// Records what the router sends; nil in tests that record nothing.
@@ -110,7 +117,7 @@ final class SimulatedServer {
         if (128...191).contains(datagram[0]) {
             onPackets.count { router.receive(memory, on: path, now: network.now) }
         } else {
-            router.receive(memory, on: path, now: network.now)
+            onSignals.count { router.receive(memory, on: path, now: network.now) }
         }
         if heldCount == Self.burst { flush() } else if flushAt == nil { flushAt = network.now + .milliseconds(1) }
     }
