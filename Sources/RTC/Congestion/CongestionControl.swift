@@ -59,8 +59,6 @@ public struct CongestionControl: Sendable {
     private var isQueueStanding = false
     var probing = Probing()
     var remb = ReceiverEstimate()
-    /// The highest extended number that was reported.
-    private var reported: Int64 = -1
     private var reference = ReferenceTime()
     /// The extended number of the first packet on the current path.
     private var firstOnPath: Int64 = 0
@@ -82,6 +80,10 @@ public struct CongestionControl: Sendable {
 }
 
 extension CongestionControl {
+    /// The highest extended number that was reported.
+    @inline(__always)
+    private var reported: Int64 { sentPackets.newestReported }
+
     /// The bitrate for everything sent to the receiver; nil while nothing limits it.
     @inline(__always)
     public var estimate: Bitrate? {
@@ -202,7 +204,7 @@ extension CongestionControl {
             let continues = number <= reported + 1
             guard let arrival else {
                 guard number > reported else { return }
-                (lost, reported) = (lost &+ 1, number)
+                lost &+= 1
                 return sentPackets.markLost(number)
             }
             let packet = sentPackets.arrived(number, now: now)
@@ -212,7 +214,6 @@ extension CongestionControl {
             let at = arrival + offset
             arrived &+= 1
             if isNewest { acknowledged.add(bytes: packet.bytes, arrival: at, continues: continues) }
-            reported = max(reported, number)
             delays.add(packet.sentAt, QueueDelay.oneWay(packet.sentAt, at))
             if isProbing { probing.add(number, packet, arrival: at) }
             add(sentAt: packet.sentAt, arrival: at, now: now)
@@ -277,7 +278,8 @@ extension CongestionControl {
         let sent = sentPackets
         self = CongestionControl()
         sentPackets = sent
-        (firstOnPath, reported) = (sent.count, sent.count - 1)
+        sentPackets.forgetUnreported()
+        firstOnPath = sent.count
     }
 
     /// The bitrate that arrives; nil if unknown. While there is a long queue, exactly what the path carries arrives.
@@ -382,7 +384,7 @@ extension CongestionControl {
         guard let feedbackAt, sentPackets.count - 1 > reported else { return }
         // Do not assume that the path is blocked too early. A receiver that received nothing for a while has nothing
         // to report, and reports about recent packets take a round trip.
-        let oldest = max(reported + 1, sentPackets.count - Int64(SentPackets.capacity))
+        let oldest = max(reported + 1, sentPackets.oldest)
         let last = max(feedbackAt, reducedAt ?? feedbackAt, sentPackets.packet(oldest, now: now).sentAt)
         guard now - last >= Self.silence + roundTrip,
             now - sentPackets.packet(sentPackets.count - 1, now: now).sentAt < Self.silence

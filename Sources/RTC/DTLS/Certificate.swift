@@ -84,7 +84,7 @@ public final class DTLSCertificate: @unchecked Sendable {
         guard let certificate = confab_self_signed(key) else { return nil }
         defer { X509_free(certificate) }
         guard let fingerprint = Fingerprint(.sha256, of: certificate),
-            let context = confab_dtls_context(key, certificate, maxCertificateBytes)
+            let context = confab_dtls_context(key, certificate, maxCertificateBytes, DTLSConnection.mtu)
         else { return nil }
         return DTLSCertificate(fingerprint: fingerprint, context: context)
     }

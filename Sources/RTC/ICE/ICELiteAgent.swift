@@ -69,7 +69,6 @@ public struct ICELiteAgent {
 
     public init(local: ICECredentials, remoteUfrag: String? = nil) {
         current = Generation(local, remoteUfrag: remoteUfrag, number: 0)
-        paths.reserveCapacity(Self.maxPaths + 1)
     }
 
     public var local: ICECredentials { current.local }

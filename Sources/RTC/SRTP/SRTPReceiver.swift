@@ -30,8 +30,14 @@ public final class SRTPReceiver {
     public static let maxControlSources = 2 * SessionDescription.maxSections
 
     private let profile: SRTPProfile
-    private let media: SRTPCipher
+    /// The cipher of RTP packets; nil before the first packet. A subscriber sends none, so its cipher, which takes a kilobyte,
+    /// is never created.
+    private var media: SRTPCipher?
+    /// The keys for `media`; nil once it is created.
+    private var mediaKeys: SRTPSessionKeys?
     private let control: SRTPCipher
+    /// Computes AES-GCM; nil for OpenSSL.
+    private let library: IPsecMB?
     private var sources: SRTPSources
     private var controlSources = SRTPSources(most: maxControlSources)
 
@@ -60,12 +66,12 @@ public final class SRTPReceiver {
         profile: SRTPProfile, media: SRTPSessionKeys, control: SRTPSessionKeys,
         maxSources: Int = SRTPReceiver.maxSources, library: IPsecMB? = IPsecMB.shared.library
     ) {
-        guard
-            let media = SRTPCipher(profile: profile, keys: media, direction: .opening, library: library),
+        guard media.fit(profile),
             let control = SRTPCipher(profile: profile, keys: control, direction: .opening, library: library)
         else { return nil }
+        self.library = library
         self.profile = profile
-        self.media = media
+        mediaKeys = media
         self.control = control
         sources = SRTPSources(most: maxSources)
     }
@@ -90,7 +96,13 @@ public final class SRTPReceiver {
         } else if sources.isFull {
             return .failed(.tooManySources)
         }
-        guard media.open(base, headerLength: headerLength, length: length, ssrc: ssrc, index: index) else {
+        // Without memory for a cipher, no packet is accepted.
+        if let keys = mediaKeys, let cipher = SRTPCipher(profile: profile, keys: keys, direction: .opening, library: library)
+        {
+            media = consume cipher
+            mediaKeys = nil
+        }
+        guard media?.open(base, headerLength: headerLength, length: length, ssrc: ssrc, index: index) ?? false else {
             return .failed(.authentication)
         }
         if let window {

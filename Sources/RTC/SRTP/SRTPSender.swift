@@ -4,7 +4,7 @@
 /// that arrives. That would be wrong if earlier packets were lost and the sequence numbers wrapped around among them.
 public final class SRTPSender {
     /// The maximum number of SSRCs under one key. The server chooses the SSRCs, so only a leak can reach this limit.
-    /// Each takes 300 to 600 bytes: two to four entries of the hash table.
+    /// Each takes 200 to 400 bytes: between one and three entries of the hash table.
     public static let maxSources = 1024
     /// The highest SRTCP index that a key may be used for (RFC 3711 §9.2).
     static let maxControlIndex: UInt32 = 1 << 31 - 1

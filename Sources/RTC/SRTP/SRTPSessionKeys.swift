@@ -28,6 +28,11 @@ struct SRTPSessionKeys {
         (self.encryptionKey, self.authenticationKey, self.salt) = (encryptionKey, authenticationKey, salt)
     }
 
+    /// Returns whether the keys have the profile's lengths.
+    func fit(_ profile: SRTPProfile) -> Bool {
+        encryptionKey.count == profile.keyLength && salt.count == profile.saltLength
+    }
+
     /// Returns nil if the key or the salt does not have the profile's length, or if OpenSSL fails.
     init?(profile: SRTPProfile, masterKey: [UInt8], masterSalt: [UInt8], kind: Kind) {
         guard masterKey.count == profile.keyLength, masterSalt.count == profile.saltLength else { return nil }

@@ -94,11 +94,14 @@ struct ReplayWindow {
 struct SRTPSources: ~Copyable {
     /// The size of a table entry in words: one word for the SSRC, then the window.
     private static let stride = 1 + ReplayWindow.wordCount
+    /// The number of table entries for the first sources: enough for audio, video and retransmissions.
+    private static let minCapacity = 4
 
     private let most: Int
     private var count = 0
-    /// The number of table entries: a power of two that is more than twice `count`, so every search finds a free entry.
-    private var capacity = 8
+    /// The number of table entries: a power of two of which at most three quarters are in use, so every search finds a free
+    /// entry. Zero before the first source, because many tables stay empty: a subscriber sends no RTP.
+    private var capacity = 0
     private var words: UnsafeMutablePointer<UInt64>
 
     /// - Parameter most: the maximum number of sources.
@@ -122,7 +125,7 @@ struct SRTPSources: ~Copyable {
     @inline(__always)
     private static func key(_ ssrc: UInt32) -> UInt64 { 1 << 32 | UInt64(ssrc) }
 
-    /// Returns the entry of this SSRC, or the free entry where it would be added.
+    /// Returns the entry of this SSRC, or the free entry where it would be added. The table must have entries.
     @inline(__always)
     private func place(_ ssrc: UInt32) -> UnsafeMutablePointer<UInt64> {
         // Knuth's multiplicative hashing also spreads consecutive SSRCs.
@@ -140,6 +143,7 @@ struct SRTPSources: ~Copyable {
 
     @inline(__always)
     func window(_ ssrc: UInt32) -> ReplayWindow? {
+        guard count > 0 else { return nil }
         let place = place(ssrc)
         return place[0] == 0 ? nil : ReplayWindow(place + 1)
     }
@@ -149,7 +153,7 @@ struct SRTPSources: ~Copyable {
     /// - Returns: false if there are too many sources.
     mutating func add(_ ssrc: UInt32, first index: UInt64) -> Bool {
         guard !isFull else { return false }
-        if 2 * (count + 1) >= capacity { grow() }
+        if 4 * (count + 1) > 3 * capacity { grow() }
         let place = place(ssrc)
         place[0] = Self.key(ssrc)
         ReplayWindow(place + 1).start(index)
@@ -159,7 +163,7 @@ struct SRTPSources: ~Copyable {
 
     private mutating func grow() {
         let (old, oldCapacity) = (words, capacity)
-        capacity *= 2
+        capacity = max(Self.minCapacity, 2 * capacity)
         words = Self.memory(capacity)
         for slot in 0..<oldCapacity {
             let source = old + slot * Self.stride

@@ -32,4 +32,64 @@ import Testing
         #expect(!packets.arrived(0, now: time(9)).hasArrived)
         #expect(packets.packet(0, now: time(9)).hasArrived && packets.packet(0, now: time(9)).bytes == 2047)
     }
+
+    @Test func theRecordStaysSmallWhilePacketsAreReported() {
+        var packets = SentPackets()
+        for index in 0..<10_000 {
+            _ = packets.add(bytes: 1000, at: time(Int64(5 * index)))
+            if index >= 50 { _ = packets.arrived(Int64(index - 50), now: time(Int64(5 * index))) }
+        }
+        #expect(packets.count - packets.oldest == Int64(SentPackets.initialCapacity))
+    }
+
+    @Test func withdrawnPacketsDoNotEnlargeTheRecord() {
+        var packets = SentPackets()
+        for index in 0..<10_000 {
+            _ = packets.add(bytes: 1000, at: time(Int64(index)))
+            packets.removeLast()
+            _ = packets.add(bytes: 1000, at: time(Int64(index)))
+            _ = packets.arrived(Int64(index), now: time(Int64(index)))
+        }
+        #expect(packets.count - packets.oldest == Int64(SentPackets.initialCapacity))
+    }
+
+    @Test func aLatePacketIsFoundForASecond() throws {
+        var packets = SentPackets()
+        for index in 0..<5000 {
+            let now = time(Int64(2 * index))
+            #expect(packets.add(bytes: index % 2000, at: now) == UInt16(index))
+            if index % 10 == 0 { packets.markLost(Int64(index)) } else { _ = packets.arrived(Int64(index), now: now) }
+            guard index >= 500, (index - 499) % 10 == 0 else { continue }
+            let late = index - 499
+            let number = try #require(packets.extended(UInt16(late)))
+            let packet = packets.packet(number, now: now)
+            #expect(packet.bytes == late % 2000 && packet.wasLost && !packet.hasArrived)
+        }
+    }
+
+    @Test func noUnreportedPacketIsForgotten() throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        print("The seed is \(seed).")
+        var random = SeededGenerator(seed: seed)
+        var packets = SentPackets()
+        var (sent, reported): ([(bytes: Int, at: Int64)], Int) = ([], 0)
+        var now: Int64 = 0
+        for _ in 0..<2000 {
+            now += Int64.random(in: 0...200, using: &random)
+            for _ in 0..<Int.random(in: 0...40, using: &random) {
+                let bytes = Int.random(in: 0...2000, using: &random)
+                _ = packets.add(bytes: bytes, at: time(now))
+                sent.append((bytes, now))
+            }
+            // Report some of the packets, or none while the path is blocked.
+            let most = min(sent.count - reported, Int.random(in: 0..<4, using: &random) == 0 ? 200 : 0)
+            let first = max(reported, sent.count - SentPackets.capacity)
+            reported = max(reported + most, sent.count - SentPackets.capacity)
+            for number in first..<max(first, reported) {
+                let packet = packets.arrived(Int64(number), now: time(now))
+                #expect(!packet.hasArrived && packet.bytes == sent[number].bytes)
+                #expect(abs((packet.sentAt - time(sent[number].at)).nanoseconds) < 70_000)
+            }
+        }
+    }
 }
