@@ -139,7 +139,8 @@ struct GatewayTests {
                 $0.rules.interestWait = .milliseconds(1)
             }
         ) { server in
-            let (ann, bob) = (try await server.client(identity: secrets[0]), try await server.client(identity: secrets[1]))
+            let ann = try await server.client(identity: secrets[0])
+            let bob = try await server.client(identity: secrets[1])
             let third = try await server.client()
             try await ann.say(.roulette(.start(.init())))
             try await ann.hear("waiting") { if case .roulette(.waiting) = $0 { true } else { nil } }
