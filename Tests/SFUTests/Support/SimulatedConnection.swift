@@ -100,16 +100,9 @@ final class SimulatedConnection {
     func negotiate(restarts: Bool = false) throws {
         let credentials = restarts ? ICECredentials(using: &random) : transport.local
         let offer = offer(credentials: credentials)
-        let sdp = offer.text
-        // Do not count the answer, because it is freed here.
-        var text: [UInt8] = []
-        text.reserveCapacity(16_384)
-        try server.onSignals.count {
-            text.append(contentsOf: try server.router.offer(client, side, sdp: sdp, now: now).utf8)
-        }
-        let answer = String(decoding: text, as: UTF8.self)
-        server.recorder?.record(answer: answer, to: label, at: now)
-        let (remote, media) = try RTC.accept(try SessionDescription(parsing: answer), to: offer)
+        let text = try server.router.offer(client, side, sdp: offer.text, now: now)
+        server.recorder?.record(answer: text, to: label, at: now)
+        let (remote, media) = try RTC.accept(try SessionDescription(parsing: text), to: offer)
         let theirs = try #require(ICECredentials(ufrag: remote.ufrag, password: remote.pwd))
         if restarts {
             transport.restart(local: credentials, remote: theirs)

@@ -130,11 +130,9 @@ final class SimulatedClient {
     }
 
     func subscribe(to other: SimulatedClient, slot: Int = 0, audio: Bool = true, video: Bool = true) {
-        room.server.onSignals.count {
-            router.subscribe(
-                other.stream, client: key, mids: Mids(audio: "a\(slot)", video: "v\(slot)"), audio: audio, video: video
-            )
-        }
+        router.subscribe(
+            other.stream, client: key, mids: Mids(audio: "a\(slot)", video: "v\(slot)"), audio: audio, video: video
+        )
     }
 
     /// Sets or changes the preference that selects a layer.
