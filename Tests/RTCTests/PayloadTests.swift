@@ -49,18 +49,6 @@ import Testing
         return Array(memory.prefix(length))
     }
 
-    @Test(arguments: ["10 00", "90 80 7f 00", "90 80 ffff 00", "90 40 07 00", "b0 f0 8123 2a 65 00", "90 c0 05 2a 00"])
-    func numbersAreReplacedInPlaceAsByRewriting(_ text: String) throws {
-        let bytes = octets(text)
-        let descriptor = try #require(parsing(bytes) { VP8Descriptor($0) })
-        var memory = bytes
-        memory.withUnsafeMutableBytes { descriptor.renumber($0, pictureID: 0xabcd, temporalLayerZeroIndex: 0xee) }
-        #expect(memory == rewritten(descriptor, 0xabcd, 0xee) + bytes.dropFirst(descriptor.length))
-        var short = Array(bytes.prefix(descriptor.length - 1))
-        short.withUnsafeMutableBytes { descriptor.renumber($0, pictureID: 0, temporalLayerZeroIndex: 0) }
-        #expect(short == Array(bytes.prefix(descriptor.length - 1)), "there is no room")
-    }
-
     @Test func rewritingAVP8DescriptorKeepsItsLength() throws {
         let long = try #require(parsing(octets("b0 f0 8123 2a 65 00")) { VP8Descriptor($0) })
         #expect(rewritten(long, 0xffff, 0xfe) == octets("b0 f0 ffff fe 65"))

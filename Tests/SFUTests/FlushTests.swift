@@ -180,4 +180,84 @@ struct FlushTests {
         #expect(padded > 20, "\(padded) frames")
         #expect(try clients[1].video().faults() == [])
     }
+
+    @Test("padded packets are repaired when they are lost, also if their flush was interrupted")
+    func paddedLosses() throws {
+        let (room, publisher, watching) = try busyRoom(watchers: 4)
+        let camera = try #require(publisher.camera)
+        (camera.videoBytes, camera.packetsInPicture) = (400...401, 3...5)
+        room.run(1000)
+        room.network.weather = NetworkConditions(losses: 30, delay: 5...20)
+        var padded = 0
+        room.server.sink.sending = { bytes, _ in
+            if bytes.count > 300, (128...191).contains(bytes[0]), bytes[0] & 0x20 != 0 { padded += 1 }
+        }
+        room.run(5000)
+        room.network.weather = NetworkConditions()
+        room.run(1000)
+        #expect(padded > 100 && room.router.counters.packetsRetransmitted > 20)
+        for client in watching {
+            let slot = try client.video()
+            #expect(slot.unreadable == 0 && slot.faults() == [])
+        }
+    }
+
+    /// An RTP packet with eight bytes of payload.
+    private static let packet: [UInt8] = [0x80, 96, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 5, 5, 5, 5, 5, 5, 5, 5]
+
+    @Test("a packet gets padding only where it may be written, and none in the history")
+    func padding() throws {
+        var memory = Self.packet + [UInt8](repeating: 0xee, count: 20)
+        try memory.withUnsafeMutableBytes { bytes in
+            let whole = UnsafeRawBufferPointer(rebasing: bytes[..<20])
+            let parsed = try #require(RTPPacket(whole))
+            var pending = FeedPacket(bytes: whole, packet: parsed, sequence: 1, codec: 0, startsKeyframe: false)
+            pending.spare = 10
+            pending.pad(to: 19)
+            #expect(pending.padding == 0, "there is room for ten bytes and not for eleven")
+            pending.pad(to: 8)
+            #expect(pending.padding == 0)
+            pending.pad(to: 11)
+            #expect(pending.padding == 3 && Array(bytes[20..<24]) == [0, 0, 3, 0xee])
+            #expect(pending.payload.count == 8)
+            pending.move(to: whole)
+            #expect(pending.padding == 0 && pending.spare == 0)
+            pending.pad(to: 9)
+            #expect(pending.padding == 0)
+        }
+    }
+
+    /// Feeds a track without a publisher.
+    private final class Source: FeedSource {
+        func updateLiveness() {}
+        func demandChanged() {}
+        func requestKeyframeSoon() {}
+    }
+
+    @Test("a feed that restarts within a burst is flushed once")
+    func restart() throws {
+        let (room, source) = (try SimulatedRoom(), Source())
+        let egress = room.router.egress
+        let track = FeedTrack(mid: "v", kind: .video, source: source)
+        let feed = track.addFeed(rid: nil)
+        let fanout = Fanout(track: track, egress: egress)
+        track.add(fanout)
+        var memory = Self.packet
+        try memory.withUnsafeMutableBytes { bytes in
+            let whole = UnsafeRawBufferPointer(bytes)
+            let packet = FeedPacket(
+                bytes: whole, packet: try #require(RTPPacket(whole)), sequence: 1, codec: 0, startsKeyframe: false)
+            for _ in 0..<3 {
+                feed.restart()
+                feed.pass(packet, arrivedAt: room.network.now)
+            }
+            #expect(egress.unflushed.count == 1 && egress.unflushed.first?.pending.count == 1)
+            egress.flush(now: room.network.now)
+            #expect(egress.unflushed.isEmpty)
+            feed.pass(packet, arrivedAt: room.network.now)
+            #expect(egress.unflushed.count == 1)
+            egress.flush(now: room.network.now)
+        }
+        withExtendedLifetime(source) {}
+    }
 }

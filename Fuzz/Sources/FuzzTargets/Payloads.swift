@@ -10,9 +10,6 @@ extension FuzzTarget {
         let same = rewritten(descriptor, descriptor.pictureID ?? 0, descriptor.temporalLayerZeroIndex ?? 0)
         try require(same == Array(input.prefix(descriptor.length)), "a descriptor is encoded differently: \(same)")
         let other = rewritten(descriptor, 0x7f, 0xff) + input.dropFirst(descriptor.length)
-        var inPlace = Array(input)
-        inPlace.withUnsafeMutableBytes { descriptor.renumber($0, pictureID: 0x7f, temporalLayerZeroIndex: 0xff) }
-        try require(inPlace == Array(other), "a descriptor is changed differently in place: \(inPlace)")
         let again = other.withUnsafeBytes { VP8Descriptor($0) }
         try require(
             again?.length == descriptor.length && again?.isKeyframeStart == descriptor.isKeyframeStart

@@ -99,32 +99,6 @@ public struct VP8Descriptor: Equatable, Sendable {
         if extensions & 0x30 != 0 { writer.u8(layers) }
         return writer.overflowed ? 0 : writer.count
     }
-
-    /// Overwrites the numbers of the descriptor in the payload from which it was read.
-    ///
-    /// - Parameters:
-    ///   - payload: the payload, or a copy of it.
-    ///   - pictureID: as in `rewrite`.
-    ///   - temporalLayerZeroIndex: as in `rewrite`.
-    @inlinable
-    @inline(__always)
-    public func renumber(
-        _ payload: UnsafeMutableRawBufferPointer, pictureID: UInt16, temporalLayerZeroIndex: UInt8
-    ) {
-        guard payload.count >= length else { return }
-        // The numbers follow the first byte and the byte with their flags.
-        var position = 2
-        if self.pictureID != nil {
-            if hasLongPictureID {
-                payload.storeBytes(of: (0x8000 | pictureID).bigEndian, toByteOffset: position, as: UInt16.self)
-                position += 2
-            } else {
-                payload[position] = UInt8(truncatingIfNeeded: pictureID) & 0x7f
-                position += 1
-            }
-        }
-        if self.temporalLayerZeroIndex != nil { payload[position] = temporalLayerZeroIndex }
-    }
 }
 
 extension ByteReader {

@@ -11,7 +11,7 @@ struct LayerOption: Equatable, Sendable {
 
 /// A subscriber's request for one video, and the allocation's choice for it.
 struct VideoRequest: Equatable, Sendable {
-    /// The index of the video's track in the peer's `outgoing`.
+    /// The index of the video's track in the subscriber's `tracks`.
     var slot = 0
     /// The options for this video, as a range of indices into the list passed to `Allocation.distribute`. The first is
     /// the smallest, the last is what the subscriber would get without a bandwidth limit, and each has a higher bitrate

@@ -9,18 +9,12 @@ final class Downlink {
     var isPacing = false
     /// Whether any paced packets are waiting.
     var hasWaiting = false
-    /// The number of bytes sent since `measuredAt`.
-    var sentBytes = 0
-    /// The number of bytes of audio sent since `measuredAt`.
-    var audioBytes = 0
     /// The bitrate of everything sent, as last measured.
     var media = Bitrate.zero
     /// The bitrate of the audio sent, as last measured.
     var audio = Bitrate.zero
     var measuredAt: MediaTime?
     var allocatedAt: MediaTime?
-    /// Whether the allocation currently limits any video.
-    var isLimited = false
     /// Whether audio is sent with its redundancy, if the publisher adds any. On a path that is full but loses nothing,
     /// redundancy would only take bitrate from the videos.
     var takesRedundantAudio = true
@@ -70,9 +64,6 @@ final class Downlink {
     static let resumeInterval = MediaInterval.seconds(1)
     /// How long after a raise no probe is started: until the raised bitrate has been measured.
     static let trial = MediaInterval.milliseconds(400)
-    /// The bytes that each packet adds on the link in addition to the RTP packet: the SRTP tag and the headers of UDP
-    /// and IP.
-    static let overhead = 44
 
     /// The maximum number of packet statuses that are handled in 100 ms, over all of a subscriber's feedback reports.
     /// A report of a few bytes can claim to cover thousands of packets.

@@ -61,7 +61,7 @@ extension Egress {
             let packets = Int(track.packets &- track.measuredPackets)
             (track.measuredOctets, track.measuredPackets) = (track.octets, track.packets)
             guard !isNumbered || track.transportNumberID != 0 else { continue }
-            let count = bytes + packets * (RTPPacket.fixedHeaderLength + Downlink.overhead)
+            let count = bytes + packets * (RTPPacket.fixedHeaderLength + FeedPacket.linkOverhead)
             all += count
             if track.kind == .audio { audio += count }
         }
@@ -161,7 +161,7 @@ extension Egress {
         _ payload: Int, to header: inout RTPHeaderWriter, _ subscriber: OutgoingTrack, now: MediaTime
     ) {
         guard let downlink = subscriber.unretainedDownlink else { return }
-        let bytes = payload + RTPPacket.fixedHeaderLength + 8 + Downlink.overhead
+        let bytes = payload + RTPPacket.fixedHeaderLength + 8 + FeedPacket.linkOverhead
         if subscriber.transportNumberID != 0 {
             let number = downlink._withUnsafeGuaranteedRef { $0.control.sent(bytes: bytes, at: now) }
             header.addTransportSequenceNumber(number, id: subscriber.transportNumberID)

@@ -1,6 +1,7 @@
 import RTC
 
-/// Forwarding in several passes, so that a keyframe for hundreds of subscribers does not delay all other streams.
+/// How a flush forwards the packets that wait: destination by destination if all of them fit in the flush, otherwise lane by
+/// lane in several passes, so that a keyframe for hundreds of subscribers does not delay all other streams.
 extension Egress {
     /// Forwards the pending packets of a lane to its subscribers, as far as the budget allows.
     /// - Returns: true if all were forwarded.
@@ -34,7 +35,7 @@ extension Egress {
                 lane.pending.removeFirst(pass.packets)
             }
         }
-        lane.feed.keyframes.passed()
+        lane.isHeld = false
         return true
     }
 
@@ -55,7 +56,7 @@ extension Egress {
     private var fitsInOneFlush: Bool {
         var count = 0
         for lane in unflushed {
-            if lane.pass != nil { return false }
+            if lane.isHeld { return false }
             if lane.fanout.track.kind == .video { count += lane.pending.count * lane.fanout.subscribers.count }
         }
         return count <= settings.longestFlush
@@ -103,7 +104,9 @@ extension Egress {
 
     /// Makes the pending packets refer to the history instead of the receive buffer, which is about to be reused.
     /// Packets that are not in the history are dropped; subscribers detect the loss.
-    func hold(_ lane: Fanout.Lane, now: MediaTime) {
+    /// - Returns: whether any packets are left.
+    @discardableResult
+    func hold(_ lane: Fanout.Lane, now: MediaTime) -> Bool {
         var (kept, turned) = (0, 0)
         for index in lane.pending.indices {
             var pending = lane.pending[index]
@@ -121,6 +124,8 @@ extension Egress {
         lane.pending.removeLast(lane.pending.count - kept)
         lane.pass?.packets = turned
         if turned == 0 { lane.pass = nil }
+        lane.isHeld = kept > 0
+        return lane.isHeld
     }
 }
 

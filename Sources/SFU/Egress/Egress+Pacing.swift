@@ -92,6 +92,13 @@ extension Egress {
 }
 
 extension OutgoingTrack {
+    /// Updates `isPaced`. A track can be paced only if the pacer counts its packets: those with a transport-wide
+    /// sequence number, or all of them if the client sends only REMB.
+    func updatePacing() {
+        guard kind == .video, let downlink, downlink.isPacing else { return isPaced = false }
+        isPaced = transportNumberID != 0 || downlink.control.followsReceiver
+    }
+
     /// Advances past sequence numbers whose packets are too old, or have not arrived from the publisher yet. The
     /// latter are forwarded when they arrive.
     /// - Returns: when the next waiting packet arrived; nil if none is left.

@@ -101,3 +101,39 @@ extension Egress {
         }
     }
 }
+
+/// The time of the most recent retransmission of each packet, indexed by the low bits of the sequence number. This takes a
+/// fixed 2 kB.
+struct RetransmissionTimes: Sendable {
+    /// The minimum time in milliseconds between two retransmissions of a packet, however often the subscriber requests
+    /// it.
+    private static let interval: UInt32 = 20
+    /// The clock's time in milliseconds, wrapped to 32 bits; 0 means never.
+    private var times = ContiguousArray<UInt32>(repeating: 0, count: PacketHistory.capacity)
+
+    /// Returns true if the packet may be retransmitted now, and records the retransmission.
+    mutating func take(_ sequence: Int64, now: MediaTime) -> Bool {
+        let milliseconds = max(1, UInt32(truncatingIfNeeded: now.nanoseconds / 1_000_000))
+        let index = Int(truncatingIfNeeded: sequence) & (PacketHistory.capacity - 1)
+        guard times[index] == 0 || milliseconds &- times[index] >= Self.interval else { return false }
+        times[index] = milliseconds
+        return true
+    }
+}
+
+/// The number of bytes that may be retransmitted to a subscriber: as many as were originally sent to it, plus a burst. A
+/// subscriber that requests all packets many times gets no more than that, so spoofed requests can at most double the traffic.
+struct RetransmissionBudget: Sendable {
+    /// The burst in bytes. It covers about 100 packets that are lost together.
+    static let burst = 150_000
+
+    private var bytes = burst
+
+    mutating func earn(_ count: Int) { bytes = min(Self.burst, bytes + count) }
+
+    mutating func spend(_ count: Int) -> Bool {
+        guard bytes >= count else { return false }
+        bytes -= count
+        return true
+    }
+}

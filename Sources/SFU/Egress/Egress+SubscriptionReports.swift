@@ -39,8 +39,8 @@ extension Egress {
         state.isLimited = track.isLimited || former.isLimited && isSwitching
         guard track.pause == nil, let feed = track.feed else { return state }
         state.layer = feed.index
-        let isLimited = feed.track.layers[feed.index].rates.hasTemporalLayers
-        state.temporalLayer = isLimited ? track.temporalFilter.wanted : FeedPacket.noLayer
+        let hasTemporalLayers = feed.track.layers[feed.index].rates.hasTemporalLayers
+        state.temporalLayer = hasTemporalLayers ? track.temporalFilter.wanted : FeedPacket.noLayer
         return state
     }
 

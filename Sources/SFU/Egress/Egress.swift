@@ -113,21 +113,32 @@ final class Egress {
 
     // MARK: Flush
 
-    /// Adds a lane to the next flush.
-    func addToFlush(_ lane: Fanout.Lane) { unflushed.append(lane) }
+    /// Adds a lane to the next flush, unless it is in it already.
+    func addToFlush(_ lane: Fanout.Lane) {
+        guard !lane.isQueued else { return }
+        lane.isQueued = true
+        unflushed.append(lane)
+    }
 
     /// Forwards the packets that have arrived since the previous flush. At most `settings.longestFlush` packets of
     /// video are sent. If `hasMore` is true afterwards, the rest follows in the next flush. In either case, the memory
     /// of all datagrams may be reused after the call.
     func flush(now: MediaTime) {
-        if forwardByDestination(now: now) { return unflushed.removeAll(keepingCapacity: true) }
+        if forwardByDestination(now: now) {
+            for lane in unflushed { lane.isQueued = false }
+            return unflushed.removeAll(keepingCapacity: true)
+        }
         var budget = settings.longestFlush
         var unfinished = 0
         for index in unflushed.indices {
             let lane = unflushed[index]
-            if lane.pass != nil { hold(lane, now: now) }
-            guard !forward(lane, &budget, now: now) else { continue }
-            hold(lane, now: now)
+            // A packet in the history may have been replaced by a newer one since the previous flush.
+            if lane.isHeld { hold(lane, now: now) }
+            guard !forward(lane, &budget, now: now), hold(lane, now: now) else {
+                lane.isQueued = false
+                lane.feed.keyframes.passed()
+                continue
+            }
             unflushed[unfinished] = lane
             unfinished += 1
         }

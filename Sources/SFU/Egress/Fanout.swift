@@ -18,6 +18,10 @@ final class Fanout: FeedReader {
         var pending: [FeedPacket] = []
         /// When the first of the pending packets arrived; nil once that packet was forwarded to a subscriber.
         var waitingSince: MediaTime?
+        /// Whether the lane is in the egress's list of lanes with packets to forward.
+        var isQueued = false
+        /// Whether the pending packets' bytes are in the history rather than in the receive buffer.
+        var isHeld = false
         /// How far the pending packets were forwarded, if the previous flush ended before all subscribers had received
         /// them; otherwise nil.
         var pass: ForwardingPass?
@@ -30,7 +34,7 @@ final class Fanout: FeedReader {
         /// Drops the packets that have not been forwarded.
         func forgetPending() {
             pending.removeAll(keepingCapacity: true)
-            (pass, waitingSince) = (nil, nil)
+            (pass, waitingSince, isHeld) = (nil, nil, false)
         }
     }
 
@@ -69,15 +73,13 @@ final class Fanout: FeedReader {
 
     func receive(_ packet: FeedPacket, of feed: Feed, arrivedAt: MediaTime) {
         let lane = lane(feed)
-        if lane.pending.isEmpty {
-            egress.addToFlush(lane)
-            lane.waitingSince = arrivedAt
+        guard lane.pending.count < Self.maxPending else {
+            egress.output.counters.packetsDropped &+= 1
+            return
         }
+        if lane.pending.isEmpty { lane.waitingSince = arrivedAt }
+        egress.addToFlush(lane)
         lane.pending.append(packet)
-    }
-
-    func hasRoom(for feed: Feed) -> Bool {
-        feed.index >= lanes.count || lanes[feed.index].pending.count < Self.maxPending
     }
 
     func restart(_ feed: Feed) {

@@ -9,7 +9,7 @@ final class OutgoingTrack {
     /// Whether forwarding is paused because the allocation has no bitrate left for this video.
     var isPaused = false
     /// Whether bursts are paced; see `Egress.pace`.
-    private(set) var isPaced = false
+    var isPaced = false
     /// The subscriber's ids of the header extensions that the server writes itself, for a transport-wide sequence
     /// number or an absolute send time; 0 if the extension is not written.
     private(set) var transportNumberID: UInt8 = 0
@@ -113,13 +113,6 @@ final class OutgoingTrack {
         sendTimeID = downlink == nil || transportNumberID != 0 ? 0 : ownID(of: .absSendTime)
         updatePacing()
         if let source { remap(source) }
-    }
-
-    /// Updates `isPaced`. A track can be paced only if the pacer counts its packets: those with a transport-wide
-    /// sequence number, or all of them if the client sends only REMB.
-    func updatePacing() {
-        guard kind == .video, let downlink, downlink.isPacing else { return isPaced = false }
-        isPaced = transportNumberID != 0 || downlink.control.followsReceiver
     }
 
     /// Returns the subscriber's id of an extension that the server writes; 0 if the extension was not negotiated, or
@@ -249,21 +242,3 @@ extension Codec.Kind {
     }
 }
 
-/// The time of the most recent retransmission of each packet, indexed by the low bits of the sequence number. This takes a
-/// fixed 2 kB.
-struct RetransmissionTimes: Sendable {
-    /// The minimum time in milliseconds between two retransmissions of a packet, however often the subscriber requests
-    /// it.
-    private static let interval: UInt32 = 20
-    /// The clock's time in milliseconds, wrapped to 32 bits; 0 means never.
-    private var times = ContiguousArray<UInt32>(repeating: 0, count: PacketHistory.capacity)
-
-    /// Returns true if the packet may be retransmitted now, and records the retransmission.
-    mutating func take(_ sequence: Int64, now: MediaTime) -> Bool {
-        let milliseconds = max(1, UInt32(truncatingIfNeeded: now.nanoseconds / 1_000_000))
-        let index = Int(truncatingIfNeeded: sequence) & (PacketHistory.capacity - 1)
-        guard times[index] == 0 || milliseconds &- times[index] >= Self.interval else { return false }
-        times[index] = milliseconds
-        return true
-    }
-}

@@ -40,9 +40,6 @@ final class Feed {
         for reader in track.readers { reader.restart(self) }
     }
 
-    /// Returns whether all readers have room for another packet.
-    var hasRoom: Bool { track.readers.allSatisfy { $0.hasRoom(for: self) } }
-
     /// Stores a packet of video and passes it to the readers.
     /// - Parameters:
     ///   - isRecovered: whether the packet arrived as a retransmission.

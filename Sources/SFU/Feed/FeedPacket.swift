@@ -28,13 +28,16 @@ struct FeedPacket {
     /// The packet's header extensions that are forwarded.
     var extensions = ForwardedExtensions.none
 
+    /// The bytes that each packet adds on the link in addition to the RTP packet: the SRTP tag and the headers of UDP
+    /// and IP.
+    static let linkOverhead = 44
     /// The value of `temporalLayer` for a packet without a temporal layer.
     static let noLayer: UInt8 = 255
 
     var payload: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[packet.payloadRange]) }
 
     /// Adds padding after the payload, up to a size in bytes. Does nothing if too few bytes may be overwritten. The
-    /// packet itself does not change.
+    /// packet itself does not change, but the bytes after it do, so only one reader of a track may pad.
     mutating func pad(to size: Int) {
         let missing = size - packet.payloadRange.count
         guard missing > 0, missing <= spare, packet.payloadRange.upperBound == bytes.count, let base = bytes.baseAddress

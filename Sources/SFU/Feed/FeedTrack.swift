@@ -63,7 +63,10 @@ final class FeedTrack {
     }
 
     /// Ends the track: its subscribers receive nothing until they are attached to another one.
-    func end() { for reader in readers { reader.end() } }
+    func end() {
+        for reader in readers { reader.end() }
+        readers.removeAll()
+    }
 
     /// Records the audio level of a packet (RFC 6464).
     func hear(_ level: UInt8, now: MediaTime) { voice.record(level, now: now) }
@@ -82,11 +85,6 @@ final class FeedTrack {
     // MARK: Reading
 
     func add(_ reader: any FeedReader) { readers.append(reader) }
-
-    func remove(_ reader: any FeedReader) {
-        readers.removeAll { $0 === reader }
-        needsSelection = true
-    }
 
     func codecIndex(_ payloadType: UInt8) -> Int? {
         let index = codecByPayloadType[Int(payloadType & 127)]
@@ -142,9 +140,8 @@ protocol FeedSource: AnyObject {
 /// What reads a track's feeds, for example the subscribers of one event loop. A reader does not know where the packets
 /// come from, and their source does not know who reads them.
 protocol FeedReader: AnyObject {
-    /// Takes a packet, unless `hasRoom` is false. The memory of its bytes is valid until the next flush.
+    /// Takes a packet, or drops it if too many wait. The memory of its bytes is valid until the next flush.
     func receive(_ packet: FeedPacket, of feed: Feed, arrivedAt: MediaTime)
-    func hasRoom(for feed: Feed) -> Bool
     /// The feed starts with another source: sequence numbers and timestamps continue nowhere.
     func restart(_ feed: Feed)
     /// Drops the packets that wait to be forwarded.

@@ -33,7 +33,10 @@ final class Ingress {
         urgent.removeAll { $0 === publisher }
     }
 
-    func requestKeyframesSoon(from publisher: Publisher) { urgent.append(publisher) }
+    func requestKeyframesSoon(from publisher: Publisher) {
+        // Many subscribers may start at once.
+        if urgent.last !== publisher { urgent.append(publisher) }
+    }
 
     /// Sends the keyframe requests that cannot wait for the next tick, to save new subscribers some milliseconds.
     func sendUrgentRequests(now: MediaTime) {
@@ -106,7 +109,7 @@ final class Ingress {
         if isRecovered { pending.startsKeyframe = false }
         if pending.startsKeyframe { keyframeBegins(pending, of: encoding, now: arrival.now) }
         if !isRecovered {
-            track.layers[feed.index].rates.count(bytes: bytes.count + Downlink.overhead, pending.temporalLayer)
+            track.layers[feed.index].rates.count(bytes: bytes.count + FeedPacket.linkOverhead, pending.temporalLayer)
             if packet.marker { track.layers[feed.index].rates.count(pending.temporalLayer) }
         }
         if track.kind == .audio { hear(packet, bytes, encoding.track, now: arrival.now) }
@@ -115,10 +118,6 @@ final class Ingress {
         guard feed.isWatched, track.voice.isForwarded else {
             feed.keyframes.passed()
             return encoding.missing.forgetAll(before: sequence)
-        }
-        guard feed.hasRoom else {
-            output.counters.packetsDropped &+= 1
-            return
         }
         feed.write(pending, isRecovered: isRecovered, arrivedAt: arrival.at, now: arrival.now)
     }

@@ -60,7 +60,7 @@ extension Ingress {
             // A sender may omit copies, so this copy may be of an earlier packet, which has already arrived. It must
             // not replace the lost one.
             guard block.age > 0, Int32(bitPattern: timestamp &- former) > 0,
-                feed.hasRoom, encoding.arrivedAudio.insert(sequence)
+                encoding.arrivedAudio.insert(sequence)
             else { continue }
             let start = pending.packet.payloadRange.lowerBound
             let range = start + block.range.lowerBound..<start + block.range.upperBound

@@ -164,28 +164,39 @@ final class Streams {
                 track.publication = nil
             }
         }
-        for subscription in publication.subscriptions.values { rebind(subscription) }
+        // Attach all subscribers before layers are selected: a selection looks at all of them.
+        for subscription in publication.subscriptions.values {
+            attach(subscription, .audio)
+            attach(subscription, .video)
+        }
+        for track in feeds.tracks(of: publication.client)
+        where track.publication === publication && track.needsSelection {
+            track.select()
+        }
     }
 
     private func rebind(_ subscription: Subscription) {
-        rebind(subscription, .audio)
-        rebind(subscription, .video)
+        for kind in [MediaKind.audio, .video] {
+            if let source = attach(subscription, kind), source.needsSelection { source.select() }
+        }
     }
 
     /// Updates one transceiver to match the publication, the subscription and their settings. The operation is
     /// idempotent.
-    private func rebind(_ subscription: Subscription, _ kind: MediaKind) {
+    /// - Returns: the track that the transceiver receives; nil if it receives none.
+    @discardableResult
+    private func attach(_ subscription: Subscription, _ kind: MediaKind) -> FeedTrack? {
         let publication = subscription.publication
         guard let mid = subscription.mid(kind), let slot = egress.subscriber(subscription.client)?.track(mid),
             slot.kind == kind
-        else { return }
+        else { return nil }
         // No other subscription of this client uses the slot, because `take` has released it.
         slot.subscription = subscription
         let source = publication.mid(kind).flatMap { feeds.track($0, of: publication.client) }
         let isOn = publication.forwards(kind) && subscription.wants(kind) && source?.kind == kind && slot.isWanted
         egress.attach(slot, to: isOn ? source : nil)
         slot.preference = subscription.preference
-        if isOn, let source, source.needsSelection { source.select() }
+        return isOn ? source : nil
     }
 
     private func detach(_ subscription: Subscription) {

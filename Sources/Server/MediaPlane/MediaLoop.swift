@@ -303,7 +303,10 @@ final class MediaLoop: MediaSink {
     func send(_ count: Int, on path: Path) {
         guard path.isTCP else { return arena.commit(count, on: path) }
         guard count <= arena.prepared, let connection = connections[path.socket], let memory = arena.prepare(count)
-        else { return }
+        else {
+            lost &+= 1
+            return
+        }
         if !connection.send(UnsafeRawBufferPointer(memory), now: now) { lost &+= 1 }
         dirty.insert(path.socket)
     }

@@ -90,6 +90,9 @@ final class MediaWatchdogThread: Sendable {
     /// Logs the loops and ends the process with SIGABRT, as systemd's watchdog does. Supervisors count this as a
     /// failure and restart the server. If core dumps are enabled, one shows where the loop hangs.
     private static func end(_ hangs: [MediaHang], _ period: Duration, _ logger: Logger) -> Never {
+        // The loop may hang with a lock that the rest of this function needs, such as that of the allocator. Then the
+        // signal ends the process.
+        alarm(5)
         // Log on another thread: the loop may hang in a write to the log, which holds the log's lock.
         let isLogged = DispatchSemaphore(value: 0)
         Thread.detachNewThread {

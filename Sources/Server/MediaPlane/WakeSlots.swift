@@ -3,7 +3,7 @@ import RTC
 /// Decides how long a busy media loop waits before it reads again. Each wake-up has a fixed cost, and packets that are
 /// read together leave in fewer messages. A loop with little work reads immediately.
 struct WakeSlots: Equatable, Sendable {
-    /// The minimum time between two reads of a busy loop. It delays a packet by at most this time.
+    /// The minimum time between two reads of a busy loop. It delays a packet by about this time at most.
     static let slot = MediaInterval.milliseconds(1)
     /// The period over which wake-ups are counted.
     static let period = MediaInterval.milliseconds(100)
