@@ -13,9 +13,9 @@ public struct RouterSettings: Sendable {
     /// The maximum time that data to a subscriber may wait in the queue before the video is paused. Video resumes at half this
     /// time.
     public var longestQueue = MediaInterval.milliseconds(500)
-    /// The maximum number of video packets sent in one flush or tick, about 2 ms of work. It bounds how long other
+    /// The maximum number of video packets sent in one flush or tick, about 1.5 ms of work. It bounds how long other
     /// streams wait.
-    public var longestFlush = 400
+    public var longestFlush = 300
     /// Whether to estimate the bitrate of each subscriber's connection, and to choose layers accordingly.
     public var controlsCongestion = true
     /// The maximum number of publishers in a session whose audio is forwarded. If there are more, only the loudest are.

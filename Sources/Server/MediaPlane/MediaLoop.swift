@@ -103,15 +103,17 @@ final class MediaLoop: MediaSink {
                 ready(tag, readable: readable, writable: writable, router)
             }
             if hasRead { slots.woke(at: now) }
-            hasRead = false
             wakeups &+= 1
             now = .monotonic
             guard work(router) else { break }
             tick(router)
-            if router.hasMore {
+            // If datagrams were read, this iteration has already flushed. Read again before the next flush, because other
+            // rooms' packets may wait behind a large keyframe.
+            if router.hasMore, !hasRead {
                 activity.enter(.flushing)
                 router.flush(now: now)
             }
+            hasRead = false
             sendAll()
             activity.enter(.reporting)
             inbox.report(router.takeEvents(), counters(of: router))
