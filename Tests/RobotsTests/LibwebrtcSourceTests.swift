@@ -23,7 +23,7 @@ import Testing
         #expect((1480...1600).contains(arrivals.count), "\(arrivals.count)")
         #expect(witness.missing("a0").isEmpty && witness.missing("v0").isEmpty)
         #expect(arrivals.allSatisfy { arrival in arrival.sentAt.map { arrival.at - $0 < .milliseconds(500) } ?? false })
-        #expect(witness.of("v0").contains(where: \.startsKeyframe))
+        #expect(witness.of("v0").contains { $0.startsKeyframe })
         #expect(source.keyframes > 0 && subscriber.malformed == 0)
     }
 
