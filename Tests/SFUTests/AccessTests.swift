@@ -160,7 +160,9 @@ import Testing
         room.run(1000)
         let router = room.router
         #expect(router.streams.clients.isEmpty && router.streams.publications.isEmpty && router.peers.byPath.isEmpty)
-        #expect(router.peers.byUfrag.isEmpty && router.egress.unflushed.isEmpty && router.speakers.sessions.isEmpty && router.isIdle)
+        #expect(
+            router.peers.byUfrag.isEmpty && router.egress.unflushed.isEmpty && router.speakers.sessions.isEmpty
+                && router.isIdle)
         #expect(router.peerCount == 0)
     }
 }

@@ -199,7 +199,8 @@ struct FlushTests {
         for client in watching {
             let slot = try client.video()
             let complete = slot.frames.count(where: \.isComplete)
-            #expect(slot.unreadable == 0 && complete * 100 > slot.frames.count * 97, "\(complete) of \(slot.frames.count)")
+            #expect(
+                slot.unreadable == 0 && complete * 100 > slot.frames.count * 97, "\(complete) of \(slot.frames.count)")
         }
     }
 
