@@ -9,14 +9,14 @@ extension CongestionControl {
     }
 
     /// Returns whether another packet of video may be sent now. If not, the packet must wait, so that a burst does not
-    /// delay the audio.
+    /// delay the audio, or because the path may have become slow (`isHoldingVideo`).
     /// - Parameters:
     ///   - media: the mean bitrate of the media to send. The video is never paced below this bitrate, because the
     ///     caller chooses media that fit in the budget.
     ///   - isLate: whether the packet has waited for a long time. It may then use the whole estimate even while a
     ///     queue is drained, because otherwise the video would freeze.
     public mutating func maySendVideo(media: Bitrate, isLate: Bool = false, now: MediaTime) -> Bool {
-        guard let estimate, let budget = budget(now: now) else { return true }
+        guard let estimate, let budget = budget(now: now) else { return !isHoldingVideo(now: now) }
         // While a probe is being sent, allow video up to the probe's bitrate. Media counts toward the probe, so
         // padding must not displace it.
         let probed = probing.probe.map { $0.isSending ? $0.target : .zero } ?? .zero

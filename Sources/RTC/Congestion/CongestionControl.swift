@@ -34,6 +34,8 @@ public struct CongestionControl: Sendable {
     /// bitrate arrives, the path has slowed.
     private static let risen = MediaInterval.milliseconds(50)
     private static let slowed = 0.6
+    /// The maximum time for which video waits because of a suspicion: three reports of a browser.
+    private static let longestHold = MediaInterval.milliseconds(150)
     /// The queueing delay above which a queue is drained.
     static let drained = MediaInterval.milliseconds(60)
     /// How long a queue is drained before the effect is evaluated.
@@ -54,6 +56,12 @@ public struct CongestionControl: Sendable {
     private var carried = SustainedBitrate()
     private var competition = CrossTrafficDetector()
     private var queue = QueueDelay()
+    private var slowdown = SlowdownDetector()
+    /// When the path was first suspected to have become much slower; nil while it is not suspected.
+    private var suspectedAt: MediaTime?
+    /// The queueing delay of the newest packets in the first second of draining, and zero otherwise. `queue` is then about
+    /// the time before the queue grew, because it uses the minimum of several reports.
+    private var newQueue = MediaInterval.zero
     /// Whether packets are in a long queue, and the delay is not only due to packets that the receiver or a radio
     /// link held back.
     private var isQueueStanding = false
@@ -97,7 +105,7 @@ extension CongestionControl {
     public func budget(now: MediaTime) -> Bitrate? {
         guard let estimate, isDraining(now: now), isTrying || !competition.isPresent else { return estimate }
         // Stay below the estimate so that the queue drains. Cut deeper for a very long queue, because it delays the audio.
-        return max(estimate * (queue.latest > Self.veryLong ? 0.3 : isTrying ? 0.5 : 0.6), Self.smallest)
+        return max(estimate * (max(queue.latest, newQueue) > Self.veryLong ? 0.3 : isTrying ? 0.5 : 0.6), Self.smallest)
     }
 
     /// The bitrate that media may always use, because the path recently sustained it; zero while there is a very long
@@ -111,7 +119,7 @@ extension CongestionControl {
     /// `budget`.
     @inline(__always)
     public func isDraining(now: MediaTime) -> Bool {
-        isTrying || drainUntil.map { now < $0 && queue.current > Self.drained } ?? false
+        isTrying || drainUntil.map { now < $0 && max(queue.current, newQueue) > Self.drained } ?? false
     }
 
     /// Whether a trial is running. During a trial, little is sent for a short time, to determine which flow caused the
@@ -214,7 +222,9 @@ extension CongestionControl {
             let at = arrival + offset
             arrived &+= 1
             if isNewest { acknowledged.add(bytes: packet.bytes, arrival: at, continues: continues) }
-            delays.add(packet.sentAt, QueueDelay.oneWay(packet.sentAt, at))
+            let oneWay = QueueDelay.oneWay(packet.sentAt, at)
+            delays.add(packet.sentAt, oneWay)
+            slowdown.add(bytes: packet.bytes, oneWay: oneWay, arrival: at)
             if isProbing { probing.add(number, packet, arrival: at) }
             add(sentAt: packet.sentAt, arrival: at, now: now)
         }
@@ -224,8 +234,26 @@ extension CongestionControl {
         (feedbackAt, remb) = (now, ReceiverEstimate())
         isQueueStanding =
             queue.current > Self.long || queue.latest > Self.long && delays.isQueue || hasSlowed(delays)
+        suspectSlowdown(now: now)
         endSilence(now: now)
         update(arrived: arrived, lost: lost, now: now)
+    }
+
+    /// Checks whether an unlimited path may have become much slower. If the reports about one fall show this twice, and
+    /// the delay has become significant, the path counts as slow.
+    private mutating func suspectSlowdown(now: MediaTime) {
+        guard rates.estimate == Self.unlimited, let base = queue.base, let mean = acknowledged.bitrate,
+            slowdown.suspects(base: base, mean: mean)
+        else { return suspectedAt = nil }
+        if suspectedAt != nil, let delay = slowdown.delay, delay - base > Self.risen { isQueueStanding = true }
+        suspectedAt = suspectedAt ?? now
+    }
+
+    /// Returns whether video must wait because the path may just have become much slower. It waits for the next reports, which
+    /// confirm or refute that, for at most `longestHold`.
+    @inline(__always)
+    public func isHoldingVideo(now: MediaTime) -> Bool {
+        suspectedAt.map { now - $0 < Self.longestHold } ?? false
     }
 
     @inline(__always)
@@ -295,6 +323,7 @@ extension CongestionControl {
         // path.
         let former = min(rates.estimate, acknowledged.bitrate ?? rates.estimate)
         endDraining(now: now)
+        updateNewQueue(now: now)
         findCompetitor(now: now)
         if competition.isPresent {
             let falls = competition.add(arrived: arrived, lost: lost, queue: queue.current, now: now)
@@ -319,6 +348,7 @@ extension CongestionControl {
             // carried the bitrate that was sent.
             if rates.estimate < former * 0.7 {
                 (drainUntil, drainedQueue) = (now + Self.draining, queue.latest)
+                updateNewQueue(now: now)
                 if let arriving { acknowledged.restart(at: arriving) }
             }
         }
@@ -358,6 +388,13 @@ extension CongestionControl {
         }
     }
 
+    private mutating func updateNewQueue(now: MediaTime) {
+        guard let drainUntil, drainUntil - now > Self.draining - .seconds(1), let delay = slowdown.delay,
+            let base = queue.base
+        else { return newQueue = .zero }
+        newQueue = delay - base
+    }
+
     /// Determines whether another flow keeps the queue full.
     private mutating func findCompetitor(now: MediaTime) {
         // While the estimate is unlimited, no trial is possible, because there is no bitrate to reduce.
@@ -377,7 +414,7 @@ extension CongestionControl {
         checkSilence(now: now)
         return Status(
             estimate: estimate, budget: budget(now: now), queueDelay: queueDelay, inherentLossRatio: inherentLossRatio,
-            isUnsettled: isUnsettled(now: now))
+            isUnsettled: isUnsettled(now: now), isHoldingVideo: isHoldingVideo(now: now))
     }
 
     private mutating func checkSilence(now: MediaTime) {

@@ -7,5 +7,6 @@ extension CongestionControl {
         public var queueDelay: MediaInterval
         public var inherentLossRatio: Double
         public var isUnsettled: Bool
+        public var isHoldingVideo: Bool
     }
 }

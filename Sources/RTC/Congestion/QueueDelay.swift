@@ -88,6 +88,8 @@ struct QueueDelay: Sendable {
     /// The minimum queueing delay of the packets in the latest report.
     private(set) var latest = MediaInterval.zero
     private var recent = (MediaInterval.zero, MediaInterval.zero, MediaInterval.zero)
+    /// The minimum one-way delay, which is that of the path without a queue.
+    var base: MediaInterval? { lowest.map { min($0, former ?? $0) } }
 
     /// Returns the one-way delay of a packet, which includes the unknown offset between the two clocks.
     /// - Parameters:

@@ -4,8 +4,16 @@ import RTC
 extension Egress {
     func receive(_ report: TransportFeedbackReport, from subscriber: Subscriber, now: MediaTime) {
         guard let downlink = subscriber.downlink, report.statusCount <= Self.maxStatuses,
-            downlink.mayHandle(report.statusCount, now: now), downlink.control.receive(report, now: now)
+            downlink.mayHandle(report.statusCount, now: now)
         else { return }
+        let isSmaller = downlink.control.receive(report, now: now)
+        // Do not wait for the next tick after the first sign of congestion: until video is paced, each millisecond adds more
+        // to the queue than a millisecond.
+        if !downlink.isPacing, isSmaller || downlink.control.isHoldingVideo(now: now) {
+            downlink.setPacing(true, for: subscriber)
+            if isSmaller { return updateDownlink(of: subscriber, now: now) }
+        }
+        guard isSmaller else { return }
         // Allocate again at the next tick: a video that no longer fits must stop at once, because its queue delays
         // the audio.
         subscriber.wake()
@@ -25,7 +33,10 @@ extension Egress {
         if let downlink, let status { measure(subscriber, downlink, status, now: now) }
         let budget = subscriber.isBehind ? .zero : status?.budget
         if budget != nil || subscriber.isLimited { updateAllocation(of: subscriber, budget, now: now) }
-        if let downlink { sendWaiting(to: subscriber, downlink, isLimited: status?.estimate != nil, now: now) }
+        if let downlink, let status {
+            let isLimited = status.estimate != nil || status.isHoldingVideo
+            sendWaiting(to: subscriber, downlink, isLimited: isLimited, now: now)
+        }
         pad(subscriber, now: now)
     }
 

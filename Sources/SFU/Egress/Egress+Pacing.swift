@@ -46,10 +46,7 @@ extension Egress {
     /// Sends as many waiting packets as the path accepts now.
     /// - Parameter isLimited: whether the path is limited. If not, all waiting packets are sent.
     func sendWaiting(to subscriber: Subscriber, _ downlink: Downlink, isLimited: Bool, now: MediaTime) {
-        if downlink.isPacing != isLimited {
-            downlink.isPacing = isLimited
-            for track in subscriber.tracks { track.updatePacing() }
-        }
+        if downlink.isPacing != isLimited { downlink.setPacing(isLimited, for: subscriber) }
         guard downlink.hasWaiting else { return }
         // The budget bounds the work, because many subscribers may be waiting for the same keyframe.
         while waitingBudget > 0 {
@@ -88,6 +85,13 @@ extension Egress {
         // not begin one, the subscriber no longer receives the feed, so no packets wait.
         let isForwarding = track.feed === feed
         track.waiting = isForwarding && waiting.next <= waiting.last ? waiting : nil
+    }
+}
+
+extension Downlink {
+    func setPacing(_ isPacing: Bool, for peer: Peer) {
+        self.isPacing = isPacing
+        for track in peer.outgoing { track.updatePacing() }
     }
 }
 
