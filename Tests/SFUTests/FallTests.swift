@@ -40,6 +40,6 @@ struct FallTests {
             #expect(fall.bestLayers ?? .max <= 8000)
             concealed += fall.concealed / 4
         }
-        #expect(concealed <= 0.006)
+        #expect(concealed <= 0.005)
     }
 }
