@@ -89,9 +89,9 @@ extension Egress {
 }
 
 extension Downlink {
-    func setPacing(_ isPacing: Bool, for peer: Peer) {
+    func setPacing(_ isPacing: Bool, for subscriber: Subscriber) {
         self.isPacing = isPacing
-        for track in peer.outgoing { track.updatePacing() }
+        for track in subscriber.tracks { track.updatePacing() }
     }
 }
 
