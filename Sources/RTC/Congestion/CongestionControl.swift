@@ -59,9 +59,6 @@ public struct CongestionControl: Sendable {
     private var slowdown = SlowdownDetector()
     /// When the path was first suspected to have become much slower; nil while it is not suspected.
     private var suspectedAt: MediaTime?
-    /// The queueing delay of the newest packets in the first second of draining, and zero otherwise. `queue` is then about
-    /// the time before the queue grew, because it uses the minimum of several reports.
-    private var newQueue = MediaInterval.zero
     /// Whether packets are in a long queue, and the delay is not only due to packets that the receiver or a radio
     /// link held back.
     private var isQueueStanding = false
@@ -105,7 +102,7 @@ extension CongestionControl {
     public func budget(now: MediaTime) -> Bitrate? {
         guard let estimate, isDraining(now: now), isTrying || !competition.isPresent else { return estimate }
         // Stay below the estimate so that the queue drains. Cut deeper for a very long queue, because it delays the audio.
-        return max(estimate * (max(queue.latest, newQueue) > Self.veryLong ? 0.3 : isTrying ? 0.5 : 0.6), Self.smallest)
+        return max(estimate * (queue.latest > Self.veryLong ? 0.3 : isTrying ? 0.5 : 0.6), Self.smallest)
     }
 
     /// The bitrate that media may always use, because the path recently sustained it; zero while there is a very long
@@ -119,7 +116,7 @@ extension CongestionControl {
     /// `budget`.
     @inline(__always)
     public func isDraining(now: MediaTime) -> Bool {
-        isTrying || drainUntil.map { now < $0 && max(queue.current, newQueue) > Self.drained } ?? false
+        isTrying || drainUntil.map { now < $0 && queue.current > Self.drained } ?? false
     }
 
     /// Whether a trial is running. During a trial, little is sent for a short time, to determine which flow caused the
@@ -323,7 +320,6 @@ extension CongestionControl {
         // path.
         let former = min(rates.estimate, acknowledged.bitrate ?? rates.estimate)
         endDraining(now: now)
-        updateNewQueue(now: now)
         findCompetitor(now: now)
         if competition.isPresent {
             let falls = competition.add(arrived: arrived, lost: lost, queue: queue.current, now: now)
@@ -348,7 +344,6 @@ extension CongestionControl {
             // carried the bitrate that was sent.
             if rates.estimate < former * 0.7 {
                 (drainUntil, drainedQueue) = (now + Self.draining, queue.latest)
-                updateNewQueue(now: now)
                 if let arriving { acknowledged.restart(at: arriving) }
             }
         }
@@ -386,13 +381,6 @@ extension CongestionControl {
         } else {
             (self.drainUntil, drainedQueue) = (now + Self.draining, queue.current)
         }
-    }
-
-    private mutating func updateNewQueue(now: MediaTime) {
-        guard let drainUntil, drainUntil - now > Self.draining - .seconds(1), let delay = slowdown.delay,
-            let base = queue.base
-        else { return newQueue = .zero }
-        newQueue = delay - base
     }
 
     /// Determines whether another flow keeps the queue full.

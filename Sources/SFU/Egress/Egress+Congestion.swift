@@ -7,12 +7,8 @@ extension Egress {
             downlink.mayHandle(report.statusCount, now: now)
         else { return }
         let isSmaller = downlink.control.receive(report, now: now)
-        // Do not wait for the next tick after the first sign of congestion: until video is paced, each millisecond adds more
-        // to the queue than a millisecond.
-        if !downlink.isPacing, isSmaller || downlink.control.isHoldingVideo(now: now) {
-            downlink.setPacing(true, for: subscriber)
-            if isSmaller { return updateDownlink(of: subscriber, now: now) }
-        }
+        // Do not wait for the next tick: until video waits, each millisecond adds more to the queue than a millisecond.
+        if !downlink.isPacing, downlink.control.isHoldingVideo(now: now) { downlink.setPacing(true, for: subscriber) }
         guard isSmaller else { return }
         // Allocate again at the next tick: a video that no longer fits must stop at once, because its queue delays
         // the audio.
