@@ -175,7 +175,8 @@ public final class Router {
         }
         // Store the peer only if the offer can be answered.
         let peer = negotiator.makePeer(client, side, for: offer) { link in
-            side == .send ? Publisher(link: link, ingress: ingress) as any PeerHalf : Subscriber(link: link, egress: egress)
+            side == .send
+                ? Publisher(link: link, ingress: ingress) as any PeerHalf : Subscriber(link: link, egress: egress)
         }
         let answer = try negotiator.answer(offer, to: peer, peers)
         if let present { end(present) }

@@ -13,16 +13,17 @@ extension IPsecMB {
         guard let theirs = GCMKey(key, .sealing, library: nil) else { return false }
         defer { theirs.free() }
         let plain = (0..<1500).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ $0 >> 3) }
-        return keepsToItsState(key) && (0...plain.count).allSatisfy { length in
-            let nonce = (UInt64(length) &* 0x9e37_79b9_7f4a_7c15, UInt64(length))
-            let header = Array(plain.suffix(12 + 4 * (length % 8)))
-            let payload = Array(plain[..<length])
-            guard var packet = theirs.sealed(payload, header: header, nonce: nonce) else { return false }
-            guard ours.sealed(payload, header: header, nonce: nonce) == packet else { return false }
-            guard opener.opened(packet, header: header, nonce: nonce) == payload else { return false }
-            packet[length % packet.count] ^= 1
-            return opener.opened(packet, header: header, nonce: nonce) == nil
-        }
+        return keepsToItsState(key)
+            && (0...plain.count).allSatisfy { length in
+                let nonce = (UInt64(length) &* 0x9e37_79b9_7f4a_7c15, UInt64(length))
+                let header = Array(plain.suffix(12 + 4 * (length % 8)))
+                let payload = Array(plain[..<length])
+                guard var packet = theirs.sealed(payload, header: header, nonce: nonce) else { return false }
+                guard ours.sealed(payload, header: header, nonce: nonce) == packet else { return false }
+                guard opener.opened(packet, header: header, nonce: nonce) == payload else { return false }
+                packet[length % packet.count] ^= 1
+                return opener.opened(packet, header: header, nonce: nonce) == nil
+            }
     }
 
     /// Whether the library writes no more than `CONFAB_MB_STATE_SIZE` bytes of intermediate results.

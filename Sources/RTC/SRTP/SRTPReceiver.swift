@@ -97,7 +97,8 @@ public final class SRTPReceiver {
             return .failed(.tooManySources)
         }
         // Without memory for a cipher, no packet is accepted.
-        if let keys = mediaKeys, let cipher = SRTPCipher(profile: profile, keys: keys, direction: .opening, library: library)
+        if let keys = mediaKeys,
+            let cipher = SRTPCipher(profile: profile, keys: keys, direction: .opening, library: library)
         {
             media = consume cipher
             mediaKeys = nil

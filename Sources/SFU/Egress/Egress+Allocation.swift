@@ -14,7 +14,8 @@ extension Egress {
         }
         let hasVideo = requests.contains { $0.current != nil }
         let growth = subscriber.downlink?.growth(of: video, hasVideo: hasVideo, now: now) ?? VideoGrowth()
-        let floor: Bitrate = subscriber.isBehind ? .zero : max(.zero, (subscriber.downlink?.control.floor ?? .zero) - audio)
+        let floor: Bitrate =
+            subscriber.isBehind ? .zero : max(.zero, (subscriber.downlink?.control.floor ?? .zero) - audio)
         // Find the videos that would be paused if the budget were 30 % smaller.
         var atRisk = requests
         Allocation.distribute(video * 0.7, among: &atRisk, steps, growth: growth)

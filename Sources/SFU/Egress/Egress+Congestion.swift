@@ -52,7 +52,9 @@ extension Egress {
 
     /// Decides whether to send redundant audio. Every `Downlink.measurement`, also measures the bitrates of all media
     /// and of the audio, including the overhead of the link. Counts only the tracks that the estimate covers.
-    private func measure(_ subscriber: Subscriber, _ downlink: Downlink, _ status: CongestionControl.Status, now: MediaTime) {
+    private func measure(
+        _ subscriber: Subscriber, _ downlink: Downlink, _ status: CongestionControl.Status, now: MediaTime
+    ) {
         // Decide about redundancy at every tick, not only when the bitrates are measured. Until the next measurement,
         // redundant copies would make a queue longer.
         downlink.updateRedundancy(status)
@@ -90,7 +92,8 @@ extension Egress {
     /// Sends padding to probe the path while the subscriber gets less than it requests: retransmits recent video
     /// packets, and sends padding-only packets if those are not enough.
     private func pad(_ subscriber: Subscriber, now: MediaTime) {
-        guard let downlink = subscriber.downlink, subscriber.isLimited, !subscriber.isBehind, !downlink.isTrying(now: now),
+        guard let downlink = subscriber.downlink, subscriber.isLimited, !subscriber.isBehind,
+            !downlink.isTrying(now: now),
             let path = subscriber.link.transport.selectedPath
         else { return }
         let due = downlink.control.padding(wanted: downlink.wanted * 1.1, media: downlink.media, now: now)

@@ -126,7 +126,8 @@ extension Egress {
             let length = sender.protect(
                 memory, headerLength: headerLength, prefix: prefix,
                 payload: UnsafeRawBufferPointer(
-                    start: payload.baseAddress.map { $0 + prefix.count }, count: payload.count - prefix.count + padding))
+                    start: payload.baseAddress.map { $0 + prefix.count }, count: payload.count - prefix.count + padding)
+            )
         else {
             withdrawTiming(of: subscriber)
             return nil

@@ -50,7 +50,9 @@ extension Egress {
         guard downlink.hasWaiting else { return }
         // The budget bounds the work, because many subscribers may be waiting for the same keyframe.
         while waitingBudget > 0 {
-            guard let (track, arrivedAt) = oldestWaiting(of: subscriber, now: now) else { return downlink.hasWaiting = false }
+            guard let (track, arrivedAt) = oldestWaiting(of: subscriber, now: now) else {
+                return downlink.hasWaiting = false
+            }
             switch isLimited ? WaitingPackets.urgency(after: now - arrivedAt) : .overdue {
             case .usual: guard downlink.maySendVideo(now: now) else { return }
             case .late: guard downlink.maySendVideo(isLate: true, now: now) else { return }

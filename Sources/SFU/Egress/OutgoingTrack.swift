@@ -241,4 +241,3 @@ extension Codec.Kind {
         }
     }
 }
-

@@ -36,7 +36,8 @@ extension IncomingTrack {
             let isWanted = feed.demand.wanted >> UInt8(index) & 1 == 1
             feed.layers[index].wantedSince = isWanted ? feed.layers[index].wantedSince ?? now : nil
             if feed.layers[index].isAlive { feed.layers[index].isMissingUntil = nil }
-            guard !feed.layers[index].isAlive, let since = feed.layers[index].wantedSince, now - since > Self.arrivalTimeout
+            guard !feed.layers[index].isAlive, let since = feed.layers[index].wantedSince,
+                now - since > Self.arrivalTimeout
             else {
                 continue
             }

@@ -31,7 +31,8 @@ struct LayerAnnouncement: Sendable {
     ///   - wasTold: whether this stream was announced before, perhaps on an earlier connection.
     /// - Returns: the announcement to send; nil if there is nothing new to announce.
     mutating func next(
-        for stream: Key, _ demand: LayerDemand, codec: UInt8? = nil, isLayered: Bool = true, wasTold: Bool = false, now: MediaTime
+        for stream: Key, _ demand: LayerDemand, codec: UInt8? = nil, isLayered: Bool = true, wasTold: Bool = false,
+        now: MediaTime
     ) -> Change? {
         if self.stream != stream {
             isUntold = self.stream == nil

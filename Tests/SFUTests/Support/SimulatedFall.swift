@@ -83,7 +83,8 @@ extension SimulatedFall: CustomStringConvertible {
     var description: String {
         let share = Double(Int64(concealed * 10_000)) / 100
         let (layer, best) = (smallerLayer.map { "\($0)" } ?? "-", bestLayers.map { "\($0)" } ?? "-")
-        return "concealed \(share) %, queue at most \(longestQueue) ms, after 2 s \(queueAfterTwoSeconds), later at most \(laterQueue), "
+        return
+            "concealed \(share) %, queue at most \(longestQueue) ms, after 2 s \(queueAfterTwoSeconds), later at most \(laterQueue), "
             + "smaller layer after \(layer), longest freeze \(longestFreeze), best layers after \(best)"
     }
 }
