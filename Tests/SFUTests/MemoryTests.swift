@@ -20,6 +20,7 @@ import Testing
             "A published encoding takes \(encoding) bytes, video \(history) more, a publisher's arrivals \(arrivals).")
         print("A subscriber's transceiver takes \(outgoing) bytes, after reported losses \(retransmissions) more.")
         #expect(encoding < 32_000 && history < 1_000_000)
+        #expect(Fanout.maxPending == PacketHistory.capacity / 2, "all packets that wait fit in the history")
         #expect(outgoing + retransmissions < 4096)
     }
 }

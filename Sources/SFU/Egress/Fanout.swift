@@ -48,7 +48,7 @@ final class Fanout: FeedReader {
     /// The maximum number of pending packets. Normally only the packets of one read from the socket are pending, at
     /// most 64. If flushes cannot keep up, packets beyond this maximum are dropped. It is half of the history's
     /// capacity, so all pending packets fit in the history.
-    static let maxPending = PacketHistory.capacity / 2
+    static let maxPending = 256
 
     func add(_ subscriber: OutgoingTrack) {
         subscribers.append(subscriber)
