@@ -240,7 +240,8 @@ struct FlushTests {
     func restart() throws {
         let (room, source) = (try SimulatedRoom(), Source())
         let egress = room.router.egress
-        let track = FeedTrack(mid: "v", kind: .video, source: source)
+        let track = FeedTrack(mid: "v", kind: .video)
+        track.source = source
         let feed = track.addFeed(rid: nil)
         let fanout = Fanout(track: track, egress: egress)
         track.add(fanout)

@@ -27,7 +27,7 @@ struct KeyframeRequestTests {
         room.run(10_000)
         #expect(camera.keyframesAsked - before <= 2, "\(camera.keyframesAsked - before)")
         let track = try stream(of: publisher, camera)
-        #expect(track.feed.feeds.map(\.isWatched) == [false] && track.feed.demand.wanted == 0)
+        #expect(track.feedTrack.feeds.map(\.isWatched) == [false] && track.feedTrack.demand.wanted == 0)
     }
 
     @Test("a congested subscriber causes no keyframe requests until it resumes")
@@ -48,7 +48,7 @@ struct KeyframeRequestTests {
         let (asked, arrived) = (camera.keyframesAsked, try clients[0].video().arrivals.count)
         room.run(10_000)
         #expect(camera.keyframesAsked - asked <= 2, "\(camera.keyframesAsked - asked)")
-        #expect(try stream(of: clients[1], camera).feed.feeds.map(\.isWatched) == [false])
+        #expect(try stream(of: clients[1], camera).feedTrack.feeds.map(\.isWatched) == [false])
         room.server.sink.queued[receive.address] = .zero
         room.run(1000)
         #expect(try clients[0].video().arrivals.count > arrived + 20 && clients[0].video().faults() == [])

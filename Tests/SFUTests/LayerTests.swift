@@ -52,7 +52,7 @@ struct LayerTests {
         #expect(call.layers[1].keyframesAsked == before[1].0 && call.layers[1].retransmissionsRequested == before[1].1)
         #expect(call.layers[2].retransmissionsRequested > before[2].1)
         let track = try call.track()
-        #expect(track.feed.feeds.map(\.isWatched) == [false, false, true])
+        #expect(track.feedTrack.feeds.map(\.isWatched) == [false, false, true])
         let forwarded = call.room.router.counters.packetsForwarded
         let received = call.room.router.counters.packetsIn
         #expect(forwarded < received / 2, "\(forwarded) of \(received)")

@@ -173,9 +173,10 @@ private final class World {
         let halves = Set(router.peers.all.map { ObjectIdentifier($0.half) })
         for peer in router.peers.all {
             for track in (peer.half as? Publisher)?.tracks ?? [] {
-                #expect(router.feeds.tracks(of: peer.client).contains { $0 === track.feed })
-                for subscriber in router.egress.fanouts[ObjectIdentifier(track.feed)]?.subscribers ?? [] {
-                    #expect(subscriber.source === track.feed && halves.contains(ObjectIdentifier(subscriber.owner)))
+                #expect(router.feeds.tracks(of: peer.client).contains { $0 === track.feedTrack })
+                for subscriber in router.egress.fanouts[ObjectIdentifier(track.feedTrack)]?.subscribers ?? [] {
+                    #expect(
+                        subscriber.source === track.feedTrack && halves.contains(ObjectIdentifier(subscriber.owner)))
                 }
             }
             for track in (peer.half as? Subscriber)?.tracks ?? [] {

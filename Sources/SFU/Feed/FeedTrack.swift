@@ -6,8 +6,8 @@ import RTC
 final class FeedTrack {
     let mid: String
     let kind: MediaKind
-    /// Where the track comes from. Unowned, because the source owns the track.
-    private unowned let source: any FeedSource
+    /// Where the track comes from. The source owns the track.
+    weak var source: (any FeedSource)?
     private(set) var codecs: [Codec] = []
     /// Maps each payload type to an index in `codecs`; -1 if there is no codec. This is a table, in which a lookup is
     /// fast, because it is read for every packet.
@@ -33,9 +33,7 @@ final class FeedTrack {
 
     var clockRate: UInt32 { kind == .audio ? 48_000 : 90_000 }
 
-    init(mid: String, kind: MediaKind, source: any FeedSource) {
-        (self.mid, self.kind, self.source) = (mid, kind, source)
-    }
+    init(mid: String, kind: MediaKind) { (self.mid, self.kind) = (mid, kind) }
 
     // MARK: Filling
 
@@ -105,15 +103,15 @@ final class FeedTrack {
     /// Lets all readers select layers again, and collects what they demand.
     func select() {
         needsSelection = false
-        source.updateLiveness()
+        source?.updateLiveness()
         for feed in feeds { feed.isWatched = false }
         demand = LayerDemand()
         for reader in readers { reader.select() }
-        source.demandChanged()
+        source?.demandChanged()
     }
 
     /// Requests a keyframe that a feed's `keyframes` demands now rather than at the publisher's next tick.
-    func requestKeyframeSoon() { source.requestKeyframeSoon() }
+    func requestKeyframeSoon() { source?.requestKeyframeSoon() }
 
     /// Returns how many subscribers can decode the codec with this index.
     func decoders(of codec: Int) -> Int { readers.reduce(0) { $0 + $1.decoders(of: codec) } }

@@ -105,7 +105,9 @@ extension IncomingTrack {
         let newest = encodings.filter { $0.feed.codec != nil }.max { one, other in
             (one.lastPacketAt ?? .distantPast) < (other.lastPacketAt ?? .distantPast)
         }
-        guard let sent = newest?.feed.codec, feed.codecs.indices.contains(sent) else { return }
-        advice.update(sent: feed.codecs[sent].payloadType, of: feed.codecs, now: now) { feed.decoders(of: $0) }
+        guard let sent = newest?.feed.codec, feedTrack.codecs.indices.contains(sent) else { return }
+        advice.update(sent: feedTrack.codecs[sent].payloadType, of: feedTrack.codecs, now: now) {
+            feedTrack.decoders(of: $0)
+        }
     }
 }

@@ -21,7 +21,7 @@ extension IncomingTrack {
 
     func updateLiveness() {
         let newest = newestPacketAt
-        for encoding in encodings { feed.layers[encoding.feed.index].isAlive = isAlive(encoding, newest) }
+        for encoding in encodings { feedTrack.layers[encoding.feed.index].isAlive = isAlive(encoding, newest) }
     }
 
     /// How long a needed layer may take to arrive before it is considered missing, and for how long it is then
@@ -32,17 +32,17 @@ extension IncomingTrack {
     /// is slow. The allocation must not reserve bitrate for these.
     func noteMissingLayers(now: MediaTime) {
         guard encodings.count > 1 else { return }
-        for index in feed.layers.indices {
-            let isWanted = feed.demand.wanted >> UInt8(index) & 1 == 1
-            feed.layers[index].wantedSince = isWanted ? feed.layers[index].wantedSince ?? now : nil
-            if feed.layers[index].isAlive { feed.layers[index].isMissingUntil = nil }
-            guard !feed.layers[index].isAlive, let since = feed.layers[index].wantedSince,
+        for index in feedTrack.layers.indices {
+            let isWanted = feedTrack.demand.wanted >> UInt8(index) & 1 == 1
+            feedTrack.layers[index].wantedSince = isWanted ? feedTrack.layers[index].wantedSince ?? now : nil
+            if feedTrack.layers[index].isAlive { feedTrack.layers[index].isMissingUntil = nil }
+            guard !feedTrack.layers[index].isAlive, let since = feedTrack.layers[index].wantedSince,
                 now - since > Self.arrivalTimeout
             else {
                 continue
             }
-            feed.layers[index].isMissingUntil = now + Self.absence
-            feed.layers[index].wantedSince = now
+            feedTrack.layers[index].isMissingUntil = now + Self.absence
+            feedTrack.layers[index].wantedSince = now
         }
     }
 
@@ -50,6 +50,6 @@ extension IncomingTrack {
     var hasFallenSilent: Bool {
         guard encodings.count > 1 else { return false }
         let newest = newestPacketAt
-        return encodings.contains { feed.layers[$0.feed.index].isAlive && !isAlive($0, newest) }
+        return encodings.contains { feedTrack.layers[$0.feed.index].isAlive && !isAlive($0, newest) }
     }
 }

@@ -1,11 +1,11 @@
 import RTC
 
 /// The audio or video that a client publishes in one media section, for example from its microphone or camera: what
-/// the ingress knows of it. Everything that subscribers need is in `feed`.
+/// the ingress knows of it. Everything that subscribers need is in `feedTrack`.
 final class IncomingTrack: FeedSource {
     unowned let publisher: Publisher
     /// The track as subscribers see it.
-    private(set) var feed: FeedTrack!
+    let feedTrack: FeedTrack
     /// Maps each RTX payload type to the payload type of the packets that it retransmits; 255 for all other payload
     /// types.
     private var repairedByPayloadType = [UInt8](repeating: 255, count: 128)
@@ -18,7 +18,7 @@ final class IncomingTrack: FeedSource {
     private(set) var hasReducedSizeRTCP = false
     /// Whether the description lists the encodings by their RIDs (simulcast).
     private(set) var hasRIDs = false
-    /// In the order of the feeds of `feed`.
+    /// In the order of the feeds of `feedTrack`.
     private(set) var encodings: [IncomingEncoding] = []
     var announcement = LayerAnnouncement()
     /// Whether the codec advice may have to change.
@@ -34,12 +34,13 @@ final class IncomingTrack: FeedSource {
 
     init(publisher: Publisher, mid: String, kind: MediaKind) {
         self.publisher = publisher
-        feed = FeedTrack(mid: mid, kind: kind, source: self)
+        feedTrack = FeedTrack(mid: mid, kind: kind)
+        feedTrack.source = self
     }
 
     /// Applies the negotiated parameters. Must be called after each offer.
     func update(_ media: NegotiatedMedia) {
-        feed.update(media)
+        feedTrack.update(media)
         repairedByPayloadType = .init(repeating: 255, count: 128)
         for codec in media.codecs where codec.payloadType < 128 {
             if let repair = codec.rtxPayloadType, repair < 128 {
@@ -66,7 +67,7 @@ final class IncomingTrack: FeedSource {
         if let known = encodings.first(where: { $0.feed.rid == rid }) { return known }
         guard rid != nil || !hasRIDs else { return nil }
         guard encodings.count < Self.maxEncodings, publisher.encodingCount < Publisher.maxEncodings else { return nil }
-        let encoding = IncomingEncoding(track: self, feed: feed.addFeed(rid: rid))
+        let encoding = IncomingEncoding(track: self, feed: feedTrack.addFeed(rid: rid))
         encodings.append(encoding)
         return encoding
     }
@@ -75,7 +76,7 @@ final class IncomingTrack: FeedSource {
 
     func requestKeyframeSoon() { publisher.requestKeyframesSoon() }
 
-    func demandChanged() { needsAdvice = feed.demand.refused != 0 || advice.payloadType != nil }
+    func demandChanged() { needsAdvice = feedTrack.demand.refused != 0 || advice.payloadType != nil }
 }
 
 /// One RTP stream that a client sends, with its receiver state.

@@ -5,8 +5,8 @@ extension Ingress {
     /// Updates frame rates and liveness, selects layers again if any of these changed, and announces the result to the
     /// publisher.
     func updateLayers(of publisher: Publisher, now: MediaTime) {
-        for track in publisher.tracks where track.feed.kind == .video {
-            let feed = track.feed!
+        for track in publisher.tracks where track.feedTrack.kind == .video {
+            let feed = track.feedTrack
             for index in feed.layers.indices where feed.layers[index].rates.measure(now: now) {
                 feed.needsSelection = true
             }
@@ -21,14 +21,16 @@ extension Ingress {
     private func announce(_ track: IncomingTrack, now: MediaTime) {
         // A video that the publisher has turned off has no subscribers either, but must not be announced as unneeded:
         // it has to start again at once when it is turned on.
-        guard let publication = track.feed.publication, publication.forwardsVideo, !track.encodings.isEmpty,
+        guard let publication = track.feedTrack.publication, publication.forwardsVideo, !track.encodings.isEmpty,
             let news = track.announcement.next(
-                for: publication.stream, track.feed.demand, codec: track.advice.payloadType, isLayered: track.hasRIDs,
+                for: publication.stream, track.feedTrack.demand, codec: track.advice.payloadType,
+                isLayered: track.hasRIDs,
                 wasTold: publication.wasToldAboutVideo, now: now)
         else { return }
         publication.wasToldAboutVideo = true
         let rids =
-            !track.hasRIDs ? [] : track.feed.feeds.filter { news.layers >> UInt8($0.index) & 1 == 1 }.compactMap(\.rid)
+            !track.hasRIDs
+            ? [] : track.feedTrack.feeds.filter { news.layers >> UInt8($0.index) & 1 == 1 }.compactMap(\.rid)
         output.report(
             .layersWanted(
                 LayersWanted(

@@ -20,14 +20,14 @@ final class Ingress {
     // MARK: Publishers
 
     func enter(_ publisher: Publisher) {
-        feeds.set(publisher.tracks.map(\.feed), of: publisher.link.client)
+        feeds.set(publisher.tracks.map(\.feedTrack), of: publisher.link.client)
     }
 
     /// Removes the tracks of a publisher, unless those of a later connection of the client have replaced them.
     func leave(_ publisher: Publisher) {
         let client = publisher.link.client
         let present = feeds.tracks(of: client)
-        if publisher.tracks.contains(where: { track in present.contains { $0 === track.feed } }) {
+        if publisher.tracks.contains(where: { track in present.contains { $0 === track.feedTrack } }) {
             feeds.set([], of: client)
         }
         urgent.removeAll { $0 === publisher }
@@ -180,11 +180,11 @@ final class Ingress {
     /// Records a packet's audio level (RFC 6464) for the active speaker and the choice of the loudest audio. A packet
     /// without a level counts as `Voice.unknownLevel`, but only for the loudest audio.
     private func hear(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, _ track: IncomingTrack, now: MediaTime) {
-        guard let publication = track.feed.publication, publication.forwardsAudio else { return }
+        guard let publication = track.feedTrack.publication, publication.forwardsAudio else { return }
         guard track.audioLevelID != 0, let range = packet.headerExtension(track.audioLevelID, in: bytes),
             let level = HeaderExtensions.AudioLevel(UnsafeRawBufferPointer(rebasing: bytes[range]))
-        else { return track.feed.hear(Voice.unknownLevel, now: now) }
-        track.feed.hear(level.level, now: now)
+        else { return track.feedTrack.hear(Voice.unknownLevel, now: now) }
+        track.feedTrack.hear(level.level, now: now)
         speakers.hear(publication, level: level.level, now: now)
     }
 }

@@ -20,7 +20,9 @@ final class Publisher: PeerHalf {
     var feedbackAt: MediaTime?
     var reportsAt: MediaTime?
     /// The number to add to the client's wall clock to get the server's; nil before the client's first sender report.
-    private var clockOffset: MediaInterval? { didSet { for track in tracks { track.feed.clockOffset = clockOffset } } }
+    private var clockOffset: MediaInterval? {
+        didSet { for track in tracks { track.feedTrack.clockOffset = clockOffset } }
+    }
 
     /// The encoding that an SSRC belongs to, and whether the SSRC carries the encoding's retransmissions.
     struct Source {
@@ -43,10 +45,10 @@ final class Publisher: PeerHalf {
 
     // MARK: Negotiation
 
-    func kind(of mid: String) -> MediaKind? { track(mid)?.feed.kind }
+    func kind(of mid: String) -> MediaKind? { track(mid)?.feedTrack.kind }
     func localSource(_ mid: String) -> (ssrc: UInt32, repairSSRC: UInt32?)? { nil }
 
-    func track(_ mid: String) -> IncomingTrack? { tracks.first { $0.feed.mid == mid } }
+    func track(_ mid: String) -> IncomingTrack? { tracks.first { $0.feedTrack.mid == mid } }
 
     func apply(_ media: NegotiatedMedia, using generator: inout any RandomNumberGenerator) {
         let track: IncomingTrack
@@ -54,7 +56,7 @@ final class Publisher: PeerHalf {
             track = known
         } else {
             track = IncomingTrack(publisher: self, mid: media.mid, kind: media.kind)
-            track.feed.clockOffset = clockOffset
+            track.feedTrack.clockOffset = clockOffset
             tracks.append(track)
         }
         track.update(media)
@@ -73,8 +75,8 @@ final class Publisher: PeerHalf {
     }
 
     func removeTracks(except mids: Set<String>) {
-        for track in tracks where !mids.contains(track.feed.mid) {
-            track.feed.end()
+        for track in tracks where !mids.contains(track.feedTrack.mid) {
+            track.feedTrack.end()
             tracks.removeAll { $0 === track }
             sources = sources.filter { $0.value.encoding.track !== track }
         }
@@ -86,13 +88,13 @@ final class Publisher: PeerHalf {
 
     func end() {
         ingress.leave(self)
-        for track in tracks { track.feed.end() }
+        for track in tracks { track.feedTrack.end() }
     }
 
     /// Requests keyframes, because too many packets were lost on the previous path to be retransmitted.
     func pathChanged() {
-        for track in tracks where track.feed.kind == .video {
-            for feed in track.feed.feeds where feed.isWatched { feed.keyframes.publisherMoved() }
+        for track in tracks where track.feedTrack.kind == .video {
+            for feed in track.feedTrack.feeds where feed.isWatched { feed.keyframes.publisherMoved() }
         }
         requestKeyframesSoon()
     }
@@ -172,7 +174,7 @@ final class Publisher: PeerHalf {
         if let mid = text(midID, packet, bytes) { return track(mid) }
         // Without a MID, the payload type must be unique to one section.
         let fitting = tracks.filter {
-            $0.feed.codecIndex(packet.payloadType) != nil || $0.repaired(packet.payloadType) != nil
+            $0.feedTrack.codecIndex(packet.payloadType) != nil || $0.repaired(packet.payloadType) != nil
         }
         return fitting.count == 1 ? fitting.first : nil
     }

@@ -54,11 +54,11 @@ extension Ingress {
     /// Judges the streams of a publisher once a second, and reports changes.
     func judgeUplink(of publisher: Publisher, now: MediaTime) {
         for track in publisher.tracks {
-            guard let publication = track.feed.publication else { continue }
+            guard let publication = track.feedTrack.publication else { continue }
             let second = track.takeSecond(now: now)
-            guard publication.mainMid == track.feed.mid else { continue }
-            if publication.judgedTrack !== track.feed {
-                publication.judgedTrack = track.feed
+            guard publication.mainMid == track.feedTrack.mid else { continue }
+            if publication.judgedTrack !== track.feedTrack {
+                publication.judgedTrack = track.feedTrack
                 // Start over. Either video was turned on or off, so the measurements of this track are from an
                 // earlier time, or the publisher's connection was replaced.
                 track.uplink = UplinkQuality()
@@ -97,8 +97,9 @@ extension IncomingTrack {
             expected += max(0, all - encoding.judgedPackets)
             lost += max(0, missing - encoding.judgedLosses)
             (encoding.judgedPackets, encoding.judgedLosses) = (all, missing)
-            guard feed.layers[encoding.feed.index].isAlive || encodings.count == 1 else { continue }
-            let jitter = MediaInterval(nanoseconds: Int64(statistics.jitter) * 1_000_000_000 / Int64(feed.clockRate))
+            guard feedTrack.layers[encoding.feed.index].isAlive || encodings.count == 1 else { continue }
+            let jitter = MediaInterval(
+                nanoseconds: Int64(statistics.jitter) * 1_000_000_000 / Int64(feedTrack.clockRate))
             second.jitter = max(second.jitter, jitter)
         }
         guard expected >= 10 else {
@@ -107,7 +108,7 @@ extension IncomingTrack {
         }
         quietSeconds = 0
         second.loss = Double(lost) / Double(expected)
-        second.lacksLayer = feed.layers.contains { $0.isMissingUntil.map { $0 > now } ?? false }
+        second.lacksLayer = feedTrack.layers.contains { $0.isMissingUntil.map { $0 > now } ?? false }
         return second
     }
 }

@@ -1,8 +1,9 @@
 import Wire
 
-// What the loss of a socket means. A client that did not leave has the resume grace to return. Meanwhile it is `dropped`, and its
-// sessions, its room and its person are told: what it takes part in goes on, but it can be in no queue. A client that does not
-// return, or that left, is gone. It then takes part in nothing. `Client` decides whether a client may resume.
+// What happens when a client loses its socket. Unless it is leaving, it may resume until `Rules.resumeGrace` has passed.
+// Meanwhile it is `dropped`: its sessions, its room, its chat and its calls continue, but it leaves the queue of the roulette. A
+// client that leaves, or does not resume in time, is `gone` and is removed from all of them. `Client` decides whether a client
+// may resume.
 
 extension Client {
     /// Handles the loss of the current socket.

@@ -33,7 +33,8 @@ extension Person {
 }
 
 extension Room {
-    /// Handles the deletion of a person who may have created this room. It goes on without a creator, as long as people use it.
+    /// Handles the deletion of a person. If this person created the room, the room continues without a creator, and ends
+    /// when nobody uses it anymore.
     mutating func personDeleted(_ person: IdentityID, _ context: inout Context) {
         guard person == creator else { return }
         setCreator(nil, &context)
