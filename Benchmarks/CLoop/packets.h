@@ -67,7 +67,7 @@ static int64_t next_due(const struct plan *plan) {
     return is_waiting(plan) && plan->video_due < due ? plan->video_due : due;
 }
 
-// When the next waiting packet may be sent: now, until a burst is in the bucket, and then not before the bucket is empty.
+// When the next waiting packet may be sent: now if the bucket contains less than a burst, otherwise when the bucket is empty.
 static int64_t send_time(const struct plan *plan, int64_t now) {
     return !plan->is_libwebrtc || plan->empty_at - now < paced_burst ? now : plan->empty_at;
 }

@@ -69,7 +69,7 @@ struct LibwebrtcPackets: Sendable {
 
     mutating func requestKeyframe() { wantsKeyframe = true }
 
-    /// Moves everything that is still to come by the same time, so that it continues now.
+    /// Delays all future packets by the same time, so that the next one is due now.
     mutating func skip(to now: MediaTime) {
         let gap = now - nextDue
         (audioDue, frameDue) = (audioDue + gap, frameDue + gap)
@@ -146,8 +146,8 @@ extension LibwebrtcPackets {
         /// When the bucket is empty.
         private var emptyAt = MediaTime(nanoseconds: .min / 2)
 
-        /// Returns when the next packet may be sent if the pacer looks at the queue now: now, until a burst is in the
-        /// bucket, and then not before the bucket is empty.
+        /// Returns when the next packet may be sent: now if the bucket contains less than a burst, otherwise when the
+        /// bucket is empty.
         func sendTime(_ now: MediaTime) -> MediaTime { emptyAt - now < Self.burst ? now : emptyAt }
 
         mutating func sent(_ bytes: Int, at now: MediaTime) {

@@ -7,7 +7,7 @@ extension Egress {
             downlink.mayHandle(report.statusCount, now: now)
         else { return }
         let isSmaller = downlink.control.receive(report, now: now)
-        // Do not wait for the next tick: until video waits, each millisecond adds more to the queue than a millisecond.
+        // Do not wait for the next tick, because the queue grows until the video waits.
         if !downlink.isPacing, downlink.control.isHoldingVideo(now: now) { downlink.setPacing(true, for: subscriber) }
         guard isSmaller else { return }
         // Allocate again at the next tick: a video that no longer fits must stop at once, because its queue delays

@@ -11,7 +11,7 @@ final class Egress {
     private(set) var fanouts: [ObjectIdentifier: Fanout] = [:]
     /// Lanes with packets that have not been forwarded yet.
     private(set) var unflushed: [Fanout.Lane] = []
-    /// The subscribers that the present flush forwards to; empty between flushes.
+    /// The subscribers that the current flush forwards to; empty between flushes.
     var destinations: [Subscriber] = []
     /// The arrival time of the oldest packet forwarded since `takeOldestArrival`; nil if there is none.
     private var oldestArrival: MediaTime?

@@ -15,7 +15,7 @@ final class Subscriber: PeerHalf {
     /// Whether the allocation limits the client's videos.
     var isLimited = false
     var idleUntil = MediaTime(nanoseconds: .min)
-    /// What the present flush forwards to the client; empty between flushes.
+    /// What the current flush forwards to the client; empty between flushes.
     var due: [Due] = []
 
     /// The packets of one lane that go to one of the client's tracks.

@@ -140,7 +140,7 @@ protocol FeedSource: AnyObject {
 protocol FeedReader: AnyObject {
     /// Takes a packet, or drops it if too many wait. The memory of its bytes is valid until the next flush.
     func receive(_ packet: FeedPacket, of feed: Feed, arrivedAt: MediaTime)
-    /// The feed starts with another source: sequence numbers and timestamps continue nowhere.
+    /// The feed starts with another source, whose sequence numbers and timestamps are unrelated to the previous ones.
     func restart(_ feed: Feed)
     /// Drops the packets that wait to be forwarded.
     func forget(_ feed: Feed)
