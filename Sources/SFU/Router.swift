@@ -30,18 +30,24 @@ public final class Router {
     let peers: PeerTable
     let negotiator: Negotiator
     let capacity: CapacityMeter
+    let relays: Relays
+    private var voicesSentAt: MediaTime?
     /// The index in `peers.all` at which the next tick starts. It advances when the egress's budget for waiting packets
     /// is used up, so that all peers get their turn.
     private var firstInTick = 0
 
+    /// - Parameters:
+    ///   - relays: connects the router with those of other event loops; nil if there is only one.
+    ///   - loop: the index of the router's event loop.
     public init(
         settings: RouterSettings, certificate: DTLSCertificate, sink: any MediaSink,
-        generator: any RandomNumberGenerator
+        generator: any RandomNumberGenerator, relays mesh: RelayMesh? = nil, loop: Int = 0
     ) {
         output = RouterOutput(sink: sink)
+        relays = Relays(mesh, loop: loop, output: output, feeds: feeds)
         speakers = Speakers(output: output)
         crowds = Crowds(limit: settings.loudestStreams)
-        ingress = Ingress(settings: settings, output: output, feeds: feeds, speakers: speakers)
+        ingress = Ingress(settings: settings, output: output, feeds: feeds, speakers: speakers, relays: relays)
         egress = Egress(settings: settings, output: output)
         streams = Streams(feeds: feeds, egress: egress, speakers: speakers, crowds: crowds)
         peers = PeerTable(output: output)
@@ -113,12 +119,18 @@ public final class Router {
     /// Removes the path of a closed TCP connection. The next tick removes it from the peer's transport.
     public func pathClosed(_ path: Path) { peers.pathClosed(path) }
 
-    /// Forwards the packets that have arrived since the previous flush. At most `settings.longestFlush` packets of
-    /// video are sent. If `hasMore` is true afterwards, the rest follows in the next flush. In either case, the memory
-    /// of all datagrams may be reused after the call.
+    /// Forwards the packets that have arrived since the previous flush, also those from other event loops. At most
+    /// `settings.longestFlush` packets of video are sent. If `hasMore` is true afterwards, the rest follows in the next
+    /// flush. In either case, the memory of all datagrams may be reused after the call.
     public func flush(now: MediaTime) {
+        // The other loops can start while this one forwards.
+        relays.publish()
+        relays.receive(streams, now: now) { receive($1, from: $0, now: now) }
         egress.flush(now: now)
         ingress.sendUrgentRequests(now: now)
+        relays.sendUrgentRequests(now: now)
+        relays.release()
+        relays.publish()
     }
 
     /// Whether packets wait for the next flush.
@@ -144,9 +156,12 @@ public final class Router {
             tick(all[index], now: now)
             if hadBudget, egress.waitingBudget == 0 { firstInTick = (index + 1) % all.count }
         }
-        speakers.update(streams, now: now)
+        relays.tick(now: now)
+        sendVoices(now: now)
+        speakers.update(streams, loop: relays.loop, now: now)
         crowds.update(streams, now: now)
-        capacity.update(egress, streams, now: now)
+        capacity.update(egress, streams, relays, now: now)
+        relays.publish()
     }
 
     private func tick(_ peer: Peer, now: MediaTime) {
@@ -157,6 +172,37 @@ public final class Router {
             peers.note(peer, peer.transport.selectedPath)
         }
         if peer.transport.isWritable { peer.half.tick(now: now) }
+    }
+
+    // MARK: Other event loops
+
+    /// Whether packets or messages of other event loops have arrived. The next flush takes them.
+    public var hasRelayed: Bool { relays.hasMore }
+
+    /// Must be called before the event loop waits. From then until `endWait`, other loops wake this one when they send
+    /// something.
+    /// - Returns: false if something has arrived already, so that the loop must not wait.
+    public func beginWait() -> Bool { relays.beginWait() }
+
+    /// Must be called after the event loop has waited.
+    public func endWait() { relays.endWait() }
+
+    private func receive(_ message: RelayMessage, from loop: Int, now: MediaTime) {
+        switch message {
+        case .voices(let voices): streams.hear(voices, now: now)
+        case .sent(let sent): capacity.receive(sent, from: loop, now: now)
+        // `Relays` and `RelayLink` handle these.
+        case .track, .tracks, .restart, .pause, .end, .demand, .keyframe: break
+        }
+    }
+
+    /// Sends the other routers how loud this router's publishers are, so that all of them choose the active speaker and
+    /// the loudest audio from the same voices.
+    private func sendVoices(now: MediaTime) {
+        guard relays.isConnected, voicesSentAt.map({ now - $0 >= LoudestAudio.interval }) ?? true else { return }
+        voicesSentAt = now
+        let voices = streams.voices()
+        if !voices.isEmpty { relays.broadcast(.voices(voices)) }
     }
 
     // MARK: Connections

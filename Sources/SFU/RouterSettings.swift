@@ -40,6 +40,8 @@ public struct RouterCounters: Equatable, Sendable {
     public var strayDatagrams: UInt64 = 0
     public var packetsIn: UInt64 = 0
     public var packetsForwarded: UInt64 = 0
+    /// The number of packets passed to routers of other event loops. Each copy counts.
+    public var packetsRelayed: UInt64 = 0
     public var packetsDropped: UInt64 = 0
     public var packetsRetransmitted: UInt64 = 0
     public var packetsRecovered: UInt64 = 0

@@ -34,6 +34,10 @@ final class CapacityMeter {
     /// The sessions last reported as full.
     private var reported: Set<String> = []
     private var measuredAt: MediaTime?
+    /// The bitrates that other routers send in each session, by event loop, and when they were measured.
+    private var elsewhere: [Int: (sent: [String: Int], at: MediaTime)] = [:]
+    /// How long the bitrates of another router are used. A router without clients measures nothing.
+    private static let maxAge = Capacity.interval * 3
 
     init(settings: RouterSettings, output: RouterOutput) { (self.settings, self.output) = (settings, output) }
 
@@ -41,26 +45,36 @@ final class CapacityMeter {
     /// since.
     var isFull: Bool { total.isFull }
 
-    /// Measures the bitrates of the latest interval. Reports all sessions that are full, and those that accept traffic
-    /// again. While the server is full, every session is reported as full.
+    /// Records the bitrates that another router sends in each session, in bits per second.
+    func receive(_ sent: [String: Int], from loop: Int, now: MediaTime) { elsewhere[loop] = (sent, now) }
+
+    /// Measures the bitrates of the latest interval, and adds those of the other routers. Reports all sessions that are
+    /// full, and those that accept traffic again. While the server is full, every session is reported as full. Of
+    /// several routers, the one with the lowest index that measures reports.
     /// - Parameters:
     ///   - egress: counts the bytes.
     ///   - streams: knows which sessions exist.
-    func update(_ egress: Egress, _ streams: Streams, now: MediaTime) {
+    ///   - relays: where to send the measurement.
+    func update(_ egress: Egress, _ streams: Streams, _ relays: Relays, now: MediaTime) {
         guard settings.sessionBitrate != nil || settings.totalBitrate != nil else { return }
         guard let measuredAt else { return self.measuredAt = now }
         let elapsed = now - measuredAt
         guard elapsed >= Capacity.interval else { return }
         self.measuredAt = now
-        let sent = egress.takeSentBytes()
         let milliseconds = max(1, Int(elapsed.milliseconds))
-        func rate(_ bytes: Int) -> Int { bytes &* 8000 / milliseconds }
-        total.update(rate: rate(sent.values.reduce(0, &+)), limit: settings.totalBitrate)
+        var rates = egress.takeSentBytes().mapValues { $0 &* 8000 / milliseconds }
+        relays.broadcast(.sent(rates))
+        elsewhere = elsewhere.filter { now - $0.value.at < Self.maxAge }
+        for other in elsewhere.values { rates.merge(other.sent, uniquingKeysWith: &+) }
+        total.update(rate: rates.values.reduce(0, &+), limit: settings.totalBitrate)
         let present = streams.sessions
         sessions = sessions.filter { present.contains($0.key) }
         for session in present {
-            sessions[session, default: Capacity()].update(
-                rate: rate(sent[session] ?? 0), limit: settings.sessionBitrate)
+            sessions[session, default: Capacity()].update(rate: rates[session] ?? 0, limit: settings.sessionBitrate)
+        }
+        guard elsewhere.keys.allSatisfy({ $0 > relays.loop }) else {
+            output.counters.fullSessions = 0
+            return reported = []
         }
         report(present)
     }

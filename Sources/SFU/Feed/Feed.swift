@@ -41,15 +41,13 @@ final class Feed {
     }
 
     /// Stores a packet of video and passes it to the readers.
-    /// - Parameters:
-    ///   - isRecovered: whether the packet arrived as a retransmission.
-    ///   - arrivedAt: when the datagram arrived.
-    func write(_ packet: FeedPacket, isRecovered: Bool, arrivedAt: MediaTime, now: MediaTime) {
+    /// - Parameter arrivedAt: when the datagram arrived.
+    func write(_ packet: FeedPacket, arrivedAt: MediaTime, now: MediaTime) {
         if track.kind == .video {
             let history = history ?? PacketHistory()
             self.history = history
             history.store(
-                packet.bytes, packet.packet, sequence: packet.sequence, isRecovered: isRecovered, now: now)
+                packet.bytes, packet.packet, sequence: packet.sequence, isRecovered: packet.isRecovered, now: now)
         }
         pass(packet, arrivedAt: arrivedAt)
     }
@@ -70,10 +68,13 @@ final class Feed {
     func forgetCodec() { codec = nil }
 
     func note(_ report: SourceReport) { self.report = report }
+
+    /// Records the codec and the report that another router knows.
+    func note(codec: Int?, report: SourceReport?) { (self.codec, self.report) = (codec, report) }
 }
 
 /// A publisher's sender report (RFC 3550 §6.4.1), which maps its media clock to its wall clock.
-struct SourceReport {
+struct SourceReport: Equatable, Sendable {
     var ntp: NTPTime
     var timestamp: UInt32
 }

@@ -21,6 +21,8 @@ struct FeedPacket {
     /// The VP8 descriptor, if it contains a picture id or a TL0PICIDX, which are rewritten for each subscriber;
     /// otherwise nil.
     var descriptor: VP8Descriptor?
+    /// Whether the packet arrived as a retransmission.
+    var isRecovered = false
     /// How many bytes after the packet may be overwritten.
     var spare: UInt8 = 0
     /// The bytes of padding after the payload that are sent with it (RFC 3550 §5.1).

@@ -6,6 +6,8 @@ import RTC
 final class FeedTrack {
     let mid: String
     let kind: MediaKind
+    /// The event loop of the publisher; nil if it is this router's.
+    let loop: Int?
     /// Where the track comes from. The source owns the track.
     weak var source: (any FeedSource)?
     private(set) var codecs: [Codec] = []
@@ -33,20 +35,20 @@ final class FeedTrack {
 
     var clockRate: UInt32 { kind == .audio ? 48_000 : 90_000 }
 
-    init(mid: String, kind: MediaKind) { (self.mid, self.kind) = (mid, kind) }
+    init(mid: String, kind: MediaKind, loop: Int? = nil) { (self.mid, self.kind, self.loop) = (mid, kind, loop) }
 
     // MARK: Filling
 
     /// Applies the negotiated parameters.
-    func update(_ media: NegotiatedMedia) {
+    func update(codecs: [Codec], extensions: [HeaderExtension: UInt8]) {
         // Drop the packets that wait to be forwarded, because they refer to the previous codecs by index.
-        if codecs != media.codecs { for feed in feeds { for reader in readers { reader.forget(feed) } } }
-        codecs = media.codecs
+        if self.codecs != codecs { for feed in feeds { for reader in readers { reader.forget(feed) } } }
+        self.codecs = codecs
         codecByPayloadType = .init(repeating: -1, count: 128)
         for (index, codec) in codecs.enumerated() where codec.payloadType < 128 {
             codecByPayloadType[Int(codec.payloadType)] = Int8(clamping: index)
         }
-        extensions = media.extensions
+        self.extensions = extensions
         forwardedExtensions = 0
         for (name, id) in extensions where name.isForwarded { forwardedExtensions |= 1 << UInt64(min(id, 63)) }
         for feed in feeds { feed.forgetCodec() }
@@ -77,8 +79,14 @@ final class FeedTrack {
     func setForwarded(_ isForwarded: Bool) {
         guard voice.isForwarded != isForwarded else { return }
         voice.isForwarded = isForwarded
-        if !isForwarded { for reader in readers { reader.pause() } }
+        if !isForwarded { pause() }
     }
+
+    /// Records the loudness that the publisher's router has measured.
+    func hear(_ voice: Voice) { self.voice = voice }
+
+    /// No packets follow for a while.
+    func pause() { for reader in readers { reader.pause() } }
 
     // MARK: Reading
 
@@ -126,7 +134,7 @@ struct LayerDemand: Equatable, Sendable {
     var refused: UInt8 = 0
 }
 
-/// What fills a track's feeds: the ingress.
+/// What fills a track's feeds: the ingress, or the router of another event loop.
 protocol FeedSource: AnyObject {
     /// Updates which of the track's layers are alive.
     func updateLiveness()

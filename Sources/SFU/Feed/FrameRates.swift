@@ -21,6 +21,13 @@ struct FrameRates: Equatable, Sendable {
     /// Whether the encoding uses temporal layers.
     var hasTemporalLayers: Bool { hasLayers }
 
+    /// The rates without the counts of the measurement that is in progress.
+    var measured: FrameRates {
+        var copy = FrameRates()
+        (copy.hasLayers, copy.framesPer10s, copy.bytesPerSecond) = (hasLayers, framesPer10s, bytesPerSecond)
+        return copy
+    }
+
     /// Counts a frame. Called when the last packet of the frame arrives.
     mutating func count(_ temporalLayer: UInt8) {
         hasLayers = temporalLayer != FeedPacket.noLayer

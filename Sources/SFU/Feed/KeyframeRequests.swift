@@ -10,6 +10,14 @@ struct KeyframeRequests: Sendable {
     /// subscribers do not have to wait for this time to pass.
     static let refreshInterval = MediaInterval.milliseconds(1000)
 
+    /// What a keyframe is needed for.
+    enum Need: Sendable {
+        /// A subscriber cannot start without one.
+        case start
+        /// A subscriber reported losses.
+        case refresh
+    }
+
     /// Whether a subscriber needs a keyframe to start.
     private(set) var isWanted = false
     /// Whether a subscriber has reported a loss that only a keyframe repairs.
@@ -42,6 +50,14 @@ struct KeyframeRequests: Sendable {
     /// A subscriber lost so many packets that a keyframe costs less than the retransmissions.
     mutating func tooManyRetransmissions(now: MediaTime) { requestRefresh(now: now) }
 
+    /// A subscriber on another event loop needs a keyframe.
+    mutating func subscriberElsewhere(_ need: Need, now: MediaTime) {
+        switch need {
+        case .start: want()
+        case .refresh: requestRefresh(now: now)
+        }
+    }
+
     /// Requests a keyframe for a subscriber that cannot start without one, unless a keyframe is about to be forwarded.
     private mutating func want() { if !isArriving { isWanted = true } }
 
@@ -69,11 +85,14 @@ struct KeyframeRequests: Sendable {
 
     /// Returns whether a request should be sent now, and if so, records it as sent. Returns true at most once per
     /// `shortestInterval`.
-    mutating func isDue(now: MediaTime) -> Bool {
+    mutating func isDue(now: MediaTime) -> Bool { takeDue(now: now) != nil }
+
+    /// Returns what a request that should be sent now is for, and records the request as sent; nil if none should be.
+    mutating func takeDue(now: MediaTime) -> Need? {
         let isRefreshDue = isRefreshWanted && answeredAt.map { now - $0 >= Self.refreshInterval } ?? true
-        guard isWanted || isRefreshDue else { return false }
-        if let requestedAt, now - requestedAt < Self.shortestInterval { return false }
+        guard isWanted || isRefreshDue else { return nil }
+        if let requestedAt, now - requestedAt < Self.shortestInterval { return nil }
         requestedAt = now
-        return true
+        return isWanted ? .start : .refresh
     }
 }

@@ -34,6 +34,14 @@ struct ActiveSpeaker: Sendable {
         voices.values[index].lastPacketAt = now
     }
 
+    /// Records the loudness of a stream that another router receives.
+    mutating func record(_ stream: Key, loudness: Double, now: MediaTime) {
+        voices[stream] = Voice(loudness: loudness, lastPacketAt: now)
+    }
+
+    /// Returns the loudness of a stream; zero if it has sent no audio.
+    func loudness(of stream: Key) -> Double { voices[stream]?.loudness ?? 0 }
+
     mutating func remove(_ stream: Key) { voices[stream] = nil }
 
     /// Updates `current`, the stream of the active speaker. It becomes nil if that stream was removed and no other
@@ -62,6 +70,8 @@ struct ActiveSpeaker: Sendable {
 final class Speakers {
     private let output: RouterOutput
     private(set) var sessions: [String: ActiveSpeaker] = [:]
+    /// The sessions whose active speaker this router reports. Every router knows the active speakers of all sessions.
+    private var reported: Set<String> = []
     private var updatedAt: MediaTime?
 
     init(output: RouterOutput) { self.output = output }
@@ -74,22 +84,47 @@ final class Speakers {
         sessions[publication.session, default: ActiveSpeaker()].record(publication.stream, level: level, now: now)
     }
 
+    /// Records the loudness of a stream that another router receives.
+    func hear(_ publication: Publication, loudness: Double, now: MediaTime) {
+        sessions[publication.session, default: ActiveSpeaker()].record(
+            publication.stream, loudness: loudness, now: now)
+    }
+
+    /// Returns the loudness of a stream.
+    func loudness(of publication: Publication) -> Double {
+        sessions[publication.session]?.loudness(of: publication.stream) ?? 0
+    }
+
     func remove(_ publication: Publication) { sessions[publication.session]?.remove(publication.stream) }
 
-    /// Updates the active speakers, and reports those that changed.
-    /// - Parameter streams: where to mark the streams of the active speakers.
-    func update(_ streams: Streams, now: MediaTime) {
+    /// Updates the active speakers, and reports those that changed. The active speaker of a session is reported by the
+    /// router with the lowest index that has publishers in the session.
+    /// - Parameters:
+    ///   - streams: where to mark the streams of the active speakers.
+    ///   - loop: the index of this router's event loop.
+    func update(_ streams: Streams, loop: Int, now: MediaTime) {
         if let updatedAt, now - updatedAt < ActiveSpeaker.interval { return }
         updatedAt = now
+        let reporters = streams.lowestLoops(own: loop)
         for session in sessions.keys {
             let former = sessions[session]?.current
-            if sessions[session]?.update(now: now) ?? false {
-                let current = sessions[session]?.current
+            let isChanged = sessions[session]?.update(now: now) ?? false
+            let current = sessions[session]?.current
+            if isChanged {
                 if let former { streams.publication(former)?.isSpeaking = false }
                 if let current { streams.publication(current)?.isSpeaking = true }
+            }
+            // If the last publisher has left, the router that reported the session before does so once more.
+            let isReporter = reporters[session].map { $0 == loop } ?? reported.contains(session)
+            let isNewReporter = isReporter && reported.insert(session).inserted
+            if !isReporter { reported.remove(session) }
+            if isReporter, isChanged || isNewReporter && current != nil {
                 output.report(.speaking(session: session, stream: current))
             }
-            if sessions[session]?.isEmpty ?? false { sessions[session] = nil }
+            if sessions[session]?.isEmpty ?? false {
+                sessions[session] = nil
+                reported.remove(session)
+            }
         }
     }
 }

@@ -40,7 +40,7 @@ final class IncomingTrack: FeedSource {
 
     /// Applies the negotiated parameters. Must be called after each offer.
     func update(_ media: NegotiatedMedia) {
-        feedTrack.update(media)
+        feedTrack.update(codecs: media.codecs, extensions: media.extensions)
         repairedByPayloadType = .init(repeating: 255, count: 128)
         for codec in media.codecs where codec.payloadType < 128 {
             if let repair = codec.rtxPayloadType, repair < 128 {

@@ -8,19 +8,21 @@ final class Ingress {
     let output: RouterOutput
     private let feeds: FeedTable
     private let speakers: Speakers
+    private let relays: Relays
     /// Publishers to which keyframe requests are sent at the next flush, if they are due, instead of at the next tick.
     private var urgent: [Publisher] = []
     /// The lost sequence numbers in one NACK, stored here to reuse the memory.
     var lost: [UInt16] = []
 
-    init(settings: RouterSettings, output: RouterOutput, feeds: FeedTable, speakers: Speakers) {
+    init(settings: RouterSettings, output: RouterOutput, feeds: FeedTable, speakers: Speakers, relays: Relays) {
         (self.settings, self.output, self.feeds, self.speakers) = (settings, output, feeds, speakers)
+        self.relays = relays
     }
 
     // MARK: Publishers
 
     func enter(_ publisher: Publisher) {
-        feeds.set(publisher.tracks.map(\.feedTrack), of: publisher.link.client)
+        set(publisher.tracks.map(\.feedTrack), of: publisher.link.client)
     }
 
     /// Removes the tracks of a publisher, unless those of a later connection of the client have replaced them.
@@ -28,9 +30,14 @@ final class Ingress {
         let client = publisher.link.client
         let present = feeds.tracks(of: client)
         if publisher.tracks.contains(where: { track in present.contains { $0 === track.feedTrack } }) {
-            feeds.set([], of: client)
+            set([], of: client)
         }
         urgent.removeAll { $0 === publisher }
+    }
+
+    private func set(_ tracks: [FeedTrack], of client: Key) {
+        feeds.set(tracks, of: client)
+        relays.announce(tracks, of: client)
     }
 
     func requestKeyframesSoon(from publisher: Publisher) {
@@ -106,6 +113,7 @@ final class Ingress {
         var pending = FeedPacket(packet, bytes, sequence: sequence, codec: codec, of: track)
         pending.spare = UInt8(clamping: arrival.spare)
         // Browsers also retransmit to probe the bandwidth, so no subscriber should start with a retransmission.
+        pending.isRecovered = isRecovered
         if isRecovered { pending.startsKeyframe = false }
         if pending.startsKeyframe { keyframeBegins(pending, of: encoding, now: arrival.now) }
         if !isRecovered {
@@ -119,7 +127,7 @@ final class Ingress {
             feed.keyframes.passed()
             return encoding.missing.forgetAll(before: sequence)
         }
-        feed.write(pending, isRecovered: isRecovered, arrivedAt: arrival.at, now: arrival.now)
+        feed.write(pending, arrivedAt: arrival.at, now: arrival.now)
     }
 
     /// Records the arrival of a packet of video.

@@ -37,15 +37,16 @@ final class Crowds {
     /// Must be called whenever the audio tracks of streams may have changed.
     func audioChanged() { isOutdated = true }
 
-    /// Chooses the audio to forward in each session.
+    /// Chooses the audio to forward in each session. Every router chooses among the publishers of all routers, and
+    /// applies the choice to its own.
     func update(_ streams: Streams, now: MediaTime) {
         if let chosenAt, now - chosenAt < LoudestAudio.interval { return }
         chosenAt = now
         if isOutdated { collect(streams) }
         for crowd in crowds {
-            for track in crowd { track.fadeVoice(now: now) }
+            for track in crowd where track.loop == nil { track.fadeVoice(now: now) }
             let chosen = LoudestAudio.choose(crowd.map(\.voice), limit: limit)
-            for (track, isForwarded) in zip(crowd, chosen) { track.setForwarded(isForwarded) }
+            for (track, isForwarded) in zip(crowd, chosen) where track.loop == nil { track.setForwarded(isForwarded) }
         }
     }
 
@@ -57,6 +58,8 @@ final class Crowds {
         crowds = streams.audioTracks(ofSessionsWithMoreThan: limit)
         // Stop limiting tracks that are now muted or whose session has become small.
         let remaining = Set(crowds.joined().map(ObjectIdentifier.init))
-        for track in former where !remaining.contains(ObjectIdentifier(track)) { track.setForwarded(true) }
+        for track in former where track.loop == nil && !remaining.contains(ObjectIdentifier(track)) {
+            track.setForwarded(true)
+        }
     }
 }

@@ -30,12 +30,47 @@ final class Streams {
         guard publications.count > limit else { return [] }
         var sessions: [String: [FeedTrack]] = [:]
         for publication in publications.values where publication.forwardsAudio {
-            guard let mid = publication.mids.audio, let track = feeds.track(mid, of: publication.client),
-                track.kind == .audio
-            else { continue }
+            guard let track = audioTrack(of: publication), track.kind == .audio else { continue }
             sessions[publication.session, default: []].append(track)
         }
         return sessions.values.filter { $0.count > limit }
+    }
+
+    /// Returns, for each session, the lowest index of an event loop that has publishers in it.
+    /// - Parameter own: the index of this router's event loop.
+    func lowestLoops(own: Int) -> [String: Int] {
+        var lowest: [String: Int] = [:]
+        for publication in publications.values {
+            for track in feeds.tracks(of: publication.client) where track.publication === publication {
+                let loop = track.loop ?? own
+                lowest[publication.session] = min(lowest[publication.session] ?? loop, loop)
+            }
+        }
+        return lowest
+    }
+
+    /// Returns how loud this router's publishers are.
+    func voices() -> [RelayedVoice] {
+        publications.values.compactMap { publication in
+            guard publication.forwardsAudio, let track = audioTrack(of: publication), track.loop == nil else { return nil }
+            return RelayedVoice(
+                stream: publication.stream, loudness: speakers.loudness(of: publication), voice: track.voice)
+        }
+    }
+
+    /// Records how loud the publishers of another router are.
+    func hear(_ voices: [RelayedVoice], now: MediaTime) {
+        for voice in voices {
+            guard let publication = publications[voice.stream], publication.forwardsAudio,
+                let track = audioTrack(of: publication), track.loop != nil
+            else { continue }
+            track.hear(voice.voice)
+            speakers.hear(publication, loudness: voice.loudness, now: now)
+        }
+    }
+
+    private func audioTrack(of publication: Publication) -> FeedTrack? {
+        publication.mids.audio.flatMap { feeds.track($0, of: publication.client) }
     }
 
     /// Publishes a stream, or changes the transceivers and kinds of media of a stream that is already published.

@@ -1,0 +1,91 @@
+import RTC
+
+/// A message between the routers of two event loops. Messages are rare: they carry what changes about tracks and what is
+/// demanded of them. Packets are not messages.
+enum RelayMessage: Sendable {
+    // From the router of the publisher:
+
+    /// A track was added, or its state has changed.
+    case track(UInt32, mid: String, kind: MediaKind, RelayedState)
+    /// The client's tracks are now these.
+    case tracks(of: Key, [UInt32])
+    /// A feed of a track starts with another source.
+    case restart(UInt32, feed: Int)
+    /// No packets of the track follow for a while.
+    case pause(UInt32)
+    /// The track has ended.
+    case end(UInt32)
+
+    // From the router of subscribers:
+
+    /// The demand of the router's subscribers has changed.
+    case demand(UInt32, RelayedDemand)
+    /// A subscriber needs a keyframe.
+    case keyframe(UInt32, feed: Int, KeyframeRequests.Need)
+
+    // Between all routers:
+
+    /// How loud the router's publishers are.
+    case voices([RelayedVoice])
+    /// The bitrates that the router sends in each session, in bits per second.
+    case sent([String: Int])
+}
+
+/// What subscribers' half of a router needs to know of a track.
+struct RelayedState: Equatable, Sendable {
+    var codecs: [Codec]
+    var extensions: [HeaderExtension: UInt8]
+    var feeds: [Feed]
+    /// In the order of the feeds.
+    var layers: [Layer]
+    var clockOffset: MediaInterval?
+
+    struct Feed: Equatable, Sendable {
+        var rid: String?
+        var codec: Int?
+        var report: SourceReport?
+    }
+
+    init(of track: FeedTrack) {
+        (codecs, extensions, clockOffset) = (track.codecs, track.extensions, track.clockOffset)
+        feeds = track.feeds.map { Feed(rid: $0.rid, codec: $0.codec, report: $0.report) }
+        layers = track.layers.map(\.measured)
+    }
+
+    /// Whether subscribers must select layers again if the state changes to this one.
+    func needsSelection(after former: RelayedState?) -> Bool {
+        guard let former, former.feeds.count == feeds.count else { return true }
+        return feeds.map(\.codec) != former.feeds.map(\.codec)
+            || zip(layers, former.layers).contains {
+                $0.size != $1.size || $0.isAlive != $1.isAlive || $0.rates.framesPer10s != $1.rates.framesPer10s
+            }
+    }
+}
+
+/// What the subscribers of one router demand of a track on another one.
+struct RelayedDemand: Equatable, Sendable {
+    var layers = LayerDemand()
+    /// One bit per feed. Set if a subscriber receives the feed or is about to.
+    var watched: UInt8 = 0
+    /// For each codec of the track, the number of subscribers that can decode it.
+    var decoders: [Int] = []
+}
+
+/// How loud a publisher is.
+struct RelayedVoice: Sendable {
+    var stream: Key
+    /// The loudness for the active speaker.
+    var loudness: Double
+    /// The loudness for the choice of the loudest audio, and whether the audio is forwarded.
+    var voice: Voice
+}
+
+extension Layer {
+    /// The layer without the counts of the measurement that is in progress.
+    var measured: Layer {
+        var copy = self
+        copy.rates = rates.measured
+        copy.wantedSince = nil
+        return copy
+    }
+}

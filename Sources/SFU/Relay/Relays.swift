@@ -1,0 +1,60 @@
+import RTC
+
+/// What a router shares with the routers of other event loops: its publishers' tracks, how loud they are, and the bitrate that
+/// it sends. A server with one loop has no links, and nothing here costs anything.
+final class Relays {
+    /// The index of the router's loop.
+    let loop: Int
+    private let bell: RelayBell?
+    private let links: [RelayLink]
+    private let feeds: FeedTable
+
+    init(_ mesh: RelayMesh?, loop: Int, output: RouterOutput, feeds: FeedTable) {
+        (self.loop, self.feeds) = (loop, feeds)
+        bell = mesh?.bell(of: loop)
+        links = (0..<(mesh?.loops ?? 0)).filter { $0 != loop }.compactMap { other in
+            mesh.map { RelayLink(from: loop, to: other, in: $0, output: output) }
+        }
+    }
+
+    /// Whether there are other loops.
+    var isConnected: Bool { !links.isEmpty }
+
+    /// Sends a message to all other routers.
+    func broadcast(_ message: RelayMessage) { for link in links { link.send(message) } }
+
+    /// Announces the tracks of one of this router's publishers.
+    func announce(_ tracks: [FeedTrack], of client: Key) { for link in links { link.announce(tracks, of: client) } }
+
+    /// Reads what the other routers have sent. The memory of packets is valid until `release`.
+    /// - Parameters:
+    ///   - streams: connects tracks that were announced with subscribers.
+    ///   - other: handles the messages that do not concern tracks.
+    func receive(_ streams: Streams, now: MediaTime, _ other: (_ loop: Int, RelayMessage) -> Void) {
+        for link in links where link.hasMore {
+            link.receive(now: now) { message in
+                guard case .tracks(let client, let ids) = message else { return other(link.loop, message) }
+                feeds.set(link.feedTracks(ids), of: client)
+                streams.relinkAll(client, .send)
+            }
+        }
+    }
+
+    /// Makes everything that was sent visible to the other routers.
+    func publish() { for link in links { link.publish() } }
+
+    /// Lets the other routers reuse the memory of what was read. Called after the packets were forwarded.
+    func release() { for link in links { link.release() } }
+
+    func sendUrgentRequests(now: MediaTime) { for link in links { link.sendUrgentRequests(now: now) } }
+
+    func tick(now: MediaTime) { for link in links { link.tick(now: now) } }
+
+    // MARK: Waiting
+
+    var hasMore: Bool { links.contains { $0.hasMore } }
+
+    func beginWait() -> Bool { bell?.beginWait { hasMore } ?? true }
+
+    func endWait() { bell?.endWait() }
+}

@@ -1,0 +1,70 @@
+import RTC
+
+/// Passes a track of this router's publishers to the router of another event loop, as far as its subscribers watch it.
+final class TrackRelay: FeedReader {
+    let id: UInt32
+    private unowned let track: FeedTrack
+    private unowned let link: RelayLink
+    private let output: RouterOutput
+    private var sent: RelayedState?
+    private var demand = RelayedDemand()
+
+    init(_ track: FeedTrack, id: UInt32, link: RelayLink, output: RouterOutput) {
+        (self.id, self.track, self.link, self.output) = (id, track, link, output)
+    }
+
+    /// Sends the track's state if it has changed.
+    func update() {
+        let state = RelayedState(of: track)
+        guard state != sent else { return }
+        sent = state
+        link.send(.track(id, mid: track.mid, kind: track.kind, state))
+    }
+
+    /// The demand of the other router's subscribers has changed.
+    func receive(_ demand: RelayedDemand) {
+        guard self.demand != demand else { return }
+        self.demand = demand
+        track.select()
+    }
+
+    /// A subscriber of the other router needs a keyframe.
+    func receive(_ need: KeyframeRequests.Need, feed: Int, now: MediaTime) {
+        guard track.feeds.indices.contains(feed) else { return }
+        track.feeds[feed].keyframes.subscriberElsewhere(need, now: now)
+        track.requestKeyframeSoon()
+    }
+
+    // MARK: FeedReader
+
+    func receive(_ packet: FeedPacket, of feed: Feed, arrivedAt: MediaTime) {
+        guard demand.watched >> UInt8(feed.index) & 1 == 1 else { return }
+        if link.send(packet, track: id, feed: feed.index, arrivedAt: arrivedAt) {
+            output.counters.packetsRelayed &+= 1
+        } else {
+            output.counters.packetsDropped &+= 1
+        }
+    }
+
+    func restart(_ feed: Feed) {
+        update()
+        link.send(.restart(id, feed: feed.index))
+    }
+
+    /// The other router drops its packets itself when it receives the new codecs.
+    func forget(_ feed: Feed) {}
+
+    func pause() { link.send(.pause(id)) }
+
+    func end() { link.remove(self) }
+
+    func select() {
+        // The other router must know a feed before it receives the feed's packets.
+        update()
+        track.demand.wanted |= demand.layers.wanted
+        track.demand.refused |= demand.layers.refused
+        for feed in track.feeds where demand.watched >> UInt8(feed.index) & 1 == 1 { feed.isWatched = true }
+    }
+
+    func decoders(of codec: Int) -> Int { demand.decoders.indices.contains(codec) ? demand.decoders[codec] : 0 }
+}
