@@ -71,8 +71,8 @@ private final class World {
     var random: SeededGenerator
     private(set) var log: [String] = []
 
-    init(seed: UInt64, clients count: Int) throws {
-        room = try SimulatedRoom(seed: seed)
+    init(seed: UInt64, clients count: Int, loops: Int) throws {
+        room = try SimulatedRoom(seed: seed, loops: loops)
         clients = try room.clients(count, slots: Model.slots)
         model = Model(count)
         random = SeededGenerator(seed: seed)
@@ -82,7 +82,7 @@ private final class World {
         let (one, other) = (
             Int.random(in: clients.indices, using: &random), Int.random(in: clients.indices, using: &random)
         )
-        let (client, router) = (clients[one], room.router)
+        let client = clients[one]
         let (audio, video) = (Bool.random(using: &random), Bool.random(using: &random))
         let choice = Int.random(in: 0..<100, using: &random)
         log.append("\(choice) \(one) \(other) \(audio) \(video)")
@@ -97,24 +97,21 @@ private final class World {
             client.unsubscribe(from: clients[other])
             model.unsubscribe(one, other)
         case 58..<72:
-            router.update(client.stream, audio: audio, video: video)
+            room.update(client, audio: audio, video: video)
             if model.publications[one] != nil { model.publications[one] = .init(audio: audio, video: video) }
         case 72..<80:
-            router.unpublish(client.stream)
+            room.unpublish(client)
             model.unpublish(one)
         case 80..<92:
-            router.publish(
-                client.stream, session: "s", client: client.key, mids: Mids(audio: "a", video: "v"), audio: audio,
-                video: video
-            )
+            room.publish(client, Mids(audio: "a", video: "v"), audio: audio, video: video)
             model.publications[one] = .init(audio: audio, video: video)
         case 92..<94:
-            router.close(client.key, .send)
+            client.router.close(client.key, .send)
             model.sends[one] = false
         case 94..<96:
-            router.close(client.key, .receive)
+            client.router.close(client.key, .receive)
             model.receives[one] = false
-        case 96: router.leave(client.key); model.leave(one)
+        case 96: room.leave(client); model.leave(one)
         default: try reconnect(one)
         }
     }
@@ -154,12 +151,23 @@ private final class World {
                 }
             }
         }
-        try checkInvariants()
+        for server in room.servers { try checkInvariants(of: server.router) }
+        checkRelays()
+    }
+
+    /// Checks that every router knows the tracks of the publishers of all others.
+    private func checkRelays() {
+        for client in clients {
+            let own = client.router.feeds.tracks(of: client.key)
+            for server in room.servers where server !== client.server {
+                let relayed = server.router.feeds.tracks(of: client.key)
+                #expect(relayed.map(\.mid) == own.map(\.mid) && relayed.map(\.codecs) == own.map(\.codecs), "\(log)")
+            }
+        }
     }
 
     /// Checks the invariants of the router's tables.
-    private func checkInvariants() throws {
-        let router = room.router
+    private func checkInvariants(of router: Router) throws {
         let peers = Set(router.peers.all.map(ObjectIdentifier.init))
         for pair in router.peers.byClient.values { #expect(pair.send != nil || pair.receive != nil) }
         for (key, client) in router.streams.clients {
@@ -183,7 +191,9 @@ private final class World {
                 if let feed = track.feed { #expect(feed.track === track.source) }
                 guard let source = track.source else { continue }
                 let fanout = try #require(router.egress.fanouts[ObjectIdentifier(source)])
-                #expect(source.readers.count == 1 && fanout.subscribers.filter { $0 === track }.count == 1)
+                #expect(
+                    source.readers.count(where: { $0 is Fanout }) == 1
+                        && fanout.subscribers.filter { $0 === track }.count == 1)
             }
         }
         #expect(router.speakers.sessions.count <= 1)
@@ -194,10 +204,11 @@ private final class World {
 }
 
 @Suite struct ModelTests {
-    @Test(arguments: 0..<3) func aPacketReachesOnlyItsSubscribers(_: Int) throws {
+    @Test("a packet reaches only its subscribers", arguments: [1, 1, 3, 3])
+    func packetsReachOnlySubscribers(loops: Int) throws {
         let seed = UInt64.random(in: .min ... .max)
-        print("seed \(seed)")
-        let world = try World(seed: seed, clients: 4)
+        print("seed \(seed), \(loops) loops")
+        let world = try World(seed: seed, clients: 4, loops: loops)
         for round in 0..<200 {
             for _ in 0..<Int.random(in: 1...6, using: &world.random) { try world.operate() }
             try world.check(isLong: round % 10 == 9)

@@ -25,7 +25,8 @@ final class RelayRing: Sendable {
 
     /// The memory of record k may be written only by the writer before the record is published, and only by the reader
     /// after that.
-    fileprivate nonisolated(unsafe) let memory = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: alignment)
+    fileprivate nonisolated(unsafe) let memory = UnsafeMutableRawPointer.allocate(
+        byteCount: capacity, alignment: alignment)
     /// The position up to which the writer has published records.
     fileprivate let published = Atomic<Int>(0)
     /// The position up to which the reader has released records.

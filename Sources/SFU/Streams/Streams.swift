@@ -52,7 +52,9 @@ final class Streams {
     /// Returns how loud this router's publishers are.
     func voices() -> [RelayedVoice] {
         publications.values.compactMap { publication in
-            guard publication.forwardsAudio, let track = audioTrack(of: publication), track.loop == nil else { return nil }
+            guard publication.forwardsAudio, let track = audioTrack(of: publication), track.loop == nil else {
+                return nil
+            }
             return RelayedVoice(
                 stream: publication.stream, loudness: speakers.loudness(of: publication), voice: track.voice)
         }

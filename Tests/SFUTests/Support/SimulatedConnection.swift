@@ -109,7 +109,7 @@ final class SimulatedConnection {
         } else {
             transport.setRemote(theirs, fingerprint: remote.fingerprint)
         }
-        transport.add(Path(socket: 0, remote: SimulatedServer.address), priority: 10)
+        transport.add(Path(socket: 0, remote: server.address), priority: 10)
         answered = media
         for media in media where side == .receive {
             guard let source = media.remoteSources.first, bySSRC[source.ssrc] == nil else { continue }

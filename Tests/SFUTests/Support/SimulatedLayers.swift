@@ -15,9 +15,10 @@ final class SimulatedLayers {
     /// The packets of a layer are labeled with 10 plus its index.
     init(
         seed: UInt64 = 1, weather: NetworkConditions = NetworkConditions(), watchers count: Int = 1,
-        sizes: [(UInt16, UInt16)?] = [(1280, 720), (640, 360), (320, 180)], rids: [String] = ["f", "h", "q", "x"]
+        sizes: [(UInt16, UInt16)?] = [(1280, 720), (640, 360), (320, 180)], rids: [String] = ["f", "h", "q", "x"],
+        loops: Int = 1
     ) throws {
-        room = try SimulatedRoom(seed: seed, weather: weather)
+        room = try SimulatedRoom(seed: seed, weather: weather, loops: loops)
         publisher = room.client()
         watchers = (0..<count).map { [room] _ in room.client() }
         try publisher.publish(video: nil)
@@ -61,9 +62,7 @@ extension SimulatedClient {
         section.rids = layers.compactMap(\.rid)
         send.offered.append(section)
         try send.negotiate()
-        router.publish(
-            stream, session: session, client: key, mids: Mids(audio: "a", video: "v"), audio: true, video: true
-        )
+        room.publish(self, Mids(audio: "a", video: "v"))
         return layers
     }
 

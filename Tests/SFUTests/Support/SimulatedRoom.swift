@@ -10,6 +10,8 @@ final class SimulatedClient {
     let key: Key
     let stream: Key
     let room: SimulatedRoom
+    /// The event loop that has both connections.
+    let server: SimulatedServer
     private(set) var send: SimulatedConnection?
     private(set) var receive: SimulatedConnection?
     /// The session in which the client publishes.
@@ -18,11 +20,12 @@ final class SimulatedClient {
 
     init(_ number: UInt32, _ room: SimulatedRoom) {
         (self.number, self.room) = (number, room)
+        server = room.servers[Int(number - 1) % room.servers.count]
         key = Key(high: 1, low: UInt64(number))
         stream = Key(high: 2, low: UInt64(number))
     }
 
-    var router: Router { room.server.router }
+    var router: Router { server.router }
     var microphone: SimulatedSource? { send?.sources.last { $0.kind == .audio } }
     var camera: SimulatedSource? { send?.sources.last { $0.kind == .video } }
     var isConnected: Bool { send?.isReady ?? true && receive?.isReady ?? true }
@@ -46,7 +49,7 @@ final class SimulatedClient {
     ) throws {
         send?.vanish()
         let ids = extensions()
-        let connection = try SimulatedConnection(key, .send, of: room.server, at: freshAddress(), [])
+        let connection = try SimulatedConnection(key, .send, of: server, at: freshAddress(), [])
         for (mid, codec, kind) in [("a", audio, MediaKind.audio), ("v", video, .video)] {
             guard let codec else { continue }
             let source = SimulatedSource(mid: mid, kind: kind, label: number, codec: codec, random: &room.random)
@@ -57,10 +60,7 @@ final class SimulatedClient {
         }
         send = connection
         try connection.negotiate()
-        router.publish(
-            stream, session: session, client: key,
-            mids: Mids(audio: audio.map { _ in "a" }, video: video.map { _ in "v" }), audio: true, video: true
-        )
+        room.publish(self, Mids(audio: audio.map { _ in "a" }, video: video.map { _ in "v" }))
     }
 
     /// Connects in order to receive, with `slots` pairs of transceivers: "a0" and "v0", "a1" and "v1" … The `others` are codecs
@@ -83,7 +83,7 @@ final class SimulatedClient {
                     extensions: ids),
             ]
         }
-        let connection = try SimulatedConnection(key, .receive, of: room.server, at: freshAddress(), media)
+        let connection = try SimulatedConnection(key, .receive, of: server, at: freshAddress(), media)
         receive = connection
         try connection.negotiate()
     }
@@ -92,7 +92,7 @@ final class SimulatedClient {
     /// prefers.
     func publish(as template: SessionDescription) throws {
         var template = template
-        let connection = try SimulatedConnection(key, .send, of: room.server, at: freshAddress(), [])
+        let connection = try SimulatedConnection(key, .send, of: server, at: freshAddress(), [])
         send = connection
         let rids = template.sections[1].rids.map { Optional($0.id) }
         let negotiated = try answer(
@@ -117,13 +117,12 @@ final class SimulatedClient {
         }
         connection.template = template
         try connection.negotiate()
-        router.publish(
-            stream, session: session, client: key, mids: Mids(audio: "0", video: "1"), audio: true, video: true)
+        room.publish(self, Mids(audio: "0", video: "1"))
     }
 
     /// Connects with the offer of a browser in order to receive.
     func watch(as template: SessionDescription) throws {
-        let connection = try SimulatedConnection(key, .receive, of: room.server, at: freshAddress(), [])
+        let connection = try SimulatedConnection(key, .receive, of: server, at: freshAddress(), [])
         receive = connection
         connection.template = template
         try connection.negotiate()
@@ -164,23 +163,50 @@ extension SimulatedConnection {
     }
 }
 
-/// Several clients and their server on one network.
+/// Several clients and their server on one network. The server can have several event loops; clients are assigned to them
+/// in turn.
 final class SimulatedRoom {
     let network: SimulatedMediaNetwork
-    let server: SimulatedServer
+    let servers: [SimulatedServer]
     var random: SeededGenerator
     private(set) var clients: [SimulatedClient] = []
 
     init(
         seed: UInt64 = 1, weather: NetworkConditions = NetworkConditions(), longestFlush: Int? = nil,
-        adjust: (inout RouterSettings) -> Void = { _ in }
+        loops: Int = 1, adjust: (inout RouterSettings) -> Void = { _ in }
     ) throws {
         random = SeededGenerator(seed: seed)
-        network = SimulatedMediaNetwork(seed: seed &+ 1, weather: weather)
-        server = try SimulatedServer(network, seed: seed &+ 2, longestFlush: longestFlush, adjust: adjust)
+        let network = SimulatedMediaNetwork(seed: seed &+ 1, weather: weather)
+        self.network = network
+        let bells = (0..<loops).map { _ in SimulatedBell() }
+        let mesh = loops > 1 ? RelayMesh(bells: bells.map { bell in { bell.ring() } }) : nil
+        servers = try (0..<loops).map { loop in
+            try SimulatedServer(
+                network, seed: seed &+ 2, longestFlush: longestFlush, relays: mesh, loop: loop, adjust: adjust)
+        }
+        for (bell, server) in zip(bells, servers) { bell.server = server }
     }
 
+    /// The server's first event loop.
+    var server: SimulatedServer { servers[0] }
     var router: Router { server.router }
+
+    // MARK: Commands that concern all event loops
+
+    func publish(_ client: SimulatedClient, _ mids: Mids, audio: Bool = true, video: Bool = true) {
+        for server in servers {
+            server.router.publish(
+                client.stream, session: client.session, client: client.key, mids: mids, audio: audio, video: video)
+        }
+    }
+
+    func update(_ client: SimulatedClient, audio: Bool, video: Bool) {
+        for server in servers { server.router.update(client.stream, audio: audio, video: video) }
+    }
+
+    func unpublish(_ client: SimulatedClient) { for server in servers { server.router.unpublish(client.stream) } }
+
+    func leave(_ client: SimulatedClient) { for server in servers { server.router.leave(client.key) } }
 
     func client() -> SimulatedClient {
         let client = SimulatedClient(UInt32(clients.count + 1), self)
@@ -205,4 +231,11 @@ final class SimulatedRoom {
     }
 
     func run(_ milliseconds: Int64) { network.run(for: .milliseconds(milliseconds)) }
+}
+
+/// Wakes a simulated event loop. A simulation has only one thread.
+private final class SimulatedBell: @unchecked Sendable {
+    weak var server: SimulatedServer?
+
+    func ring() { server?.wake() }
 }

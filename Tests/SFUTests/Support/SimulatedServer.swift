@@ -51,7 +51,10 @@ struct AllocationCount {
 /// A router on a host of a simulated network. Like the media loop, it passes several datagrams to the router at once,
 /// in memory that is reused afterwards.
 final class SimulatedServer {
+    /// The address of the first event loop.
     static let address = TransportAddress(v4: 0x0a00_0001, port: 40_000)
+    /// The time until the server runs after another event loop has woken it.
+    private static let wakeTime = MediaInterval(nanoseconds: 100_000)
     /// A certificate for all tests, because creating one takes longer than a test.
     private static let certificate = DTLSCertificate.make()
     private static let burst = 4
@@ -66,6 +69,7 @@ final class SimulatedServer {
         didSet { sink.sending = { [recorder, network] in recorder?.record(sent: $0, on: $1, at: network.now) } }
     }
     let network: SimulatedMediaNetwork
+    let address: TransportAddress
     let sink: SimulatedSink
     let router: Router
     private(set) var events: [RouterEvent] = []
@@ -78,20 +82,25 @@ final class SimulatedServer {
     private var held: [UnsafeMutableRawBufferPointer] = []
     private var heldCount = 0
 
+    /// - Parameters:
+    ///   - relays: connects the routers of several event loops.
+    ///   - loop: the index of the server's event loop.
     init(
-        _ network: SimulatedMediaNetwork, seed: UInt64, longestFlush: Int? = nil,
-        adjust: (inout RouterSettings) -> Void = { _ in }
+        _ network: SimulatedMediaNetwork, seed: UInt64, longestFlush: Int? = nil, relays: RelayMesh? = nil,
+        loop: Int = 0, adjust: (inout RouterSettings) -> Void = { _ in }
     ) throws {
         self.network = network
-        sink = SimulatedSink(network.host(Self.address))
-        let candidate = Candidate(foundation: "1", transport: .udp, priority: 100, address: Self.address)
+        address = TransportAddress(v4: 0x0a00_0001, port: Self.address.port + UInt16(loop))
+        sink = SimulatedSink(network.host(address))
+        let candidate = Candidate(foundation: "1", transport: .udp, priority: 100, address: address)
         var settings = RouterSettings(candidates: [candidate], clockOrigin: NTPTime(0xe000_0000_0000_0000))
         if let longestFlush { settings.longestFlush = longestFlush }
         adjust(&settings)
         router = Router(
             settings: settings,
-            certificate: try #require(Self.certificate), sink: sink, generator: SeededGenerator(seed: seed)
-        )
+            certificate: try #require(Self.certificate), sink: sink,
+            generator: SeededGenerator(seed: seed &+ UInt64(loop)),
+            relays: relays, loop: loop)
         tickAt = network.now
         for _ in 0..<Self.burst { held.append(.allocate(byteCount: 2048, alignment: 16)) }
         sink.host.receive = { [unowned self] in receive($0, on: $1) }
@@ -100,6 +109,15 @@ final class SimulatedServer {
     }
 
     deinit { for memory in held { memory.deallocate() } }
+
+    /// Lets the server run soon, because another event loop has sent something.
+    func wake() {
+        let at = network.now + Self.wakeTime
+        flushAt = min(flushAt ?? at, at)
+    }
+
+    /// Does what an event loop does before it waits.
+    private func wait() { if !router.beginWait() { wake() } }
 
     private func receive(_ datagram: UnsafeMutableRawBufferPointer, on path: Path) {
         held[heldCount].copyMemory(from: UnsafeRawBufferPointer(datagram))
@@ -122,12 +140,14 @@ final class SimulatedServer {
         for memory in held { for index in memory.indices { memory[index] = 0xaa } }
         heldCount = 0
         flushAt = router.hasMore ? network.now + .milliseconds(1) : nil
+        wait()
     }
 
     private func handleTimeout() {
         if let flushAt, flushAt <= network.now { flush() }
         guard tickAt <= network.now else { return }
         onTicks.count { router.tick(now: network.now) }
+        wait()
         tickAt = network.now + Router.interval
         let new = router.takeEvents()
         recorder?.record(new, at: network.now)

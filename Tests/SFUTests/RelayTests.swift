@@ -1,0 +1,210 @@
+import CAllocations
+import RTC
+import TestSupport
+import Testing
+
+@testable import SFU
+
+@Suite("Subscribers on other event loops than their publishers")
+struct RelayTests {
+    @Test("they receive audio and video, and request lost packets from their own router")
+    func losses() throws {
+        let room = try SimulatedRoom(seed: 3, weather: NetworkConditions(losses: 20, delay: 5...25), loops: 3)
+        let clients = try room.clients(3)
+        for (index, client) in clients.enumerated() {
+            client.subscribe(to: clients[(index + 1) % 3], slot: 0)
+            client.subscribe(to: clients[(index + 2) % 3], slot: 1)
+        }
+        room.run(10_000)
+        for client in clients {
+            for slot in 0..<2 {
+                #expect(try client.audio(slot).arrivals.count > 450)
+                let video = try client.video(slot)
+                #expect(video.arrivals.count > 500 && video.unreadable == 0 && video.faults() == [])
+            }
+        }
+        for server in room.servers {
+            #expect(server.router.counters.packetsRelayed > 1000)
+            #expect(server.router.counters.packetsRetransmitted > 0)
+        }
+    }
+
+    @Test("packets reach them in the order in which those on the publisher's loop receive them")
+    func order() throws {
+        let room = try SimulatedRoom(seed: 5, loops: 2)
+        let clients = try room.clients(3)
+        clients[1].subscribe(to: clients[0])
+        clients[2].subscribe(to: clients[0])
+        room.run(1000)
+        for client in clients[1...] { for slot in client.receive?.slots ?? [] { slot.forgetArrivals() } }
+        room.run(3000)
+        let (near, far) = (try clients[2].video().arrivals.map(\.tag), try clients[1].video().arrivals.map(\.tag))
+        #expect(near.count > 150 && near == far)
+    }
+
+    @Test("the publisher sends the layers that they need, and only these")
+    func layers() throws {
+        let camera = try SimulatedLayers(watchers: 2, loops: 3)
+        for watcher in camera.watchers { watcher.subscribe(to: camera.publisher) }
+        camera.prefer(0, 320, 180)
+        camera.prefer(1, 640, 360)
+        camera.room.run(6000)
+        #expect(camera.wanted.last == ["h", "q"])
+        for watcher in camera.watchers { for slot in watcher.receive?.slots ?? [] { slot.forgetArrivals() } }
+        camera.room.run(1000)
+        #expect(Set(try camera.slot(0).arrivals.map(\.tag.label)) == [12])
+        #expect(Set(try camera.slot(1).arrivals.map(\.tag.label)) == [11])
+        camera.prefer(1, 1280, 720)
+        camera.room.run(3000)
+        #expect(camera.wanted.last == ["f", "q"])
+        #expect(try camera.slot(1).arrivals.last?.tag.label == 10)
+        #expect(try camera.slot(1).faults() == [])
+    }
+
+    @Test("a feed that none of them watches costs the ring nothing")
+    func unwatched() throws {
+        let room = try SimulatedRoom(loops: 2)
+        let clients = try room.clients(3)
+        clients[2].subscribe(to: clients[0])
+        room.run(2000)
+        #expect(room.router.counters.packetsForwarded > 200)
+        #expect(room.router.counters.packetsRelayed == 0)
+        clients[1].subscribe(to: clients[0], video: false)
+        room.run(2000)
+        #expect((90...110).contains(room.router.counters.packetsRelayed))
+    }
+
+    @Test("the keyframe requests of many subscribers on several loops are combined")
+    func keyframes() throws {
+        let room = try SimulatedRoom(loops: 3)
+        let clients = try room.clients(10, slots: 1)
+        for client in clients[1...] { client.subscribe(to: clients[0]) }
+        room.run(1000)
+        #expect(room.router.counters.keyframesRequested <= 3)
+        for client in clients[1...] { #expect(try client.video().arrivals.count > 50) }
+    }
+
+    @Test("a subscriber that cannot decode the codec gets another one")
+    func codecs() throws {
+        let room = try SimulatedRoom(loops: 2)
+        let (publisher, watcher) = (room.client(), room.client())
+        let (vp8, vp9) = (Codec(.vp8, payloadType: 96, rtxPayloadType: 97), Codec(.vp9(profile: 0), payloadType: 98))
+        try publisher.publish(video: vp8, others: [.video: [vp9]])
+        try watcher.watch(video: Codec(.vp9(profile: 0), payloadType: 100))
+        try room.connect()
+        watcher.subscribe(to: publisher)
+        room.run(3000)
+        #expect(room.server.wanted.last?.payloadType == 98)
+        #expect(try watcher.video().arrivals.isEmpty)
+    }
+
+    @Test("the active speaker of all loops is reported once")
+    func speakers() throws {
+        let room = try SimulatedRoom(loops: 3)
+        let clients = try room.clients(3)
+        for (client, level) in zip(clients, [100, 20, 100]) { client.microphone?.level = UInt8(level) }
+        room.run(3000)
+        for (client, level) in zip(clients, [100, 100, 15]) { client.microphone?.level = UInt8(level) }
+        room.run(4000)
+        let events = room.servers.map { $0.events.filter(\.isSpeaking) }
+        #expect(events[1].isEmpty && events[2].isEmpty)
+        #expect(
+            events[0] == [
+                .speaking(session: "s", stream: clients[1].stream), .speaking(session: "s", stream: clients[2].stream),
+            ])
+        for server in room.servers {
+            #expect(server.router.streams.publication(clients[2].stream)?.isSpeaking == true)
+        }
+        // The next loop reports when the publishers of the first have left.
+        room.leave(clients[0])
+        room.unpublish(clients[2])
+        room.run(1000)
+        #expect(room.servers[1].events.last == .speaking(session: "s", stream: nil))
+    }
+
+    @Test("only the loudest of all loops are forwarded")
+    func loudest() throws {
+        let room = try SimulatedRoom(loops: 2) { $0.loudestStreams = 2 }
+        let publishers = (0..<4).map { _ in room.client() }
+        for (index, client) in publishers.enumerated() {
+            try client.publish(video: nil)
+            client.microphone?.level = [30, 40, 100, 110][index]
+        }
+        let watchers = (0..<2).map { _ in room.client() }
+        for watcher in watchers { try watcher.watch(slots: 4) }
+        try room.connect()
+        for watcher in watchers {
+            for (slot, client) in publishers.enumerated() { watcher.subscribe(to: client, slot: slot) }
+        }
+        func heard(_ milliseconds: Int64) throws -> [[Bool]] {
+            let before = try watchers.map { watcher in try (0..<4).map { try watcher.audio($0).arrivals.count } }
+            room.run(milliseconds)
+            return try watchers.indices.map { index in
+                try (0..<4).map { try watchers[index].audio($0).arrivals.count > before[index][$0] }
+            }
+        }
+        room.run(1000)
+        #expect(try heard(500) == [[true, true, false, false], [true, true, false, false]])
+        publishers[3].microphone?.level = 20
+        room.run(500)
+        #expect(try heard(1000) == [[true, false, false, true], [true, false, false, true]])
+    }
+
+    @Test("the bandwidth limits hold for all loops together")
+    func capacity() throws {
+        let room = try SimulatedRoom(loops: 2) { $0.sessionBitrate = 900_000 }
+        let clients = try room.clients(5, slots: 1)
+        for client in clients[1...2] { client.subscribe(to: clients[0]) }
+        room.run(4000)
+        func full(_ server: SimulatedServer) -> [RouterEvent] {
+            server.events.filter { if case .full = $0 { true } else { false } }
+        }
+        #expect(full(room.servers[0]) == [] && full(room.servers[1]) == [])
+        for client in clients[3...4] { client.subscribe(to: clients[0]) }
+        room.run(4000)
+        #expect(full(room.servers[0]).last == .full(session: "s", true) && full(room.servers[1]) == [])
+        room.leave(clients[4])
+        room.leave(clients[3])
+        room.run(4000)
+        #expect(full(room.servers[0]).last == .full(session: "s", false) && full(room.servers[1]) == [])
+    }
+
+    @Test("a publisher that connects anew is seen again, and one that leaves is forgotten everywhere")
+    func reconnection() throws {
+        let room = try SimulatedRoom(loops: 2)
+        let clients = try room.clients(2)
+        clients[1].subscribe(to: clients[0])
+        room.run(1000)
+        try clients[0].publish()
+        try room.connect()
+        try clients[1].video().forgetArrivals()
+        room.run(1000)
+        #expect(try clients[1].video().arrivals.count > 50 && clients[1].video().faults() == [])
+        room.leave(clients[0])
+        room.run(100)
+        let router = room.servers[1].router
+        #expect(router.feeds.tracks(of: clients[0].key).isEmpty && router.egress.fanouts.isEmpty)
+    }
+
+    @Test(
+        "packets of a running call allocate nothing",
+        .enabled(if: confab_counts_allocations() != 0, "a sanitizer or another C library uses its own allocator"))
+    func allocations() throws {
+        let room = try SimulatedRoom(seed: 4, loops: 2)
+        let publisher = room.client()
+        try publisher.publish()
+        let watching = (0..<6).map { _ in room.client() }
+        for client in watching { try client.watch(slots: 1) }
+        try room.connect()
+        for client in watching { client.subscribe(to: publisher) }
+        room.run(3000)
+        for server in room.servers { server.onPackets.isOn = true }
+        let before = room.servers.map(\.router.counters.packetsForwarded)
+        room.run(30_000)
+        for (server, before) in zip(room.servers, before) {
+            #expect(server.router.counters.packetsForwarded - before > 9000)
+            // Once a second, messages with the bitrates of layers and the sender reports are allocated.
+            #expect(server.onPackets.total < 30 * 100)
+        }
+    }
+}
