@@ -24,6 +24,9 @@ public struct RouterSettings: Sendable {
     public var sessionBitrate: Int?
     /// The maximum bitrate sent to the subscribers of all sessions, in bits per second; nil for no limit.
     public var totalBitrate: Int?
+    /// The router's number among the routers that share a TCP port, which its username fragments contain
+    /// (`ICECredentials.owner`); nil if no other router shares the port.
+    public var owner: Int?
     /// The wall-clock time at `MediaTime` 0.
     public var clockOrigin: NTPTime
     public init(candidates: [Candidate], clockOrigin: NTPTime) {
@@ -68,5 +71,18 @@ public struct RouterCounters: Equatable, Sendable {
     /// limit, this is the number of all sessions.
     public var fullSessions: UInt64 = 0
 
+    /// All counters.
+    static let all: [any WritableKeyPath<RouterCounters, UInt64> & Sendable] = [
+        \.datagramsIn, \.strayDatagrams, \.packetsIn, \.packetsForwarded, \.packetsDropped, \.packetsRetransmitted,
+        \.packetsRecovered, \.nacksSent, \.nacksReceived, \.keyframesRequested, \.malformed, \.paddingBytes,
+        \.changesForSlowness, \.changesForCodec, \.changesForBandwidth, \.changesForSize, \.changesForPublisher,
+        \.fullSessions,
+    ]
+
     public init() {}
+
+    /// Adds the counters of another router.
+    public static func += (left: inout RouterCounters, right: RouterCounters) {
+        for counter in all { left[keyPath: counter] &+= right[keyPath: counter] }
+    }
 }

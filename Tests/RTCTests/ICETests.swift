@@ -17,6 +17,22 @@ final class SentDatagrams: DatagramSink {
     }
 }
 
+@Suite struct ICECredentialsTests {
+    @Test func aUsernameFragmentNamesItsOwner() {
+        var random = SeededGenerator(seed: 1)
+        var firsts: Set<Character> = []
+        for owner in ICECredentials.owners {
+            let credentials = ICECredentials(using: &random, owner: owner)
+            #expect(ICECredentials.owner(ofUfrag: credentials.ufrag.utf8) == owner)
+            #expect(ICECredentials(ufrag: credentials.ufrag, password: credentials.password) == credentials)
+            #expect(credentials.ufrag.utf8.count == 9, "the rest is as random as without an owner")
+            firsts.insert(credentials.ufrag.first ?? " ")
+        }
+        #expect(firsts.count == ICECredentials.owners.count)
+        #expect(ICECredentials.owner(ofUfrag: "".utf8) == nil && ICECredentials.owner(ofUfrag: "-A".utf8) == nil)
+    }
+}
+
 @Suite struct ICELiteTests {
     private let sink = SentDatagrams()
     private var random = SeededGenerator(seed: 1)

@@ -3,6 +3,19 @@ import Testing
 
 @testable import SFU
 
+@Suite("Router counters")
+struct RouterCountersTests {
+    @Test("a sum has all counters")
+    func sum() {
+        var (ones, sum) = (RouterCounters(), RouterCounters())
+        for counter in RouterCounters.all { ones[keyPath: counter] = 1 }
+        let values = Mirror(reflecting: ones).children.map { $0.value as? UInt64 }
+        #expect(values.allSatisfy { $0 == 1 }, "a counter is missing in RouterCounters.all: \(ones)")
+        for _ in 0..<3 { sum += ones }
+        #expect(Mirror(reflecting: sum).children.allSatisfy { $0.value as? UInt64 == 3 })
+    }
+}
+
 @Suite("Bandwidth limits")
 struct CapacityTests {
     @Test(

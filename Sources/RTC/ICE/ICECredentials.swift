@@ -26,6 +26,24 @@ public struct ICECredentials: Hashable, Sendable {
         password = Self.text(24, &random)
     }
 
+    /// The owners that ``owner(ofUfrag:)`` can tell apart: one for each character that a username fragment may contain.
+    public static let owners = 0..<64
+
+    /// Creates random credentials whose username fragment begins with a character for their owner, and is one character longer
+    /// than others. Several routers that share a TCP port find the owner of a connection by this character of its first check.
+    /// - Parameter owner: must be one of ``owners``. Only the lowest six bits count.
+    public init(using random: inout some RandomNumberGenerator, owner: Int) {
+        ufrag = String(decoding: [Self.alphabet[owner & 63]], as: UTF8.self) + Self.text(8, &random)
+        password = Self.text(24, &random)
+    }
+
+    /// Returns the owner in the username fragment of credentials that were created with an owner; nil if the fragment is
+    /// empty, or begins with a character that is not allowed. Any other fragment has an owner too, so the owner must
+    /// check whether the fragment is one of its own.
+    public static func owner(ofUfrag ufrag: some Collection<UInt8>) -> Int? {
+        ufrag.first.flatMap { alphabet.firstIndex(of: $0) }
+    }
+
     private static func isAllowed(_ byte: UInt8) -> Bool { alphabet.contains(byte) }
 
     private static func text(_ count: Int, _ random: inout some RandomNumberGenerator) -> String {

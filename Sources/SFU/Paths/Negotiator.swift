@@ -14,7 +14,7 @@ final class Negotiator {
     func makePeer(
         _ client: Key, _ side: Side, for offer: SessionDescription, _ makeHalf: (PeerLink) -> any PeerHalf
     ) -> Peer {
-        let transport = PeerTransport(server: ICECredentials(using: &generator), certificate: certificate)
+        let transport = PeerTransport(server: makeCredentials(), certificate: certificate)
         let link = PeerLink(client: client, transport: transport, using: &generator)
         return Peer(
             side: side, link: link, half: makeHalf(link), originSessionID: "\(offer.origin.sessionID)")
@@ -25,7 +25,7 @@ final class Negotiator {
         let ufrag = offer.sections.lazy.compactMap(\.transport.ufrag).first ?? offer.transport.ufrag
         let restarts = peer.remoteUfrag != "" && ufrag != peer.remoteUfrag
         // These credentials take effect only if the offer can be answered.
-        let credentials = restarts ? ICECredentials(using: &generator) : peer.transport.local
+        let credentials = restarts ? makeCredentials() : peer.transport.local
         for section in offer.sections {
             guard let mid = section.mid, let kind = peer.half.kind(of: mid) else {
                 continue
@@ -66,6 +66,10 @@ final class Negotiator {
             )
         }
         return sources
+    }
+
+    private func makeCredentials() -> ICECredentials {
+        settings.owner.map { ICECredentials(using: &generator, owner: $0) } ?? ICECredentials(using: &generator)
     }
 
     private func newSSRC() -> UInt32 { UInt32.random(in: 1...UInt32.max, using: &generator) }
