@@ -111,7 +111,7 @@ final class MediaPlane: Sendable {
         let onEvent = onEvent
         inbox.perform(MediaRequestKind(command)) { router in
             switch command {
-            case .offer(let client, let re, let side, let sdp):
+            case .offer(let client, _, let re, let side, let sdp):
                 onEvent(router.answer(client, re: re, side, sdp))
             case .close(let client, let side): router.close(Key(client), Side(side))
             case .estimate(let client, let re):

@@ -328,7 +328,7 @@ public struct Client: Machine, Equatable, Sendable {
                 return fail(error, re: re, &context)
             }
             usesMedia = true
-            context.media(.offer(id, re: re, offer.side, sdp: offer.sdp))
+            context.media(.offer(id, in: sessions.last ?? room?.place?.session, re: re, offer.side, sdp: offer.sdp))
         case .media(.close(let close)):
             if usesMedia { context.media(.close(id, close.side)) }
             deliver(.ok(.init(re: re)), &context)

@@ -167,7 +167,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         state = .offering
         usesMedia = true
         lastRequest += 1
-        context.media(.offer(id, re: lastRequest, purpose.side, sdp: offer.sdp))
+        context.media(.offer(id, in: session, re: lastRequest, purpose.side, sdp: offer.sdp))
     }
 
     private func newest(of streams: [StreamInfo]) -> [StreamInfo] {
@@ -346,7 +346,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         changed.credentials = credentials
         restart = Restart(
             re: re, offer: lastRequest, credentials: credentials, until: context.now + context.rules.resourceAnswer)
-        context.media(.offer(id, re: lastRequest, purpose.side, sdp: changed.sdp))
+        context.media(.offer(id, in: session, re: lastRequest, purpose.side, sdp: changed.sdp))
     }
 
     private mutating func refuse(_ restart: Restart, _ error: WireError, _ context: inout Context) {

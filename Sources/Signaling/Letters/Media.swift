@@ -5,8 +5,10 @@ import Wire
 /// Every `publish` of a stream is followed by exactly one `unpublish`. Every `subscribe` ends with one `unsubscribe` or with
 /// the stream's `unpublish`. No command refers to a client after that client's `leave`.
 public enum MediaCommand: Equatable, Sendable {
-    /// A client's SDP offer. Answered exactly once, with `MediaEvent.answered` or `refused`.
-    case offer(ConnectionID, re: UInt64, MediaSide, sdp: String)
+    /// A client's SDP offer. Answered exactly once, with `MediaEvent.answered` or `refused`. The session is the last
+    /// of those that the client is in, or the one of its room; nil if there is none. It only decides which media loop serves
+    /// a client that has none yet.
+    case offer(ConnectionID, in: SessionID?, re: UInt64, MediaSide, sdp: String)
     case close(ConnectionID, MediaSide)
     /// A client requests the available bitrate of its connection. Answered exactly once, with `MediaEvent.estimated`.
     case estimate(ConnectionID, re: UInt64)

@@ -35,10 +35,23 @@ import Wire
     @Test(arguments: MediaSide.allCases) func anOfferGoesToTheMediaPlaneAndItsAnswerBack(_ side: MediaSide) {
         let ada = stage.arrive()
         let re = ada.say(offer(side))
-        #expect(stage.media == [.offer(ada.connection, re: re, side, sdp: "vvvv")])
+        #expect(stage.media == [.offer(ada.connection, in: nil, re: re, side, sdp: "vvvv")])
         #expect(ada.take() == [])
         stage.handle(.media(.answered(ada.connection, re: re, side, sdp: "a")))
         #expect(ada.take() == [.media(.answer(.init(re: re, side: side, sdp: "a")))])
+    }
+
+    @Test func anOfferNamesTheSessionThatTheClientJoinedLast() {
+        let ada = stage.arrive()
+        let sessions = [stage.room(.routed), stage.room(.routed)]
+        for session in sessions {
+            ada.enter(session, on: stage)
+            let re = ada.say(offer(.send))
+            #expect(stage.media == [.offer(ada.connection, in: session, re: re, .send, sdp: "vvvv")])
+        }
+        ada.ask(.session(.leave(.init(session: sessions[1]))))
+        let re = ada.say(offer(.receive))
+        #expect(stage.media == [.offer(ada.connection, in: sessions[0], re: re, .receive, sdp: "vvvv")])
     }
 
     @Test func anUnanswerableOfferIsRefusedWithAReason() {

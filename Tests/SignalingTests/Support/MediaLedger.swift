@@ -28,7 +28,7 @@ struct MediaLedger {
     /// Applies a command. Returns a description of the fault if the command is invalid.
     mutating func note(_ command: MediaCommand) -> String? {
         switch command {
-        case .offer(let client, _, _, _), .close(let client, _), .estimate(let client, _):
+        case .offer(let client, _, _, _, _), .close(let client, _), .estimate(let client, _):
             return naming(client, command)
         case .leave(let client): return leave(client)
         case .publish(let stream, let session, let client, let mids, let audio, let video):

@@ -40,7 +40,7 @@ final class WHIPClient {
 
     /// The offer that the media plane received, if its most recent command was an offer.
     var offered: (client: ConnectionID, re: UInt64, side: MediaSide, sdp: String)? {
-        for case .offer(let client, let re, let side, let sdp) in stage.media.reversed() {
+        for case .offer(let client, _, let re, let side, let sdp) in stage.media.reversed() {
             return (client, re, side, sdp)
         }
         return nil
