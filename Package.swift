@@ -241,8 +241,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "AppModel", "Confab", "ConfabHeadless", "OpenTokCompat", "Peers", "Robots", "Server", "Signaling",
-                "Wire",
+                "AppModel", "Confab", "ConfabHeadless", "OpenTokCompat", "Peers", "RTC", "Robots", "Server",
+                "Signaling", "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -48,6 +48,16 @@ package struct DatagramCounters: Equatable, Sendable {
     package var waits: UInt64 = 0
 
     package init() {}
+
+    /// Adds the counters of other sockets.
+    package static func += (left: inout DatagramCounters, right: DatagramCounters) {
+        left.reads &+= right.reads
+        left.received &+= right.received
+        left.writes &+= right.writes
+        left.messages &+= right.messages
+        left.sent &+= right.sent
+        left.waits &+= right.waits
+    }
 }
 
 /// The maximum length of a received datagram in bytes. No media datagram is longer.

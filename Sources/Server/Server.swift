@@ -202,12 +202,12 @@ public struct ConfabServer: Sendable {
     private func startMedia() throws -> RunningMedia {
         let media = try RunningMedia(MediaPlane.Settings(configuration), logger: logger)
         for note in media.plane.notes { logger.warning("\(note)") }
-        logger.info(
-            "Media",
-            metadata: [
-                "port": "\(media.plane.port)", "addresses": "\(media.plane.addresses)",
-                "srtp": "\(MediaPlane.srtpImplementation)",
-            ])
+        var metadata: Logger.Metadata = [
+            "port": "\(media.plane.port)", "addresses": "\(media.plane.addresses)",
+            "srtp": "\(MediaPlane.srtpImplementation)",
+        ]
+        if media.plane.udpPorts.count > 1 { metadata["udpPorts"] = "\(media.plane.udpPorts)" }
+        logger.info("Media", metadata: metadata)
         return media
     }
 
@@ -234,7 +234,7 @@ public struct ConfabServer: Sendable {
         // Only the server that holds the lock may delete files, because another server could be using them.
         if lock != nil { clear(roomFiles) }
         return try await eventLoop.submit {
-            let metrics = GatewayMetrics()
+            let metrics = GatewayMetrics(mediaLoops: media?.udpPorts.count ?? 1)
             let runner = HubRunner(
                 hubSettings: hubSettings, storage: storage, media: media, pushNotifier: pushNotifier,
                 trouble: StorageTrouble(

@@ -120,7 +120,9 @@ import Wire
             let budget = DescriptorBudget(limit: limit, requests: 100)
             #expect(budget.reserve == min(DescriptorBudget.fixedReserve + 100, limit / 4), "\(limit)")
             #expect(budget.connections + budget.mediaConnections + budget.reserve == limit, "\(limit)")
-            #expect(budget.mediaConnections <= MediaLoop.maxConnections)
+            #expect(budget.mediaConnections <= StreamPlaces.maxConnections)
+            let several = DescriptorBudget(limit: limit, requests: 100, loops: 3)
+            #expect(several.reserve == min(budget.reserve + 2 * DescriptorBudget.loopReserve, limit / 4), "\(limit)")
             #expect(budget.transfers <= budget.connections / 2)
         }
     }

@@ -84,6 +84,17 @@ import Testing
         #expect(problems(yaml: "port:\n").count == 1)
     }
 
+    @Test("there is a media loop for every two processors, unless the number is set")
+    func mediaLoops() throws {
+        let automatic = try load().media
+        #expect(automatic.loops == nil)
+        #expect([1, 2, 3, 4, 7, 16, 500].map(automatic.loopCount(processors:)) == [1, 1, 1, 2, 3, 8, 64])
+        let four = try load(yaml: "media:\n  loops: 4\n").media
+        #expect([1, 2, 64].map(four.loopCount(processors:)) == [4, 4, 4])
+        #expect(try load(environment: ["CONFAB_MEDIA_LOOPS": ""], yaml: "media:\n  loops: 4\n").media.loops == nil)
+        for text in ["0", "65", "-1", "two"] { #expect(problems(["media.loops": text]).count == 1, "\(text)") }
+    }
+
     @Test("a bitrate has a decimal unit")
     func bitrates() throws {
         for (text, bits) in [("100kbit/s", 100_000), ("2500kbit/s", 2_500_000), ("40Mbit/s", 40_000_000)] {

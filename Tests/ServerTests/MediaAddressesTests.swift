@@ -35,6 +35,16 @@ struct MediaAddressesTests {
         #expect(found.notes.count == 1 && found.notes[0].contains("only in browsers on this machine"))
     }
 
+    @Test("with several loops, notes name all ports")
+    func ports() throws {
+        for configured in [IPAddress("203.0.113.9"), nil] {
+            let found = try MediaAddresses(
+                configured: configured, local: [#require(IPAddress("10.0.0.1"))], publicHost: "chat.example.org",
+                port: 40_000, loops: 4)
+            #expect(found.notes.count == 1 && found.notes[0].contains("UDP ports 40000 to 40003 and TCP port 40000"))
+        }
+    }
+
     @Test("a configured address of this machine is bound")
     func configured() throws {
         let found = try addresses("192.168.1.7", local: ["192.168.1.7", "10.0.0.1"])

@@ -17,6 +17,80 @@ struct MediaSocketsTests {
         #expect(MediaSockets.note(onBuffer: Int(SocketOptions.datagramBuffer)) == nil)
     }
 
+    private static let loopback = IPAddress("127.0.0.1")
+
+    private func close(_ opened: MediaSockets) {
+        for loop in opened.loops {
+            for socket in loop.sockets.datagram { Foundation.close(socket.descriptor) }
+            for listener in loop.sockets.listeners { Foundation.close(listener) }
+        }
+    }
+
+    @Test("each loop has a UDP port, and the first one accepts TCP connections for all")
+    func several() throws {
+        let addresses = try MediaAddresses(
+            configured: Self.loopback, local: [], publicHost: nil, port: 0, loops: 3)
+        let opened = try MediaSockets(addresses, port: 0, loops: 3)
+        defer { close(opened) }
+        let ports = opened.loops.map(\.port)
+        #expect(Set(ports).count == 3 && opened.port == ports[0] && !ports.contains(0))
+        for (loop, port) in zip(opened.loops, ports) {
+            #expect(loop.sockets.datagram.map { SocketOptions.port(of: $0.descriptor) } == [UInt16(port)])
+            #expect(loop.candidates.map(\.transport) == [.udp, .tcpPassive])
+            #expect(loop.candidates.map { Int($0.address.port) } == [port, ports[0]])
+        }
+        #expect(opened.loops.map(\.sockets.listeners.count) == [1, 0, 0])
+    }
+
+    @Test("the loops have the configured port and those after it")
+    func consecutive() throws {
+        // Another program may take one of the ports between the two steps, so try several times.
+        for _ in 0..<20 {
+            let addresses = try MediaAddresses(configured: Self.loopback, local: [], publicHost: nil, port: 0)
+            let free = try MediaSockets(addresses, port: 0)
+            close(free)
+            guard free.port < 65_000, let opened = try? MediaSockets(addresses, port: free.port, loops: 3) else {
+                continue
+            }
+            close(opened)
+            #expect(
+                opened.loops.map(\.port) == [free.port, free.port + 1, free.port + 2] && opened.notes == free.notes)
+            return
+        }
+        Issue.record("No three ports are free.")
+    }
+
+    @Test("a used port is an error, and ports above 65535 are an error too")
+    func used() throws {
+        let addresses = try MediaAddresses(configured: Self.loopback, local: [], publicHost: nil, port: 0)
+        let first = try MediaSockets(addresses, port: 0)
+        defer { close(first) }
+        #expect(throws: MediaPlaneError.self) { try MediaSockets(addresses, port: first.port - 1, loops: 2) }
+        let error = #expect(throws: MediaPlaneError.self) { try MediaSockets(addresses, port: 65_534, loops: 3) }
+        #expect(error?.description.contains("media.loops") == true && error?.description.contains("65536") == true)
+    }
+
+    @Test("if one of the default ports is in use, all loops get other ports, and a note says so")
+    func fallback() throws {
+        let addresses = try MediaAddresses(configured: Self.loopback, local: [], publicHost: nil, port: 0)
+        let last = TransportAddress(v4: 0x7f00_0001, port: UInt16(ConfabConfiguration.Media().port + 2))
+        // Another test or program may have the port instead.
+        let taken = try? SocketOptions.datagram(last)
+        defer { if let taken { Foundation.close(taken) } }
+        let opened = try MediaSockets(addresses, port: ConfabConfiguration.Media().port, loops: 3)
+        defer { close(opened) }
+        #expect(opened.loops.count == 3 && Set(opened.loops.map(\.port)).isDisjoint(with: 40_000...40_002))
+        let note = try #require(opened.notes.first)
+        #expect(note.contains("40000 to 40002") && note.hasSuffix("."))
+        for loop in opened.loops { #expect(note.contains("\(loop.port)")) }
+    }
+
+    @Test("the ports of several loops are named as a range")
+    func names() {
+        #expect("\(MediaPorts(first: 40_000, loops: 1))" == "UDP and TCP port 40000")
+        #expect("\(MediaPorts(first: 40_000, loops: 4))" == "UDP ports 40000 to 40003 and TCP port 40000")
+    }
+
     #if os(Linux)
     /// Opens sockets behind NAT on a machine with these addresses, and returns them with their port.
     private func open(_ local: [String]) throws -> ([DatagramSocket], listeners: [Int32], UInt16) {
@@ -31,9 +105,9 @@ struct MediaSocketsTests {
     func answers() throws {
         // All of 127.0.0.0/8 are addresses of a Linux machine.
         let (sockets, listeners, port) = try open(["127.0.0.2", "127.0.0.3"])
-        defer { for descriptor in sockets.map(\.descriptor) + listeners { close(descriptor) } }
+        defer { for descriptor in sockets.map(\.descriptor) + listeners { Foundation.close(descriptor) } }
         let client = try SocketOptions.datagram(TransportAddress(v4: 0x7f00_0001, port: 0))
-        defer { close(client) }
+        defer { Foundation.close(client) }
         let clientPort = try #require(SocketOptions.port(of: client))
         let io = try #require(BatchedDatagrams(probing: client))
         for last: UInt32 in [3, 2, 4] {
@@ -74,7 +148,7 @@ struct MediaSocketsTests {
     @Test("no other program can share the port")
     func alone() throws {
         let (sockets, listeners, port) = try open(["127.0.0.2"])
-        defer { for descriptor in sockets.map(\.descriptor) + listeners { close(descriptor) } }
+        defer { for descriptor in sockets.map(\.descriptor) + listeners { Foundation.close(descriptor) } }
         for address: UInt32 in [0, 0x7f00_0002, 0x7f00_0009] {
             #expect(throws: SocketError.self) {
                 try SocketOptions.datagram(TransportAddress(v4: address, port: port), isShared: true)
@@ -85,7 +159,7 @@ struct MediaSocketsTests {
     @Test("a datagram's time of arrival is when the kernel got it, not when it was read")
     func arrival() throws {
         let socket = try SocketOptions.datagram(TransportAddress(v4: 0x7f00_0001, port: 0))
-        defer { close(socket) }
+        defer { Foundation.close(socket) }
         SocketOptions.stampArrivals(socket)
         let io = try #require(BatchedDatagrams(probing: socket))
         let own = TransportAddress(v4: 0x7f00_0001, port: try #require(SocketOptions.port(of: socket)))

@@ -10,10 +10,12 @@ import Testing
 
 @Suite("The metrics of the server") struct ServerMetricsTests {
     /// All metrics of the server, as it makes them, with a backend of the test's own.
-    private static func exposition(_ body: (GatewayMetrics) -> Void = { _ in }) async -> String {
+    private static func exposition(
+        mediaLoops: Int = 1, _ body: (GatewayMetrics) -> Void = { _ in }
+    ) async -> String {
         let prometheus = PrometheusMetrics(help: ConfabServer.metricsHelp)
         await withMetricsFactory(prometheus) {
-            let metrics = GatewayMetrics()
+            let metrics = GatewayMetrics(mediaLoops: mediaLoops)
             body(metrics)
             _ = MediaWait()
             _ = PushMetrics()
@@ -65,6 +67,25 @@ import Testing
         ] {
             #expect(text.contains("\n\(line)\n"), "\(line)")
         }
+    }
+
+    @Test("with several media loops, what shows how busy a loop is has a label, and everything else is a sum")
+    func loops() async {
+        let text = await Self.exposition(mediaLoops: 2) { metrics in
+            var (first, second) = (MediaCounters(lost: 1, wakeups: 5), MediaCounters(lost: 2, wakeups: 6))
+            (first.router.packetsIn, second.router.packetsIn) = (10, 20)
+            (first.sockets.waits, second.sockets.sent) = (3, 4)
+            metrics.media.record([first, second])
+        }
+        for line in [
+            "confab_media_wakeups_total{loop=\"0\"} 5", "confab_media_wakeups_total{loop=\"1\"} 6",
+            "confab_media_socket_waits_total{loop=\"0\"} 3", "confab_media_socket_waits_total{loop=\"1\"} 0",
+            "confab_media_datagrams_sent_total{loop=\"1\"} 4", "confab_media_packets_received_total 30",
+            "confab_media_datagrams_unsent_total 3",
+        ] {
+            #expect(text.contains("\n\(line)\n"), "\(line)")
+        }
+        #expect(!text.contains("confab_media_wakeups_total 11"))
     }
 
     @Test("the build, the disk and the process are described in base units")

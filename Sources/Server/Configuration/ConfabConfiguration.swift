@@ -100,6 +100,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
     /// Settings for routed media.
     public struct Media: Sendable, Equatable {
         public var port = 40000
+        /// The number of media loops; nil for one for every two processors.
+        public var loops: Int?
         public var address: IPAddress?
         /// Whether to choose the layers for subscribers according to the available bandwidth of their connections.
         public var congestionControl = true

@@ -174,8 +174,16 @@ extension Setting {
             "Peers can then see each other's IP address, unless a TURN server is configured."),
         Setting(
             "media.port", \.media.port, port, "UDP and TCP port for routed media. 0 picks a free port.",
-            "Open both in the firewall: TCP is for networks that block UDP. If 40000 is taken, the server uses "
-                + "another port and logs it."),
+            "Each further media loop uses the next UDP port; see media.loops. Open all of them in the firewall: TCP is "
+                + "for networks that block UDP. If 40000 or one of the others is taken, the server uses other ports and "
+                + "logs them."),
+        Setting(
+            "media.loops", \.media.loops,
+            .optional(
+                .integer(1...ConfabConfiguration.Media.maxLoops), empty: "one for every two processor cores"),
+            "Number of threads that route media. Each has its own UDP port, from media.port on.",
+            "A thread uses at most one core. The default leaves cores for the rest of the server and for the system's "
+                + "network code."),
         Setting(
             "media.address", \.media.address,
             .optional(
@@ -242,7 +250,7 @@ extension Setting {
         Setting(
             "whip.resources", \.rules.resources, count,
             "Maximum simultaneous WHIP publishers (OBS, for example) and WHEP viewers.",
-            "Each uses one peer connection, which takes time on the media thread.", applies: .atReload),
+            "Each uses one peer connection, which takes time on a media thread.", applies: .atReload),
         Setting(
             "whip.resourcesPerAddress", \.rules.resourcesPerAddress, count,
             "Maximum WHIP and WHEP clients per IP address (per /64 for IPv6).",

@@ -14,21 +14,24 @@ struct DescriptorBudget: Equatable, Sendable {
     /// The part of the reserve that depends on neither clients nor settings: about 40 for the database, sockets, logs
     /// and threads; 16 connections of the metrics port; and one room file per thread that reads or writes files.
     static let fixedReserve = 96
+    /// The descriptors of each media loop after the first: its poller, the two ends of its pipe, and its UDP sockets.
+    static let loopReserve = 3 + 1 + MediaAddresses.maxAnswering
 
     /// The number of descriptors that clients cannot use.
     let reserve: Int
     /// Maximum number of TCP connections to the public port (`ConnectionCounts`).
     let connections: Int
-    /// Maximum number of TCP connections for media (`MediaLoop`).
+    /// Maximum number of TCP connections for media (`StreamPlaces`).
     let mediaConnections: Int
 
     /// - Parameters:
     ///   - limit: the maximum number of descriptors of the process. The reserve is at most a quarter of it.
     ///   - requests: the maximum number of descriptors for the server's own requests.
-    init(limit: Int, requests: Int) {
-        reserve = min(Self.fixedReserve + requests, limit / 4)
+    ///   - loops: the number of media loops.
+    init(limit: Int, requests: Int, loops: Int = 1) {
+        reserve = min(Self.fixedReserve + requests + (loops - 1) * Self.loopReserve, limit / 4)
         let shared = limit - reserve
-        mediaConnections = min(MediaLoop.maxConnections, shared / 5)
+        mediaConnections = min(StreamPlaces.maxConnections, shared / 5)
         connections = shared - mediaConnections
     }
 
@@ -38,7 +41,8 @@ struct DescriptorBudget: Equatable, Sendable {
 
     /// The budget of this process.
     init(_ configuration: ConfabConfiguration) {
-        self.init(limit: Self.processLimit, requests: Self.requests(configuration))
+        self.init(
+            limit: Self.processLimit, requests: Self.requests(configuration), loops: configuration.media.loopCount)
     }
 
     /// Returns the maximum number of descriptors for requests to push services and webhooks. Each request has one

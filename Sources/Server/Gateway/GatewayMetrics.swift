@@ -55,8 +55,11 @@ struct GatewayMetrics {
     /// two scrapes, which matter most.
     let loopLag = Timer(label: "confab_event_loop_lag_seconds")
     let waitingInputs = Gauge(label: "confab_waiting_inputs")
-    let media = MediaMetrics()
+    let media: MediaMetrics
     let rooms = RoomMetrics()
+
+    /// - Parameter mediaLoops: the number of media loops.
+    init(mediaLoops: Int = 1) { media = MediaMetrics(loops: mediaLoops) }
 
     /// The help text of each metric, keyed by metric name.
     static let help: [String: String] = [own, MediaMetrics.help, RoomMetrics.help].reduce([:]) { all, help in

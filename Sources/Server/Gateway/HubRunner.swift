@@ -327,7 +327,7 @@ final class HubRunner {
         metrics.uncommitted.record(queue.count)
         metrics.waitingInputs.record(inputs.count + queries.total)
         metrics.record(hub)
-        if let counters = media?.counters { metrics.media.record(counters) }
+        if let media { metrics.media.record(media.loopCounters) }
     }
 
     private func schedule() {

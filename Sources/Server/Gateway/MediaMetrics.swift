@@ -6,6 +6,9 @@ import Signaling
 
 /// The media plane's metrics. The router counts, and this type exports the totals on each scrape.
 ///
+/// With several media loops, the metrics that show how busy a loop is have the label `loop`. With one loop, they have none,
+/// so that queries for servers with one loop keep working.
+///
 /// Until the next version, each total that had an older name is also exported under that name: as a gauge without
 /// `_total`.
 struct MediaMetrics: Sendable {
@@ -31,7 +34,7 @@ struct MediaMetrics: Sendable {
     private static let fullSessions = "confab_media_full_sessions"
     private static let added = [
         waits + "_total": "Times the sending of media was delayed because a socket's buffer was full.",
-        wakeups + "_total": "Times the media loop woke up.",
+        wakeups + "_total": "Times a media loop woke up.",
         reads + "_total": "System calls that received datagrams.",
         datagramsReceived + "_total": "Datagrams received over UDP.",
         writes + "_total": "System calls that sent datagrams.",
@@ -57,13 +60,7 @@ struct MediaMetrics: Sendable {
     private let dropped = CounterBridge("confab_media_packets_dropped")
     private let stray = CounterBridge("confab_media_datagrams_stray")
     private let unsent = CounterBridge("confab_media_datagrams_unsent")
-    private let waited = CounterBridge(waits, isNew: true)
-    private let woken = CounterBridge(wakeups, isNew: true)
-    private let readCalls = CounterBridge(reads, isNew: true)
-    private let datagramsIn = CounterBridge(datagramsReceived, isNew: true)
-    private let writeCalls = CounterBridge(writes, isNew: true)
-    private let messagesOut = CounterBridge(messages, isNew: true)
-    private let datagramsOut = CounterBridge(datagramsSent, isNew: true)
+    private let loops: [LoopMetrics]
     private let padded = CounterBridge(padding, isNew: true)
     private let changed = ["slow", "codec", "bandwidth", "size", "publisher"].map {
         CounterBridge(changes, isNew: true, dimensions: [("reason", $0)])
@@ -73,7 +70,44 @@ struct MediaMetrics: Sendable {
     }
     private let full = Gauge(label: fullSessions)
 
-    func record(_ counters: MediaCounters) {
+    /// The metrics that show how busy a loop is.
+    private struct LoopMetrics {
+        let waited, woken, readCalls, datagramsIn, writeCalls, messagesOut, datagramsOut: CounterBridge
+
+        /// - Parameter loop: the value of the label; nil for no label.
+        init(loop: Int?) {
+            func bridge(_ name: String) -> CounterBridge {
+                CounterBridge(name, isNew: true, dimensions: loop.map { [("loop", "\($0)")] } ?? [])
+            }
+            (waited, woken) = (bridge(waits), bridge(wakeups))
+            (readCalls, datagramsIn) = (bridge(reads), bridge(datagramsReceived))
+            (writeCalls, messagesOut, datagramsOut) = (bridge(writes), bridge(messages), bridge(datagramsSent))
+        }
+
+        func record(_ counters: MediaCounters) {
+            let sockets = counters.sockets
+            woken.record(counters.wakeups)
+            readCalls.record(sockets.reads)
+            datagramsIn.record(sockets.received)
+            writeCalls.record(sockets.writes)
+            messagesOut.record(sockets.messages)
+            datagramsOut.record(sockets.sent)
+            waited.record(sockets.waits)
+        }
+    }
+
+    /// - Parameter count: the number of media loops. If there are several, the metrics of each loop have the label `loop`.
+    init(loops count: Int = 1) {
+        loops = count == 1 ? [LoopMetrics(loop: nil)] : (0..<count).map { LoopMetrics(loop: $0) }
+    }
+
+    /// Records the counters of the only loop.
+    func record(_ counters: MediaCounters) { record([counters]) }
+
+    /// Records the counters of all loops, in their order.
+    func record(_ all: [MediaCounters]) {
+        for (loop, counters) in zip(loops, all) { loop.record(counters) }
+        let counters = all.reduce(into: MediaCounters()) { $0 += $1 }
         let media = counters.router
         received.record(media.packetsIn)
         forwarded.record(media.packetsForwarded)
@@ -82,8 +116,6 @@ struct MediaMetrics: Sendable {
         dropped.record(media.packetsDropped)
         stray.record(media.strayDatagrams)
         unsent.record(counters.lost)
-        woken.record(counters.wakeups)
-        record(counters.sockets)
         padded.record(media.paddingBytes)
         let changes = [
             media.changesForSlowness, media.changesForCodec, media.changesForBandwidth, media.changesForSize,
@@ -93,22 +125,13 @@ struct MediaMetrics: Sendable {
         full.record(media.fullSessions)
     }
 
-    private func record(_ sockets: DatagramCounters) {
-        readCalls.record(sockets.reads)
-        datagramsIn.record(sockets.received)
-        writeCalls.record(sockets.writes)
-        messagesOut.record(sockets.messages)
-        datagramsOut.record(sockets.sent)
-        waited.record(sockets.waits)
-    }
-
     func record(_ refusals: BandwidthRefusals) {
         let counts = [refusals.streams, refusals.subscriptions, refusals.connections]
         for (total, count) in zip(refused, counts) { total.record(UInt64(clamping: count)) }
     }
 }
 
-/// How long media waits in the server. The media loop measures it once per batch of sends rather than per packet.
+/// How long media waits in the server. A media loop measures it once per batch of sends rather than per packet.
 struct MediaWait: Sendable {
     static let label = "confab_media_wait_seconds"
     /// Upper bounds of the buckets in seconds. A delay of more than 20 ms is audible as a gap.

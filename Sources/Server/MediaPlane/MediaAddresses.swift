@@ -25,15 +25,20 @@ struct MediaAddresses: Equatable, Sendable {
     ///   - configured: The setting `media.address`.
     ///   - local: This machine's addresses, the most likely reachable first.
     ///   - publicHost: The host of `publicURL`. If it is public but all local addresses are private, a warning is added.
-    init(configured: IPAddress?, local: [IPAddress], publicHost: String?, port: Int) throws(MediaPlaneError) {
+    ///   - port: The setting `media.port`.
+    ///   - loops: The number of media loops, each with its own UDP port.
+    init(
+        configured: IPAddress?, local: [IPAddress], publicHost: String?, port: Int, loops: Int = 1
+    ) throws(MediaPlaneError) {
+        let ports = MediaPorts(first: port, loops: loops)
         guard let configured else {
-            self.init(local: local, publicHost: publicHost, port: port)
+            self.init(local: local, publicHost: publicHost, ports)
             return
         }
-        try self.init(configured, local: local, port: port)
+        try self.init(configured, local: local, ports)
     }
 
-    private init(local: [IPAddress], publicHost: String?, port: Int) {
+    private init(local: [IPAddress], publicHost: String?, _ ports: MediaPorts) {
         let usable = Array(local.filter { !$0.isLoopback && !$0.isLinkLocal }.prefix(Self.maxAddresses))
         advertised = usable.isEmpty ? [IPAddress.loopback] : usable
         bound = advertised
@@ -42,12 +47,12 @@ struct MediaAddresses: Equatable, Sendable {
         } else if let publicHost, Self.isPublic(publicHost), usable.allSatisfy(\.isPrivate) {
             notes.append(
                 "Media is advertised at \(usable[0]), which browsers on the internet cannot reach. Set media.address "
-                    + "to the address of \(publicHost), and forward UDP and TCP port \(port) to this machine."
+                    + "to the address of \(publicHost), and forward \(ports) to this machine."
             )
         }
     }
 
-    private init(_ configured: IPAddress, local: [IPAddress], port: Int) throws(MediaPlaneError) {
+    private init(_ configured: IPAddress, local: [IPAddress], _ ports: MediaPorts) throws(MediaPlaneError) {
         guard !configured.isUnspecified, !configured.isMulticast else {
             throw MediaPlaneError(
                 "media.address is \(configured), which is not a unicast address. Set it to the address at which "
@@ -63,8 +68,8 @@ struct MediaAddresses: Equatable, Sendable {
             let family = local.filter { $0.isIPv4 == configured.isIPv4 && !$0.isLinkLocal }
             answering = Array(family.prefix(Self.maxAnswering))
             notes.append(
-                "Media is advertised at \(configured), which is not an address of this machine. Make sure that UDP and "
-                    + "TCP port \(port) are forwarded to this machine."
+                "Media is advertised at \(configured), which is not an address of this machine. Make sure that "
+                    + "\(ports) are forwarded to this machine."
             )
         }
     }

@@ -1,4 +1,4 @@
-/// Detects whether the media loop answers requests in time, for `GET /ready`. Without packets the loop waits
+/// Detects whether a media loop answers requests in time, for `GET /ready`. Without packets the loop waits
 /// indefinitely, so its silence does not mean that it has stopped. It therefore receives heartbeat requests, and must
 /// answer each within ``limit``.
 struct MediaHeartbeat: Equatable, Sendable {

@@ -12,8 +12,16 @@ final class MediaInbox: Sendable {
     /// A request to the loop.
     struct Request: Sendable {
         let kind: MediaRequestKind
-        /// Returns false if the loop should end.
-        let body: @Sendable (Router) -> Bool
+        let work: Work
+    }
+
+    /// What a request does.
+    enum Work: Sendable {
+        case run(@Sendable (Router) -> Void)
+        /// Takes over a TCP connection that another loop accepted.
+        case adopt(HandedStream)
+        /// Ends the loop.
+        case finish
     }
 
     /// The state that the lock protects.
@@ -43,23 +51,29 @@ final class MediaInbox: Sendable {
     }
 
     deinit {
-        close(readEnd)
-        close(writeEnd)
+        Foundation.close(readEnd)
+        Foundation.close(writeEnd)
     }
 
     // MARK: Any thread
 
     /// Runs `body` on the loop's thread, after all earlier requests.
     func perform(_ kind: MediaRequestKind, _ body: @escaping @Sendable (Router) -> Void) {
-        add(
-            Request(kind: kind) { router in
-                body(router)
-                return true
-            })
+        add(Request(kind: kind, work: .run(body)))
     }
 
+    /// Hands over a TCP connection to the loop. If the loop has ended, the connection is closed.
+    func adopt(_ stream: HandedStream) { add(Request(kind: .adopt, work: .adopt(stream))) }
+
     /// Ends the loop after all earlier requests.
-    func finish() { add(Request(kind: .finish) { _ in false }) }
+    func finish() { add(Request(kind: .finish, work: .finish)) }
+
+    /// Wakes the loop from its wait.
+    func wake() {
+        var byte: UInt8 = 1
+        // If the pipe is full, the loop has been woken already.
+        _ = write(writeEnd, &byte, 1)
+    }
 
     /// Sends the loop a heartbeat request, unless one is still unanswered. Call this regularly.
     func askForSignOfLife() {
@@ -72,12 +86,12 @@ final class MediaInbox: Sendable {
 
     private func add(_ request: Request) {
         let isFirst = state.withLockedValue { state in
+            // Drop requests after the end, since nobody would take them.
+            guard !state.isClosed else { return false }
             state.requests.append(request)
             return state.requests.count == 1
         }
-        guard isFirst else { return }
-        var byte: UInt8 = 1
-        _ = write(writeEnd, &byte, 1)
+        if isFirst { wake() }
     }
 
     var counters: MediaCounters { state.withLockedValue { $0.counters } }
@@ -87,12 +101,23 @@ final class MediaInbox: Sendable {
     var wakeDescriptor: Int32 { readEnd }
 
     func drainWakeup() {
-        var bytes = [UInt8](repeating: 0, count: 64)
-        while read(readEnd, &bytes, bytes.count) > 0 {}
+        withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { bytes in
+            while read(readEnd, bytes.baseAddress, bytes.count) == bytes.count {}
+        }
     }
 
     func take() -> [Request] {
         state.withLockedValue { state in
+            defer { state.requests = [] }
+            return state.requests
+        }
+    }
+
+    /// Drops all requests that the loop has not taken, and all later ones. Called when the loop ends.
+    func close() {
+        // Take the requests out of the lock before they are released: the end of a connection takes another lock.
+        _ = state.withLockedValue { state in
+            state.isClosed = true
             defer { state.requests = [] }
             return state.requests
         }
@@ -104,7 +129,7 @@ final class MediaInbox: Sendable {
     }
 }
 
-/// The counters of the media plane.
+/// The counters of a media loop, or of all loops together.
 struct MediaCounters: Sendable {
     var router = RouterCounters()
     /// The counters of the UDP sockets.
@@ -113,6 +138,14 @@ struct MediaCounters: Sendable {
     var lost: UInt64 = 0
     /// The number of times that the loop woke up.
     var wakeups: UInt64 = 0
+
+    /// Adds the counters of another loop.
+    static func += (left: inout MediaCounters, right: MediaCounters) {
+        left.router += right.router
+        left.sockets += right.sockets
+        left.lost &+= right.lost
+        left.wakeups &+= right.wakeups
+    }
 }
 
 /// The reason why routed media cannot start, as a sentence for the operator.

@@ -17,13 +17,15 @@ final class MediaLoop: MediaSink {
         var listeners: [Int32] = []
     }
 
-    /// Maximum number of TCP connections, if enough file descriptors are available. Each takes at least 16 KiB. One
-    /// address (an IPv6 /56 counts as one) may have at most half of them.
-    static let maxConnections = 2000
-    /// Limits for unverified TCP connections, which have not passed an ICE connectivity check yet, per address and in
-    /// total. An IPv6 /64 counts as one address, and a /56 may have four times as many connections as an address.
-    static let maxUnverifiedPerAddress = 16
-    static let maxUnverified = 1000
+    /// What a loop shares with the others of its media plane.
+    struct Team: Sendable {
+        /// The inboxes of all loops; empty if there is only one loop.
+        var inboxes: [MediaInbox] = []
+        /// The index of this loop.
+        var index = 0
+        var places = StreamPlaces()
+    }
+
     /// How long requests may run before packets are handled. The largest description takes 4 ms, most requests take 0.1
     /// ms.
     private static let requestTime = MediaInterval.milliseconds(2)
@@ -42,7 +44,7 @@ final class MediaLoop: MediaSink {
     private let io: any DatagramIO
     private let sockets: [DatagramSocket]
     private let listeners: [Int32]
-    private let maxConnections: Int
+    private let team: Team
     private var connections: [UInt32: StreamConnection] = [:]
     private var nextConnection = firstConnection
     private var dirty: Set<UInt32> = []
@@ -63,10 +65,9 @@ final class MediaLoop: MediaSink {
     private var wakeups: UInt64 = 0
 
     init(
-        inbox: MediaInbox, sockets: Sockets, portable: Bool, wait: MediaWait,
-        maxConnections: Int = MediaLoop.maxConnections
+        inbox: MediaInbox, sockets: Sockets, portable: Bool, wait: MediaWait, team: Team = Team()
     ) {
-        (self.inbox, self.wait, self.maxConnections) = (inbox, wait, maxConnections)
+        (self.inbox, self.wait, self.team) = (inbox, wait, team)
         activity = inbox.activity
         self.sockets = sockets.datagram.map { DatagramSocket(descriptor: $0.descriptor, isIPv6: $0.isIPv6) }
         listeners = sockets.listeners
@@ -97,19 +98,15 @@ final class MediaLoop: MediaSink {
         while true {
             activity.enter(.waiting)
             pauseIfBusy(router)
-            poller.wait(timeout(router)) { tag, readable, writable in
-                now = .monotonic
-                activity.enter(.reading)
-                ready(tag, readable: readable, writable: writable, router)
-            }
-            if hasRead { slots.woke(at: now) }
+            waitForWork(router)
+            if hasRead || router.hasRelayed { slots.woke(at: now) }
             wakeups &+= 1
             now = .monotonic
             guard work(router) else { break }
             tick(router)
             // If datagrams were read, this iteration has already flushed. Read again before the next flush, because other
             // rooms' packets may wait behind a large keyframe.
-            if router.hasMore, !hasRead {
+            if router.hasMore || router.hasRelayed, !hasRead {
                 activity.enter(.flushing)
                 router.flush(now: now)
             }
@@ -119,7 +116,22 @@ final class MediaLoop: MediaSink {
             inbox.report(router.takeEvents(), counters(of: router))
         }
         self.router = nil
+        inbox.close()
         activity.enter(.ended)
+    }
+
+    /// Waits until sockets are ready or there is other work, and serves the sockets that are ready.
+    private func waitForWork(_ router: Router) {
+        var limit = timeout(router)
+        // Another loop wakes this one only while it waits. What it sent before that needs no wake-up.
+        let isWaiting = limit != 0
+        if isWaiting, !router.beginWait() { limit = 0 }
+        poller.wait(limit) { tag, readable, writable in
+            now = .monotonic
+            activity.enter(.reading)
+            ready(tag, readable: readable, writable: writable, router)
+        }
+        if isWaiting { router.endWait() }
     }
 
     private func tick(_ router: Router) {
@@ -165,7 +177,11 @@ final class MediaLoop: MediaSink {
         repeat {
             guard let request = requests.popFirst() else { break }
             activity.enter(.request, request.kind)
-            guard request.body(router) else { return false }
+            switch request.work {
+            case .run(let body): body(router)
+            case .adopt(let stream): adopt(stream, router)
+            case .finish: return false
+            }
         } while MediaTime.monotonic < end
         activity.enter(.flushing)
         router.flush(now: now)
@@ -215,18 +231,52 @@ final class MediaLoop: MediaSink {
             if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { pauseListener(index) }
             return
         }
-        guard let remote = TransportAddress(storage), connections.count < maxConnections, hasRoom(for: remote)
-        else {
+        guard let remote = TransportAddress(storage) else {
             close(descriptor)
             return
         }
+        guard let socket = StreamSocket(accepted: descriptor, from: remote, in: team.places) else { return }
         SocketOptions.configureStream(descriptor)
-        let number = nextConnection
-        // After 4 billion connections, start again with the first number.
-        nextConnection = nextConnection < Self.wakeTag - 1 ? nextConnection + 1 : Self.firstConnection
-        let path = Path(socket: number, isTCP: true, remote: remote)
-        connections[number] = StreamConnection(descriptor: descriptor, path: path, now: now)
-        poller.add(descriptor, tag: number)
+        let path = newPath(to: remote)
+        connections[path.socket] = StreamConnection(socket, path: path, now: now)
+        poller.add(descriptor, tag: path.socket)
+    }
+
+    private func newPath(to remote: TransportAddress) -> Path {
+        defer {
+            // After 4 billion connections, start again with the first number.
+            nextConnection = nextConnection < Self.wakeTag - 1 ? nextConnection + 1 : Self.firstConnection
+        }
+        return Path(socket: nextConnection, isTCP: true, remote: remote)
+    }
+
+    /// Takes over a connection whose first check names this loop. Closes it if the check is not one of a peer connection
+    /// of this loop, for example because that connection has just been closed.
+    private func adopt(_ stream: HandedStream, _ router: Router) {
+        let path = newPath(to: stream.socket.remote)
+        let connection = StreamConnection(stream, path: path)
+        connections[path.socket] = connection
+        poller.add(connection.descriptor, tag: path.socket)
+        let isGood = connection.deliver { frame in
+            router.receive(frame, on: path, now: now)
+            return true
+        } done: {
+            router.flush(now: now)
+        }
+        connection.isVerified = router.knows(path)
+        if !isGood || !connection.isVerified { drop(path.socket, router) }
+    }
+
+    /// Whether this loop accepts connections for others too.
+    private var isAcceptor: Bool { !listeners.isEmpty && team.inboxes.count > 1 }
+
+    /// Returns the loop that must take over a connection, because this frame is a check for one of its peer connections.
+    private func owner(of frame: UnsafeMutableRawBufferPointer) -> MediaInbox? {
+        guard let username = STUN.username(of: UnsafeRawBufferPointer(frame)),
+            let owner = ICECredentials.owner(ofUfrag: username.local), owner != team.index,
+            team.inboxes.indices.contains(owner)
+        else { return nil }
+        return team.inboxes[owner]
     }
 
     private func pauseListener(_ index: Int) {
@@ -239,37 +289,34 @@ final class MediaLoop: MediaSink {
         pausedListeners.removeAll()
     }
 
-    /// Returns whether one more unverified connection from this address is allowed.
-    private func hasRoom(for remote: TransportAddress) -> Bool {
-        var (ofAll, ofBlock, ofWideBlock, verified) = (0, 0, 0, 0)
-        for connection in connections.values {
-            let nearness = connection.path.remote.nearness(to: remote)
-            if router?.knows(connection.path) != false {
-                if nearness >= .wideBlock { verified += 1 }
-                continue
-            }
-            ofAll += 1
-            if nearness >= .wideBlock { ofWideBlock += 1 }
-            if nearness >= .block { ofBlock += 1 }
-        }
-        return ofBlock < Self.maxUnverifiedPerAddress
-            && ofWideBlock < IPAddress.wideFactor * Self.maxUnverifiedPerAddress
-            && ofAll < min(Self.maxUnverified, maxConnections / 2) && verified + ofWideBlock < maxConnections / 2
-    }
-
     private func serve(_ number: UInt32, readable: Bool, writable: Bool, _ router: Router) {
         guard let connection = connections[number] else { return }
         var isGood = true
         if readable {
             let (path, now) = (connection.path, now)
-            isGood = connection.read {
-                router.receive($0, on: path, now: now)
+            // Only the loop that accepts connections hands them over, and so no connection is handed over twice.
+            let mayHandOver = isAcceptor && !connection.isVerified && !connection.isWaiting
+            var owner: MediaInbox?
+            isGood = connection.read { frame in
+                if mayHandOver { owner = self.owner(of: frame) }
+                guard owner == nil else { return false }
+                router.receive(frame, on: path, now: now)
+                return true
             } done: {
                 router.flush(now: now)
             }
+            if isGood, let owner { return handOver(connection, to: owner, router) }
+            if !connection.isVerified { connection.isVerified = router.knows(path) }
         }
         if isGood, writable { isGood = flush(connection, number) }
         if !isGood { drop(number, router) }
+    }
+
+    private func handOver(_ connection: StreamConnection, to owner: MediaInbox, _ router: Router) {
+        let stream = connection.handedOver
+        // Stop polling first, since the other loop reads from now on.
+        drop(connection.path.socket, router)
+        owner.adopt(stream)
     }
 
     private func flush(_ connection: StreamConnection, _ number: UInt32) -> Bool {
@@ -286,9 +333,10 @@ final class MediaLoop: MediaSink {
     }
 
     private func dropUnverified(_ router: Router) {
-        for (number, connection) in connections
-        where now - connection.openedAt > StreamConnection.handshakeTimeout && !router.knows(connection.path) {
-            drop(number, router)
+        for (number, connection) in connections {
+            connection.isVerified = router.knows(connection.path)
+            let isLate = now - connection.openedAt > StreamConnection.handshakeTimeout
+            if isLate, !connection.isVerified { drop(number, router) }
         }
     }
 
@@ -338,26 +386,5 @@ final class MediaLoop: MediaSink {
             if !flush(connection, number) { drop(number, router) }
         }
         dirty.removeAll(keepingCapacity: true)
-    }
-}
-
-extension TransportAddress {
-    /// The smallest block that contains two addresses. The cases are in order from no block to the smallest one.
-    enum Nearness: Int, Comparable {
-        case other
-        /// Both are in the same IPv6 /56.
-        case wideBlock
-        /// Both are the same IPv4 address, or are in the same IPv6 /64.
-        case block
-
-        static func < (left: Nearness, right: Nearness) -> Bool { left.rawValue < right.rawValue }
-    }
-
-    /// Returns the smallest block that contains both addresses: `limitingBlock` or `wideBlock` of `IPAddress`, if any.
-    func nearness(to other: TransportAddress) -> Nearness {
-        guard isIPv4 == other.isIPv4 else { return .other }
-        if isIPv4 { return high == other.high && low == other.low ? .block : .other }
-        if high == other.high { return .block }
-        return high >> 8 == other.high >> 8 ? .wideBlock : .other
     }
 }

@@ -5,17 +5,24 @@ import NIOConcurrencyHelpers
 import RTC
 import SFU
 import Signaling
+import Synchronization
 import Wire
 
-/// Routed media: carries out the hub's media commands on its own thread and reports events back.
+/// Routed media: carries out the hub's media commands on its own threads and reports events back.
 ///
-/// It owns the sockets and the thread. Commands run in order and never wait for the network. Invariant: once the
-/// thread has handled `stop`, it sends no packets and reports no events.
+/// It owns the sockets and the threads. Each media loop is a thread with a router, its own sockets and its own UDP port.
+/// `LoopPlacement` decides which loop serves a client, and the routers pass packets to each other through a `RelayMesh`.
+/// Commands for a loop run in order and never wait for the network. Invariant: once all threads have handled `stop`,
+/// they send no packets and report no events.
 final class MediaPlane: Sendable {
-    private let inbox: MediaInbox
+    /// One inbox for each loop.
+    private let inboxes: [MediaInbox]
+    private let placement: Mutex<LoopPlacement>
     private let watchdog: MediaWatchdogThread
-    /// The UDP and TCP port for media.
+    /// The TCP port for media, and the UDP port of the first loop.
     let port: Int
+    /// The UDP port of each loop.
+    let udpPorts: [Int]
     let addresses: [IPAddress]
     let notes: [String]
     private let onEvent: @Sendable (MediaEvent) -> Void
@@ -23,6 +30,8 @@ final class MediaPlane: Sendable {
     /// The settings from the configuration, and this machine's addresses.
     struct Settings: Sendable {
         var port: Int
+        /// The number of loops.
+        var loops = 1
         var address: IPAddress?
         var publicHost: String?
         /// This machine's addresses, the most likely reachable first.
@@ -36,12 +45,12 @@ final class MediaPlane: Sendable {
         /// The maximum bitrate sent for all sessions, in bits per second; nil for no limit.
         var totalBitrate: Int?
         /// Maximum number of TCP connections.
-        var maxConnections = MediaLoop.maxConnections
+        var maxConnections = StreamPlaces.maxConnections
         /// True to use poll(2) and sendto(2) instead of epoll and Linux's batched calls.
         var isPortable = false
     }
 
-    /// Opens the sockets and starts the loop, and the watchdog that ends the process if the loop hangs.
+    /// Opens the sockets and starts the loops, and the watchdog that ends the process if a loop hangs.
     /// - Parameters:
     ///   - watchdogPeriod: the time between two looks of the watchdog. Tests pass a shorter one.
     ///   - onEvent: Called on any thread.
@@ -51,34 +60,41 @@ final class MediaPlane: Sendable {
         onEvent: @escaping @Sendable (MediaEvent) -> Void
     ) throws {
         let addresses = try MediaAddresses(
-            configured: settings.address, local: settings.local, publicHost: settings.publicHost, port: settings.port
-        )
-        let opened = try MediaSockets(addresses, port: settings.port)
-        port = opened.port
+            configured: settings.address, local: settings.local, publicHost: settings.publicHost, port: settings.port,
+            loops: settings.loops)
+        let certificate = try Self.certificate()
+        let inboxes = try (0..<settings.loops).map { _ in
+            try MediaInbox { events in for event in events { onEvent(MediaEvent(event)) } }
+        }
+        let opened = try MediaSockets(addresses, port: settings.port, loops: settings.loops)
+        (port, udpPorts) = (opened.port, opened.loops.map(\.port))
         self.addresses = addresses.advertised
         notes = addresses.notes + opened.notes
         self.onEvent = onEvent
-        let certificate = try Self.certificate()
-        let inbox = try MediaInbox { events in for event in events { onEvent(MediaEvent(event)) } }
-        self.inbox = inbox
-        let (sockets, isPortable, maxConnections) = (opened.sockets, settings.isPortable, settings.maxConnections)
-        var router = RouterSettings(candidates: opened.candidates, clockOrigin: .monotonicOrigin)
-        router.controlsCongestion = settings.controlsCongestion
-        (router.sessionBitrate, router.totalBitrate) = (settings.sessionBitrate, settings.totalBitrate)
-        if let loudestStreams = settings.loudestStreams { router.loudestStreams = loudestStreams }
+        self.inboxes = inboxes
+        placement = Mutex(LoopPlacement(loops: settings.loops))
         let wait = MediaWait()
-        let thread = Thread { [router] in
-            let loop = MediaLoop(
-                inbox: inbox, sockets: sockets, portable: isPortable, wait: wait, maxConnections: maxConnections)
-            loop.run { sink in
-                Router(
-                    settings: router, certificate: certificate, sink: sink, generator: SystemRandomNumberGenerator()
-                )
+        let places = StreamPlaces(limit: settings.maxConnections)
+        let isAlone = inboxes.count == 1
+        let relays = isAlone ? nil : RelayMesh(bells: inboxes.map { inbox in { inbox.wake() } })
+        for (index, loop) in opened.loops.enumerated() {
+            var router = RouterSettings(settings, candidates: loop.candidates)
+            router.owner = isAlone ? nil : index
+            let team = MediaLoop.Team(inboxes: isAlone ? [] : inboxes, index: index, places: places)
+            let (inbox, sockets, isPortable) = (inboxes[index], loop.sockets, settings.isPortable)
+            let thread = Thread { [router] in
+                let loop = MediaLoop(inbox: inbox, sockets: sockets, portable: isPortable, wait: wait, team: team)
+                loop.run { sink in
+                    Router(
+                        settings: router, certificate: certificate, sink: sink,
+                        generator: SystemRandomNumberGenerator(),
+                        relays: relays, loop: index)
+                }
             }
+            thread.name = isAlone ? "confab-media" : "confab-media-\(index)"
+            thread.start()
         }
-        thread.name = "confab-media"
-        thread.start()
-        watchdog = MediaWatchdogThread([inbox], period: watchdogPeriod, logger: logger)
+        watchdog = MediaWatchdogThread(inboxes, period: watchdogPeriod, logger: logger)
     }
 
     /// Creates the DTLS certificate for all connections. Clients verify it by its fingerprint in the session
@@ -99,39 +115,32 @@ final class MediaPlane: Sendable {
 
     func stop() {
         watchdog.stop()
-        inbox.finish()
+        for inbox in inboxes { inbox.finish() }
     }
 
-    var counters: MediaCounters { inbox.counters }
+    /// The counters of each loop.
+    var loopCounters: [MediaCounters] { inboxes.map(\.counters) }
 
-    /// False if the loop has not answered a heartbeat request for too long.
-    var isResponsive: Bool { inbox.isResponsive }
+    /// The counters of all loops together.
+    var counters: MediaCounters { loopCounters.reduce(into: MediaCounters()) { $0 += $1 } }
 
+    /// False if a loop has not answered a heartbeat request for too long.
+    var isResponsive: Bool { inboxes.allSatisfy(\.isResponsive) }
+
+    /// Passes a command to the loops that it concerns. May be called on any thread.
     func perform(_ command: MediaCommand) {
-        let onEvent = onEvent
-        inbox.perform(MediaRequestKind(command)) { router in
-            switch command {
-            case .offer(let client, _, let re, let side, let sdp):
-                onEvent(router.answer(client, re: re, side, sdp))
-            case .close(let client, let side): router.close(Key(client), Side(side))
-            case .estimate(let client, let re):
-                onEvent(.estimated(client, re: re, bitrate: router.estimate(of: Key(client))))
-            case .leave(let client): router.leave(Key(client))
-            case .publish(let stream, let session, let client, let mids, let audio, let video):
-                router.publish(
-                    Key(stream), session: session.text, client: Key(client), mids: Mids(mids), audio: audio,
-                    video: video
-                )
-            case .update(let stream, let audio, let video): router.update(Key(stream), audio: audio, video: video)
-            case .unpublish(let stream): router.unpublish(Key(stream))
-            case .subscribe(let stream, _, let client, let mids, let audio, let video, let preference):
-                router.subscribe(
-                    Key(stream), client: Key(client), mids: Mids(mids), audio: audio, video: video,
-                    preferring: SFU.VideoPreference(preference)
-                )
-            case .unsubscribe(let stream, let client): router.unsubscribe(Key(stream), client: Key(client))
+        // Pass the command on within the lock, so that all loops get the commands of several threads in the same order.
+        placement.withLock { placement in
+            switch placement.place(command) {
+            case .loop(let index): perform(command, on: inboxes[index])
+            case .all: for inbox in inboxes { perform(command, on: inbox) }
             }
         }
+    }
+
+    private func perform(_ command: MediaCommand, on inbox: MediaInbox) {
+        let onEvent = onEvent
+        inbox.perform(MediaRequestKind(command)) { router in router.perform(command, onEvent) }
     }
 }
 
@@ -157,6 +166,7 @@ final class RunningMedia: Sendable {
 extension MediaPlane.Settings {
     init(_ configuration: ConfabConfiguration) throws {
         port = configuration.media.port
+        loops = configuration.media.loopCount
         address = configuration.media.address
         maxConnections = DescriptorBudget(configuration).mediaConnections
         controlsCongestion = configuration.media.congestionControl
@@ -168,8 +178,37 @@ extension MediaPlane.Settings {
     }
 }
 
+extension RouterSettings {
+    fileprivate init(_ settings: MediaPlane.Settings, candidates: [Candidate]) {
+        self.init(candidates: candidates, clockOrigin: .monotonicOrigin)
+        controlsCongestion = settings.controlsCongestion
+        (sessionBitrate, totalBitrate) = (settings.sessionBitrate, settings.totalBitrate)
+        if let loudestStreams = settings.loudestStreams { self.loudestStreams = loudestStreams }
+    }
+}
+
 extension Router {
-    fileprivate func answer(_ client: ConnectionID, re: UInt64, _ side: MediaSide, _ sdp: String) -> MediaEvent {
+    fileprivate func perform(_ command: MediaCommand, _ onEvent: @Sendable (MediaEvent) -> Void) {
+        switch command {
+        case .offer(let client, _, let re, let side, let sdp): onEvent(answer(client, re: re, side, sdp))
+        case .close(let client, let side): close(Key(client), Side(side))
+        case .estimate(let client, let re):
+            onEvent(.estimated(client, re: re, bitrate: estimate(of: Key(client))))
+        case .leave(let client): leave(Key(client))
+        case .publish(let stream, let session, let client, let mids, let audio, let video):
+            publish(
+                Key(stream), session: session.text, client: Key(client), mids: Mids(mids), audio: audio, video: video)
+        case .update(let stream, let audio, let video): update(Key(stream), audio: audio, video: video)
+        case .unpublish(let stream): unpublish(Key(stream))
+        case .subscribe(let stream, _, let client, let mids, let audio, let video, let preference):
+            subscribe(
+                Key(stream), client: Key(client), mids: Mids(mids), audio: audio, video: video,
+                preferring: SFU.VideoPreference(preference))
+        case .unsubscribe(let stream, let client): unsubscribe(Key(stream), client: Key(client))
+        }
+    }
+
+    private func answer(_ client: ConnectionID, re: UInt64, _ side: MediaSide, _ sdp: String) -> MediaEvent {
         guard !isFull || hasConnection(Key(client), Side(side)) else {
             let message = "The server has reached its bandwidth limit. Try again later."
             let error = WireError(.bandwidthExceeded, message, retryable: true, retryAfter: .seconds(10))

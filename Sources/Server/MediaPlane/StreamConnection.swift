@@ -14,9 +14,13 @@ final class StreamConnection {
     /// Size of the read buffer, enough for several frames of maximum size.
     private static let readSize = 16 * 1024
 
-    let descriptor: Int32
     let path: Path
     let openedAt: MediaTime
+    /// Whether the connection belongs to a peer connection, because it has passed a connectivity check.
+    var isVerified = false {
+        didSet { if isVerified != oldValue { socket.setVerified(isVerified) } }
+    }
+    private let socket: StreamSocket
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: readSize, alignment: 16)
     private var filled = 0
     private var queue: [UInt8] = []
@@ -27,14 +31,23 @@ final class StreamConnection {
     private var sentTotal = 0
     private static let markInterval = MediaInterval.milliseconds(20)
 
-    init(descriptor: Int32, path: Path, now: MediaTime) {
-        (self.descriptor, self.path, openedAt) = (descriptor, path, now)
+    init(_ socket: StreamSocket, path: Path, now: MediaTime) {
+        (self.socket, self.path, openedAt) = (socket, path, now)
     }
 
-    deinit {
-        memory.deallocate()
-        close(descriptor)
+    /// Takes over a connection from another loop. It has not passed a check on this loop yet.
+    init(_ handed: HandedStream, path: Path) {
+        (socket, self.path, openedAt) = (handed.socket, path, handed.openedAt)
+        memory.copyBytes(from: handed.unread.prefix(memory.count))
+        filled = min(handed.unread.count, memory.count)
     }
+
+    deinit { memory.deallocate() }
+
+    var descriptor: Int32 { socket.descriptor }
+
+    /// What another loop needs to take over the connection. This object must not be used afterward.
+    var handedOver: HandedStream { HandedStream(socket: socket, openedAt: openedAt, unread: Array(memory[..<filled])) }
 
     var isWaiting: Bool { queueStart < queue.count }
 
@@ -43,23 +56,29 @@ final class StreamConnection {
 
     // MARK: Reading
 
-    /// Reads once and passes each complete frame to `body`, in place. Calls `done` after the last frame, before the
-    /// memory is reused.
+    /// Reads once, and passes on the frames as `deliver` does.
     /// - Returns: False if the connection has ended or a frame is too long.
-    func read(_ body: (UnsafeMutableRawBufferPointer) -> Void, done: () -> Void) -> Bool {
+    func read(_ body: (UnsafeMutableRawBufferPointer) -> Bool, done: () -> Void) -> Bool {
         let room = UnsafeMutableRawBufferPointer(rebasing: memory[filled...])
         let count = recv(descriptor, room.baseAddress, room.count, Int32(MSG_DONTWAIT))
         if count < 0 { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR }
         guard count > 0 else { return false }
         filled += count
+        return deliver(body, done: done)
+    }
+
+    /// Passes each complete frame that was read to `body`, in place, until `body` returns false. That frame and those
+    /// after it stay unread. Calls `done` after the last frame, before the memory is reused.
+    /// - Returns: False if a frame is too long.
+    func deliver(_ body: (UnsafeMutableRawBufferPointer) -> Bool, done: () -> Void) -> Bool {
         var offset = 0
         var isGood = true
         scan: while true {
             let whole = UnsafeRawBufferPointer(UnsafeMutableRawBufferPointer(rebasing: memory[..<filled]))
             switch StreamFraming.next(in: whole, at: offset) {
             case .frame(let range):
+                if !range.isEmpty, !body(UnsafeMutableRawBufferPointer(rebasing: memory[range])) { break scan }
                 offset = range.upperBound
-                if !range.isEmpty { body(UnsafeMutableRawBufferPointer(rebasing: memory[range])) }
             case .incomplete: break scan
             case .tooLong:
                 isGood = false
@@ -125,4 +144,14 @@ final class StreamConnection {
     #else
     private static let noSignal: Int32 = 0
     #endif
+}
+
+/// A TCP connection on its way from the loop that accepted it to the loop of the peer connection that its first
+/// connectivity check names.
+struct HandedStream: Sendable {
+    let socket: StreamSocket
+    /// When the connection was accepted. The time limit for its first successful check counts from then.
+    let openedAt: MediaTime
+    /// The bytes that were read but not handled, beginning with the frame of that check. At most the size of the read buffer.
+    let unread: [UInt8]
 }

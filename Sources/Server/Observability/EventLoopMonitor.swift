@@ -5,7 +5,7 @@ import NIOCore
 ///
 /// It measures how late it fires, which is how long all other work on the loop waits. It also notifies the supervisor
 /// that the loop runs: if it is stuck, the notifications stop and the supervisor restarts the server. Used only on the
-/// gateway's loop. `MediaWatchdog` does the same for the media loop.
+/// gateway's loop. `MediaWatchdog` does the same for the media loops.
 final class EventLoopMonitor {
     /// The maximum time between two checks: short enough to notice a stall between two scrapes of the metrics, and
     /// long enough to cause no noticeable load.

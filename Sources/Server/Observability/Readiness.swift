@@ -7,7 +7,7 @@ struct Readiness: Equatable, Sendable {
     enum Part: String, CaseIterable, Sendable {
         /// Ready if changes can be stored.
         case storage
-        /// Ready if the media loop is running, or if this server does not route media.
+        /// Ready if all media loops are running, or if this server does not route media.
         case media
         /// Ready if the data directory's disk has enough free space.
         case disk
