@@ -73,7 +73,8 @@ public struct RouterCounters: Equatable, Sendable {
 
     /// All counters.
     static let all: [any WritableKeyPath<RouterCounters, UInt64> & Sendable] = [
-        \.datagramsIn, \.strayDatagrams, \.packetsIn, \.packetsForwarded, \.packetsDropped, \.packetsRetransmitted,
+        \.datagramsIn, \.strayDatagrams, \.packetsIn, \.packetsForwarded, \.packetsRelayed, \.packetsDropped,
+        \.packetsRetransmitted,
         \.packetsRecovered, \.nacksSent, \.nacksReceived, \.keyframesRequested, \.malformed, \.paddingBytes,
         \.changesForSlowness, \.changesForCodec, \.changesForBandwidth, \.changesForSize, \.changesForPublisher,
         \.fullSessions,

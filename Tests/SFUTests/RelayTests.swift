@@ -62,6 +62,17 @@ struct RelayTests {
         for client in clients[1...] { #expect(try client.video().arrivals.count > 50) }
     }
 
+    @Test("a later subscriber starts although the publisher's loop has none")
+    func laterSubscriber() throws {
+        let room = try SimulatedRoom(loops: 2)
+        let clients = try room.clients(4)
+        clients[1].subscribe(to: clients[0])
+        room.run(3000)
+        clients[3].subscribe(to: clients[0])
+        room.run(500)
+        #expect(try clients[3].video().arrivals.count > 20)
+    }
+
     @Test("a subscriber that cannot decode the codec gets another one")
     func codecs() throws {
         let room = try SimulatedRoom(loops: 2)

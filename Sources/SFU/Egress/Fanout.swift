@@ -71,6 +71,8 @@ final class Fanout: FeedReader {
 
     // MARK: FeedReader
 
+    var holdsPackets: Bool { true }
+
     func receive(_ packet: FeedPacket, of feed: Feed, arrivedAt: MediaTime) {
         let lane = lane(feed)
         guard lane.pending.count < Self.maxPending else {

@@ -92,6 +92,9 @@ final class FeedTrack {
 
     func add(_ reader: any FeedReader) { readers.append(reader) }
 
+    /// Whether packets wait in a reader until the flush.
+    var holdsPackets: Bool { readers.contains { $0.holdsPackets } }
+
     func codecIndex(_ payloadType: UInt8) -> Int? {
         let index = codecByPayloadType[Int(payloadType & 127)]
         return index < 0 ? nil : Int(index)
@@ -146,6 +149,8 @@ protocol FeedSource: AnyObject {
 /// What reads a track's feeds, for example the subscribers of one event loop. A reader does not know where the packets
 /// come from, and their source does not know who reads them.
 protocol FeedReader: AnyObject {
+    /// Whether packets wait in the reader until the flush. If so, the reader calls `KeyframeRequests.passed` after it.
+    var holdsPackets: Bool { get }
     /// Takes a packet, or drops it if too many wait. The memory of its bytes is valid until the next flush.
     func receive(_ packet: FeedPacket, of feed: Feed, arrivedAt: MediaTime)
     /// The feed starts with another source, whose sequence numbers and timestamps are unrelated to the previous ones.

@@ -50,10 +50,11 @@ struct KeyframeRequests: Sendable {
     /// A subscriber lost so many packets that a keyframe costs less than the retransmissions.
     mutating func tooManyRetransmissions(now: MediaTime) { requestRefresh(now: now) }
 
-    /// A subscriber on another event loop needs a keyframe.
+    /// A subscriber on another event loop needs a keyframe. Even if a keyframe has just arrived here, it may have arrived
+    /// before that loop began to watch the feed.
     mutating func subscriberElsewhere(_ need: Need, now: MediaTime) {
         switch need {
-        case .start: want()
+        case .start: isWanted = true
         case .refresh: requestRefresh(now: now)
         }
     }

@@ -128,6 +128,7 @@ final class Ingress {
             return encoding.missing.forgetAll(before: sequence)
         }
         feed.write(pending, arrivedAt: arrival.at, now: arrival.now)
+        if pending.startsKeyframe, !track.holdsPackets { feed.keyframes.passed() }
     }
 
     /// Records the arrival of a packet of video.

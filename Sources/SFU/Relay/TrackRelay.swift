@@ -37,6 +37,8 @@ final class TrackRelay: FeedReader {
 
     // MARK: FeedReader
 
+    var holdsPackets: Bool { false }
+
     func receive(_ packet: FeedPacket, of feed: Feed, arrivedAt: MediaTime) {
         guard demand.watched >> UInt8(feed.index) & 1 == 1 else { return }
         if link.send(packet, track: id, feed: feed.index, arrivedAt: arrivedAt) {
