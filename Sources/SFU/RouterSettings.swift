@@ -73,9 +73,9 @@ public struct RouterCounters: Equatable, Sendable {
 
     /// All counters.
     static let all: [any WritableKeyPath<RouterCounters, UInt64> & Sendable] = [
-        \.datagramsIn, \.strayDatagrams, \.packetsIn, \.packetsForwarded, \.packetsRelayed, \.packetsDropped,
-        \.packetsRetransmitted,
-        \.packetsRecovered, \.nacksSent, \.nacksReceived, \.keyframesRequested, \.malformed, \.paddingBytes,
+        \.datagramsIn, \.strayDatagrams, \.packetsIn, \.packetsForwarded, \.packetsRelayed,
+        \.packetsDropped, \.packetsRetransmitted, \.packetsRecovered, \.nacksSent, \.nacksReceived,
+        \.keyframesRequested, \.malformed, \.paddingBytes,
         \.changesForSlowness, \.changesForCodec, \.changesForBandwidth, \.changesForSize, \.changesForPublisher,
         \.fullSessions,
     ]

@@ -179,7 +179,9 @@ private final class Plane: Sendable {
         plane.media.perform(.leave(Self.client(1)))
         try await eventually {
             lines[1].turn()
-            return lines[1].transport.state == .closed ? nil : "the connection is \(lines[1].transport.state)"
+            // A connection that is older than the limit for unverified ones may be closed before the DTLS alert is sent.
+            let isOver = lines[1].transport.state == .closed || lines[1].isClosed
+            return isOver ? nil : "the connection is \(lines[1].transport.state)"
         }
     }
 
