@@ -201,8 +201,7 @@ public final class Router {
     private func sendVoices(now: MediaTime) {
         guard relays.isConnected, voicesSentAt.map({ now - $0 >= LoudestAudio.interval }) ?? true else { return }
         voicesSentAt = now
-        let voices = streams.voices()
-        if !voices.isEmpty { relays.broadcast(.voices(voices)) }
+        relays.send(voices: streams.voices)
     }
 
     // MARK: Connections

@@ -22,12 +22,19 @@ final class RelayLink {
     /// in a lane (`Fanout.maxPending`).
     private static let maxItems = 256
 
-    init(from own: Int, to other: Int, in mesh: RelayMesh, output: RouterOutput) {
+    /// Returns nil if the two loops are the same.
+    init?(from own: Int, to other: Int, in mesh: RelayMesh, output: RouterOutput) {
+        guard let outgoing = mesh.ring(from: own, to: other), let incoming = mesh.ring(from: other, to: own) else {
+            return nil
+        }
         (loop, self.output) = (other, output)
         bell = mesh.bell(of: other)
-        writer = RelayRingWriter(mesh.ring(from: own, to: other))
-        reader = RelayRingReader(mesh.ring(from: other, to: own))
+        writer = RelayRingWriter(outgoing)
+        reader = RelayRingReader(incoming)
     }
+
+    /// Whether the routers share any session: the other one has publishers, or subscribers of this router's.
+    var isUsed: Bool { !tracks.isEmpty || relays.values.contains { $0.isWatched } }
 
     // MARK: Writing
 

@@ -12,13 +12,14 @@ import Synchronization
 /// ```
 public final class RelayMesh: Sendable {
     private let bells: [RelayBell]
-    private let rings: [[RelayRing]]
+    /// The ring from each loop to each other one, and nil from a loop to itself.
+    private let rings: [[RelayRing?]]
 
     /// - Parameter bells: for each loop, a function that wakes it. The functions are called on the threads of other
     ///   loops.
     public init(bells: [@Sendable () -> Void]) {
         self.bells = bells.map { RelayBell($0) }
-        rings = bells.map { _ in bells.map { _ in RelayRing() } }
+        rings = bells.indices.map { writer in bells.indices.map { $0 == writer ? nil : RelayRing() } }
     }
 
     /// The number of loops.
@@ -26,7 +27,8 @@ public final class RelayMesh: Sendable {
 
     func bell(of loop: Int) -> RelayBell { bells[loop] }
 
-    func ring(from writer: Int, to reader: Int) -> RelayRing { rings[writer][reader] }
+    /// Returns the ring from one loop to another one.
+    func ring(from writer: Int, to reader: Int) -> RelayRing? { rings[writer][reader] }
 }
 
 /// Wakes a loop that waits.

@@ -40,6 +40,7 @@ struct RelayedState: Equatable, Sendable {
     var layers: [Layer]
     var clockOffset: MediaInterval?
 
+    /// What is to be known of a feed.
     struct Feed: Equatable, Sendable {
         var rid: String?
         var codec: Int?

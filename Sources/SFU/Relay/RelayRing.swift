@@ -48,6 +48,7 @@ final class RelayRing: Sendable {
 
     /// The beginning of each record.
     struct Record: BitwiseCopyable {
+        /// What a record contains.
         enum Kind: UInt8, BitwiseCopyable {
             /// Fills the memory up to its end, where the next record would not fit.
             case filler

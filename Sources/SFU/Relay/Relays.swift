@@ -12,8 +12,8 @@ final class Relays {
     init(_ mesh: RelayMesh?, loop: Int, output: RouterOutput, feeds: FeedTable) {
         (self.loop, self.feeds) = (loop, feeds)
         bell = mesh?.bell(of: loop)
-        links = (0..<(mesh?.loops ?? 0)).filter { $0 != loop }.compactMap { other in
-            mesh.map { RelayLink(from: loop, to: other, in: $0, output: output) }
+        links = (0..<(mesh?.loops ?? 0)).compactMap { other in
+            mesh.flatMap { RelayLink(from: loop, to: other, in: $0, output: output) }
         }
     }
 
@@ -22,6 +22,15 @@ final class Relays {
 
     /// Sends a message to all other routers.
     func broadcast(_ message: RelayMessage) { for link in links { link.send(message) } }
+
+    /// Sends how loud this router's publishers are to the routers that share sessions with it.
+    /// - Parameter voices: called only if there are such routers.
+    func send(voices: () -> [RelayedVoice]) {
+        let used = links.filter(\.isUsed)
+        guard !used.isEmpty else { return }
+        let voices = voices()
+        if !voices.isEmpty { for link in used { link.send(.voices(voices)) } }
+    }
 
     /// Announces the tracks of one of this router's publishers.
     func announce(_ tracks: [FeedTrack], of client: Key) { for link in links { link.announce(tracks, of: client) } }

@@ -13,6 +13,9 @@ final class TrackRelay: FeedReader {
         (self.id, self.track, self.link, self.output) = (id, track, link, output)
     }
 
+    /// Whether the other router has subscribers of the track.
+    var isWatched: Bool { demand.watched != 0 }
+
     /// Sends the track's state if it has changed.
     func update() {
         let state = RelayedState(of: track)
