@@ -46,7 +46,7 @@ struct BasePathTests {
     @Test("it does not begin with a path of the server, or the server could not tell them apart")
     func reserved() throws {
         let files = embeddedWebFiles.keys.compactMap { $0.split(separator: "/").first.map(String.init) }
-        #expect(BasePath.reserved.isSuperset(of: files.filter { ["app", "lib", "socket.io"].contains($0) }))
+        #expect(BasePath.reserved.isSuperset(of: files.filter { ["app", "lib", "socket.io", "v2"].contains($0) }))
         #expect(BasePath.reserved.isSuperset(of: Feature.allCases.map(\.rawValue)))
         for name in BasePath.reserved {
             let overrides = ["publicURL": "https://example.org/\(name)/x"]

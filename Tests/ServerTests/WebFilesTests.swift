@@ -12,7 +12,7 @@ import Testing
         ("/", "app/front/index.html"), ("/strangers", "app/strangers/index.html"), ("/nearby", "app/nearby/index.html"),
         ("/rooms", "app/rooms/index.html"), ("/try", "app/try/index.html"), ("/room/tea", "app/room/index.html"),
         ("/room/Tea%20at%205", "app/room/index.html"), ("/app/shared/style.css", "app/shared/style.css"),
-        ("/sw.js", "app/sw.js"),
+        ("/sw.js", "app/sw.js"), ("/v2/js/opentok.min.js", "v2/js/opentok.min.js"),
     ])
     func everyPageHasAnAddress(path: String, file: String) {
         #expect(WebFiles.name(of: path, Feature.allCases) == file)

@@ -13,7 +13,7 @@ struct BasePath: Equatable, Sendable {
     /// whether a proxy has removed it.
     static let reserved: Set = [
         "app", "ca.crt", "favicon.ico", "favicon.svg", "health", "lan", "lib", "nearby", "ready", "room",
-        "rooms", "socket.io", "strangers", "sw.js", "try", "v1", "whep", "whip", "xirsys",
+        "rooms", "socket.io", "strangers", "sw.js", "try", "v1", "v2", "whep", "whip", "xirsys",
     ]
 
     init(_ configuration: ConfabConfiguration) {

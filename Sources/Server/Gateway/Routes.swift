@@ -79,7 +79,8 @@ struct Routes: Sendable {
                 return Response(status: .permanentRedirect, headers: [.location: location + query])
             }
         }
-        for path in ["/", "**"] as [RouterPath] {
+        // The router does not try `**` for a path below `/v2`, because it has routes there.
+        for path in ["/", "/v2/js/**", "**"] as [RouterPath] {
             router.get(path) { request, _ in
                 let origins = live.current.allowedOrigins
                 guard files.readsDisk else { return files.response(to: request, framedBy: origins) }

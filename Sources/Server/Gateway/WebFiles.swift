@@ -51,7 +51,10 @@ struct WebFiles: Sendable {
         }
     }
 
-    private static let folders = ["app", "lib", "socket.io"]
+    private static let folders = ["app", "lib", "socket.io", "v2"]
+
+    /// The paths of the SDKs, which pages of other origins load.
+    private static let sharedFolders = ["/lib/", "/v2/js/"]
 
     /// Returns the name of the file at a path; nil if there is none, or if it is the page of a feature that is off.
     static func name(of path: String, _ features: [Feature]) -> String? {
@@ -202,8 +205,8 @@ struct WebFiles: Sendable {
         let usesLocation = Self.name(of: request.uri.path, features) == Feature.nearby.page
         let geolocation = usesLocation ? "geolocation=(self)" : "geolocation=()"
         headers[HTTPField.Name("Permissions-Policy")!] = "camera=(self), microphone=(self), \(geolocation)"
-        // Let pages of other origins load the SDK. Their origin is checked when they open the WebSocket.
-        if request.uri.path.hasPrefix("/lib/") { headers[.accessControlAllowOrigin] = "*" }
+        // Let pages of other origins load the SDKs. Their origin is checked when they open the WebSocket.
+        if Self.sharedFolders.contains(where: request.uri.path.hasPrefix) { headers[.accessControlAllowOrigin] = "*" }
         if request.headers[.ifNoneMatch] == file.tag { return Response(status: .notModified, headers: headers) }
         return Response(status: .ok, headers: headers, body: .init(byteBuffer: file.body))
     }

@@ -8,6 +8,13 @@ import { getUserMedia, listDevices } from './devices.js';
 /** @typedef {import('./constraints.js').SourceOptions} SourceOptions */
 /** @typedef {import('./constraints.js').MediaSource} MediaSource */
 /** @typedef {'audio' | 'video'} Kind */
+/**
+ * A program's processing of a track, such as a blurred background, with OpenTok's names.
+ * @typedef {object} Processor
+ * @property {(track: MediaStreamTrack) => Promise<MediaStreamTrack>} setTrack starts to process another track, and returns the
+ *   result, which may be the same track each time
+ * @property {() => unknown} [destroy] ends the processing
+ */
 
 export class Capture {
   #options;
@@ -15,6 +22,10 @@ export class Capture {
   /** @type {Set<MediaStreamTrack>} */
   #owned = new Set();
   #stopped = false;
+  /** @type {Partial<Record<Kind, Processor>>} */
+  #processors = {};
+  /** @type {Map<Kind, MediaStreamTrack>} the tracks of the sources, without processing */
+  #sources = new Map();
   /**
    * The stream of all current tracks, which the preview shows; null until `start` has opened them.
    * @type {MediaStream | null}
@@ -38,13 +49,18 @@ export class Capture {
     const asks = [audioSource, videoSource].some((source) => !isTrack(source) && source !== null && source !== false);
     const made = asks || given.length === 0 ? await this.#own(await getUserMedia(this.#options)) : [];
     this.media = new MediaStream();
-    for (const track of [...given, ...made]) this.#add(track);
+    for (const track of [...given, ...made]) this.#add(track, track);
     return this.media;
   }
 
   /** @param {Kind} kind @returns {MediaStreamTrack | null} */
   track(kind) {
     return this.media?.getTracks().find((track) => track.kind === kind) ?? null;
+  }
+
+  /** @param {Kind} kind @returns {MediaStreamTrack | null} the track of the source, without processing */
+  source(kind) {
+    return this.#sources.get(kind) ?? null;
   }
 
   /** @returns {MediaStreamTrack[]} */
@@ -79,23 +95,59 @@ export class Capture {
    * @returns {Promise<MediaStreamTrack | null>} the new track; null if the source is none
    */
   async replace(kind, source) {
-    const old = this.track(kind);
+    const old = this.source(kind);
     const track = isTrack(source) ? source : await this.#request(kind, source, old);
+    const shown = track && await this.#processed(kind, track);
     if (this.#stopped || !this.media) throw gone();
     this.#options = { ...this.#options, [`${kind}Source`]: source };
-    if (old && old !== track) this.#remove(old);
-    if (track && old !== track) {
-      if (old) track.enabled = old.enabled;
-      this.#add(track);
+    this.#swap(kind, track, shown);
+    return shown;
+  }
+
+  /**
+   * Processes the tracks of this kind from now on, or no longer if `processor` is null.
+   * @param {Kind} kind
+   * @param {Processor | null} processor
+   * @returns {Promise<MediaStreamTrack | null>} the track to send; null if there is none
+   */
+  async process(kind, processor) {
+    const source = this.source(kind);
+    const before = this.#processors[kind];
+    const shown = source && processor ? await processor.setTrack(source) : source;
+    if (this.#stopped || !this.media) throw gone();
+    if (processor) this.#processors[kind] = processor;
+    else delete this.#processors[kind];
+    this.#swap(kind, source, shown);
+    if (before && before !== processor) await before.destroy?.();
+    return shown;
+  }
+
+  /** @param {Kind} kind @param {MediaStreamTrack} track */
+  async #processed(kind, track) {
+    return this.#processors[kind]?.setTrack(track) ?? track;
+  }
+
+  /** @param {Kind} kind @param {MediaStreamTrack | null} source @param {MediaStreamTrack | null} shown */
+  #swap(kind, source, shown) {
+    const [oldSource, oldShown] = [this.source(kind), this.track(kind)];
+    if (oldShown && oldShown !== shown) this.media?.removeTrack(oldShown);
+    this.#sources.delete(kind);
+    if (oldSource && oldSource !== source && this.#owned.delete(oldSource)) oldSource.stop();
+    if (!source || !shown) return;
+    if (oldShown && oldShown !== shown) shown.enabled = oldShown.enabled;
+    if (source === oldSource) {
+      this.#sources.set(kind, source);
+      if (oldShown !== shown) this.media?.addTrack(shown);
+    } else {
+      this.#add(source, shown);
     }
-    return track;
   }
 
   /** @returns {Promise<string>} the device id of the camera after the current one; after the last one, the first */
   async nextCamera() {
     const cameras = (await listDevices()).filter(({ kind }) => kind === 'videoInput');
     if (cameras.length === 0) throw otFailure('OT_NO_DEVICES_FOUND', 1500, 'No camera was found. Plug one in and try again.');
-    const present = this.track('video')?.getSettings().deviceId;
+    const present = this.source('video')?.getSettings().deviceId;
     const index = cameras.findIndex(({ deviceId }) => deviceId === present);
     return cameras[(index + 1) % cameras.length].deviceId;
   }
@@ -104,6 +156,8 @@ export class Capture {
     this.#stopped = true;
     for (const track of this.#owned) track.stop();
     this.#owned.clear();
+    for (const processor of Object.values(this.#processors)) processor.destroy?.();
+    this.#processors = {};
   }
 
   /**
@@ -138,16 +192,12 @@ export class Capture {
     return tracks;
   }
 
-  /** @param {MediaStreamTrack} track */
-  #add(track) {
-    track.addEventListener('ended', () => { if (this.tracks().includes(track)) this.#ended(track); });
-    this.media?.addTrack(track);
-  }
-
-  /** @param {MediaStreamTrack} track */
-  #remove(track) {
-    this.media?.removeTrack(track);
-    if (this.#owned.delete(track)) track.stop();
+  /** @param {MediaStreamTrack} source @param {MediaStreamTrack} shown */
+  #add(source, shown) {
+    const kind = /** @type {Kind} */ (source.kind);
+    this.#sources.set(kind, source);
+    source.addEventListener('ended', () => { if (this.source(kind) === source) this.#ended(source); });
+    if (!this.tracks().includes(shown)) this.media?.addTrack(shown);
   }
 }
 

@@ -62,10 +62,15 @@ export class SessionCore {
   /** The `Session` object that the program uses. */
   session;
 
-  /** @param {string} apiKey @param {string} sessionId @param {SessionOptions} [options] */
-  constructor(apiKey, sessionId, options = {}) {
+  /**
+   * @param {string} apiKey
+   * @param {string} sessionId
+   * @param {SessionOptions} [options]
+   * @param {typeof Session} [SessionType] the class of `session`
+   */
+  constructor(apiKey, sessionId, options = {}, SessionType = Session) {
     this.#options = options;
-    this.session = new Session(apiKey, sessionId, this);
+    this.session = new SessionType(apiKey, sessionId, this);
     this.#joining = new Joining(this.clock, () => this.request('session.join', { token: this.#token }));
     this.publications = new Publications(this);
     this.subscriptions = new Subscriptions(this);
@@ -82,6 +87,14 @@ export class SessionCore {
   /** Whether a message would be sent immediately. */
   get isOnline() {
     return this.#client?.state === 'connected';
+  }
+
+  /**
+   * Sets the ICE configuration of the next connection to the session.
+   * @param {import('../media/ice.js').IceConfig} iceConfig
+   */
+  configure(iceConfig) {
+    this.#options = { ...this.#options, iceConfig };
   }
 
   // ---- Connecting and disconnecting

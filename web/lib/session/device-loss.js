@@ -110,7 +110,7 @@ export class DeviceLoss {
     const { capture, dispatch, over } = this.#options;
     dispatch(new OTEvent('mediaLost', { kind }, true), () => {
       // A microphone that stopped together with the camera may still be replaced.
-      const mayReturn = kind === 'video' && capture.owns(capture.track('audio')) && !this.#microphone.isMissing;
+      const mayReturn = kind === 'video' && capture.owns(capture.source('audio')) && !this.#microphone.isMissing;
       if (!mayReturn && capture.tracks().every(({ readyState }) => readyState === 'ended')) over();
     });
   }

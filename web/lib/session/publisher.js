@@ -152,16 +152,29 @@ export class Publisher extends Emitter {
     return { deviceId };
   }
 
+  /**
+   * Sends what `processor` makes of the tracks of this kind, or the tracks themselves if it is null.
+   * @param {Kind} kind
+   * @param {import('../media/capture.js').Processor | null} processor
+   */
+  async process(kind, processor) {
+    await this.#ready;
+    await this.#replaced(kind, () => this.#capture.process(kind, processor));
+  }
+
+  /** Called when the media were opened, before they are shown or sent. Override this to prepare the tracks. */
+  async _prepareMedia() {}
+
   get isDestroyed() {
     return this.#destroyed;
   }
 
   getAudioSource() {
-    return this.#capture.track('audio');
+    return this.#capture.source('audio');
   }
 
   getVideoSource() {
-    const track = this.#capture.track('video');
+    const track = this.#capture.source('video');
     return { deviceId: track?.getSettings().deviceId ?? null, type: this.#capture.videoType ?? null, track };
   }
 
@@ -275,6 +288,7 @@ export class Publisher extends Emitter {
     this.#dialog.begin();
     try {
       const media = await this.#capture.start();
+      await this._prepareMedia();
       this.accessAllowed = true;
       for (const kind of /** @type {const} */ (['audio', 'video'])) this.#apply(kind);
       this.#mirror();
@@ -352,8 +366,17 @@ export class Publisher extends Emitter {
   /** @param {Kind} kind @param {MediaSource} source @returns {Promise<MediaStreamTrack | null>} the new track */
   async #replace(kind, source) {
     await this.#ready;
+    return this.#replaced(kind, () => this.#capture.replace(kind, source).catch((error) => { throw deviceError(error); }));
+  }
+
+  /**
+   * @param {Kind} kind
+   * @param {() => Promise<MediaStreamTrack | null>} replace
+   * @returns {Promise<MediaStreamTrack | null>} the new track
+   */
+  async #replaced(kind, replace) {
     const had = this.#has(kind);
-    const track = await this.#capture.replace(kind, source).catch((error) => { throw deviceError(error); });
+    const track = await replace();
     this.#apply(kind);
     this.#mirror();
     if (kind === 'audio') this.#meter();
@@ -367,7 +390,7 @@ export class Publisher extends Emitter {
    * not mirrored.
    */
   #mirror() {
-    const { facingMode } = this.#capture.track('video')?.getSettings() ?? {};
+    const { facingMode } = this.#capture.source('video')?.getSettings() ?? {};
     this.#widget.mirrored = this.#options.mirror ?? (facingMode !== 'environment' && this.#capture.videoType !== 'screen');
   }
 

@@ -64,7 +64,7 @@ export class Session extends Emitter {
    */
   publish(...given) {
     const { target, properties, callback } = sortArguments(given);
-    const publisher = properties instanceof Publisher ? properties : new Publisher(target, properties);
+    const publisher = properties instanceof Publisher ? properties : this._makePublisher(target, properties);
     settle(this.#core.publications.begin(publisher), callback, publisher, (error) => otError(error, 'publish'));
     return publisher;
   }
@@ -84,7 +84,7 @@ export class Session extends Emitter {
    */
   subscribe(stream, ...given) {
     const { target, properties, callback } = sortArguments(given);
-    const subscriber = new Subscriber(stream, target, properties, this.#core.subscriptions);
+    const subscriber = this._makeSubscriber(stream, target, properties, this.#core.subscriptions);
     settle(this.#core.subscriptions.begin(subscriber), callback, subscriber, (error) => otError(error, 'subscribe'));
     return subscriber;
   }
@@ -102,6 +102,28 @@ export class Session extends Emitter {
   /** @param {Stream | string} stream @returns {Publisher | undefined} */
   getPublisherForStream(stream) {
     return this.#core.publications.of(idOf(stream));
+  }
+
+  /**
+   * Creates the publisher of `publish`. Override this to use a subclass.
+   * @param {import('../media/widget.js').Target} target
+   * @param {import('./publisher-types.js').PublisherOptions} properties
+   * @returns {Publisher}
+   */
+  _makePublisher(target, properties) {
+    return new Publisher(target, properties);
+  }
+
+  /**
+   * Creates the subscriber of `subscribe`. Override this to use a subclass.
+   * @param {Stream} stream
+   * @param {import('../media/widget.js').Target} target
+   * @param {import('./subscriber-types.js').SubscriberOptions} properties
+   * @param {import('./subscriber-types.js').SubscriberHost} host
+   * @returns {Subscriber}
+   */
+  _makeSubscriber(stream, target, properties, host) {
+    return new Subscriber(stream, target, properties, host);
   }
 
   // ---- Signals and moderation

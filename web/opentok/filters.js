@@ -1,0 +1,49 @@
+// Filters of a publisher's tracks, as far as the browser itself has them.
+
+import { otFailure } from '../lib/errors.js';
+import { unsupported } from './unsupported.js';
+
+/** @typedef {{type: string, [option: string]: unknown}} Filter */
+/** @typedef {'audio' | 'video'} Kind */
+
+/**
+ * The constraint by which a browser applies each filter.
+ * @type {Record<Kind, Record<string, string>>}
+ */
+const constraints = {
+  video: { backgroundBlur: 'backgroundBlur' },
+  audio: { advancedNoiseSuppression: 'voiceIsolation' },
+};
+const known = { video: ['backgroundBlur', 'backgroundReplacement'], audio: ['advancedNoiseSuppression'] };
+
+/**
+ * Turns a filter of a track on or off.
+ * @param {MediaStreamTrack | null} track
+ * @param {Kind} kind
+ * @param {Filter} filter
+ * @param {boolean} on
+ */
+export async function setFilter(track, kind, filter, on) {
+  if (!known[kind].includes(filter?.type)) {
+    throw otFailure('OT_INVALID_PARAMETER', 1011, `A filter of ${kind} has one of these types: ${known[kind].join(', ')}.`);
+  }
+  const name = constraints[kind][filter.type];
+  const values = name && /** @type {any} */ (track?.getCapabilities?.())?.[name];
+  if (!track || !Array.isArray(values) || !values.includes(on)) throw unsupported(`The filter "${filter.type}" is`);
+  await track.applyConstraints(/** @type {any} */ ({ ...track.getConstraints(), [name]: { exact: on } }));
+}
+
+/**
+ * @param {any} connector
+ * @returns {import('../lib/media/capture.js').Processor | null}
+ */
+export function processorOf(connector) {
+  if (connector === null || typeof connector?.setTrack === 'function') return connector;
+  throw otFailure('OT_INVALID_PARAMETER', 1011, 'Pass a MediaProcessorConnector, or null.');
+}
+
+/** Whether programs can process tracks: the browser gives them frames and takes them back. */
+export function hasMediaProcessorSupport() {
+  const { MediaStreamTrackProcessor, MediaStreamTrackGenerator, VideoTrackGenerator } = /** @type {any} */ (globalThis);
+  return Boolean(MediaStreamTrackProcessor && (MediaStreamTrackGenerator || VideoTrackGenerator));
+}

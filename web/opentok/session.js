@@ -1,0 +1,132 @@
+// OpenTok's session: the SDK's, with OpenTok's publishers and subscribers, and the members that only OpenTok has.
+
+import { otFailure } from '../lib/errors.js';
+import { settle } from '../lib/session/registry.js';
+import { Session } from '../lib/session/session.js';
+import { SessionCore } from '../lib/session/core.js';
+import { OpenTokPublisher } from './publisher.js';
+import { OpenTokSubscriber } from './subscriber.js';
+import { unsupported } from './unsupported.js';
+
+/** @typedef {import('../lib/session/arguments.js').Callback} Callback */
+/** @typedef {import('../lib/session/core.js').SessionOptions & {encryptionSecret?: string, ipWhitelist?: boolean}} OpenTokOptions */
+
+const encryption = 'End-to-end encryption is';
+
+/** @param {any} error */
+const same = (error) => error;
+
+export class OpenTokSession extends Session {
+  #core;
+  /** Whether the program has set an encryption secret. If so, nothing may be sent without encryption. */
+  #isEncrypted = false;
+
+  /** @param {string} apiKey @param {string} sessionId @param {SessionCore} core */
+  constructor(apiKey, sessionId, core) {
+    super(apiKey, sessionId, core);
+    this.#core = core;
+  }
+
+  /**
+   * @param {string} token
+   * @param {Callback} [callback]
+   * @returns {this}
+   */
+  connect(token, callback) {
+    const refusal = this.#refusal();
+    if (!refusal) return super.connect(token, callback);
+    settle(Promise.reject(refusal), callback, this, same);
+    return this;
+  }
+
+  /** @param {...any} given @returns {OpenTokPublisher} */
+  publish(...given) {
+    return /** @type {OpenTokPublisher} */ (super.publish(...given));
+  }
+
+  // The next methods only narrow or widen types, so that the object fits the declarations in `web/v2/js`.
+
+  /** @param {any} publisher @param {string} [reason] */
+  unpublish(publisher, reason) {
+    super.unpublish(publisher, reason);
+  }
+
+  /** @param {any} subscriber @param {string} [reason] */
+  unsubscribe(subscriber, reason) {
+    super.unsubscribe(subscriber, reason);
+  }
+
+  /** @param {any} stream @returns {OpenTokPublisher | undefined} */
+  getPublisherForStream(stream) {
+    return /** @type {OpenTokPublisher | undefined} */ (super.getPublisherForStream(stream));
+  }
+
+  /** @param {any} stream @returns {OpenTokSubscriber[]} */
+  getSubscribersForStream(stream) {
+    return /** @type {OpenTokSubscriber[]} */ (super.getSubscribersForStream(stream));
+  }
+
+  /**
+   * @param {any} stream
+   * @param {...any} given
+   * @returns {any} the subscriber; undefined if `stream` is no stream
+   */
+  subscribe(stream, ...given) {
+    if (typeof stream?.streamId === 'string') return super.subscribe(stream, ...given);
+    const refusal = otFailure('OT_INVALID_PARAMETER', 1011, 'Pass a stream of this session to subscribe().');
+    settle(Promise.reject(refusal), given.find((value) => typeof value === 'function'), this, same);
+    return undefined;
+  }
+
+  /**
+   * Fails, because end-to-end encryption does not exist yet. After this, the session cannot connect, so that no media is sent
+   * without encryption.
+   * @param {string} _secret
+   * @returns {Promise<void>}
+   */
+  async setEncryptionSecret(_secret) {
+    this.#isEncrypted = true;
+    throw unsupported(encryption);
+  }
+
+  /**
+   * Sets the ICE configuration. Fails while the session is connected.
+   * @param {import('../lib/media/ice.js').IceConfig} config
+   */
+  async setIceConfig(config) {
+    if (this.isConnected()) throw unsupported('Changing the ICE configuration of a connected session is');
+    this.#core.configure(config);
+  }
+
+  /** @param {import('../lib/media/widget.js').Target} target @param {any} properties */
+  _makePublisher(target, properties) {
+    return new OpenTokPublisher(target, properties);
+  }
+
+  /**
+   * @param {import('../lib/session/roster.js').Stream} stream
+   * @param {import('../lib/media/widget.js').Target} target
+   * @param {any} properties
+   * @param {import('../lib/session/subscriber-types.js').SubscriberHost} host
+   */
+  _makeSubscriber(stream, target, properties, host) {
+    return new OpenTokSubscriber(stream, target, properties, host);
+  }
+
+  #refusal() {
+    if (this.#isEncrypted) return unsupported(encryption);
+    if (typeof this.sessionId === 'string' && this.sessionId !== '') return null;
+    return otFailure('OT_INVALID_SESSION_ID', 1005, 'Pass the id of a session to OT.initSession().');
+  }
+
+  /**
+   * @param {string} apiKey
+   * @param {string} sessionId
+   * @param {OpenTokOptions} options
+   */
+  static make(apiKey, sessionId, { encryptionSecret, ...options }) {
+    const session = /** @type {OpenTokSession} */ (new SessionCore(apiKey, sessionId, options, OpenTokSession).session);
+    session.#isEncrypted = encryptionSecret !== undefined;
+    return session;
+  }
+}
