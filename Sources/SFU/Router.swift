@@ -158,7 +158,7 @@ public final class Router {
         }
         relays.tick(now: now)
         sendVoices(now: now)
-        speakers.update(streams, loop: relays.loop, now: now)
+        speakers.update(streams, relays, now: now)
         crowds.update(streams, now: now)
         capacity.update(egress, streams, relays, now: now)
         relays.publish()

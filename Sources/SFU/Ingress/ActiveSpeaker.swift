@@ -101,11 +101,12 @@ final class Speakers {
     /// router with the lowest index that has publishers in the session.
     /// - Parameters:
     ///   - streams: where to mark the streams of the active speakers.
-    ///   - loop: the index of this router's event loop.
-    func update(_ streams: Streams, loop: Int, now: MediaTime) {
+    ///   - relays: whether there are other routers.
+    func update(_ streams: Streams, _ relays: Relays, now: MediaTime) {
         if let updatedAt, now - updatedAt < ActiveSpeaker.interval { return }
         updatedAt = now
-        let reporters = streams.lowestLoops(own: loop)
+        let loop = relays.loop
+        let reporters = relays.isConnected ? streams.lowestLoops(own: loop) : nil
         for session in sessions.keys {
             let former = sessions[session]?.current
             let isChanged = sessions[session]?.update(now: now) ?? false
@@ -115,7 +116,7 @@ final class Speakers {
                 if let current { streams.publication(current)?.isSpeaking = true }
             }
             // If the last publisher has left, the router that reported the session before does so once more.
-            let isReporter = reporters[session].map { $0 == loop } ?? reported.contains(session)
+            let isReporter = reporters.map { $0[session].map { $0 == loop } ?? reported.contains(session) } ?? true
             let isNewReporter = isReporter && reported.insert(session).inserted
             if !isReporter { reported.remove(session) }
             if isReporter, isChanged || isNewReporter && current != nil {

@@ -129,8 +129,9 @@ final class RelayLink {
         urgent.removeAll(keepingCapacity: true)
     }
 
-    func tick(now: MediaTime) {
-        for relay in relays.values { relay.update() }
+    /// - Parameter updates: whether to send the state of tracks that the other router watches, if it has changed.
+    func tick(updates: Bool, now: MediaTime) {
+        if updates { for relay in relays.values where relay.isWatched { relay.update() } }
         for track in tracks.values {
             track.update()
             track.requestKeyframes(now: now)

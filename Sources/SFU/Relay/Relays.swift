@@ -8,6 +8,10 @@ final class Relays {
     private let bell: RelayBell?
     private let links: [RelayLink]
     private let feeds: FeedTable
+    private var updatedAt: MediaTime?
+    /// The time between two looks for changes of the tracks' state. Bitrates change once a second. What affects the choice
+    /// of layers is sent immediately, when layers are selected.
+    private static let updateInterval = MediaInterval.milliseconds(100)
 
     init(_ mesh: RelayMesh?, loop: Int, output: RouterOutput, feeds: FeedTable) {
         (self.loop, self.feeds) = (loop, feeds)
@@ -57,7 +61,11 @@ final class Relays {
 
     func sendUrgentRequests(now: MediaTime) { for link in links { link.sendUrgentRequests(now: now) } }
 
-    func tick(now: MediaTime) { for link in links { link.tick(now: now) } }
+    func tick(now: MediaTime) {
+        let updates = updatedAt.map { now - $0 >= Self.updateInterval } ?? true
+        if updates { updatedAt = now }
+        for link in links { link.tick(updates: updates, now: now) }
+    }
 
     // MARK: Waiting
 
