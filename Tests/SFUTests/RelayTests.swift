@@ -158,7 +158,7 @@ struct RelayTests {
         #expect(full(room.servers[0]).last == .full(session: "s", false) && full(room.servers[1]) == [])
     }
 
-    @Test("a publisher that connects anew is seen again, and one that leaves is forgotten everywhere")
+    @Test("a publisher that connects again is received again, and one that leaves is forgotten everywhere")
     func reconnection() throws {
         let room = try SimulatedRoom(loops: 2)
         let clients = try room.clients(2)
