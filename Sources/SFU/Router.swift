@@ -56,7 +56,10 @@ public final class Router {
     }
 
     public var counters: RouterCounters { output.counters }
-    public var isIdle: Bool { peers.isEmpty }
+    /// Whether nothing happens without datagrams or requests, so that ticks can stop.
+    public var isIdle: Bool {
+        peers.isEmpty && capacity.isSettled && (!relays.isConnected || speakers.isSettled)
+    }
     public var peerCount: Int { peers.all.count }
     /// Whether the bitrate that the server sends has reached `settings.totalBitrate` and has not dropped clearly below
     /// it since. While this is true, new connections should be refused.

@@ -31,6 +31,8 @@ final class CapacityMeter {
     /// Whether all sessions together have reached the server's limit.
     private var total = Capacity()
     private var sessions: [String: Capacity] = [:]
+    /// Whether this router reports which sessions are full. Of several routers, only one does.
+    private var isReporter = false
     /// The sessions last reported as full.
     private var reported: Set<String> = []
     private var measuredAt: MediaTime?
@@ -48,9 +50,12 @@ final class CapacityMeter {
     /// Records the bitrates that another router sends in each session, in bits per second.
     func receive(_ sent: [String: Int], from loop: Int, now: MediaTime) { elsewhere[loop] = (sent, now) }
 
+    /// Whether nothing that was reported or decided has to be changed when the bitrates become zero.
+    var isSettled: Bool { !total.isFull && reported.isEmpty && !sessions.values.contains { $0.isFull } }
+
     /// Measures the bitrates of the latest interval, and adds those of the other routers. Reports all sessions that are
-    /// full, and those that accept traffic again. While the server is full, every session is reported as full. Of
-    /// several routers, the one with the lowest index that measures reports.
+    /// full, and those that accept traffic again. While the server is full, every session is reported as full. If
+    /// several routers measure, only the one with the lowest index reports.
     /// - Parameters:
     ///   - egress: counts the bytes.
     ///   - streams: knows which sessions exist.
@@ -72,10 +77,15 @@ final class CapacityMeter {
         for session in present {
             sessions[session, default: Capacity()].update(rate: rates[session] ?? 0, limit: settings.sessionBitrate)
         }
-        guard elsewhere.keys.allSatisfy({ $0 > relays.loop }) else {
+        // A router that has been idle was not the reporter meanwhile.
+        let wasReporter = isReporter && elapsed < Self.maxAge
+        isReporter = elsewhere.keys.allSatisfy { $0 > relays.loop }
+        guard isReporter else {
             output.counters.fullSessions = 0
             return reported = []
         }
+        // It is not known what another router has reported, so report all sessions once that are not full.
+        if relays.isConnected, !wasReporter { reported = present }
         report(present)
     }
 

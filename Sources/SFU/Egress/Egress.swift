@@ -52,6 +52,8 @@ final class Egress {
     /// Switches a transceiver to another source, or to none. Video starts at the next keyframe of the new source. If
     /// the source is the same as before, updates only the maps of its codecs and extensions.
     func attach(_ slot: OutgoingTrack, to source: FeedTrack?) {
+        // A track of another event loop may have ended before the list of its publisher's tracks arrives.
+        let source = source?.isEnded == true ? nil : source
         let former = slot.source
         guard former !== source else {
             if let source { slot.remap(source) }

@@ -40,6 +40,9 @@ final class Feed {
         for reader in track.readers { reader.restart(self) }
     }
 
+    /// Discards the stored packets.
+    func forgetHistory() { history = nil }
+
     /// Stores a packet of video and passes it to the readers.
     /// - Parameter arrivedAt: when the datagram arrived.
     func write(_ packet: FeedPacket, arrivedAt: MediaTime, now: MediaTime) {

@@ -62,8 +62,12 @@ final class FeedTrack {
         return feed
     }
 
+    /// Whether the track has ended. Nothing may be attached to it anymore.
+    private(set) var isEnded = false
+
     /// Ends the track: its subscribers receive nothing until they are attached to another one.
     func end() {
+        isEnded = true
         for reader in readers { reader.end() }
         readers.removeAll()
     }

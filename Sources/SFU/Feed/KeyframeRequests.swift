@@ -88,7 +88,7 @@ struct KeyframeRequests: Sendable {
     /// `shortestInterval`.
     mutating func isDue(now: MediaTime) -> Bool { takeDue(now: now) != nil }
 
-    /// Returns what a request that should be sent now is for, and records the request as sent; nil if none should be.
+    /// If a request is due, records it as sent and returns what it is for; otherwise returns nil.
     mutating func takeDue(now: MediaTime) -> Need? {
         let isRefreshDue = isRefreshWanted && answeredAt.map { now - $0 >= Self.refreshInterval } ?? true
         guard isWanted || isRefreshDue else { return nil }

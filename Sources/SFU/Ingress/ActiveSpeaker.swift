@@ -79,6 +79,9 @@ final class Speakers {
     /// Returns the stream of a session's active speaker; nil if nobody speaks.
     func current(_ session: String) -> Key? { sessions[session]?.current }
 
+    /// Whether this router reports no session's active speaker, so that none has to be reported as gone.
+    var isSettled: Bool { reported.isEmpty }
+
     /// Records the audio level of one packet.
     func hear(_ publication: Publication, level: UInt8, now: MediaTime) {
         sessions[publication.session, default: ActiveSpeaker()].record(publication.stream, level: level, now: now)
@@ -101,7 +104,7 @@ final class Speakers {
     /// router with the lowest index that has publishers in the session.
     /// - Parameters:
     ///   - streams: where to mark the streams of the active speakers.
-    ///   - relays: whether there are other routers.
+    ///   - relays: tells whether there are other routers.
     func update(_ streams: Streams, _ relays: Relays, now: MediaTime) {
         if let updatedAt, now - updatedAt < ActiveSpeaker.interval { return }
         updatedAt = now

@@ -18,8 +18,8 @@ final class RelayLink {
     private var urgent: [RelayedTrack] = []
     private var nextID: UInt32 = 0
 
-    /// The maximum number of records that are read in one flush, so that other work has its turn. As many packets fit
-    /// in a lane (`Fanout.maxPending`).
+    /// The maximum number of records that are read from the ring in one flush, so that other work has its turn. As many
+    /// packets fit in a lane (`Fanout.maxPending`).
     private static let maxItems = 256
 
     /// Returns nil if the two loops are the same.
@@ -33,7 +33,7 @@ final class RelayLink {
         reader = RelayRingReader(incoming)
     }
 
-    /// Whether the routers share any session: the other one has publishers, or subscribers of this router's.
+    /// Whether the routers may share a session: the other one has publishers, or subscribers of this router's.
     var isUsed: Bool { !tracks.isEmpty || relays.values.contains { $0.isWatched } }
 
     // MARK: Writing
@@ -69,7 +69,7 @@ final class RelayLink {
     /// A track has ended.
     func remove(_ relay: TrackRelay) {
         relays[relay.id] = nil
-        relaysByTrack = relaysByTrack.filter { $0.value !== relay }
+        relaysByTrack[ObjectIdentifier(relay.track)] = nil
         send(.end(relay.id))
     }
 

@@ -31,7 +31,7 @@ enum RelayMessage: Sendable {
     case sent([String: Int])
 }
 
-/// What subscribers' half of a router needs to know of a track.
+/// What the subscribers' half of a router needs to know about a track.
 struct RelayedState: Equatable, Sendable {
     var codecs: [Codec]
     var extensions: [HeaderExtension: UInt8]
@@ -40,7 +40,7 @@ struct RelayedState: Equatable, Sendable {
     var layers: [Layer]
     var clockOffset: MediaInterval?
 
-    /// What is to be known of a feed.
+    /// The state of one feed.
     struct Feed: Equatable, Sendable {
         var rid: String?
         var codec: Int?
@@ -53,7 +53,7 @@ struct RelayedState: Equatable, Sendable {
         layers = track.layers.map(\.measured)
     }
 
-    /// Whether subscribers must select layers again if the state changes to this one.
+    /// Whether layers must be selected again when this state replaces the former one.
     func needsSelection(after former: RelayedState?) -> Bool {
         guard let former, former.feeds.count == feeds.count else { return true }
         return feeds.map(\.codec) != former.feeds.map(\.codec)

@@ -16,7 +16,7 @@ import Synchronization
 ///
 /// Positions count all bytes since the start, so they never decrease. The position in the memory is the remainder.
 final class RelayRing: Sendable {
-    /// The size of the memory in bytes, a power of two: about 700 packets, or 30 ms of 250 Mbit/s.
+    /// The size of the memory in bytes, a power of two: about 620 packets, or 30 ms of 200 Mbit/s.
     static let capacity = 1 << 20
     /// The number of bytes that packets may occupy. The rest is for messages, which are small and are never dropped.
     static let packetCapacity = capacity / 8 * 7
@@ -100,7 +100,7 @@ final class RelayRingWriter {
     private var published = 0
     /// The position that the reader had released when the ring was last full.
     private var released = 0
-    /// Messages that do not fit now. Packets are dropped until they are written, so that the order is kept.
+    /// Messages that do not fit now. Until they are written, packets are dropped, so that the order is kept.
     private var waiting: [RelayMessage] = []
 
     init(_ ring: RelayRing) {
@@ -180,6 +180,7 @@ final class RelayRingReader {
     private let ring: RelayRing
     private var position = 0
     private var end = 0
+    private var released = 0
 
     init(_ ring: RelayRing) { self.ring = ring }
 
@@ -213,5 +214,9 @@ final class RelayRingReader {
     }
 
     /// Lets the writer reuse the memory of everything that was read.
-    func release() { ring.released.store(position, ordering: .releasing) }
+    func release() {
+        guard released != position else { return }
+        released = position
+        ring.released.store(position, ordering: .releasing)
+    }
 }

@@ -53,7 +53,10 @@ final class RelayedTrack: FeedSource {
     func demandChanged() {
         var news = RelayedDemand(layers: feedTrack.demand)
         for feed in feedTrack.feeds where feed.isWatched { news.watched |= 1 << UInt8(feed.index) }
-        news.decoders = feedTrack.codecs.indices.map { feedTrack.decoders(of: $0) }
+        // Video that nobody watches anymore needs no memory. Subscribers that start later need a keyframe anyway.
+        for feed in feedTrack.feeds where !feed.isWatched { feed.forgetHistory() }
+        let decoders = feedTrack.codecs.indices.map { feedTrack.decoders(of: $0) }
+        if decoders.contains(where: { $0 > 0 }) { news.decoders = decoders }
         guard news != demand else { return }
         demand = news
         link.send(.demand(id, news))

@@ -27,7 +27,7 @@ final class Relays {
     /// Sends a message to all other routers.
     func broadcast(_ message: RelayMessage) { for link in links { link.send(message) } }
 
-    /// Sends how loud this router's publishers are to the routers that share sessions with it.
+    /// Sends how loud this router's publishers are to the routers that may share sessions with it.
     /// - Parameter voices: called only if there are such routers.
     func send(voices: () -> [RelayedVoice]) {
         let used = links.filter(\.isUsed)

@@ -3,7 +3,7 @@ import RTC
 /// Passes a track of this router's publishers to the router of another event loop, as far as its subscribers watch it.
 final class TrackRelay: FeedReader {
     let id: UInt32
-    private unowned let track: FeedTrack
+    unowned let track: FeedTrack
     private unowned let link: RelayLink
     private let output: RouterOutput
     private var sent: RelayedState?
@@ -48,6 +48,8 @@ final class TrackRelay: FeedReader {
             output.counters.packetsRelayed &+= 1
         } else {
             output.counters.packetsDropped &+= 1
+            // The other router cannot retransmit the packet, because it never had it.
+            if track.kind == .video { feed.keyframes.subscriberElsewhere(.refresh, now: arrivedAt) }
         }
     }
 

@@ -28,12 +28,15 @@ final class Streams {
     /// Returns the audio tracks of each session in which more than `limit` streams have audio that is not muted.
     func audioTracks(ofSessionsWithMoreThan limit: Int) -> [[FeedTrack]] {
         guard publications.count > limit else { return [] }
-        var sessions: [String: [FeedTrack]] = [:]
+        var sessions: [String: [(stream: Key, track: FeedTrack)]] = [:]
         for publication in publications.values where publication.forwardsAudio {
             guard let track = audioTrack(of: publication), track.kind == .audio else { continue }
-            sessions[publication.session, default: []].append(track)
+            sessions[publication.session, default: []].append((publication.stream, track))
         }
-        return sessions.values.filter { $0.count > limit }
+        // Of equally loud voices the earlier ones are chosen, so the order must be the same on all event loops.
+        return sessions.values.filter { $0.count > limit }.map { session in
+            session.sorted { ($0.stream.high, $0.stream.low) < ($1.stream.high, $1.stream.low) }.map(\.track)
+        }
     }
 
     /// Returns, for each session, the lowest index of an event loop that has publishers in it.

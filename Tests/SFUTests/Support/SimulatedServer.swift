@@ -104,7 +104,10 @@ final class SimulatedServer {
         tickAt = network.now
         for _ in 0..<Self.burst { held.append(.allocate(byteCount: 2048, alignment: 16)) }
         sink.host.receive = { [unowned self] in receive($0, on: $1) }
-        sink.host.nextTimeout = { [unowned self] in min(tickAt, flushAt ?? tickAt) }
+        // Like a media loop, one of several does not tick while it is idle.
+        sink.host.nextTimeout = { [unowned self] in
+            relays != nil && router.isIdle ? flushAt : min(tickAt, flushAt ?? tickAt)
+        }
         sink.host.handleTimeout = { [unowned self] in handleTimeout() }
     }
 
