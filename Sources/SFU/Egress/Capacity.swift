@@ -50,7 +50,7 @@ final class CapacityMeter {
     /// Records the bitrates that another router sends in each session, in bits per second.
     func receive(_ sent: [String: Int], from loop: Int, now: MediaTime) { elsewhere[loop] = (sent, now) }
 
-    /// Whether nothing that was reported or decided has to be changed when the bitrates become zero.
+    /// Whether no session is full or reported as full. Until then, the router must keep measuring.
     var isSettled: Bool { !total.isFull && reported.isEmpty && !sessions.values.contains { $0.isFull } }
 
     /// Measures the bitrates of the latest interval, and adds those of the other routers. Reports all sessions that are
@@ -77,14 +77,14 @@ final class CapacityMeter {
         for session in present {
             sessions[session, default: Capacity()].update(rate: rates[session] ?? 0, limit: settings.sessionBitrate)
         }
-        // A router that has been idle was not the reporter meanwhile.
+        // A router does not report while it is idle.
         let wasReporter = isReporter && elapsed < Self.maxAge
         isReporter = elsewhere.keys.allSatisfy { $0 > relays.loop }
         guard isReporter else {
             output.counters.fullSessions = 0
             return reported = []
         }
-        // It is not known what another router has reported, so report all sessions once that are not full.
+        // This router does not know what another one has reported. Report each session that is not full once.
         if relays.isConnected, !wasReporter { reported = present }
         report(present)
     }

@@ -62,7 +62,7 @@ final class FeedTrack {
         return feed
     }
 
-    /// Whether the track has ended. Nothing may be attached to it anymore.
+    /// Whether the track has ended. Subscribers can no longer be attached to it.
     private(set) var isEnded = false
 
     /// Ends the track: its subscribers receive nothing until they are attached to another one.

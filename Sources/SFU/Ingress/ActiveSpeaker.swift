@@ -79,7 +79,7 @@ final class Speakers {
     /// Returns the stream of a session's active speaker; nil if nobody speaks.
     func current(_ session: String) -> Key? { sessions[session]?.current }
 
-    /// Whether this router reports no session's active speaker, so that none has to be reported as gone.
+    /// Whether there is no active speaker whose end this router must still report.
     var isSettled: Bool { reported.isEmpty }
 
     /// Records the audio level of one packet.

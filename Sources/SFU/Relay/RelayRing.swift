@@ -23,8 +23,8 @@ final class RelayRing: Sendable {
     /// All records start at multiples of this number of bytes.
     fileprivate static let alignment = 16
 
-    /// The memory of record k may be written only by the writer before the record is published, and only by the reader
-    /// after that.
+    /// The writer owns the memory of a record until it publishes the record, and again after the reader has released it.
+    /// In between, the reader owns it.
     fileprivate nonisolated(unsafe) let memory = UnsafeMutableRawPointer.allocate(
         byteCount: capacity, alignment: alignment)
     /// The position up to which the writer has published records.
@@ -168,8 +168,8 @@ final class RelayRingWriter {
         waiting.removeFirst(count)
         guard written != published else { return false }
         published = written
-        // The writer then looks whether the reader waits, and the reader looks for records after it has said that it
-        // waits. This needs one order of all four operations.
+        // The writer stores the position and then checks whether the reader waits. The reader marks itself as waiting and
+        // then checks the position. With sequential consistency, at least one of them sees the other's store.
         ring.published.store(published, ordering: .sequentiallyConsistent)
         return true
     }

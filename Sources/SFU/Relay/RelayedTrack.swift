@@ -53,7 +53,7 @@ final class RelayedTrack: FeedSource {
     func demandChanged() {
         var news = RelayedDemand(layers: feedTrack.demand)
         for feed in feedTrack.feeds where feed.isWatched { news.watched |= 1 << UInt8(feed.index) }
-        // Video that nobody watches anymore needs no memory. Subscribers that start later need a keyframe anyway.
+        // Free the packets of video that is no longer watched. A later subscriber starts with a new keyframe.
         for feed in feedTrack.feeds where !feed.isWatched { feed.forgetHistory() }
         let decoders = feedTrack.codecs.indices.map { feedTrack.decoders(of: $0) }
         if decoders.contains(where: { $0 > 0 }) { news.decoders = decoders }

@@ -1,7 +1,7 @@
 import RTC
 
 /// What a router shares with the routers of other event loops: its publishers' tracks, how loud they are, and the bitrate that
-/// it sends. A server with one loop has no links, and nothing here costs anything.
+/// it sends. A server with one loop has no links.
 final class Relays {
     /// The index of the router's loop.
     let loop: Int
@@ -9,7 +9,7 @@ final class Relays {
     private let links: [RelayLink]
     private let feeds: FeedTable
     private var updatedAt: MediaTime?
-    /// The time between two looks for changes of the tracks' state. Bitrates change once a second. What affects the choice
+    /// The time between two checks for changes in the tracks' state. Bitrates change once a second. What affects the choice
     /// of layers is sent immediately, when layers are selected.
     private static let updateInterval = MediaInterval.milliseconds(100)
 

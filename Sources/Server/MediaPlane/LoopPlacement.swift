@@ -88,7 +88,7 @@ struct LoopPlacement: Equatable, Sendable {
             return .all
         case .subscribe(let stream, _, let client, _, _, _, _): subscribe(stream, client)
         case .unsubscribe(let stream, let client):
-            // Find the loop first: the client is forgotten if this was all it had.
+            // Look up the loop first: the client is removed if this was its last subscription.
             defer { unsubscribe(stream, client) }
             return .loop(loop(of: client) ?? 0)
         case .unpublish(let stream):

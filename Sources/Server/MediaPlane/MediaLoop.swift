@@ -314,7 +314,7 @@ final class MediaLoop: MediaSink {
 
     private func handOver(_ connection: StreamConnection, to owner: MediaInbox, _ router: Router) {
         let stream = connection.handedOver
-        // Stop polling first, since the other loop reads from now on.
+        // Stop polling first, because only the other loop may read from the connection after this.
         drop(connection.path.socket, router)
         owner.adopt(stream)
     }

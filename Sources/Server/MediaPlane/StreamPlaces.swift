@@ -76,8 +76,8 @@ final class StreamPlaces: Sendable {
 
 /// An accepted TCP connection for media: its descriptor and its place in `StreamPlaces`.
 ///
-/// The object owns both. Whoever drops the last reference closes the connection and frees the place, so a connection
-/// that is handed over to a loop that has ended cannot leak, and none is closed twice.
+/// When the object is released, the connection is closed and its place is freed. This happens exactly once, even if the
+/// connection is handed over to a loop that has ended.
 final class StreamSocket: Sendable {
     let descriptor: Int32
     let remote: TransportAddress

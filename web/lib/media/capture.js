@@ -105,7 +105,7 @@ export class Capture {
   }
 
   /**
-   * Processes the tracks of this kind from now on, or no longer if `processor` is null.
+   * Sets the processor for the current and all later tracks of this kind; null removes it.
    * @param {Kind} kind
    * @param {Processor | null} processor
    * @returns {Promise<MediaStreamTrack | null>} the track to send; null if there is none
