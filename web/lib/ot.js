@@ -6,7 +6,7 @@ import { getDevices, getUserMedia } from './media/devices.js';
 import { sortArguments } from './session/arguments.js';
 import { SessionCore } from './session/core.js';
 import { Publisher } from './session/publisher.js';
-import { exceptions, publishers, subscribers } from './session/registry.js';
+import { publishers, subscribers, withExceptionHandlers } from './session/registry.js';
 import { sinkOf } from './session/subscriber.js';
 
 const logLevels = { NONE: 0, ERROR: 1, WARN: 2, INFO: 3, LOG: 4, DEBUG: 5 };
@@ -25,7 +25,7 @@ function codecs(ask, side) {
   return [...new Set(/** @type {string[]} */ (names))].filter((name) => !/^(rtx|red|ulpfec|flexfec)/i.test(name));
 }
 
-export const OT = {
+export const OT = withExceptionHandlers({
   /**
    * The SDK's version, and the URL of the server's WebSocket for sessions. To use another server than the one that
    * this module was loaded from, set `url` before calling `initSession`.
@@ -100,22 +100,4 @@ export const OT = {
   async unblockAudio() {
     subscribers.forEach((subscriber) => sinkOf(subscriber).unblock());
   },
-
-  /** @param {any} names @param {any} [handler] @param {unknown} [context] */
-  on(names, handler, context) {
-    exceptions.on(names, handler, context);
-    return OT;
-  },
-
-  /** @param {any} names @param {any} [handler] @param {unknown} [context] */
-  once(names, handler, context) {
-    exceptions.once(names, handler, context);
-    return OT;
-  },
-
-  /** @param {any} [names] @param {any} [handler] @param {unknown} [context] */
-  off(names, handler, context) {
-    exceptions.off(names, handler, context);
-    return OT;
-  },
-};
+});

@@ -3,7 +3,7 @@
 import { otFailure } from '../lib/errors.js';
 import { OT as sdk } from '../lib/ot.js';
 import { sortArguments } from '../lib/session/arguments.js';
-import { exceptions, reportException } from '../lib/session/registry.js';
+import { exceptions, reportException, withExceptionHandlers } from '../lib/session/registry.js';
 import { serverOf, socketOf } from './address.js';
 import { hasMediaProcessorSupport } from './filters.js';
 import { getActiveAudioOutputDevice, getAudioOutputDevices, setAudioOutputDevice } from './outputs.js';
@@ -15,7 +15,7 @@ import { OpenTokSession } from './session.js';
  */
 export function makeOT(script) {
   const server = serverOf(script);
-  const OT = {
+  const OT = withExceptionHandlers({
     /** Set `apiURL` before `initSession` to use another server than the one that this script was loaded from. */
     properties: { version: sdk.properties.version, apiURL: server, loggingURL: server },
     publishers: /** @type {import('../lib/session/registry.js').Registry<OpenTokPublisher>} */ (sdk.publishers),
@@ -82,26 +82,11 @@ export function makeOT(script) {
       });
     },
 
-    /** @param {any} names @param {any} [handler] @param {unknown} [context] */
-    on(names, handler, context) {
-      exceptions.on(names, handler, context);
-      return OT;
-    },
-    /** @param {any} names @param {any} [handler] @param {unknown} [context] */
-    once(names, handler, context) {
-      exceptions.once(names, handler, context);
-      return OT;
-    },
-    /** @param {any} [names] @param {any} [handler] @param {unknown} [context] */
-    off(names, handler, context) {
-      exceptions.off(names, handler, context);
-      return OT;
-    },
     /** @param {any} names @param {any} handler @param {unknown} [context] */
     addEventListener: (names, handler, context) => { exceptions.on(names, handler, context); },
     /** @param {any} names @param {any} [handler] @param {unknown} [context] */
     removeEventListener: (names, handler, context) => { exceptions.off(names, handler, context); },
-  };
+  });
   return OT;
 }
 

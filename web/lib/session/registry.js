@@ -44,6 +44,31 @@ export const subscribers = new Registry();
 export const exceptions = new Emitter();
 
 /**
+ * Adds the methods to an `OT` object with which programs listen to its exceptions. They return the object.
+ * @template {object} T
+ * @param {T} owner
+ */
+export function withExceptionHandlers(owner) {
+  return Object.assign(owner, {
+    /** @param {any} names @param {any} [handler] @param {unknown} [context] */
+    on(names, handler, context) {
+      exceptions.on(names, handler, context);
+      return owner;
+    },
+    /** @param {any} names @param {any} [handler] @param {unknown} [context] */
+    once(names, handler, context) {
+      exceptions.once(names, handler, context);
+      return owner;
+    },
+    /** @param {any} [names] @param {any} [handler] @param {unknown} [context] */
+    off(names, handler, context) {
+      exceptions.off(names, handler, context);
+      return owner;
+    },
+  });
+}
+
+/**
  * Notifies the page's `exception` handlers, as OpenTok does for errors that also go to a callback.
  * @param {ConfabError} error
  * @param {unknown} target
