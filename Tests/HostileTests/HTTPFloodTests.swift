@@ -60,7 +60,7 @@ extension Hostile {
             }
         }
 
-        @Test("a body of 100 MB is answered 413 or cut off, on every path")
+        @Test("a body of 100 MB is refused as too large or cut off, on every path")
         func bodies() async throws {
             let part = [UInt8](repeating: 0x78, count: 1 << 20)
             let size = part.count * 96
@@ -80,7 +80,9 @@ extension Hostile {
                         if count < part.count { break }
                     }
                     let status = (try? socket.readAnswer().status) ?? 0
-                    #expect(status == 413 || taken < size, "\(target) took all of it and answered \(status)")
+                    // OpenTok's SDKs take 413 for success when they mute, so its paths answer 400.
+                    let refusal = target.hasSuffix(" /session/create") ? 400 : 413
+                    #expect(status == refusal || taken < size, "\(target) took all of it and answered \(status)")
                     endings.count(status == 0 ? "end" : "\(status)")
                 }
                 return AttackOutcome(sent: "\(targets.count) × 100 MB", cameBack: endings.text)
