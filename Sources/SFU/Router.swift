@@ -193,6 +193,7 @@ public final class Router {
     private func receive(_ message: RelayMessage, from loop: Int, now: MediaTime) {
         switch message {
         case .voices(let voices): streams.hear(voices, now: now)
+        case .speakers(let active): speakers.follow(active, streams)
         case .sent(let sent): capacity.receive(sent, from: loop, now: now)
         // `Relays` and `RelayLink` handle these.
         case .track, .tracks, .restart, .pause, .end, .demand, .keyframe: break

@@ -111,6 +111,21 @@ struct RelayTests {
         #expect(room.servers[1].events.last == .speaking(session: "s", stream: nil))
     }
 
+    @Test("two who begin to speak at once are the same active speaker on all loops")
+    func simultaneousSpeakers() throws {
+        let room = try SimulatedRoom(loops: 2)
+        let clients = try room.clients(2)
+        for client in clients { client.microphone?.level = 110 }
+        room.run(3000)
+        for client in clients { client.microphone?.level = 20 }
+        room.run(4000)
+        let speaking = room.servers.map { server in
+            clients.map { server.router.streams.publication($0.stream)?.isSpeaking }
+        }
+        #expect(speaking[0] == speaking[1] && speaking[0].contains(true))
+        #expect(room.servers[1].router.speakers.current("s") == room.router.speakers.current("s"))
+    }
+
     @Test("only the loudest of all loops are forwarded")
     func loudest() throws {
         let room = try SimulatedRoom(loops: 2) { $0.loudestStreams = 2 }
@@ -158,6 +173,35 @@ struct RelayTests {
         room.leave(clients[3])
         room.run(4000)
         #expect(full(room.servers[0]).last == notFull && !isFull(room.servers[1]))
+    }
+
+    @Test("the first client on an idle loop is refused if the server is full")
+    func fullElsewhere() throws {
+        let room = try SimulatedRoom(loops: 2) { $0.totalBitrate = 300_000 }
+        let clients = try room.clients(3, slots: 1)
+        room.leave(clients[1])
+        room.run(1000)
+        #expect(room.servers[1].router.isIdle && !room.servers[1].router.isFull)
+        clients[2].subscribe(to: clients[0])
+        room.run(3000)
+        #expect(room.router.isFull && room.servers[1].router.isFull)
+        room.leave(clients[2])
+        room.run(5000)
+        #expect(!room.router.isFull && !room.servers[1].router.isFull && room.servers[1].router.isIdle)
+    }
+
+    @Test("an idle loop gets no packets")
+    func idleSubscriber() throws {
+        let room = try SimulatedRoom(loops: 2)
+        let clients = try room.clients(3)
+        for client in clients[1...] { client.subscribe(to: clients[0]) }
+        room.run(1000)
+        #expect(room.router.counters.packetsRelayed > 50)
+        room.leave(clients[1])
+        room.run(100)
+        let relayed = room.router.counters.packetsRelayed
+        room.run(1000)
+        #expect(room.router.counters.packetsRelayed == relayed && room.servers[1].router.isIdle)
     }
 
     @Test("a session does not stay full when the loop that reported it becomes idle")

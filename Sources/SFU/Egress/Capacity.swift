@@ -48,7 +48,13 @@ final class CapacityMeter {
     var isFull: Bool { total.isFull }
 
     /// Records the bitrates that another router sends in each session, in bits per second.
-    func receive(_ sent: [String: Int], from loop: Int, now: MediaTime) { elsewhere[loop] = (sent, now) }
+    func receive(_ sent: [String: Int], from loop: Int, now: MediaTime) {
+        elsewhere[loop] = (sent, now)
+        // This router may not measure, because it has no clients. It must refuse the first one if the others alone send
+        // as much as the server may.
+        let rate = elsewhere.values.reduce(0) { $1.sent.values.reduce($0, &+) }
+        if let limit = settings.totalBitrate, rate >= limit { total.update(rate: rate, limit: limit) }
+    }
 
     /// Whether no session is full or reported as full. Until then, the router must keep measuring.
     var isSettled: Bool { !total.isFull && reported.isEmpty && !sessions.values.contains { $0.isFull } }

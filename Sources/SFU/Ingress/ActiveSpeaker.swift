@@ -44,14 +44,16 @@ struct ActiveSpeaker: Sendable {
 
     mutating func remove(_ stream: Key) { voices[stream] = nil }
 
-    /// Updates `current`, the stream of the active speaker. It becomes nil if that stream was removed and no other
-    /// stream is loud enough. Returns whether `current` changed.
-    mutating func update(now: MediaTime) -> Bool {
-        let before = current
+    /// Makes the streams quieter that send no packets, because they are muted or use DTX. Must be called every `interval`.
+    mutating func fade(now: MediaTime) {
         for (stream, voice) in voices where now - voice.lastPacketAt > Self.interval {
-            // A stream that sends no packets, because it is muted or uses DTX, becomes quieter with every update.
             voices[stream]?.loudness = voice.loudness * 0.5
         }
+    }
+
+    /// Updates `current`, the stream of the active speaker. It becomes nil if that stream was removed and no other
+    /// stream is loud enough.
+    mutating func choose() {
         let loudest = voices.max { ($0.value.loudness, $0.key.low) < ($1.value.loudness, $1.key.low) }
         let floor = current.flatMap { voices[$0]?.loudness }
         if floor == nil { current = nil }
@@ -60,8 +62,10 @@ struct ActiveSpeaker: Sendable {
         {
             current = loudest.key
         }
-        return current != before
     }
+
+    /// Follows the choice of another router.
+    mutating func follow(_ stream: Key?) { current = stream }
 
     var isEmpty: Bool { voices.isEmpty }
 }
@@ -70,7 +74,7 @@ struct ActiveSpeaker: Sendable {
 final class Speakers {
     private let output: RouterOutput
     private(set) var sessions: [String: ActiveSpeaker] = [:]
-    /// The sessions whose active speaker this router reports. Every router knows the active speakers of all sessions.
+    /// The sessions whose active speaker this router chooses and reports.
     private var reported: Set<String> = []
     private var updatedAt: MediaTime?
 
@@ -100,35 +104,56 @@ final class Speakers {
 
     func remove(_ publication: Publication) { sessions[publication.session]?.remove(publication.stream) }
 
-    /// Updates the active speakers, and reports those that changed. The active speaker of a session is reported by the
-    /// router with the lowest index that has publishers in the session.
+    /// Updates the active speakers, and reports those that changed. The active speaker of a session is chosen and
+    /// reported by the router with the lowest index that has publishers in the session. The others follow, because they
+    /// know each other's voices a little later and would choose differently.
     /// - Parameters:
     ///   - streams: where to mark the streams of the active speakers.
-    ///   - relays: tells whether there are other routers.
+    ///   - relays: where to send them.
     func update(_ streams: Streams, _ relays: Relays, now: MediaTime) {
         if let updatedAt, now - updatedAt < ActiveSpeaker.interval { return }
         updatedAt = now
         let loop = relays.loop
         let reporters = relays.isConnected ? streams.lowestLoops(own: loop) : nil
         for session in sessions.keys {
-            let former = sessions[session]?.current
-            let isChanged = sessions[session]?.update(now: now) ?? false
-            let current = sessions[session]?.current
-            if isChanged {
-                if let former { streams.publication(former)?.isSpeaking = false }
-                if let current { streams.publication(current)?.isSpeaking = true }
-            }
             // If the last publisher has left, the router that reported the session before does so once more.
             let isReporter = reporters.map { $0[session].map { $0 == loop } ?? reported.contains(session) } ?? true
             let isNewReporter = isReporter && reported.insert(session).inserted
-            if !isReporter { reported.remove(session) }
-            if isReporter, isChanged || isNewReporter && current != nil {
-                output.report(.speaking(session: session, stream: current))
+            sessions[session]?.fade(now: now)
+            if isReporter {
+                let isChanged = change(session, streams) { $0.choose() }
+                let current = current(session)
+                if isChanged || isNewReporter && current != nil {
+                    output.report(.speaking(session: session, stream: current))
+                }
+            } else {
+                reported.remove(session)
             }
             if sessions[session]?.isEmpty ?? false {
                 sessions[session] = nil
                 reported.remove(session)
             }
         }
+        guard relays.isConnected, !reported.isEmpty else { return }
+        relays.send(speakers: reported.map { RelayedSpeaker(session: $0, stream: current($0)) })
+    }
+
+    /// Follows the active speakers that another router has chosen.
+    func follow(_ speakers: [RelayedSpeaker], _ streams: Streams) {
+        for speaker in speakers where !reported.contains(speaker.session) {
+            _ = change(speaker.session, streams) { $0.follow(speaker.stream) }
+        }
+    }
+
+    /// Changes the active speaker of a session, and marks its stream. Returns whether it is another one now.
+    private func change(_ session: String, _ streams: Streams, _ body: (inout ActiveSpeaker) -> Void) -> Bool {
+        guard var speaker = sessions[session] else { return false }
+        let former = speaker.current
+        body(&speaker)
+        sessions[session] = speaker
+        guard speaker.current != former else { return false }
+        if let former { streams.publication(former)?.isSpeaking = false }
+        if let current = speaker.current { streams.publication(current)?.isSpeaking = true }
+        return true
     }
 }

@@ -107,7 +107,7 @@ final class RelayLink {
             track.feedTrack.end()
         case .demand(let id, let demand): relays[id]?.receive(demand)
         case .keyframe(let id, let feed, let need): relays[id]?.receive(need, feed: feed, now: now)
-        case .tracks, .voices, .sent: return false
+        case .tracks, .voices, .speakers, .sent: return false
         }
         return true
     }

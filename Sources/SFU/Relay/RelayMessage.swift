@@ -27,6 +27,8 @@ enum RelayMessage: Sendable {
 
     /// How loud the router's publishers are.
     case voices([RelayedVoice])
+    /// The active speakers of the sessions for which the router chooses them.
+    case speakers([RelayedSpeaker])
     /// The bitrates that the router sends in each session, in bits per second.
     case sent([String: Int])
 }
@@ -79,6 +81,13 @@ struct RelayedVoice: Sendable {
     var loudness: Double
     /// The loudness for the choice of the loudest audio, and whether the audio is forwarded.
     var voice: Voice
+}
+
+/// The active speaker of a session.
+struct RelayedSpeaker: Sendable {
+    var session: String
+    /// Nil if nobody speaks.
+    var stream: Key?
 }
 
 extension Layer {

@@ -36,6 +36,11 @@ final class Relays {
         if !voices.isEmpty { for link in used { link.send(.voices(voices)) } }
     }
 
+    /// Sends the active speakers to the routers that may share sessions with this one.
+    func send(speakers: [RelayedSpeaker]) {
+        for link in links where link.isUsed { link.send(.speakers(speakers)) }
+    }
+
     /// Announces the tracks of one of this router's publishers.
     func announce(_ tracks: [FeedTrack], of client: Key) { for link in links { link.announce(tracks, of: client) } }
 

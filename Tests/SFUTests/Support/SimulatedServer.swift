@@ -104,14 +104,14 @@ final class SimulatedServer {
         tickAt = network.now
         for _ in 0..<Self.burst { held.append(.allocate(byteCount: 2048, alignment: 16)) }
         sink.host.receive = { [unowned self] in receive($0, on: $1) }
-        // Like a media loop, one of several does not tick while it is idle.
-        sink.host.nextTimeout = { [unowned self] in
-            relays != nil && router.isIdle ? flushAt : min(tickAt, flushAt ?? tickAt)
-        }
+        sink.host.nextTimeout = { [unowned self] in ticks ? min(tickAt, flushAt ?? tickAt) : flushAt }
         sink.host.handleTimeout = { [unowned self] in handleTimeout() }
     }
 
     deinit { for memory in held { memory.deallocate() } }
+
+    /// Like a media loop, one of several does not tick while it is idle.
+    private var ticks: Bool { !router.relays.isConnected || !router.isIdle }
 
     /// Lets the server run soon, because another event loop has sent something.
     func wake() {
@@ -148,7 +148,7 @@ final class SimulatedServer {
 
     private func handleTimeout() {
         if let flushAt, flushAt <= network.now { flush() }
-        guard tickAt <= network.now else { return }
+        guard ticks, tickAt <= network.now else { return }
         onTicks.count { router.tick(now: network.now) }
         wait()
         tickAt = network.now + Router.interval
