@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <netinet/udp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,13 +185,15 @@ void confab_sends_free(confab_sends *sends) {
     free(sends);
 }
 
+struct sockaddr_storage *confab_sends_address(confab_sends *sends, uint32_t index) {
+    return &sends->addresses[index];
+}
+
 void confab_sends_set(
-    confab_sends *sends, uint32_t index, void *bytes, uint32_t length, uint16_t segment,
-    const struct sockaddr_storage *address, uint32_t address_length) {
+    confab_sends *sends, uint32_t index, void *bytes, uint32_t length, uint16_t segment, uint32_t address_length) {
     struct msghdr *header = &sends->messages[index].msg_hdr;
     sends->vectors[index].iov_base = bytes;
     sends->vectors[index].iov_len = length;
-    memcpy(&sends->addresses[index], address, address_length);
     header->msg_name = &sends->addresses[index];
     header->msg_namelen = address_length;
     header->msg_iov = &sends->vectors[index];
@@ -239,6 +242,10 @@ int confab_has_segmentation(int socket) {
     int size = 0;
     socklen_t length = sizeof size;
     return getsockopt(socket, IPPROTO_UDP, UDP_SEGMENT, &size, &length) == 0;
+}
+
+void confab_name_thread(const char *name) {
+    (void)pthread_setname_np(pthread_self(), name);
 }
 
 void confab_give_way(void) {

@@ -139,14 +139,15 @@ package final class BatchedDatagrams: DatagramIO {
             while next < messages.count, filled < UInt32(Self.sendsAtOnce), messages[next].path.socket == socket {
                 let message = messages[next]
                 next += 1
-                guard let (address, length) = message.path.remote.storage(ipv6: sockets[Int(socket)].isIPv6) else {
+                guard let address = confab_sends_address(sends, filled),
+                    let length = message.path.remote.write(to: address, ipv6: sockets[Int(socket)].isIPv6)
+                else {
                     lost += message.count
                     continue
                 }
-                var storage = address
                 confab_sends_set(
                     sends, filled, arena.bytes(of: message).baseAddress, UInt32(message.length),
-                    message.count > 1 ? UInt16(message.segment) : 0, &storage, length
+                    message.count > 1 ? UInt16(message.segment) : 0, length
                 )
                 filled += 1
                 datagrams += message.count

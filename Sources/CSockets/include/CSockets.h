@@ -55,10 +55,12 @@ typedef struct confab_sends confab_sends;
 
 confab_sends *confab_sends_make(uint32_t count);
 void confab_sends_free(confab_sends *sends);
-/// Sets message `index` to `length` bytes, split into segments of `segment` bytes unless `segment` is 0.
+/// Returns where to write the address of message `index`.
+struct sockaddr_storage *confab_sends_address(confab_sends *sends, uint32_t index);
+/// Sets message `index` to `length` bytes, split into segments of `segment` bytes unless `segment` is 0. Its address has
+/// `address_length` bytes.
 void confab_sends_set(
-    confab_sends *sends, uint32_t index, void *bytes, uint32_t length, uint16_t segment,
-    const struct sockaddr_storage *address, uint32_t address_length);
+    confab_sends *sends, uint32_t index, void *bytes, uint32_t length, uint16_t segment, uint32_t address_length);
 /// Sends the messages from `from` up to but excluding `to`. Returns how many were sent, or -1 with the errno of the first
 /// message.
 int confab_sends_send(confab_sends *sends, int socket, uint32_t from, uint32_t to);
@@ -77,6 +79,9 @@ int confab_has_segmentation(int socket);
 /// Stops the calling thread from preempting other threads when it wakes (SCHED_BATCH, `sched(7)`). The thread instead waits for
 /// a free processor or its turn, and gets as much CPU time as before.
 void confab_give_way(void);
+
+/// Names the calling thread in tools such as top and perf. The name has at most 15 bytes.
+void confab_name_thread(const char *name);
 
 #endif
 #endif

@@ -82,7 +82,9 @@ final class MediaPlane: Sendable {
             router.owner = isAlone ? nil : index
             let team = MediaLoop.Team(inboxes: isAlone ? [] : inboxes, index: index, places: places)
             let (inbox, sockets, isPortable) = (inboxes[index], loop.sockets, settings.isPortable)
+            let name = isAlone ? "confab-media" : "confab-media-\(index)"
             let thread = Thread { [router] in
+                setNameOfCurrentThread(name)
                 let loop = MediaLoop(inbox: inbox, sockets: sockets, portable: isPortable, wait: wait, team: team)
                 loop.run { sink in
                     Router(
@@ -91,7 +93,6 @@ final class MediaPlane: Sendable {
                         relays: relays, loop: index)
                 }
             }
-            thread.name = isAlone ? "confab-media" : "confab-media-\(index)"
             thread.start()
         }
         watchdog = MediaWatchdogThread(inboxes, period: watchdogPeriod, logger: logger)

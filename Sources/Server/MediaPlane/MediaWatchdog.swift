@@ -1,3 +1,4 @@
+import Datagrams
 import Dispatch
 import Foundation
 import Logging
@@ -72,6 +73,7 @@ final class MediaWatchdogThread: Sendable {
     /// - Parameter period: the time between two looks. Tests pass a shorter one.
     init(_ inboxes: [MediaInbox], period: Duration = MediaWatchdog.period, logger: Logger) {
         let thread = Thread { [isStopped] in
+            setNameOfCurrentThread("confab-watchdog")
             let pause = DispatchTimeInterval.nanoseconds(Int(period / Duration.nanoseconds(1)))
             var watchdog = MediaWatchdog(loops: inboxes.count)
             while true {
@@ -81,7 +83,6 @@ final class MediaWatchdogThread: Sendable {
                 if !hangs.isEmpty { Self.end(hangs, period, logger) }
             }
         }
-        thread.name = "confab-watchdog"
         thread.start()
     }
 
