@@ -12,8 +12,9 @@ struct AttackOutcome: Sendable {
 struct Attack: Sendable {
     /// The maximum growth of the server's memory in most attacks. It is several times the measured growth, but far less
     /// than the amount of data that an attack sends.
-    /// Sanitizers surround every block, and keep freed memory for a while.
-    static let maxGrowth = (ProcessInfo.processInfo.environment["CONFAB_SANITIZER"] == nil ? 32 : 512) << 20
+    static let maxGrowth = isSanitized ? 512 << 20 : 32 << 20
+    /// Whether a sanitizer is used. It surrounds every block of memory, and keeps freed memory for a while.
+    static let isSanitized = ProcessInfo.processInfo.environment["CONFAB_SANITIZER"] != nil
 
     var number: Int
     var name: String
