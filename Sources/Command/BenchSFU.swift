@@ -77,6 +77,9 @@ struct BenchSFU: AsyncParsableCommand {
     @Option(help: "Duration of the measurement in seconds. With --crowd, the duration of each of the two measurements.")
     var seconds = 10
 
+    @Option(help: "Number of media loops of the temporary server (default: the server's own).")
+    var loops: Int?
+
     @Option(help: "URL of a running server. Sessions are created with the project in --data-dir.")
     var server: String?
 
@@ -121,6 +124,10 @@ struct BenchSFU: AsyncParsableCommand {
                 "Use at least one publisher and one subscriber, and at most \(Self.maxRobots) clients in total.")
         }
         guard (1...3600).contains(seconds) else { throw ValidationError("--seconds must be from 1 to 3600.") }
+        guard let loops else { return }
+        guard server == nil, janus == nil else { throw ValidationError("--loops excludes --server and --janus.") }
+        let most = ConfabConfiguration.Media.maxLoops
+        guard (1...most).contains(loops) else { throw ValidationError("--loops must be from 1 to \(most).") }
     }
 
     private func validateCrowd() throws {
@@ -211,7 +218,7 @@ struct BenchSFU: AsyncParsableCommand {
             let (project, _) = try data.project()
             return try await body(Target(server: server, project: project, process: pid, metrics: metrics))
         }
-        let child = try MeasuredServer.start()
+        let child = try MeasuredServer.start(loops: loops)
         defer { child.stop() }
         return try await body(
             Target(server: child.url, project: child.project, process: child.id, metrics: child.metrics))
@@ -260,7 +267,8 @@ struct MeasuredServer {
     private static let readyTimeout: TimeInterval = 60
     private static let readyMark = "Confab is ready: "
 
-    static func start() throws -> MeasuredServer {
+    /// - Parameter loops: the number of media loops; nil for the server's default.
+    static func start(loops: Int? = nil) throws -> MeasuredServer {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(
             "confab-bench-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -277,7 +285,7 @@ struct MeasuredServer {
             "serve", "--host", "127.0.0.1", "--port", "0", "--media-port", "0", "--media-address", "127.0.0.1",
             "--data-dir", directory.appendingPathComponent("data").path,
         ]
-        process.environment = environment(secret)
+        process.environment = environment(secret, loops: loops)
         process.standardError = try FileHandle(forWritingTo: log)
         process.standardOutput = FileHandle.nullDevice
         try process.run()
@@ -295,7 +303,7 @@ struct MeasuredServer {
 
     /// Returns the environment of the server process: the default configuration, but without the limits that many
     /// clients on one machine would exceed.
-    private static func environment(_ secret: String) -> [String: String] {
+    private static func environment(_ secret: String, loops: Int?) -> [String: String] {
         let limits = [
             "REQUESTS_PER_SECOND": "1000000", "REQUEST_BURST": "1000000", "HANDSHAKES_PER_SECOND": "1000000",
             "HANDSHAKE_BURST": "1000000", "SOCKETS_PER_ADDRESS": "1000000",
@@ -306,6 +314,7 @@ struct MeasuredServer {
         environment["CONFAB_METRICS_PORT"] = "0"
         environment["CONFAB_API_KEY"] = "10000000"
         environment["CONFAB_API_SECRET"] = secret
+        environment["CONFAB_MEDIA_LOOPS"] = loops.map(String.init)
         return environment
     }
 

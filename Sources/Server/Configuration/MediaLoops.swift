@@ -3,7 +3,7 @@ import RTC
 
 extension ConfabConfiguration.Media {
     /// Maximum number of media loops: as many as the username fragments of ICE can tell apart.
-    static let maxLoops = ICECredentials.owners.count
+    public static let maxLoops = ICECredentials.owners.count
 
     /// The number of media loops on this machine: ``loops``, or one for every two processors.
     var loopCount: Int { loopCount(processors: ProcessInfo.processInfo.activeProcessorCount) }
