@@ -114,6 +114,19 @@ let package = Package(
             resources: [.embedInCode("Sample/picture.ivf"), .embedInCode("Sample/sound.ogg")],
             swiftSettings: packetSettings
         ),
+        // A client for Redis and Valkey, for clusters. It knows nothing of the server.
+        .target(
+            name: "Redis",
+            dependencies: [
+                "Wire",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: settings
+        ),
         .target(
             name: "Server",
             dependencies: [
@@ -215,6 +228,16 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "RedisTests",
+            dependencies: [
+                "Redis", "TestSupport", "Wire",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "ServerTests",
             dependencies: [
                 "CAllocations", "CSockets", "Confab", "Datagrams", "RTC", "SFU", "Server", "Signaling", "Wire",
@@ -250,7 +273,7 @@ let package = Package(
         ),
         // Replays saved fuzzer inputs through the fuzzed functions. `Targets` is a link to these.
         .testTarget(
-            name: "FuzzTests", dependencies: ["Peers", "RTC", "Server", "Signaling", "TestSupport", "Wire"],
+            name: "FuzzTests", dependencies: ["Peers", "RTC", "Redis", "Server", "Signaling", "TestSupport", "Wire"],
             swiftSettings: settings
         ),
         // Attacks on the executable through raw sockets, without the server's own code, which might share its bugs.

@@ -50,8 +50,19 @@ let package = Package(
         .target(name: "RTC", dependencies: ["COpenSSL"], swiftSettings: watched),
         // Only the media files.
         .target(name: "Peers", dependencies: ["RTC"], swiftSettings: watched),
+        // Only the parser and the state machines.
         .target(
-            name: "FuzzTargets", dependencies: ["Peers", "RTC", "Server", "Signaling", "Wire"], swiftSettings: watched
+            name: "Redis",
+            dependencies: [
+                "Wire",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: watched
+        ),
+        .target(
+            name: "FuzzTargets", dependencies: ["Peers", "RTC", "Redis", "Server", "Signaling", "Wire"],
+            swiftSettings: watched
         ),
         .executableTarget(
             name: "fuzz",

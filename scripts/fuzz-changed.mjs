@@ -65,6 +65,7 @@ function declarations(texts) {
  */
 const imports = new Map([
   ['Wire', ['Wire']], ['Signaling', ['Wire', 'Signaling']], ['RTC', ['RTC']], ['Peers', ['RTC', 'Peers']],
+  ['Redis', ['Wire', 'Redis']],
 ]);
 
 /** @param {string} file @param {string} text @param {Map<string, Set<string>>} declaring */

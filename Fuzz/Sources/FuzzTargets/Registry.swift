@@ -41,6 +41,7 @@ extension FuzzTarget {
         .positions,
         .pushEndpoints,
         .pushAnswers,
+        .resp,
         .link,
         .signalClient,
         .hub,
