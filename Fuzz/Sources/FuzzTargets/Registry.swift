@@ -42,6 +42,7 @@ extension FuzzTarget {
         .pushEndpoints,
         .pushAnswers,
         .resp,
+        .redisConnection,
         .link,
         .signalClient,
         .hub,
