@@ -1,0 +1,50 @@
+import NIOSSL
+
+/// Which Redis to use, and how.
+package struct RedisConfiguration: Sendable {
+    /// Where the primary is.
+    package enum Location: Sendable {
+        /// At one of these addresses. The others are replicas, or do not answer. All have the credentials of the first one.
+        case servers([RedisURL])
+        /// Where the Sentinels at these addresses say. All Sentinels have the credentials of the first one.
+        ///
+        /// - Parameters:
+        ///   - primaryName: the name under which the Sentinels monitor the primary.
+        ///   - credentials: the user of the primary and its replicas.
+        ///   - isSecure: whether connections to the primary use TLS.
+        case sentinels([RedisURL], primaryName: String, credentials: RedisCredentials?, isSecure: Bool)
+    }
+
+    /// How the primary is found.
+    package var location: Location
+    /// How certificates of servers are verified, and the client's own certificate.
+    package var tls = TLSConfiguration.makeClientConfiguration()
+    /// The connection's limits, without credentials.
+    package var connection = RedisConnection.Settings()
+
+    package init(_ location: Location) { self.location = location }
+
+    /// The URLs at which connections begin.
+    var urls: [RedisURL] {
+        switch location {
+        case .servers(let urls), .sentinels(let urls, _, _, _): urls
+        }
+    }
+
+    /// Whether any connection can use TLS.
+    var needsTLS: Bool {
+        if case .sentinels(_, _, _, true) = location { return true }
+        return urls.contains { $0.endpoint.isSecure }
+    }
+
+    func settings(for role: RedisGreeting.Role) -> RedisConnection.Settings {
+        var settings = connection
+        if role == .sentinel { settings.role = .sentinel }
+        switch (location, role) {
+        case (.servers(let urls), _), (.sentinels(let urls, _, _, _), .sentinel):
+            settings.credentials = urls.first?.credentials
+        case (.sentinels(_, _, let credentials, _), .primary): settings.credentials = credentials
+        }
+        return settings
+    }
+}
