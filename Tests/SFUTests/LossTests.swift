@@ -151,4 +151,24 @@ import Testing
         let asked = room.router.counters.keyframesRequested - before
         #expect((10...18).contains(asked), "\(asked) in 5 s")
     }
+
+    @Test("a packet is retransmitted again after 20 ms, however long the subscriber has been there")
+    func retransmissionTimes() {
+        var times = RetransmissionTimes()
+        for milliseconds in [0, 19, 20, 21, 65_500, 65_530, 65_560, 131_000, 10_000_000] as [Int64] {
+            let now = MediaTime(nanoseconds: milliseconds * 1_000_000)
+            #expect(times.take(7, now: now) == ![19, 21].contains(milliseconds), "\(milliseconds) ms")
+            #expect(times.take(8, now: now + .milliseconds(5)) == ![19, 21].contains(milliseconds))
+        }
+    }
+
+    @Test("extension ids of the one-byte and the two-byte form are mapped")
+    func extensionMap() {
+        var map = ExtensionMap()
+        for (theirs, ours) in [(1, 14), (15, 3), (16, 4), (255, 5)] as [(UInt8, UInt8)] { map.map(theirs, to: ours) }
+        #expect([0, 1, 2, 15, 16, 17, 255].map { map[$0] } == [0, 14, 0, 3, 4, 0, 5])
+        map.map(16, to: 0)
+        map.map(1, to: 0)
+        #expect(map[16] == 0 && map[1] == 0)
+    }
 }

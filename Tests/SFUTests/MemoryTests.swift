@@ -13,15 +13,16 @@ import Testing
             NACKGenerator.maxOutstanding * 24 + 64 * MemoryLayout<FeedPacket>.stride
             + MemoryLayout<ReceiverStatistics>.size
         let history = PacketHistory.capacity * (PacketHistory.slotSize + 8 + MemoryLayout<RTPPacket?>.stride + 8)
-        let outgoing = 256 + MemoryLayout<RTPRewriter>.size + 8 * MemoryLayout<MappedCodec>.stride
-        let retransmissions = PacketHistory.capacity * 4
+        let outgoing =
+            MemoryLayout<ExtensionMap>.size + MemoryLayout<RTPRewriter>.size + 8 * MemoryLayout<MappedCodec>.stride
+        let retransmissions = PacketHistory.capacity * 2
         let arrivals = TransportFeedback.window * 4 + TransportFeedback.window / 8
         print(
             "A published encoding takes \(encoding) bytes, video \(history) more, a publisher's arrivals \(arrivals).")
         print("A subscriber's transceiver takes \(outgoing) bytes, after reported losses \(retransmissions) more.")
         #expect(encoding < 32_000 && history < 1_000_000)
         #expect(Fanout.maxPending == PacketHistory.capacity / 2, "all packets that wait fit in the history")
-        #expect(outgoing + retransmissions < 4096)
+        #expect(outgoing + retransmissions < 2048)
     }
 }
 

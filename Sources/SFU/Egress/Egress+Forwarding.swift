@@ -161,7 +161,7 @@ extension Egress {
         _ id: UInt8, _ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, to header: inout RTPHeaderWriter,
         _ subscriber: OutgoingTrack
     ) {
-        let ours = subscriber.extensionMap[Int(id)]
+        let ours = subscriber.extensionMap[id]
         guard ours != 0 else { return }
         header.addExtension(id: ours, bytes: UnsafeRawBufferPointer(rebasing: bytes[range]))
     }

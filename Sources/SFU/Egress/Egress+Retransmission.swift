@@ -103,21 +103,32 @@ extension Egress {
 }
 
 /// The time of the most recent retransmission of each packet, indexed by the low bits of the sequence number. This takes a
-/// fixed 2 kB.
+/// fixed 1 kB.
 struct RetransmissionTimes: Sendable {
     /// The minimum time in milliseconds between two retransmissions of a packet, however often the subscriber requests
     /// it.
-    private static let interval: UInt32 = 20
-    /// The clock's time in milliseconds, wrapped to 32 bits; 0 means never.
-    private var times = ContiguousArray<UInt32>(repeating: 0, count: PacketHistory.capacity)
+    private static let interval = 20
+    /// The times in milliseconds after `start`; 0 means never.
+    private var times = ContiguousArray<UInt16>(repeating: 0, count: PacketHistory.capacity)
+    private var start: MediaTime?
 
     /// Returns true if the packet may be retransmitted now, and records the retransmission.
     mutating func take(_ sequence: Int64, now: MediaTime) -> Bool {
-        let milliseconds = max(1, UInt32(truncatingIfNeeded: now.nanoseconds / 1_000_000))
         let index = Int(truncatingIfNeeded: sequence) & (PacketHistory.capacity - 1)
-        guard times[index] == 0 || milliseconds &- times[index] >= Self.interval else { return false }
-        times[index] = milliseconds
+        let time = self.time(now)
+        guard times[index] == 0 || time - Int(times[index]) >= Self.interval else { return false }
+        times[index] = UInt16(time)
         return true
+    }
+
+    /// Returns the time as stored in `times`. When it no longer fits in 16 bits, all times are forgotten, so once in 65 s a
+    /// packet may be retransmitted again too early.
+    private mutating func time(_ now: MediaTime) -> Int {
+        let passed = start.map { (now - $0).milliseconds } ?? -1
+        guard passed < 0 || passed >= Int64(UInt16.max) else { return Int(passed) + 1 }
+        for index in times.indices { times[index] = 0 }
+        start = now
+        return 1
     }
 }
 

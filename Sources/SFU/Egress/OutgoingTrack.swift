@@ -31,8 +31,7 @@ final class OutgoingTrack {
     var target: Feed?
     /// The subscriber's payload types, indexed like the codecs of the source.
     private(set) var codecMap: [MappedCodec] = []
-    /// The subscriber's header extension ids, indexed by the source's id (0 to 255); 0 if the extension is not forwarded.
-    private(set) var extensionMap = [UInt8](repeating: 0, count: 256)
+    private(set) var extensionMap = ExtensionMap()
     var budget = RetransmissionBudget()
     var rewriting: RTPRewriter
 
@@ -185,10 +184,26 @@ final class OutgoingTrack {
     func remap(_ source: FeedTrack) {
         codecMap = source.codecs.map { MappedCodec($0, among: codecs) }
         source.needsSelection = true
-        extensionMap = .init(repeating: 0, count: 256)
+        extensionMap = ExtensionMap()
         for (name, id) in source.extensions where name.isForwarded {
-            extensionMap[Int(id)] = extensions[name] ?? 0
+            extensionMap.map(id, to: extensions[name] ?? 0)
         }
+    }
+}
+
+/// The subscriber's ids of the header extensions that are forwarded, by the source's ids.
+struct ExtensionMap: Equatable, Sendable {
+    /// The ids for the source's ids 0 to 15, stored in the object because they are read for every packet.
+    private var small = SIMD16<UInt8>()
+    /// The ids for larger ids of the source, which need the two-byte form (RFC 8285 §4.3). Usually empty.
+    private var large: [UInt8: UInt8] = [:]
+
+    /// Returns the subscriber's id of an extension; 0 if the extension is not forwarded.
+    @inline(__always)
+    subscript(_ theirs: UInt8) -> UInt8 { theirs < 16 ? small[Int(theirs)] : large[theirs] ?? 0 }
+
+    mutating func map(_ theirs: UInt8, to ours: UInt8) {
+        if theirs < 16 { small[Int(theirs)] = ours } else { large[theirs] = ours == 0 ? nil : ours }
     }
 }
 
