@@ -8,6 +8,8 @@ struct SlowdownDetector: Sendable {
     /// The queueing delays that the newest packet and the fastest of the latest packets must exceed.
     private static let newest = MediaInterval.milliseconds(15)
     private static let fastest = MediaInterval.milliseconds(3)
+    /// The queueing delay that three packets must exceed if the oldest one has not waited.
+    private static let clear = MediaInterval.milliseconds(10)
     /// The fraction of the mean bitrate below which the path counts as slower.
     private static let slowed = 0.8
 
@@ -40,11 +42,19 @@ struct SlowdownDetector: Sendable {
     ///   - mean: the bitrate that arrives on average.
     func suspects(base: MediaInterval, mean: Bitrate) -> Bool {
         let (oldest, last) = (next, (next + 3) & 3)
-        guard isFull, delays[last] &- base.nanoseconds > Self.newest.nanoseconds,
-            delays.min() &- base.nanoseconds > Self.fastest.nanoseconds, delays[last] > delays[oldest],
-            let bitrate
+        guard isFull, delays[last] &- base.nanoseconds > Self.newest.nanoseconds, delays[last] > delays[oldest],
+            haveWaited(base), let bitrate
         else { return false }
         return bitrate < mean * Self.slowed
+    }
+
+    /// Returns whether each packet has waited. The oldest one may have arrived just before the queue began, if the others
+    /// waited so long that it cannot have been jitter.
+    private func haveWaited(_ base: MediaInterval) -> Bool {
+        if delays.min() &- base.nanoseconds > Self.fastest.nanoseconds { return true }
+        var others = delays
+        others[next] = .max
+        return others.min() &- base.nanoseconds > Self.clear.nanoseconds
     }
 
     /// The bitrate at which the latest packets arrived. The longest pause between two of them is left out, because a

@@ -20,6 +20,8 @@ struct SlowdownDetectorTests {
     func slow() {
         // 1000 bytes take 16 ms at 500 kbit/s, so each packet waits 11 ms longer than the one before.
         #expect(detector([20, 20, 20, 31, 42, 53, 64]).suspects(base: .milliseconds(20), mean: mean))
+        #expect(detector([20, 20, 20, 21, 32, 43, 54]).suspects(base: .milliseconds(20), mean: mean), "just begun")
+        #expect(!detector([20, 20, 20, 21, 26, 33, 40]).suspects(base: .milliseconds(20), mean: mean), "too short")
         #expect(!detector([20, 31, 42]).suspects(base: .milliseconds(20), mean: mean), "too few packets")
     }
 
