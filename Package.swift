@@ -90,6 +90,8 @@ let package = Package(
         .target(name: "SFU", dependencies: ["RTC"], swiftSettings: packetSettings),
         // Linux system calls for many datagrams at once, which Swift's Glibc module lacks.
         .target(name: "CSockets"),
+        // The functions of libpq that storage uses, loaded at run time.
+        .target(name: "CPostgres"),
         // UDP sockets that send and receive many packets per system call. Shared by the server and the headless clients,
         // which must not import each other.
         .target(name: "Datagrams", dependencies: ["CSockets", "RTC"], swiftSettings: packetSettings),
@@ -130,7 +132,7 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "CSockets", "Datagrams", "RTC", "SFU", "Signaling", "Wire",
+                "CPostgres", "CSockets", "Datagrams", "RTC", "SFU", "Signaling", "Wire",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Crypto", package: "swift-crypto"),

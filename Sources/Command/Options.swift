@@ -52,7 +52,7 @@ struct DataOptions: ParsableArguments {
     }
 
     func storage() throws -> any Storage {
-        try SQLiteStorage(directory: configuration().dataDirectory)
+        try configuration().openStorage()
     }
 }
 

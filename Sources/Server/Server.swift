@@ -44,7 +44,7 @@ public struct ConfabServer: Sendable {
     }
 
     /// - Parameters:
-    ///   - storage: The storage to use. If nil, the server locks the data directory and opens the database in it.
+    ///   - storage: The storage to use. If nil, the server locks the data directory and opens the configured database.
     ///   - supervisor: Receives the server's status (systemd).
     ///   - log: The settings of the log handlers, which a reload changes.
     ///   - reloading: When and how to reload the configuration; nil for never.
@@ -66,17 +66,17 @@ public struct ConfabServer: Sendable {
                 logger.notice("\($0)")
             }
             try project.keepServerKey(in: directory)
-            let opened = try SQLiteStorage(
-                directory: directory,
-                bounds: StorageBounds(
-                    blocks: configuration.rules.maxBlocks, contacts: configuration.rules.maxContacts,
-                    webhooks: configuration.webhooks.queue, connections: configuration.rules.connectionsPerProject))
+            let opened = try configuration.openStorage(.server)
             for note in opened.notes { logger.notice("\(note)") }
-            (self.storage, webhookTargets) = (opened, StoredWebhookTargets(storage: opened))
+            (self.storage, webhookTargets) = (opened, Self.webhookTargets(of: opened))
         }
         self.prometheus = prometheus
         self.supervisor = supervisor
         self.onReady = onReady
+    }
+
+    private static func webhookTargets(of storage: some SQLStorage) -> any WebhookTargets {
+        StoredWebhookTargets(storage: storage)
     }
 
     /// Runs until SIGTERM or SIGINT (if `signals` is true) or until `stop` returns, and then shuts down gracefully.
@@ -152,7 +152,7 @@ public struct ConfabServer: Sendable {
         try await restoreRooms(to: gateway)
         try await restoreCalls(to: gateway)
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
-        let readiness = ReadinessCheck(gateway: gateway, media: media?.plane, disk: disk)
+        let readiness = ReadinessCheck(gateway: gateway, storage: storage, media: media?.plane, disk: disk)
         let certificates = try TLSCertificates(configuration, lan, logger)
         let live = LiveConfiguration(configuration)
         let clients = try await gateway.eventLoop.submit {

@@ -1,8 +1,9 @@
 import Foundation
-import Server
 import Signaling
 import Testing
 import Wire
+
+@testable import Server
 
 /// Helpers for the storage suites. They are in a protocol, so other suites can use the same names for other helpers.
 protocol StorageFixtures {}
@@ -40,14 +41,58 @@ extension StorageFixtures {
         try await body(url.path(percentEncoded: false))
     }
 
+    /// Runs `body` with SQLite, and then with PostgreSQL if it is installed.
     func withStorage(
         _ bounds: StorageBounds = StorageBounds(), _ body: (any Storage) async throws -> Void
     ) async throws {
-        try await withDirectory { directory in
-            let storage = try SQLiteStorage(directory: directory, bounds: bounds)
+        try await withDatabases(bounds) { open in
+            let storage = try await open()
             try await body(storage)
             try await storage.close()
         }
+    }
+
+    /// Runs `body` with an empty SQLite database, and then with a PostgreSQL database if it is installed. The function that
+    /// `body` gets opens the database, also again after it was closed, or twice.
+    func withDatabases(
+        _ bounds: StorageBounds = StorageBounds(),
+        _ body: (_ open: @Sendable () async throws -> any SQLStorage) async throws -> Void
+    ) async throws {
+        try await withDirectory { directory in
+            try await body { try SQLiteStorage(directory: directory, bounds: bounds) }
+        }
+        try await withPostgres { url in
+            try await body { try await blocking { try PostgresStorage(url: url, bounds: bounds) } }
+        }
+    }
+
+    /// Runs `body` with the URL of an empty PostgreSQL schema. Does nothing if PostgreSQL is not installed.
+    func withPostgres(_ body: (SecretText) async throws -> Void) async throws {
+        guard PostgresCluster.isInstalled else { return }
+        do {
+            try await body(blocking { try #require(PostgresCluster.shared).newSchema() })
+        } catch {
+            Issue.record(error, "with PostgreSQL")
+            throw error
+        }
+    }
+
+    /// Makes a database reject rows of a table.
+    ///
+    /// - Parameter condition: which ones, in terms of `NEW`.
+    func refuse(_ table: String, when condition: String = "TRUE", in storage: any SQLStorage) async throws {
+        guard storage is PostgresStorage else {
+            return try await storage.execute(
+                """
+                CREATE TRIGGER refuse BEFORE INSERT ON \(table) WHEN \(condition)
+                BEGIN SELECT RAISE(ABORT, 'refused'); END
+                """)
+        }
+        try await storage.execute(
+            """
+            CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$;
+            CREATE TRIGGER refuse BEFORE INSERT ON \(table) FOR EACH ROW WHEN (\(condition)) EXECUTE FUNCTION refuse();
+            """)
     }
 
     func mode(_ path: String) throws -> Int {
@@ -83,5 +128,12 @@ actor StorageGate {
         isOpen = true
         for continuation in held { continuation.resume() }
         held = []
+    }
+}
+
+/// Runs a function that blocks outside of the cooperative pool.
+func blocking<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
+    try await withCheckedThrowingContinuation { done in
+        DispatchQueue.global().async { done.resume(with: Result { try body() }) }
     }
 }

@@ -16,14 +16,14 @@ import Wire
 
     @Test("all properties of a project are stored, also those of the main project, which has no secret here")
     func properties() async throws {
-        try await withDirectory { directory in
+        try await withDatabases { open in
             var full = project("Ünï", at: now + .seconds(1))
             var random = SystemRandomNumberGenerator()
             full.rotate(overlap: .seconds(60), now: now, using: &random)
             full.setWebhook("https://hooks.example/x", using: &random)
             (full.applicationID, full.publicKey, full.maxConnections) = ("app", "PEM", 7)
             let main = StoredProject(apiKey: "45000001", secret: nil, createdAt: now)
-            let first = try SQLiteStorage(directory: directory)
+            let first = try await open()
             #expect(try await first.addProject(full, recording: entry("create", full.apiKey)))
             let set = entry("set", main.apiKey)
             let missing = try await first.changeProject(main.apiKey, or: nil, recording: set) { $0.name = "x" }
@@ -31,7 +31,7 @@ import Wire
             let changed = try await first.changeProject(main.apiKey, or: main, recording: set) { $0.maxConnections = 3 }
             #expect(changed?.maxConnections == 3)
             try await first.close()
-            let second = try SQLiteStorage(directory: directory)
+            let second = try await open()
             let found = try await second.projects().projects
             #expect(found.map(\.apiKey) == [main.apiKey, full.apiKey], "oldest first")
             #expect(found.last == full)
@@ -46,12 +46,11 @@ import Wire
 
     @Test("nothing happens to a project without its audit entry")
     func audit() async throws {
-        try await withDirectory { directory in
-            let storage = try SQLiteStorage(directory: directory)
+        try await withDatabases { open in
+            let storage = try await open()
             let (kept, new) = (project("kept"), project("new"))
             #expect(try await storage.addProject(kept, recording: entry("create", kept.apiKey)))
-            try await storage.execute(
-                "CREATE TRIGGER refuse BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'refused'); END")
+            try await refuse("audit", in: storage)
             await expect(.rejected) { _ = try await storage.addProject(new, recording: entry("create", new.apiKey)) }
             await expect(.rejected) {
                 _ = try await storage.changeProject(kept.apiKey, or: nil, recording: entry("set", kept.apiKey)) {
@@ -68,8 +67,8 @@ import Wire
 
     @Test("rotations at the same time follow one another, and keep only the secret before the last one")
     func concurrent() async throws {
-        try await withDirectory { directory in
-            let (one, two) = (try SQLiteStorage(directory: directory), try SQLiteStorage(directory: directory))
+        try await withDatabases { open in
+            let (one, two) = (try await open(), try await open())
             let (made, count, now) = (project("busy"), 16, now)
             #expect(try await one.addProject(made, recording: entry("create", made.apiKey)))
             let rotated = try await withThrowingTaskGroup(of: StoredProject?.self) { group in
@@ -96,8 +95,8 @@ import Wire
 
     @Test("a project never gets the API key of another one, also not of one that was deleted")
     func usedKeys() async throws {
-        try await withDirectory { directory in
-            let storage = try SQLiteStorage(directory: directory)
+        try await withDatabases { open in
+            let storage = try await open()
             let project = project("first")
             let create = entry("create", project.apiKey)
             #expect(try await storage.addProject(project, recording: create))
@@ -112,8 +111,8 @@ import Wire
 
     @Test("two projects cannot have the same application")
     func applications() async throws {
-        try await withDirectory { directory in
-            let storage = try SQLiteStorage(directory: directory)
+        try await withDatabases { open in
+            let storage = try await open()
             var (one, other) = (project("one"), project("other"))
             (one.applicationID, one.publicKey) = ("app", "PEM")
             (other.applicationID, other.publicKey) = ("app", "PEM")
@@ -199,8 +198,8 @@ import Wire
 
     @Test("with a project, the revoked tokens and mutes of its sessions are deleted, but not those of other projects")
     func moderation() async throws {
-        try await withDirectory { directory in
-            let storage = try SQLiteStorage(directory: directory)
+        try await withDatabases { open in
+            let storage = try await open()
             var random = SystemRandomNumberGenerator()
             let gone = project("gone")
             var sessions: [SessionID] = []
@@ -226,8 +225,8 @@ import Wire
 
     @Test("there are at most as many projects as a server can read every second")
     func bound() async throws {
-        try await withDirectory { directory in
-            let storage = try SQLiteStorage(directory: directory)
+        try await withDatabases { open in
+            let storage = try await open()
             for number in 0..<StoredProject.maxCount {
                 let project = StoredProject(apiKey: "\(number)", secret: SecretText("secret"), createdAt: now)
                 let isAdded = try await storage.addProject(project, recording: entry("create", project.apiKey))

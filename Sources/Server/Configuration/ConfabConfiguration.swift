@@ -210,6 +210,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
     /// Timeouts for the database, and limits on the free disk space that it needs.
     public struct Storage: Sendable, Equatable {
         public var pollInterval: Duration = .seconds(1)
+        /// The URL of a PostgreSQL database. Nil for SQLite in the data directory.
+        public var url: SecretText?
         /// How long a change waits while another process has locked the database. After that, the change fails.
         public var busyTimeout: Duration = .seconds(60)
         /// How long the server keeps running with a full disk or an I/O error before it stops.

@@ -131,8 +131,19 @@ extension Setting {
                 + "free.",
             "With true, the server does not start if it cannot serve them."),
         Setting(
+            "storage.url", \.storage.url,
+            .optional(
+                .secret(
+                    "a URL such as postgresql://confab@db.example.org/confab?sslmode=verify-full, with special "
+                        + "characters of the password as %XX", where: PostgresURL.isValid),
+                empty: "SQLite in the data directory"),
+            "URL of a PostgreSQL database (version 15 or later) that stores the data instead of SQLite.",
+            "Needs the library libpq (Debian: libpq5). The project file, the server key and files of rooms stay in the "
+                + "data directory. See docs/operations.md.", isSecret: true),
+        Setting(
             "storage.busyTimeout", \.storage.busyTimeout, interval,
-            "How long a change waits for a locked database before it fails. Requests that store nothing do not wait.",
+            "How long a change waits for a locked database, or for PostgreSQL to come back, before it fails. Requests "
+                + "that store nothing do not wait.",
             "A backup or a shell may hold the lock."),
         Setting(
             "storage.faultTimeout", \.storage.faultTimeout, interval,

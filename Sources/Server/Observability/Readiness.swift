@@ -5,7 +5,7 @@ import NIOCore
 struct Readiness: Equatable, Sendable {
     /// A part of the server that can fail.
     enum Part: String, CaseIterable, Sendable {
-        /// Ready if changes can be stored.
+        /// Ready if changes can be stored, and PostgreSQL, if it is used, can be reached.
         case storage
         /// Ready if all media loops are running, or if this server does not route media.
         case media
@@ -30,6 +30,7 @@ struct Readiness: Equatable, Sendable {
 /// Checks whether all parts of the server are ready.
 struct ReadinessCheck: Sendable {
     let gateway: NIOLoopBound<Gateway>
+    let storage: any Storage
     /// The media plane; nil if this server does not route media.
     let media: MediaPlane?
     let disk: DiskSpace
@@ -41,6 +42,7 @@ struct ReadinessCheck: Sendable {
                 isDraining: gateway.value.isDraining,
                 failing: gateway.value.runner.writer.isUnavailable ? [.storage] : [])
         }.get()
+        if !storage.isReachable { readiness.failing.insert(.storage) }
         if media?.isResponsive == false { readiness.failing.insert(.media) }
         if await !disk.hasRoom() { readiness.failing.insert(.disk) }
         return readiness

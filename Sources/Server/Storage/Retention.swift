@@ -1,4 +1,3 @@
-import GRDB
 import Logging
 import ServiceLifecycle
 import Signaling
@@ -71,7 +70,7 @@ public enum OldRecords: CaseIterable, Sendable {
     case profiles
 }
 
-extension SQLiteStorage {
+extension SQLStorage {
     @discardableResult
     public func deleteOld(_ records: OldRecords, olderThan moment: Timestamp) async throws -> Int {
         var total = 0
@@ -85,7 +84,7 @@ extension SQLiteStorage {
     }
 }
 
-extension Database {
+extension SQLTransaction {
     /// Deletes at most `limit` records older than `moment`. The limit keeps each transaction short.
     ///
     /// - Returns: the number of deleted rows.
@@ -108,10 +107,9 @@ extension Database {
             case .reports, .audit, .pushEndpoints, .profiles, .bans: "id"
             }
         let key = "(\(columns))"
-        try run(
+        return try run(
             "DELETE FROM \(table) WHERE \(key) IN (SELECT \(columns) FROM \(table) WHERE \(column) < ? ORDER BY \(column) LIMIT ?)",
             [moment.milliseconds, limit])
-        return changesCount
     }
 
     /// Deletes at most `limit` profiles that were last used before `moment` and whose people have no contacts, linked
@@ -127,6 +125,5 @@ extension Database {
                 ORDER BY usedAt LIMIT ?)
             """,
             [moment.milliseconds, limit])
-        return changesCount
     }
 }

@@ -9,18 +9,15 @@ public import Wire
 ///
 /// Several processes may open it at the same time, so that commands work while the server runs. Writes do not block reads
 /// (WAL). The empty file `confab.sqlite.opening` next to it is the lock for opening. `Migrations.swift` defines the tables,
-/// and `Database+Statements.swift` and its neighbors contain the statements.
-public final class SQLiteStorage: Storage {
+/// and `SQLTransaction+Statements.swift` and its neighbors contain the statements.
+public final class SQLiteStorage: SQLStorage {
     /// The file's name in the data directory.
     public static let fileName = DataFiles.database
     /// How long to wait for a writer in another process. Confab's transactions take milliseconds; a longer one is
     /// probably an open `sqlite3` shell.
     public static let defaultLockTimeout: Duration = .seconds(5)
 
-    /// The maximum number of rows to delete in one transaction.
-    static let deletedAtOnce = 500
-
-    let writer: GroupCommitWriter<Write>
+    let writer: GroupCommitWriter<StorageWrite>
     /// What the operator should know about how the database was opened, as sentences.
     let notes: [String]
     private let database: any DatabaseWriter
@@ -70,9 +67,7 @@ public final class SQLiteStorage: Storage {
         writer = GroupCommitWriter { changes in
             await beforeTransaction(changes.count)
             try await StorageError.translating {
-                var current = bounds
-                if signal.isDiskLow.load(ordering: .relaxed) { current.webhooks = 0 }
-                let bounds = current
+                let bounds = bounds.current(signal)
                 try await database.write { db in
                     for change in changes { try db.apply(change, bounds) }
                 }
@@ -115,106 +110,6 @@ public final class SQLiteStorage: Storage {
         return configuration
     }
 
-    public func commitEach(_ lists: [[Change]]) async -> [StorageError?] {
-        await writer.commitEach(lists.map { $0.map { .change($0) } })
-    }
-
-    public func commit(_ changes: [Change]) async throws { try await writer.commit(changes.map { .change($0) }) }
-
-    public func person(_ id: IdentityID, at now: Timestamp) async throws -> PersonRecord {
-        try await read { try $0.person(id, at: now) }
-    }
-
-    public func bans(at now: Timestamp) async throws -> [Ban] {
-        try await read { try $0.bans(at: now) }
-    }
-
-    public func addBan(_ ban: Ban, recording entry: AuditEntry?) async throws {
-        try await write { database in
-            try database.addBan(ban)
-            if let entry { try database.audit(entry) }
-        }
-    }
-
-    @discardableResult
-    public func removeBan(_ subject: BanSubject, recording entry: AuditEntry?) async throws -> Bool {
-        try await write { database in
-            guard try database.removeBan(subject) else { return false }
-            if let entry { try database.audit(entry) }
-            return true
-        }
-    }
-
-    public func reports(includingClosed: Bool, limit: Int) async throws -> [StoredReport] {
-        try await read { try $0.reports(includingClosed: includingClosed, limit: limit) }
-    }
-
-    public func report(id: Int64) async throws -> StoredReport? {
-        try await read { try $0.report(id: id) }
-    }
-
-    @discardableResult
-    public func closeReport(id: Int64, at now: Timestamp, recording entry: AuditEntry?) async throws -> Bool {
-        try await write { database in
-            guard try database.closeReport(id: id, at: now) else { return false }
-            if let entry { try database.audit(entry) }
-            return true
-        }
-    }
-
-    public func moderation(at now: Timestamp) async throws -> [SessionModeration] {
-        try await read { try $0.moderation(at: now) }
-    }
-
-    public func record(_ entry: AuditEntry) async throws {
-        try await writer.commit([.audit(entry)])
-    }
-
-    public func audit(since start: Timestamp, limit: Int) async throws -> [AuditEntry] {
-        try await read { try $0.audit(since: start, limit: limit) }
-    }
-
-    public func projects() async throws -> StoredProjects { try await read { try $0.projects() } }
-
-    public func addProject(_ project: StoredProject, recording entry: AuditEntry) async throws -> Bool {
-        try await write { database in
-            guard try database.isUnusedKey(project.apiKey) else { return false }
-            guard try database.projectCount() < StoredProject.maxCount else {
-                throw StorageError(
-                    .tooMany, "There are already \(StoredProject.maxCount) projects. Delete one that is not used.")
-            }
-            try database.requireOwnApplication(project)
-            try database.store(project)
-            try database.audit(entry)
-            return true
-        }
-    }
-
-    public func changeProject(
-        _ apiKey: String, or initial: StoredProject?, recording entry: AuditEntry,
-        _ change: @escaping @Sendable (inout StoredProject) -> Void
-    ) async throws -> StoredProject? {
-        try await write { database in
-            guard var project = try database.project(apiKey) ?? initial else { return nil }
-            let application = project.applicationID
-            change(&project)
-            // Two projects of an older version may have the same ID. Their other properties can still be changed.
-            if project.applicationID != application { try database.requireOwnApplication(project) }
-            try database.store(project)
-            try database.audit(entry)
-            return project
-        }
-    }
-
-    public func removeProject(_ apiKey: String, recording entry: AuditEntry) async throws -> Bool {
-        try await write { database in
-            guard try database.deleteProject(apiKey) else { return false }
-            try database.removeModeration(of: apiKey)
-            try database.audit(entry)
-            return true
-        }
-    }
-
     public func changeCounter() async throws -> Int64 {
         // Use the writing connection: the counter of a connection ignores its own commits, so the commits of this process do
         // not look like those of another. https://www.sqlite.org/pragma.html#pragma_data_version
@@ -237,7 +132,6 @@ public final class SQLiteStorage: Storage {
         }
     }
 
-    /// Executes SQL, for tests that need states this program never creates.
     func execute(_ sql: String) async throws {
         try await write { try $0.execute(sql: sql) }
     }

@@ -7,7 +7,7 @@ public import Wire
 /// It stores data durably and limits its size. It makes no decisions: `Signaling` decides who may block or ban whom. Its
 /// invariant: when `commit` returns, all of its changes survive a power failure; when it throws, none of them is stored.
 ///
-/// ``SQLiteStorage`` implements it. All methods throw ``StorageError``. Those that only read or serve an operator also throw
+/// ``SQLiteStorage`` and ``PostgresStorage`` implement it. All methods throw ``StorageError``. Those that only read or serve an operator also throw
 /// `CancellationError` if their task is canceled.
 ///
 /// ```swift
@@ -179,13 +179,18 @@ public protocol Storage: WebhookOutbox {
     /// equality, and read `bans(at:)` again if it differs. It is cheap enough to call every second.
     func changeCounter() async throws -> Int64
 
+    /// Whether the storage could be reached the last time. A server that polls ``changeCounter()`` keeps it current. Always true
+    /// for storage in a file.
+    var isReachable: Bool { get }
+
     /// Writes a consistent copy of the database to a new file with mode 0600. Commits can continue during the backup.
     ///
     /// To restore the copy, stop the server, remove `confab.sqlite`, `confab.sqlite-wal` and `confab.sqlite-shm` from the data
     /// directory (an old -wal file would be applied to the copy), and put the copy into that directory as
     /// `confab.sqlite`.
     ///
-    /// - Throws: ``StorageError`` with `.targetExists` if `path` exists. The existing file is not changed.
+    /// - Throws: ``StorageError`` with `.targetExists` if `path` exists. The existing file is not changed. `.unsupported` for
+    ///   PostgreSQL, which has its own tools.
     func backup(to path: String) async throws
 
     /// Waits for pending commits, then closes the file. Later calls throw `.closed`. Closing again does nothing.
@@ -193,6 +198,8 @@ public protocol Storage: WebhookOutbox {
 }
 
 extension Storage {
+    public var isReachable: Bool { true }
+
     /// Adds a ban without an entry in the audit log.
     public func addBan(_ ban: Ban) async throws { try await addBan(ban, recording: nil) }
 

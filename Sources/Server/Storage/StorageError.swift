@@ -37,6 +37,12 @@ public struct StorageError: Error, CustomStringConvertible {
         public static let targetExists = Code("targetExists")
         /// There are already as many items of this kind, such as projects, as are allowed.
         public static let tooMany = Code("tooMany")
+        /// PostgreSQL cannot be reached. Retrying can help.
+        public static let unreachable = Code("unreachable")
+        /// The connection to PostgreSQL failed during a commit, and it is not known whether the change was stored.
+        public static let unsettled = Code("unsettled")
+        /// This kind of storage cannot do this.
+        public static let unsupported = Code("unsupported")
         /// Any other error. The cause has details.
         public static let other = Code("other")
     }

@@ -28,6 +28,8 @@ enum StorageFiles {
         throw StorageError(.notAccessible, "Cannot create \(path): \(text(of: reason)).")
     }
 
+    static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
     /// Runs `body` under a lock that is shared by all processes. The lock is an empty file at `path`, which is kept.
     ///
     /// - Throws: `.busy` if another process holds the lock for longer than `timeout`, `.notAccessible` if the file

@@ -2,7 +2,8 @@ import Wire
 
 /// Decides what to do when storage fails: try again, give up on the changes, or stop the server.
 ///
-/// Another process holds a lock only for a while, so busy storage is retried for a long time. A full disk or an I/O
+/// Another process holds a lock only for a while, and PostgreSQL comes back, so storage that is busy or cannot be reached is
+/// retried for a long time. A full disk or an I/O
 /// error is retried for a short time. If such an error persists, the server must stop, because it cannot store
 /// anything. Any other error is caused by the changes themselves.
 struct StorageTrouble: Equatable {
@@ -53,13 +54,14 @@ struct StorageTrouble: Equatable {
 }
 
 extension StorageError {
-    /// True if another process holds the database or too many commits are waiting. Trying again later can help.
-    var isTemporary: Bool { code == .busy || code == .overloaded }
+    /// True if another process holds the database, too many commits are waiting, or PostgreSQL cannot be reached. Trying again
+    /// later can help.
+    var isTemporary: Bool { code == .busy || code == .overloaded || code == .unreachable }
 
     /// True if any other change would fail as well.
     var concernsEverything: Bool {
         switch code {
-        case .busy, .overloaded, .diskFull, .inputOutput, .notAccessible, .corrupt, .closed: true
+        case .busy, .overloaded, .unreachable, .diskFull, .inputOutput, .notAccessible, .corrupt, .closed: true
         default: false
         }
     }

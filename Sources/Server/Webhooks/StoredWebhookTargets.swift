@@ -1,8 +1,6 @@
-import GRDB
-
 /// The webhooks in the table `project`.
-struct StoredWebhookTargets: WebhookTargets {
-    let storage: SQLiteStorage
+struct StoredWebhookTargets<Store: SQLStorage>: WebhookTargets {
+    let storage: Store
 
     func webhooks() async throws -> [String: WebhookTarget] { try await storage.read { try $0.webhookTargets() } }
 
@@ -11,7 +9,7 @@ struct StoredWebhookTargets: WebhookTargets {
     }
 }
 
-extension Database {
+extension SQLTransaction {
     /// Returns the webhooks of all projects that have one, keyed by API key. Omits the rows that cannot be read.
     fileprivate func webhookTargets() throws -> [String: WebhookTarget] {
         var found: [String: WebhookTarget] = [:]
@@ -38,7 +36,7 @@ extension WebhookTarget {
         self = target
     }
 
-    fileprivate init?(row: Row) {
+    fileprivate init?(row: SQLRow) {
         self.init(storedURL: try? row.optional("webhookURL"), secret: try? row.optional("webhookSecret"))
     }
 }

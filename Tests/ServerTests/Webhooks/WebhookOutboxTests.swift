@@ -28,11 +28,13 @@ import Wire
     }
 
     @Test func `events are stored in order with the changes they report, or not at all`() async throws {
-        try await withDirectory { directory in
-            let storage = try SQLiteStorage(directory: directory)
-            try await storage.execute(refusing(bob))
+        try await withDatabases { open in
+            let storage = try await open()
+            try await refuse("block", when: "NEW.createdAt = 13", in: storage)
             let events = Samples.visit(1).map { Change.webhook($0) }
-            await expect(.rejected) { try await storage.commit(events + [block(alice, bob)]) }
+            await expect(.rejected) {
+                try await storage.commit(events + [block(alice, bob, at: Timestamp(milliseconds: 13))])
+            }
             #expect(try await names(storage) == [])
             try await storage.commit(events + [block(alice, carol)])
             #expect(
@@ -52,10 +54,10 @@ import Wire
     }
 
     @Test func `a number is never used again, and an event keeps its delivery ID`() async throws {
-        try await withDirectory { directory in
+        try await withDatabases { open in
             var last: Int64 = 0
             for _ in 0..<3 {
-                let storage = try SQLiteStorage(directory: directory)
+                let storage = try await open()
                 try await storage.commit(Samples.visit(1).map { .webhook($0) })
                 let entries = try await storage.webhooks(of: Samples.project, after: 0, limit: 10)
                 #expect(entries.count == 4 && entries.allSatisfy { $0.id > last })
@@ -89,8 +91,8 @@ import Wire
     @Test func `what was not destroyed before a crash is destroyed at the start: streams, connections, sessions`()
         async throws
     {
-        try await withDirectory { directory in
-            var storage = try SQLiteStorage(directory: directory)
+        try await withDatabases { open in
+            var storage = try await open()
             let other = try #require(SessionID("2_other"))
             // More than one transaction ends at the start.
             let many = (0..<600).map {
@@ -104,7 +106,7 @@ import Wire
                     .webhook(Samples.event(.sessionCreated, other)),
                 ] + many + Samples.visit(7, session: try #require(SessionID("3_ended"))).map { .webhook($0) })
             try await storage.close()
-            storage = try SQLiteStorage(directory: directory)
+            storage = try await open()
             let later = Samples.at + .seconds(100)
             #expect(try await storage.endReportedSessions(at: later) == 604)
             #expect(storage.webhookSignal.take() == [Samples.project])
@@ -196,7 +198,9 @@ import Wire
 
     @Test func `however many connections there are, another one is reported while nothing waits`() async throws {
         let bounds = StorageBounds(webhooks: 1000)
-        try await withStorage(bounds) { storage in
+        // Only with SQLite, because it takes a minute with PostgreSQL.
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory, bounds: bounds)
             let (batch, count) = (900, bounds.connections)
             for first in stride(from: 0, to: count, by: batch) {
                 try await storage.commit(
@@ -209,6 +213,7 @@ import Wire
             try await storage.commit([.webhook(Samples.event(.connectionCreated(Samples.connection(count))))])
             #expect(try await storage.webhookBacklogs()[Samples.project] == .init(waiting: 1, refused: 0))
             #expect(try await storage.endReportedSessions(at: now) == count + 1)
+            try await storage.close()
         }
     }
 

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import Signaling
 import Wire
 
@@ -7,17 +6,15 @@ import Wire
 
 // MARK: Ongoing calls
 
-extension Database {
+extension SQLTransaction {
     func place(_ call: StoredCall) throws {
-        try run(
-            """
-            INSERT OR REPLACE INTO openCall
-                (call, session, caller, callee, callerName, calleeName, video, placedAt, ringsUntil, acceptedAt)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
+        try upsert(
+            "openCall", key: "call",
             [
-                call.id.blob, call.session.text, call.caller.blob, call.callee.blob, call.callerName, call.calleeName,
-                call.video, call.placedAt.milliseconds, call.ringsUntil.milliseconds, call.acceptedAt?.milliseconds,
+                "call": call.id.blob, "session": call.session.text, "caller": call.caller.blob,
+                "callee": call.callee.blob, "callerName": call.callerName, "calleeName": call.calleeName,
+                "video": call.video, "placedAt": call.placedAt.milliseconds,
+                "ringsUntil": call.ringsUntil.milliseconds, "acceptedAt": call.acceptedAt?.milliseconds,
             ])
     }
 
@@ -35,23 +32,20 @@ extension Database {
 
 // MARK: - Logs
 
-extension Database {
+extension SQLTransaction {
     func logCall(_ record: CallRecord, of owner: IdentityID, limit: Int) throws {
-        try run(
-            """
-            INSERT OR REPLACE INTO callLog
-                (owner, call, other, otherName, direction, outcome, video, at, durationMs, isSeen)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
+        try upsert(
+            "callLog", key: "owner, call",
             [
-                owner.blob, record.call.blob, record.other.blob, record.otherName, record.direction.rawValue,
-                record.outcome.rawValue, record.video, record.at.milliseconds, record.duration?.wholeMilliseconds,
-                record.isSeen,
+                "owner": owner.blob, "call": record.call.blob, "other": record.other.blob,
+                "otherName": record.otherName, "direction": record.direction.rawValue,
+                "outcome": record.outcome.rawValue, "video": record.video, "at": record.at.milliseconds,
+                "durationMs": record.duration?.wholeMilliseconds, "isSeen": record.isSeen,
             ])
         try run(
             """
             DELETE FROM callLog WHERE owner = ?1 AND call IN (
-                SELECT call FROM callLog WHERE owner = ?1 ORDER BY at DESC, call DESC LIMIT -1 OFFSET ?2)
+                SELECT call FROM callLog WHERE owner = ?1 ORDER BY at DESC, call DESC LIMIT \(SQLText.noLimit) OFFSET ?2)
             """,
             [owner.blob, limit])
     }
@@ -65,7 +59,7 @@ extension Database {
     }
 
     /// Returns up to `limit` of a person's logged calls that are older than the cursor `before`, newest first. If
-    /// `before` is nil, starts with the newest call. A negative limit means no limit.
+    /// `before` is nil, starts with the newest call.
     func calls(of owner: IdentityID, before: CallLogCursor?, limit: Int) throws -> [CallRecord] {
         let rows =
             if let before {
@@ -92,7 +86,7 @@ extension Database {
 }
 
 extension CallRecord {
-    fileprivate init(row: Row) throws {
+    fileprivate init(row: SQLRow) throws {
         let milliseconds: Int64? = try row.optional("durationMs")
         self.init(
             call: try row.id("call"), other: try row.id("other"), otherName: try row.value("otherName"),

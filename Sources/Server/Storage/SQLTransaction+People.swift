@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import Signaling
 import Wire
 
@@ -8,7 +7,7 @@ import Wire
 
 // MARK: Changes
 
-extension Database {
+extension SQLTransaction {
     func setProfile(_ profile: Profile, of id: IdentityID, knownAs person: PersonID, at: Timestamp) throws {
         try run(
             """
@@ -29,9 +28,12 @@ extension Database {
     }
 
     func link(_ device: LinkedDevice, to person: IdentityID, _ bounds: StorageBounds) throws {
-        try run(
-            "INSERT OR REPLACE INTO device (identity, person, label, linkedAt) VALUES (?, ?, ?, ?)",
-            [device.identity.blob, person.blob, device.label.withoutNUL, device.linkedAt.milliseconds])
+        try upsert(
+            "device", key: "identity",
+            [
+                "identity": device.identity.blob, "person": person.blob, "label": device.label.withoutNUL,
+                "linkedAt": device.linkedAt.milliseconds,
+            ])
         try mergeBlocks(of: device.identity, into: person, limit: bounds.blocks)
         for endpoint in try endpoints(of: device.identity) {
             try keep(endpoint, of: person, limit: bounds.pushEndpoints)
@@ -45,9 +47,8 @@ extension Database {
     }
 
     func retire(_ device: IdentityID) throws {
-        try run(
-            "INSERT OR REPLACE INTO device (identity, person, label, linkedAt) VALUES (?, NULL, '', NULL)",
-            [device.blob])
+        try upsert(
+            "device", key: "identity", ["identity": device.blob, "person": nil, "label": "", "linkedAt": nil])
         try run("DELETE FROM pushEndpoint WHERE device = ?", [device.blob])
     }
 
@@ -85,7 +86,8 @@ extension Database {
             """,
             [owner.blob, other.blob, name, at.milliseconds])
         let dropped: [IdentityID] = try rows(
-            "SELECT other FROM contact WHERE owner = ? ORDER BY id DESC LIMIT -1 OFFSET ?", [owner.blob, limit]
+            "SELECT other FROM contact WHERE owner = ? ORDER BY id DESC LIMIT \(SQLText.noLimit) OFFSET ?",
+            [owner.blob, limit]
         ).map { try $0.id("other") }
         for other in dropped { try separate(owner, other) }
     }
@@ -99,7 +101,7 @@ extension Database {
 
 // MARK: - Queries
 
-extension Database {
+extension SQLTransaction {
     func resolve(_ device: IdentityID) throws -> DeviceOwner {
         guard let row = try rows("SELECT person FROM device WHERE identity = ?", [device.blob]).first else {
             return .itself
@@ -132,7 +134,7 @@ extension Database {
         held.profile = try profile(of: id)
         held.devices = try linkedDevices(of: id)
         held.contacts = try contacts(of: id)
-        held.calls = try calls(of: id, before: nil, limit: -1)
+        held.calls = try calls(of: id, before: nil, limit: SQLText.noLimit)
         held.openCalls = try openCalls().filter { $0.isOf(id) }
         held.endpoints = try endpoints(of: id)
     }
@@ -167,16 +169,17 @@ extension Database {
 
 // MARK: - Push endpoints
 
-extension Database {
+extension SQLTransaction {
     /// Stores an endpoint, and deletes the person's oldest ones if there are more than `limit`. Registering an
     /// endpoint again replaces its row and makes it the newest, so endpoints in use are deleted last.
     func keep(_ endpoint: PersonData.KeptEndpoint, of id: IdentityID, limit: Int) throws {
         // Store nothing if the device no longer belongs to the person, because it was unlinked in the meantime.
         guard try resolve(endpoint.device).identity(of: endpoint.device) == id else { return }
         let registration = endpoint.registration
+        try removeEndpoint(registration.endpoint, of: id)
         try run(
             """
-            INSERT OR REPLACE INTO pushEndpoint (identity, device, kind, endpoint, p256dh, auth, sandbox, createdAt)
+            INSERT INTO pushEndpoint (identity, device, kind, endpoint, p256dh, auth, sandbox, createdAt)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
@@ -186,7 +189,7 @@ extension Database {
         try run(
             """
             DELETE FROM pushEndpoint WHERE id IN (
-                SELECT id FROM pushEndpoint WHERE identity = ? ORDER BY id DESC LIMIT -1 OFFSET ?)
+                SELECT id FROM pushEndpoint WHERE identity = ? ORDER BY id DESC LIMIT \(SQLText.noLimit) OFFSET ?)
             """,
             [id.blob, limit])
     }

@@ -1,11 +1,10 @@
 import Foundation
-import GRDB
 import Signaling
 import Wire
 
-/// The SQL statements of `SQLiteStorage`. Each runs in the caller's transaction.
+/// The SQL statements of storage. Each runs in the caller's transaction.
 
-extension Database {
+extension SQLTransaction {
     func apply(_ change: Change, _ bounds: StorageBounds) throws {
         switch change {
         case .block(let owner, let blocked, let at):
@@ -40,30 +39,30 @@ extension Database {
     }
 
     private func block(owner: IdentityID, blocked: IdentityID, at: Timestamp, limit: Int) throws {
-        try run(
+        let added = try run(
             "INSERT INTO block (owner, blocked, createdAt) VALUES (?, ?, ?) ON CONFLICT (owner, blocked) DO NOTHING",
             [owner.blob, blocked.blob, at.milliseconds])
-        guard changesCount > 0 else { return }
+        guard added > 0 else { return }
         // Delete all rows beyond the limit, not just one: the limit may have been lowered.
         try run(
             """
             DELETE FROM block WHERE id IN (
-                SELECT id FROM block WHERE owner = ? ORDER BY id DESC LIMIT -1 OFFSET ?)
+                SELECT id FROM block WHERE owner = ? ORDER BY id DESC LIMIT \(SQLText.noLimit) OFFSET ?)
             """,
             [owner.blob, max(0, limit)])
     }
 
     private func insert(_ report: Report) throws {
-        try run(
+        let inserted = try rows(
             """
             INSERT INTO report (match, reporter, against, reason, createdAt, reporterAddress, againstAddress)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
+            VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id
             """,
             [
                 report.match.blob, report.by.blob, report.against.blob, report.reason, report.createdAt.milliseconds,
                 report.byAddress, report.againstAddress,
             ])
-        let id = lastInsertedRowID
+        let id: Int64? = try inserted.first?.value("id")
         for (position, line) in report.lines.enumerated() {
             try run(
                 "INSERT INTO reportLine (report, position, author, text, at) VALUES (?, ?, ?, ?, ?)",
@@ -115,12 +114,11 @@ extension Database {
 
 // MARK: - Bans
 
-extension Database {
+extension SQLTransaction {
     func bans(at now: Timestamp) throws -> [Ban] {
-        try Row.fetchAll(
-            cachedStatement(sql: "SELECT * FROM ban WHERE expiresAt IS NULL OR expiresAt > ? ORDER BY id"),
-            arguments: [now.milliseconds]
-        ).map { try Ban(row: $0) }
+        try rows("SELECT * FROM ban WHERE expiresAt IS NULL OR expiresAt > ? ORDER BY id", [now.milliseconds]).map {
+            try Ban(row: $0)
+        }
     }
 
     func addBan(_ ban: Ban) throws {
@@ -139,15 +137,14 @@ extension Database {
     @discardableResult
     func removeBan(_ subject: BanSubject) throws -> Bool {
         switch subject {
-        case .identity(let id): try run("DELETE FROM ban WHERE identity = ?", [id.blob])
-        case .address(let text): try run("DELETE FROM ban WHERE address = ?", [text])
+        case .identity(let id): try run("DELETE FROM ban WHERE identity = ?", [id.blob]) > 0
+        case .address(let text): try run("DELETE FROM ban WHERE address = ?", [text]) > 0
         }
-        return changesCount > 0
     }
 }
 
 extension Ban {
-    fileprivate init(row: Row) throws {
+    fileprivate init(row: SQLRow) throws {
         let address: String? = try row.optional("address")
         let expiresAt: Int64? = try row.optional("expiresAt")
         self.init(
@@ -160,33 +157,27 @@ extension Ban {
 
 // MARK: - Reports
 
-extension Database {
+extension SQLTransaction {
     func reports(includingClosed: Bool, limit: Int) throws -> [StoredReport] {
         let filter = includingClosed ? "" : "WHERE closedAt IS NULL"
         // Replace a negative limit with 0, because SQLite treats it as unlimited.
-        return try Row.fetchAll(
-            cachedStatement(sql: "SELECT * FROM report \(filter) ORDER BY createdAt DESC, id DESC LIMIT ?"),
-            arguments: [max(0, limit)]
-        ).map { try storedReport($0) }
+        return try rows("SELECT * FROM report \(filter) ORDER BY createdAt DESC, id DESC LIMIT ?", [max(0, limit)]).map
+        { try storedReport($0) }
     }
 
     func report(id: Int64) throws -> StoredReport? {
-        try Row.fetchOne(cachedStatement(sql: "SELECT * FROM report WHERE id = ?"), arguments: [id])
-            .map { try storedReport($0) }
+        try rows("SELECT * FROM report WHERE id = ?", [id]).first.map { try storedReport($0) }
     }
 
     func closeReport(id: Int64, at now: Timestamp) throws -> Bool {
-        try run("UPDATE report SET closedAt = ? WHERE id = ? AND closedAt IS NULL", [now.milliseconds, id])
-        return changesCount > 0
+        try run("UPDATE report SET closedAt = ? WHERE id = ? AND closedAt IS NULL", [now.milliseconds, id]) > 0
     }
 
-    private func storedReport(_ row: Row) throws -> StoredReport {
+    private func storedReport(_ row: SQLRow) throws -> StoredReport {
         let id: Int64 = try row.value("id")
         let closedAt: Int64? = try row.optional("closedAt")
-        let lines = try Row.fetchAll(
-            cachedStatement(sql: "SELECT author, text, at FROM reportLine WHERE report = ? ORDER BY position"),
-            arguments: [id]
-        ).map { line in
+        let lines = try rows("SELECT author, text, at FROM reportLine WHERE report = ? ORDER BY position", [id]).map {
+            line in
             ChatLine(from: try line.id("author"), text: try line.value("text"), at: try line.time("at"))
         }
         let report = Report(

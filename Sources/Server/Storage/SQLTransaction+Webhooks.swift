@@ -1,28 +1,28 @@
 import Foundation
-import GRDB
 import Signaling
 import Wire
 
 /// SQL statements for the outbox of webhooks. Each runs in the caller's transaction.
-extension Database {
+extension SQLTransaction {
     /// Adds an event to the outbox. An event that reports the creation of something is refused and counted if the outbox
     /// has no room for it. The event for the end of something is always added if the event for its creation was, because
     /// the space for it was reserved then.
     func add(_ event: WebhookEvent, _ bounds: StorageBounds) throws {
         let body = WebhookBody(event)
         guard try body.isEnd || hasRoom(for: event.project, bounds) else {
-            return try run(
+            try run(
                 """
                 INSERT INTO webhookBacklog (project, waiting, refused) VALUES (?, 0, 1)
-                ON CONFLICT (project) DO UPDATE SET refused = refused + 1
+                ON CONFLICT (project) DO UPDATE SET refused = webhookBacklog.refused + 1
                 """, [event.project])
+            return
         }
-        // Do not use INSERT OR REPLACE below: it deletes without the trigger that counts the bytes.
-        try run(
+        // Delete, instead of replacing the row below, so that the triggers count the bytes.
+        let ended = try run(
             "DELETE FROM webhookOpen WHERE session = ? AND kind = ? AND subject = ?",
             [event.session.text, body.kind.rawValue, body.subject])
         if body.isEnd {
-            guard changesCount > 0 else { return }
+            guard ended > 0 else { return }
         } else {
             try run(
                 "INSERT INTO webhookOpen (project, session, kind, subject, detail) VALUES (?, ?, ?, ?, ?)",
@@ -41,14 +41,22 @@ extension Database {
         let (waiting, bytes): (Int, Int) = (try row?.value("waiting") ?? 0, try row?.value("bytes") ?? 0)
         guard waiting < bounds.webhooks, bytes < bounds.webhookBytes else { return false }
         guard bytes >= bounds.webhookBytesOfAll / StoredProject.maxCount else { return true }
-        let total = try Int.fetchOne(cachedStatement(sql: "SELECT SUM(bytes + reserved) FROM webhookBacklog")) ?? 0
-        return total < bounds.webhookBytesOfAll
+        let total: Int? = try rows(
+            "SELECT CAST(SUM(bytes + reserved) AS BIGINT) AS total FROM webhookBacklog", []
+        ).first?.optional("total")
+        return (total ?? 0) < bounds.webhookBytesOfAll
     }
 
     private func insert(_ body: [UInt8], _ project: String, _ session: SessionID, at: Timestamp) throws {
         try run(
-            "INSERT INTO webhookEvent (project, session, at, body) VALUES (?, ?, ?, ?)",
-            [project, session.text, at.milliseconds, Data(body)])
+            "INSERT INTO webhookEvent (delivery, project, session, at, body) VALUES (?, ?, ?, ?, ?)",
+            [Self.deliveryID(), project, session.text, at.milliseconds, Data(body)])
+    }
+
+    /// Returns a random ID of 16 bytes.
+    private static func deliveryID() -> Data {
+        var random = SystemRandomNumberGenerator()
+        return Data((0..<16).map { _ in UInt8.random(in: 0...255, using: &random) })
     }
 
     func webhooks(of project: String, after id: Int64, limit: Int) throws -> [WebhookEntry] {
@@ -79,10 +87,10 @@ extension Database {
         guard try webhookTarget(of: project) == nil else { return true }
         var isComplete = true
         for table in ["webhookEvent", "webhookOpen"] {
-            try run(
+            let removed = try run(
                 "DELETE FROM \(table) WHERE id IN (SELECT id FROM \(table) WHERE project = ? LIMIT ?)",
                 [project, limit])
-            if changesCount >= limit { isComplete = false }
+            if removed >= limit { isComplete = false }
         }
         if isComplete { try run("DELETE FROM webhookBacklog WHERE project = ?", [project]) }
         return isComplete
@@ -95,7 +103,6 @@ extension Database {
             DELETE FROM webhookEvent WHERE id IN (
                 SELECT id FROM webhookEvent WHERE project = ? AND at < ? ORDER BY at LIMIT ?)
             """, [project, time.milliseconds, limit])
-        return changesCount
     }
 
     func webhookBacklogs() throws -> [String: WebhookBacklog] {
@@ -130,16 +137,16 @@ extension Database {
 }
 
 extension WebhookEntry {
-    fileprivate init(row: Row) throws {
+    fileprivate init(row: SQLRow) throws {
         self.init(
             id: try row.value("id"), project: try row.value("project"), session: try row.session("session"),
             at: try row.time("at"))
     }
 }
 
-extension SQLiteStorage {
+extension SQLStorage {
     /// Maximum number of rows per table that one transaction changes when a project is removed or the server starts.
-    private static let webhooksAtOnce = 500
+    private static var webhooksAtOnce: Int { 500 }
 
     public func webhooks(of project: String, after id: Int64, limit: Int) async throws -> [WebhookEntry] {
         try await read { try $0.webhooks(of: project, after: id, limit: limit) }

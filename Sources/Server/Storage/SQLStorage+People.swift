@@ -1,8 +1,7 @@
-import GRDB
 public import Signaling
 public import Wire
 
-extension SQLiteStorage {
+extension SQLStorage {
     public func resolve(_ device: IdentityID) async throws -> DeviceOwner {
         try await read { try $0.resolve(device) }
     }
@@ -49,34 +48,5 @@ extension SQLiteStorage {
     public func removePushEndpoint(_ endpoint: String, of id: IdentityID) async throws -> Bool {
         try await writer.commit([.remove(endpoint: endpoint, of: id)])
         return try await read { try $0.hasEndpoint(id) }
-    }
-}
-
-extension SQLiteStorage {
-    /// A write that a client or an operator's request can cause. Writes that wait at the same time share a transaction, because each durable
-    /// transaction waits some milliseconds for the disk.
-    enum Write: Sendable {
-        case change(Change)
-        case keep(PersonData.KeptEndpoint, of: IdentityID)
-        case remove(endpoint: String, of: IdentityID)
-        case removeWebhook(Int64)
-        case audit(AuditEntry)
-
-        /// The project of the event that this write adds to the outbox; nil if it adds none.
-        var webhookProject: String? {
-            if case .change(.webhook(let event)) = self { event.project } else { nil }
-        }
-    }
-}
-
-extension Database {
-    func apply(_ write: SQLiteStorage.Write, _ bounds: StorageBounds) throws {
-        switch write {
-        case .change(let change): try apply(change, bounds)
-        case .keep(let endpoint, let id): try keep(endpoint, of: id, limit: bounds.pushEndpoints)
-        case .remove(let endpoint, let id): try removeEndpoint(endpoint, of: id)
-        case .audit(let entry): try audit(entry)
-        case .removeWebhook(let id): try run("DELETE FROM webhookEvent WHERE id = ?", [id])
-        }
     }
 }

@@ -1,15 +1,17 @@
 import Foundation
-import GRDB
 import Signaling
 import Wire
 
 /// SQL statements for revoked tokens, muted sessions and the audit log.
-extension Database {
+extension SQLTransaction {
     func revoke(_ revocation: Revocation) throws {
         guard revocation.isKept else { return }
-        try run(
-            "INSERT OR REPLACE INTO revokedToken (session, fingerprint, expiresAt) VALUES (?, ?, ?)",
-            [revocation.session.text, Data(revocation.fingerprint), revocation.expiresAt.milliseconds])
+        try upsert(
+            "revokedToken", key: "session, fingerprint",
+            [
+                "session": revocation.session.text, "fingerprint": Data(revocation.fingerprint),
+                "expiresAt": revocation.expiresAt.milliseconds,
+            ])
     }
 
     func setMuted(_ isMuted: Bool, _ session: SessionID, at: Timestamp) throws {

@@ -1,25 +1,22 @@
 import Foundation
-import GRDB
 import Signaling
 import Wire
 
 /// SQL statements for persistent rooms. Each runs in the caller's transaction.
-extension Database {
+extension SQLTransaction {
     func store(_ room: StoredRoom) throws {
         let options = room.options
         let (salt, hash) = (room.password.map { Data($0.salt) }, room.password.map { Data($0.digest) })
         let (bans, tokens) = (Data(room.bans.flatMap(\.bytes)), Data(room.revokedTokens.flatMap { $0 }))
-        try run(
-            """
-            INSERT OR REPLACE INTO room
-                (id, name, media, capacity, locked, lobby, chat, share, passwordSalt, passwordHash, creator,
-                hasHostTokens, bans, revokedTokens, createdAt, usedAt, formerID)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
+        try upsert(
+            "room", key: "id",
             [
-                room.id.blob, room.name.text, options.media.rawValue, options.capacity, options.locked, options.lobby,
-                options.chat, options.share.rawValue, salt, hash, room.creator?.blob, room.hasHostTokens, bans, tokens,
-                room.createdAt.milliseconds, room.usedAt.milliseconds, room.formerID?.blob,
+                "id": room.id.blob, "name": room.name.text, "media": options.media.rawValue,
+                "capacity": options.capacity, "locked": options.locked, "lobby": options.lobby, "chat": options.chat,
+                "share": options.share.rawValue, "passwordSalt": salt, "passwordHash": hash,
+                "creator": room.creator?.blob, "hasHostTokens": room.hasHostTokens, "bans": bans,
+                "revokedTokens": tokens, "createdAt": room.createdAt.milliseconds,
+                "usedAt": room.usedAt.milliseconds, "formerID": room.formerID?.blob,
             ])
     }
 
@@ -44,7 +41,7 @@ extension Database {
 }
 
 extension StoredRoom {
-    fileprivate init(row: Row) throws {
+    fileprivate init(row: SQLRow) throws {
         let password = try row.roomPassword()
         var options = try row.roomOptions()
         options.password = password != nil
@@ -57,7 +54,7 @@ extension StoredRoom {
     }
 }
 
-extension Row {
+extension SQLRow {
     fileprivate func room(_ column: String) throws -> RoomName {
         guard let name = RoomName(try value(column) as String) else { throw Self.unreadable(column) }
         return name

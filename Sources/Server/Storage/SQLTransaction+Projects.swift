@@ -1,10 +1,9 @@
 import Foundation
-import GRDB
 import Signaling
 import Wire
 
 /// SQL statements for projects. Each runs in the caller's transaction.
-extension Database {
+extension SQLTransaction {
     func projects() throws -> StoredProjects {
         var found = StoredProjects()
         for row in try rows("SELECT * FROM project ORDER BY createdAt, apiKey", []) {
@@ -17,7 +16,9 @@ extension Database {
         return found
     }
 
-    func projectCount() throws -> Int { try Int.fetchOne(self, sql: "SELECT count(*) FROM project") ?? 0 }
+    func projectCount() throws -> Int {
+        try rows("SELECT count(*) AS number FROM project", []).first?.value("number") ?? 0
+    }
 
     /// Returns whether no project has or had this API key.
     func isUnusedKey(_ apiKey: String) throws -> Bool {
@@ -41,9 +42,8 @@ extension Database {
 
     /// Deletes a project and records its API key as used. Returns whether there was such a project.
     func deleteProject(_ apiKey: String) throws -> Bool {
-        try run("DELETE FROM project WHERE apiKey = ?", [apiKey])
-        guard changesCount > 0 else { return false }
-        try run("INSERT OR IGNORE INTO deletedProject (apiKey) VALUES (?)", [apiKey])
+        guard try run("DELETE FROM project WHERE apiKey = ?", [apiKey]) > 0 else { return false }
+        try run("INSERT INTO deletedProject (apiKey) VALUES (?) ON CONFLICT DO NOTHING", [apiKey])
         return true
     }
 
@@ -52,24 +52,21 @@ extension Database {
     }
 
     func store(_ project: StoredProject) throws {
-        try run(
-            """
-            INSERT OR REPLACE INTO project
-                (apiKey, secret, previousSecret, previousUntil, name, createdAt, applicationID, publicKey, webhookURL,
-                webhookSecret, maxConnections)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
+        try upsert(
+            "project", key: "apiKey",
             [
-                project.apiKey, project.secret?.revealed, project.previousSecret?.revealed,
-                project.previousUntil?.milliseconds, project.name.withoutNUL, project.createdAt.milliseconds,
-                project.applicationID, project.publicKey, project.webhookURL, project.webhookSecret?.revealed,
-                project.maxConnections,
+                "apiKey": project.apiKey, "secret": project.secret?.revealed,
+                "previousSecret": project.previousSecret?.revealed,
+                "previousUntil": project.previousUntil?.milliseconds, "name": project.name.withoutNUL,
+                "createdAt": project.createdAt.milliseconds, "applicationID": project.applicationID,
+                "publicKey": project.publicKey, "webhookURL": project.webhookURL,
+                "webhookSecret": project.webhookSecret?.revealed, "maxConnections": project.maxConnections,
             ])
     }
 }
 
 extension StoredProject {
-    fileprivate init(row: Row) throws {
+    fileprivate init(row: SQLRow) throws {
         func secret(_ column: String) throws -> SecretText? {
             (try row.optional(column) as String?).map { SecretText($0) }
         }
@@ -80,6 +77,6 @@ extension StoredProject {
         (applicationID, publicKey) = (try row.optional("applicationID"), try row.optional("publicKey"))
         (webhookURL, webhookSecret) = (try row.optional("webhookURL"), try secret("webhookSecret"))
         maxConnections = try row.optional("maxConnections")
-        guard isUsable else { throw Row.unreadable("apiKey, secret or previousSecret") }
+        guard isUsable else { throw SQLRow.unreadable("apiKey, secret or previousSecret") }
     }
 }

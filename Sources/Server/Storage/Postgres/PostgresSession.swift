@@ -1,0 +1,174 @@
+import Foundation
+import Synchronization
+
+/// What the threads of a storage share.
+final class PostgresStatus: Sendable {
+    /// Whether the writer reached PostgreSQL the last time.
+    let isReachable = Atomic<Bool>(true)
+    /// Whether the storage is closing, so that nothing may wait for long.
+    let isClosing = Atomic<Bool>(false)
+}
+
+/// A connection that is made again when it fails, and what to do about the transaction that was under way. Used on one thread.
+final class PostgresSession {
+    /// The first pause after a failed attempt to connect. It is doubled up to the longest.
+    private static let firstPause: Duration = .milliseconds(100)
+    private static let longestPause: Duration = .seconds(2)
+    /// How long to look for the outcome of a commit during which the connection failed.
+    private static let settleLimit: Duration = .seconds(60)
+
+    private let address: PostgresAddress
+    private let status: PostgresStatus
+    private let isWriter: Bool
+    /// Sets up a new connection.
+    private let onConnect: (PostgresConnection) throws -> Void
+    private var connection: PostgresConnection?
+    private var pause = PostgresSession.firstPause
+    /// The error of the last attempt to connect, which is repeated until the next attempt.
+    private var failure: (error: any Error, until: ContinuousClock.Instant)?
+    /// Identifies this session in the table `writer`.
+    private let id: Data
+    /// The number of the last transaction that wrote.
+    private var number: Int64 = 0
+
+    init(
+        _ address: PostgresAddress, _ status: PostgresStatus, isWriter: Bool,
+        onConnect: @escaping (PostgresConnection) throws -> Void = { _ in }
+    ) {
+        (self.address, self.status, self.isWriter, self.onConnect) = (address, status, isWriter, onConnect)
+        var random = SystemRandomNumberGenerator()
+        id = Data((0..<16).map { _ in UInt8.random(in: 0...255, using: &random) })
+    }
+
+    // MARK: Connecting
+
+    /// Returns the connection, or connects. After a failure, throws the same error until a pause is over, so that callers do not
+    /// wait for one timeout after the other.
+    func connect() throws -> PostgresConnection {
+        if let connection { return connection }
+        if let failure, ContinuousClock.now < failure.until { throw failure.error }
+        do {
+            let made = try PostgresConnection(address)
+            try onConnect(made)
+            (connection, failure, pause) = (made, nil, Self.firstPause)
+            note(isReachable: true)
+            return made
+        } catch {
+            failure = (error, ContinuousClock.now + pause)
+            pause = min(pause * 2, Self.longestPause)
+            note(isReachable: false)
+            throw error
+        }
+    }
+
+    private func note(isReachable: Bool) {
+        if isWriter { status.isReachable.store(isReachable, ordering: .relaxed) }
+    }
+
+    private func dropIfBroken() {
+        guard connection?.isBroken == true else { return }
+        connection = nil
+        note(isReachable: false)
+    }
+
+    /// Runs `body`, which has no lasting effect if the connection fails. If this happens on a connection that was made earlier,
+    /// which the server may have closed since, runs `body` once more on a new one.
+    private func retrying<T>(_ body: (PostgresConnection) throws -> T) throws -> T {
+        let isOld = connection != nil
+        do {
+            defer { dropIfBroken() }
+            return try body(connect())
+        } catch  where isOld && connection == nil {
+            defer { dropIfBroken() }
+            return try body(connect())
+        }
+    }
+
+    // MARK: Transactions
+
+    /// Runs `body` in a transaction that sees one state of the database.
+    func read<T>(_ body: (PostgresConnection) throws -> T) throws -> T {
+        try retrying { connection in
+            try connection.transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") { try body(connection) }
+        }
+    }
+
+    /// The beginning of a transaction that writes. The lock keeps out those of other processes, such as `confab ban`: the
+    /// statements read what they change, and readers of the outbox expect that events become visible in the order of their
+    /// numbers. SQLite has the same rule.
+    ///
+    /// A check whether this process may still write belongs here too.
+    private static let begin = "BEGIN; SELECT pg_advisory_xact_lock(\(0x434F_4E57), hashtext(current_schema()))"
+
+    /// Runs `body` in a transaction. When this returns, the transaction is durable.
+    ///
+    /// - Throws: `.unreachable` if the connection failed before the commit, so that nothing is stored, `.unsettled` if it failed
+    ///   during the commit and PostgreSQL did not come back in time.
+    func write<T>(_ body: (PostgresConnection) throws -> T) throws -> T {
+        number += 1
+        let connection = try retrying { connection in
+            try connection.rollingBack {
+                try connection.begin(Self.begin)
+                try mark(connection)
+            }
+            return connection
+        }
+        defer { dropIfBroken() }
+        let value = try connection.rollingBack { try body(connection) }
+        do {
+            try connection.commit()
+        } catch  where connection.isBroken {
+            dropIfBroken()
+            guard try isCommitted() else { throw error }
+        }
+        return value
+    }
+
+    /// Records the number of this transaction as its first change. The row stays locked until the transaction has ended.
+    private func mark(_ connection: PostgresConnection) throws {
+        try connection.run(
+            """
+            INSERT INTO writer (id, number) VALUES (?, ?)
+            ON CONFLICT (id) DO UPDATE SET number = excluded.number, usedAt = now()
+            """, [id, number])
+    }
+
+    /// Returns whether the last transaction was committed, although the connection failed before the answer.
+    private func isCommitted() throws -> Bool {
+        let end = ContinuousClock.now + Self.settleLimit
+        while true {
+            do {
+                return try retrying { try markedNumber($0) == number }
+            } catch {
+                guard ContinuousClock.now < end, !status.isClosing.load(ordering: .relaxed) else {
+                    throw StorageError(
+                        .unsettled,
+                        "PostgreSQL went away during a commit and did not come back in time. It is not known whether the "
+                            + "change was stored.", cause: error)
+                }
+                usleep(20_000)
+            }
+        }
+    }
+
+    /// Returns the number of the last committed transaction of this session; nil if there is none. Waits for a transaction that
+    /// the server has not ended yet: it has changed the row, so this has to wait for its lock, even if the row is new.
+    private func markedNumber(_ connection: PostgresConnection) throws -> Int64? {
+        try connection.transaction("BEGIN") {
+            try connection.rows(
+                """
+                INSERT INTO writer (id, number) VALUES (?, 0)
+                ON CONFLICT (id) DO UPDATE SET number = writer.number RETURNING number
+                """, [id]
+            ).first?.value("number")
+        }
+    }
+
+    /// Removes the row of this session, and closes the connection.
+    func close() {
+        defer { connection = nil }
+        guard isWriter, let connection, number > 0 else { return }
+        // A row that is left is removed when storage is opened later.
+        _ = try? connection.run("DELETE FROM writer WHERE id = ?", [id])
+    }
+}

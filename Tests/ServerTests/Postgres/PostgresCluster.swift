@@ -1,0 +1,191 @@
+import Foundation
+import Synchronization
+
+@testable import Server
+
+/// A PostgreSQL server for tests, in a temporary directory, on a Unix socket.
+///
+/// It stops and its directory is removed when this process ends, in whatever way: the shell that started it waits for the end of
+/// its input, which is a pipe from this process.
+final class PostgresCluster: Sendable {
+    /// The cluster that the suites share; nil if PostgreSQL is not installed or did not start. It is started when it is first
+    /// used. It does not wait for the disk, so it must not be killed.
+    static let shared: PostgresCluster? = isInstalled ? try? PostgresCluster(isDurable: false) : nil
+
+    /// Why tests with PostgreSQL are skipped.
+    static let missing: String =
+        "PostgreSQL 15 or later is not installed (Debian: apt-get install postgresql), so its storage is not tested"
+    static let isInstalled = binaries != nil && confabHasLibrary
+
+    private static var confabHasLibrary: Bool { (try? PostgresAddress(SecretText("postgresql://x"))) != nil }
+
+    /// The directory of the newest version's programs, which Debian does not put into the path.
+    private static let binaries: String? = {
+        let directory = "/usr/lib/postgresql"
+        let versions = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        return versions.compactMap { Int($0) }.filter { $0 >= 15 }.sorted().reversed()
+            .map { "\(directory)/\($0)/bin" }
+            .first { FileManager.default.isExecutableFile(atPath: $0 + "/initdb") }
+    }()
+
+    /// A short path, because the path of a socket may have only 107 bytes.
+    let directory: String
+    private let isDurable: Bool
+    private let process = Mutex<(process: Process, input: Pipe)?>(nil)
+    private let schemas = Atomic<Int>(0)
+
+    struct Failure: Error { var text: String }
+
+    /// - Parameter isDurable: whether commits wait for the disk.
+    init(isDurable: Bool) throws {
+        self.isDurable = isDurable
+        directory = "/tmp/confab-pg-\(UUID().uuidString.prefix(8))"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+        if let user = Self.user {
+            chmod(directory, 0o700)
+            chown(directory, user.pw_uid, user.pw_gid)
+        }
+        let initialize = [
+            "exec", (Self.binaries ?? "") + "/initdb", "--pgdata=data", "--auth=trust", "--username=confab",
+            "--encoding=UTF8",
+            "--locale=C", "--no-sync", ">initdb.log", "2>&1",
+        ]
+        let (process, _) = try Self.run(initialize.joined(separator: " "), in: directory)
+        guard Self.waitForEnd(of: process), process.terminationStatus == 0 else {
+            let log = (try? String(contentsOfFile: directory + "/initdb.log", encoding: .utf8)) ?? ""
+            try? FileManager.default.removeItem(atPath: directory)
+            throw Failure(text: "initdb failed: \(log)")
+        }
+        try start()
+    }
+
+    /// The user that runs PostgreSQL, which refuses root; nil if this process is not root.
+    private static var user: passwd? {
+        guard getuid() == 0 else { return nil }
+        return (getpwnam("postgres") ?? getpwnam("nobody"))?.pointee
+    }
+
+    private static func run(_ command: String, in directory: String) throws -> (Process, Pipe) {
+        let (process, input) = (Process(), Pipe())
+        let line = "cd \(directory) && \(command)"
+        if let user {
+            process.executableURL = URL(filePath: "/usr/bin/setpriv")
+            process.arguments = [
+                "--reuid=\(user.pw_uid)", "--regid=\(user.pw_gid)", "--clear-groups", "/bin/sh", "-c", line,
+            ]
+        } else {
+            process.executableURL = URL(filePath: "/bin/sh")
+            process.arguments = ["-c", line]
+        }
+        process.standardInput = input
+        // The shell inherits the signal mask, and Dispatch's threads block SIGCHLD, without which its `wait` never returns.
+        var (none, before) = (sigset_t(), sigset_t())
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+        try process.run()
+        return (process, input)
+    }
+
+    /// Starts PostgreSQL. Returns before it accepts connections.
+    func start() throws {
+        // Port 1 only names the socket. There is no TCP.
+        let options =
+            "-c listen_addresses= -c unix_socket_directories=\(directory) -c max_connections=200 -c shared_buffers=16MB "
+            + "-c autovacuum=off" + (isDurable ? "" : " -c fsync=off -c full_page_writes=off")
+        let started = try Self.run(
+            """
+            exec 3<&0
+            \(Self.binaries ?? "")/postgres -D data \(options) </dev/null 3<&- >>log 2>&1 &
+            server=$!
+            (read -r _ <&3; touch over; kill -INT $server 2>/dev/null) &
+            wait $server
+            kill -KILL $! 2>/dev/null
+            [ -e over ] && rm -rf \(directory)
+            """, in: directory)
+        process.withLock { $0 = started }
+    }
+
+    /// Ends all processes of PostgreSQL at once, like a power failure but without losing what the system has cached.
+    func kill() throws {
+        try signal(SIGKILL)
+    }
+
+    private func signal(_ signal: Int32) throws {
+        let text = try String(contentsOfFile: directory + "/data/postmaster.pid", encoding: .utf8)
+        guard let line = text.split(separator: "\n").first, let id = Int32(line) else {
+            throw Failure(text: "no process ID")
+        }
+        // A process that is not stopped could start children that are not in the list.
+        if signal == SIGKILL {
+            Foundation.kill(id, SIGSTOP)
+            Self.wait { Self.state(id) != "T" }
+        }
+        let children = (try? String(contentsOfFile: "/proc/\(id)/task/\(id)/children", encoding: .utf8)) ?? ""
+        let all = [id] + children.split(separator: " ").compactMap { Int32($0) }
+        for id in signal == SIGKILL ? all : [id] { Foundation.kill(id, signal) }
+        // The shell waits for PostgreSQL.
+        process.withLock { started in
+            if let started { Self.waitForEnd(of: started.process) }
+            started = nil
+        }
+        // A new server does not start while a process of the old one is left. One that has ended may stay in the list of
+        // processes.
+        Self.wait { all.contains { Self.state($0) != nil && Self.state($0) != "Z" } }
+    }
+
+    /// Returns the letter of a process's state, as in proc_pid_stat(5); nil if there is no such process.
+    private static func state(_ id: Int32) -> Character? {
+        guard let line = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8) else { return nil }
+        return line.split(separator: ") ").last?.first
+    }
+
+    /// Waits while `holds`, for 30 seconds at most. Returns whether it stopped holding.
+    @discardableResult
+    private static func wait(while holds: () -> Bool) -> Bool {
+        let end = ContinuousClock.now + .seconds(30)
+        while holds() {
+            if ContinuousClock.now > end { return false }
+            usleep(1000)
+        }
+        return true
+    }
+
+    /// Waits until a process has ended, and kills it if that takes too long. Returns whether it ended by itself.
+    @discardableResult
+    private static func waitForEnd(of process: Process) -> Bool {
+        if wait(while: { process.isRunning }) { return true }
+        Foundation.kill(process.processIdentifier, SIGKILL)
+        return false
+    }
+
+    /// Stops PostgreSQL and removes its files.
+    func stop() {
+        try? signal(SIGINT)
+        try? FileManager.default.removeItem(atPath: directory)
+    }
+
+    /// The URL of a schema of the database `postgres`. Each test has its own.
+    func url(schema: String = "public") -> SecretText {
+        SecretText("postgresql:///postgres?host=\(directory)&user=confab&options=-csearch_path%3D\(schema)")
+    }
+
+    /// Waits until PostgreSQL accepts connections, creates an empty schema, and returns its URL.
+    func newSchema() throws -> SecretText {
+        let name = "test\(schemas.add(1, ordering: .relaxed).newValue)"
+        let connection = try connect()
+        try connection.command("CREATE SCHEMA \(name)")
+        return url(schema: name)
+    }
+
+    private func connect() throws -> PostgresConnection {
+        let end = ContinuousClock.now + .seconds(60)
+        while true {
+            do {
+                return try PostgresConnection(PostgresAddress(url()))
+            } catch  where ContinuousClock.now < end {
+                usleep(10_000)
+            }
+        }
+    }
+}
