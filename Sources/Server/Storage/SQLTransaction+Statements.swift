@@ -53,16 +53,15 @@ extension SQLTransaction {
     }
 
     private func insert(_ report: Report) throws {
-        let inserted = try rows(
+        let id = try insert(
             """
             INSERT INTO report (match, reporter, against, reason, createdAt, reporterAddress, againstAddress)
-            VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id
+            VALUES (?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 report.match.blob, report.by.blob, report.against.blob, report.reason, report.createdAt.milliseconds,
                 report.byAddress, report.againstAddress,
             ])
-        let id: Int64? = try inserted.first?.value("id")
         for (position, line) in report.lines.enumerated() {
             try run(
                 "INSERT INTO reportLine (report, position, author, text, at) VALUES (?, ?, ?, ?, ?)",

@@ -10,12 +10,18 @@ import Wire
 /// - Replace rows with `upsert` instead of `INSERT OR REPLACE`, and limit with `SQLText.noLimit` instead of `LIMIT -1`.
 /// - In `DO UPDATE SET`, qualify the old value with the name of the table.
 /// - Sums of integers are cast to BIGINT, because PostgreSQL returns a decimal.
+/// - `RETURNING` is not used, because SQLite has it only since version 3.35.
 protocol SQLTransaction {
     /// Runs a statement, which is prepared once and kept.
     ///
     /// - Returns: the number of rows that it inserted, updated or deleted, without those changed by triggers.
     @discardableResult
     func run(_ sql: String, _ arguments: [(any SQLArgument)?]) throws -> Int
+
+    /// Runs an INSERT of one row into a table whose rows are numbered by the column `id`.
+    ///
+    /// - Returns: the row's number.
+    func insert(_ sql: String, _ arguments: [(any SQLArgument)?]) throws -> Int64
 
     /// Runs a statement that returns rows.
     func rows(_ sql: String, _ arguments: [(any SQLArgument)?]) throws -> [SQLRow]

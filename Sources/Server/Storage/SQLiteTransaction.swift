@@ -10,6 +10,11 @@ extension Database: SQLTransaction {
         return changesCount
     }
 
+    func insert(_ sql: String, _ arguments: [(any SQLArgument)?]) throws -> Int64 {
+        try run(sql, arguments)
+        return lastInsertedRowID
+    }
+
     func rows(_ sql: String, _ arguments: [(any SQLArgument)?]) throws -> [SQLRow] {
         let statement = try cachedStatement(sql: sql)
         let columns = statement.columnNames

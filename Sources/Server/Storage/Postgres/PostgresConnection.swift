@@ -4,7 +4,7 @@ import Wire
 
 /// How to connect to PostgreSQL.
 struct PostgresAddress: Sendable {
-    /// A URL (`postgresql://…`) or a connection string of libpq. It may contain a password, so it is never logged.
+    /// A URL (`postgresql://…`). It may contain a password, so it is never logged.
     let url: SecretText
 
     /// - Throws: `.notAccessible` if libpq is not installed or rejects the URL.
@@ -15,10 +15,11 @@ struct PostgresAddress: Sendable {
                 "PostgreSQL needs the library libpq. Install it (Debian: apt-get install libpq5, macOS: brew install libpq)."
             )
         }
-        guard confab_pq_is_valid(url.revealed) != 0 else {
+        guard PostgresURL.isValid(url.revealed), confab_pq_is_valid(url.revealed) != 0 else {
             throw StorageError(
                 .notAccessible,
-                "storage.url is not a URL that PostgreSQL accepts. Write special characters of the password as %XX.")
+                "storage.url is not a URL that PostgreSQL accepts. Name a user if it has a port or a password, and write special "
+                    + "characters of the password as %XX.")
         }
         self.url = url
     }
@@ -34,6 +35,9 @@ final class PostgresConnection: SQLTransaction {
     /// the connection.
     private static let answerTimeout: Duration = .seconds(12)
 
+    /// For work that may take as long as it needs. TCP still notices a server that is gone.
+    private static let longTimeout: Duration = .seconds(86_400)
+
     /// Whether the connection failed, so that the outcome of the last command is unknown.
     private(set) var isBroken = false
     /// Whether a statement of the current transaction failed. PostgreSQL then turns COMMIT into ROLLBACK without an error.
@@ -43,8 +47,10 @@ final class PostgresConnection: SQLTransaction {
     private var prepared: [String: String] = [:]
     private var answerTimeout = PostgresConnection.answerTimeout
 
-    /// Connects and sets up the session. The URL can override the timeouts of TCP.
-    init(_ address: PostgresAddress) throws {
+    /// Connects and sets up the session. The URL can override the client's timeouts of TCP.
+    ///
+    /// - Parameter isPatient: whether statements may take as long as they need, as those of a copy of the whole database.
+    init(_ address: PostgresAddress, isPatient: Bool = false) throws {
         let keywords = [
             ("connect_timeout", "\(Self.connectTimeout)"), ("application_name", "confab"), ("keepalives_idle", "10"),
             ("keepalives_interval", "5"), ("keepalives_count", "3"), ("tcp_user_timeout", "15000"),
@@ -56,7 +62,8 @@ final class PostgresConnection: SQLTransaction {
             isBroken = true
             throw StorageError.unreachable(Self.error(of: pointer))
         }
-        try setUp()
+        if isPatient { answerTimeout = Self.longTimeout }
+        try setUp(isPatient: isPatient)
     }
 
     deinit { confab_pq_finish(pointer) }
@@ -72,7 +79,7 @@ final class PostgresConnection: SQLTransaction {
         String(cString: confab_pq_error(pointer)).split(whereSeparator: \.isNewline).joined(separator: " ")
     }
 
-    private func setUp() throws {
+    private func setUp(isPatient: Bool) throws {
         let encoding = confab_pq_parameter(pointer, "server_encoding").map { String(cString: $0) }
         guard encoding == "UTF8" else {
             throw StorageError(
@@ -81,15 +88,23 @@ final class PostgresConnection: SQLTransaction {
         }
         try command(
             """
-            SET statement_timeout = \(Self.statementTimeout.wholeMilliseconds);
-            SET idle_in_transaction_session_timeout = \(Self.answerTimeout.wholeMilliseconds);
+            SET statement_timeout = \(isPatient ? 0 : Self.statementTimeout.wholeMilliseconds);
+            SET idle_in_transaction_session_timeout = \(isPatient ? 0 : Self.answerTimeout.wholeMilliseconds);
             SET client_min_messages = error
             """)
-        // A commit that PostgreSQL has answered must survive a power failure.
+        // A commit that PostgreSQL has answered must survive a power failure. Always set it, because a value of the session
+        // outlives a change of the server's configuration. Only `remote_apply` waits for more than `on`.
         try command(
             """
-            SELECT set_config('synchronous_commit', 'on', false)
-                WHERE current_setting('synchronous_commit') = 'off'
+            SELECT set_config('synchronous_commit',
+                CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)
+            """)
+        // After an outage of the network, the server ends the session within 25 seconds, and with it the session's locks. By
+        // default it would take two hours. On a Unix socket these settings have no effect.
+        try command(
+            """
+            SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
+            SET tcp_user_timeout = 15000
             """)
     }
 
@@ -97,6 +112,15 @@ final class PostgresConnection: SQLTransaction {
     var serverVersion: Int { Int(confab_pq_server_version(pointer)) }
 
     // MARK: Transactions
+
+    /// Begins a transaction that writes. The database may have other defaults. Each statement sees what was committed before it.
+    static let beginWriting = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+    /// Begins a transaction that writes, and waits for those of other processes, such as `confab ban`: the statements read what
+    /// they change, and readers of the outbox expect that events become visible in the order of their numbers. SQLite has the
+    /// same rule.
+    static let beginAlone = "\(beginWriting); SELECT pg_advisory_xact_lock(\(0x434F_4E57), hashtext(current_schema()))"
+    /// Begins a transaction that sees one state of the database.
+    static let beginReading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
     /// Runs `body` in a transaction. If it throws, nothing is changed.
     func transaction<T>(_ begin: String, _ body: () throws -> T) throws -> T {
@@ -127,8 +151,9 @@ final class PostgresConnection: SQLTransaction {
 
     /// Runs `body` without limits on the time of its statements, for migrations.
     func withoutTimeouts<T>(_ body: () throws -> T) throws -> T {
-        answerTimeout = .seconds(86400)
-        defer { answerTimeout = Self.answerTimeout }
+        let before = answerTimeout
+        answerTimeout = Self.longTimeout
+        defer { answerTimeout = before }
         try command("SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0")
         return try body()
     }
@@ -143,6 +168,11 @@ final class PostgresConnection: SQLTransaction {
     @discardableResult
     func run(_ sql: String, _ arguments: [(any SQLArgument)?]) throws -> Int {
         try execute(sql, arguments).changedCount
+    }
+
+    func insert(_ sql: String, _ arguments: [(any SQLArgument)?]) throws -> Int64 {
+        guard let row = try rows(sql + " RETURNING id", arguments).first else { throw SQLRow.unreadable("id") }
+        return try row.value("id")
     }
 
     func rows(_ sql: String, _ arguments: [(any SQLArgument)?]) throws -> [SQLRow] {

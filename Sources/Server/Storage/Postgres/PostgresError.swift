@@ -46,8 +46,16 @@ extension StorageError {
             case "25006", "57P01", "57P02", "57P03", "57P05", "53300":
                 (.unreachable, "PostgreSQL accepts no changes at present. The cause is in parentheses.")
             case "53100": (.diskFull, "The disk of PostgreSQL is full. Free some space.")
-            case "3D000", "3F000", "42501":
+            // The session has lost its prepared statements, or has those of another client.
+            case "26000", "42P05":
+                (
+                    .unreachable,
+                    "PostgreSQL's session was changed. If this repeats, set pool_mode = session in PgBouncer."
+                )
+            case "3D000", "3F000", "42501", "57P04":
                 (.notAccessible, "The database cannot be used. Check storage.url and the rights of its user.")
+            // Other errors of the class XX are faults of PostgreSQL, which a change of its own can cause.
+            case "XX001", "XX002": (.corrupt, "PostgreSQL found damaged data. Check its log, and restore a backup.")
             case "58030": (.inputOutput, "The disk of PostgreSQL failed. Check the disk and PostgreSQL's log.")
             default: Self.byClass(error.state)
             }
@@ -60,7 +68,6 @@ extension StorageError {
         case "22", "23", "54", "P0": (.rejected, "The database rejected this change. The cause is in parentheses.")
         case "28": (.notAccessible, "PostgreSQL rejected the user or the password. Check storage.url.")
         case "53": (.overloaded, "PostgreSQL lacks memory or another resource. The cause is in parentheses.")
-        case "XX": (.corrupt, "PostgreSQL found damaged data. Check its log, and restore a backup.")
         default: (.other, "The database operation failed. The cause is in parentheses.")
         }
     }
