@@ -60,6 +60,13 @@ struct QueryTests: StorageFixtures {
         #expect(code(await finding(bad, storage, pushNotifier: nil)) == .pushNotAllowed)
     }
 
+    @Test func `the end of an endpoint with a NUL is refused, because no endpoint has one`() async throws {
+        try await withStorage { storage in
+            let removal = Query.unregister(PushVerb.Unregister(endpoint: "https://push.example/\0"))
+            #expect(code(await finding(removal, storage)) == .pushInvalid)
+        }
+    }
+
     @Test func `a disk failure is a temporary error`() async throws {
         try await withStorage { storage in
             try await storage.close()

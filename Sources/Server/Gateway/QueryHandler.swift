@@ -55,6 +55,10 @@ struct QueryHandler: Sendable {
                 pushNotifier.check(registration), of: question.identity, device: question.device, at: now)
             return .push(isReachable: true)
         case .unregister(let endpoint):
+            // PostgreSQL cannot compare text with a NUL.
+            guard !endpoint.endpoint.utf8.contains(0) else {
+                throw WireError(.pushInvalid, "Invalid endpoint. Send the endpoint that was registered.")
+            }
             // Convert a device token to lower case, as it is stored. Keep a URL, recognized by its colon, unchanged.
             let kept = endpoint.endpoint.contains(":") ? endpoint.endpoint : endpoint.endpoint.lowercased()
             return .push(isReachable: try await storage.removePushEndpoint(kept, of: question.identity))

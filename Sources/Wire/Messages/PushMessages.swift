@@ -3,7 +3,8 @@ public enum PushVerb: Equatable, Sendable, MessageSet {
     /// Registers this device for push notifications of calls. Replaces any earlier registration of the same endpoint. Answered
     /// with `ok`, or with `not_present`, `push_invalid` or `push_not_allowed`.
     case register(PushRegistration)
-    /// Ends push notifications to an endpoint. Answered with `ok`, even if the endpoint is not registered.
+    /// Ends push notifications to an endpoint. Answered with `ok`, even if the endpoint is not registered, or with `push_invalid`
+    /// if it contains U+0000.
     case unregister(Unregister)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
