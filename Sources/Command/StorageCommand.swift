@@ -32,13 +32,15 @@ struct StorageCommand: AsyncParsableCommand {
             }
             for table in tables where table.copied > 0 { print("\(table.table): \(table.copied) rows copied") }
             print("All rows were copied, and their numbers agree.")
+            for note in try copy.notes() { print(note) }
             try await copy.close()
         }
 
         private func place(_ text: String, _ option: String) throws -> StorageCopy.Place {
             guard let place = StorageCopy.Place(text) else {
                 throw ValidationError(
-                    "\(option) must be a data directory or a postgresql:// URL with special characters as %XX.")
+                    "\(option) must be a data directory or a postgresql:// URL, with a user if it has a port or a password, and "
+                        + "special characters as %XX.")
             }
             return place
         }

@@ -66,7 +66,7 @@ public struct ConfabServer: Sendable {
                 logger.notice("\($0)")
             }
             try project.keepServerKey(in: directory)
-            let opened = try configuration.openStorage(.server)
+            let opened = try configuration.openServerStorage(serverKey: project.serverKey) { logger.warning("\($0)") }
             for note in opened.notes { logger.notice("\(note)") }
             (self.storage, webhookTargets) = (opened, Self.webhookTargets(of: opened))
         }

@@ -134,8 +134,9 @@ extension Setting {
             "storage.url", \.storage.url,
             .optional(
                 .secret(
-                    "a URL such as postgresql://confab@db.example.org/confab?sslmode=verify-full, with special "
-                        + "characters of the password as %XX", where: PostgresURL.isValid),
+                    "a URL such as postgresql://confab@db.example.org/confab?sslmode=verify-full, with a user if it has "
+                        + "a port or a password, and special characters of the password as %XX",
+                    where: PostgresURL.isValid),
                 empty: "SQLite in the data directory"),
             "URL of a PostgreSQL database (version 15 or later) that stores the data instead of SQLite.",
             "Needs the library libpq (Debian: libpq5). The project file, the server key and files of rooms stay in the "

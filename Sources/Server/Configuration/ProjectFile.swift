@@ -138,6 +138,13 @@ public struct ProjectFile: Sendable, Equatable {
                 + "backup, or move the directory away to start a new project.")
     }
 
+    /// Returns the fingerprint of the server key in a directory, or nil if the directory has none.
+    static func keyFingerprint(in directory: String) throws(DataDirectoryError) -> Data? {
+        if let file = try read(directory) { return ServerKeyFile.fingerprint(of: file.serverKey) }
+        guard let key = try ServerKeyFile.read(directory) else { return nil }
+        return ServerKeyFile.fingerprint(of: key)
+    }
+
     /// Reads the project file. Returns nil if it does not exist.
     private static func read(_ directory: String) throws(DataDirectoryError) -> ProjectFile? {
         let path = directory + "/" + fileName

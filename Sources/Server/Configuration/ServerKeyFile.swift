@@ -3,6 +3,7 @@ import FoundationEssentials
 #else
 import Foundation
 #endif
+import Crypto
 import Signaling
 
 /// The file `server.key` in the data directory: the key that creates session IDs, identity secrets and public person
@@ -36,6 +37,14 @@ enum ServerKeyFile {
 
     private static let advice =
         "Restore it from a backup. Without it, every session ID is invalid and every anonymous identity is refused."
+
+    /// Returns a value that tells whether two keys are the same, without the key itself.
+    static func fingerprint(of key: SecretText) -> Data {
+        var hash = SHA256()
+        hash.update(data: Data("confab server key".utf8))
+        hash.update(data: Data(bytes(of: key) ?? Array(key.revealed.utf8)))
+        return Data(hash.finalize())
+    }
 
     static func bytes(of text: SecretText) -> [UInt8]? { Data(base64Encoded: text.revealed).map(Array.init) }
 

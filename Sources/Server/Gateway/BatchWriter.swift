@@ -77,13 +77,17 @@ final class BatchWriter {
             eventLoop.scheduleTask(in: .nanoseconds(pause)) { writer.value.attempt(settled: settled) }
         case .giveUp: end(results)
         case .stop:
-            if let onStorageLost {
-                logger.critical("Storage failed, so the server stops. Check the disk.", metadata: ["error": "\(error)"])
-                onStorageLost(error)
-            }
-            onStorageLost = nil
+            stop(because: error)
             end(results)
         }
+    }
+
+    /// Asks for the server to stop, the first time.
+    func stop(because error: StorageError) {
+        guard let stop = onStorageLost else { return }
+        onStorageLost = nil
+        logger.critical("Storage failed, so the server stops.", metadata: ["error": "\(error)"])
+        stop(error)
     }
 
     private func end(_ results: [StorageError?]) {

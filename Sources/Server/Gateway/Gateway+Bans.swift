@@ -19,6 +19,10 @@ struct BanWatch: Service {
                     let now = try await storage.changeCounter()
                     if now != counter { try await reload() }
                     counter = now
+                } catch let error as StorageError where error.code == .fenced {
+                    // Stop without waiting for the next change.
+                    let gateway = gateway
+                    gateway.eventLoop.execute { gateway.value.runner.writer.stop(because: error) }
                 } catch {
                     logger.error("Could not read the bans", metadata: ["error": "\(error)"])
                 }

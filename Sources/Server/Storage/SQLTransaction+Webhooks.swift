@@ -50,13 +50,7 @@ extension SQLTransaction {
     private func insert(_ body: [UInt8], _ project: String, _ session: SessionID, at: Timestamp) throws {
         try run(
             "INSERT INTO webhookEvent (delivery, project, session, at, body) VALUES (?, ?, ?, ?, ?)",
-            [Self.deliveryID(), project, session.text, at.milliseconds, Data(body)])
-    }
-
-    /// Returns a random ID of 16 bytes.
-    private static func deliveryID() -> Data {
-        var random = SystemRandomNumberGenerator()
-        return Data((0..<16).map { _ in UInt8.random(in: 0...255, using: &random) })
+            [Data.random(16), project, session.text, at.milliseconds, Data(body)])
     }
 
     func webhooks(of project: String, after id: Int64, limit: Int) throws -> [WebhookEntry] {

@@ -1,3 +1,4 @@
+import Foundation
 import Signaling
 import Wire
 
@@ -30,6 +31,7 @@ public struct StorageCopy: Sendable {
 
     private let source: any SQLStorage
     private let target: any SQLStorage
+    private let places: (source: Place, target: Place)
     /// The locks of the data directories, which keep servers out. PostgreSQL's lock is the connection's.
     private let locks: [DirectoryLock]
 
@@ -38,6 +40,7 @@ public struct StorageCopy: Sendable {
     /// - Throws: `StorageError` or `DataDirectoryError`, also if a server uses one of them.
     public init(from source: Place, to target: Place) throws {
         var locks: [DirectoryLock] = []
+        places = (source, target)
         self.source = try Self.open(source, mustExist: true, &locks)
         self.target = try Self.open(target, mustExist: false, &locks)
         self.locks = locks
@@ -53,7 +56,7 @@ public struct StorageCopy: Sendable {
             }
             locks.append(try DirectoryLock(directory: path))
             return try SQLiteStorage(directory: path)
-        case .postgres(let url): return try PostgresStorage(url: url, role: .server)
+        case .postgres(let url): return try PostgresStorage(url: url, role: .copy)
         }
     }
 
@@ -62,9 +65,42 @@ public struct StorageCopy: Sendable {
     /// - Parameter progress: called after each step of at most ``rowsAtOnce`` rows.
     /// - Returns: the final state of each table.
     /// - Throws: `StorageError`: `.targetExists` if the target has any data, `.rejected` if the target does not accept a row, or
-    ///   if the numbers of rows differ. After an error, the target contains a part of the data.
+    ///   if the numbers of rows differ, `.notAccessible` if the identities of the target belong to another server key. After an
+    ///   error, the target contains a part of the data.
     public func run(progress: @Sendable (Progress) -> Void) async throws -> [Progress] {
-        try await Self.run(source, target, progress)
+        let (key, other) = (
+            try await serverKey(of: places.source, source), try await serverKey(of: places.target, target)
+        )
+        if let key, let other, key != other { throw StorageError.otherServerKey }
+        let tables = try await Self.run(source, target, progress)
+        if let key, let target = target as? PostgresStorage { try await target.setServerKey(key) }
+        try mark()
+        return tables
+    }
+
+    private func serverKey(of place: Place, _ storage: any SQLStorage) async throws -> Data? {
+        switch place {
+        case .directory(let path): try ProjectFile.keyFingerprint(in: path)
+        case .postgres: try await (storage as? PostgresStorage)?.serverKey()
+        }
+    }
+
+    /// Makes commands without `storage.url` refuse to use the source's data directory after a move to PostgreSQL, and accept the
+    /// target's after a move back.
+    private func mark() throws {
+        if case .directory(let path) = places.target { MovedData.unmark(path) }
+        if case .directory(let path) = places.source, case .postgres = places.target { try MovedData.mark(path) }
+    }
+
+    /// What the operator still has to do, as sentences.
+    public func notes() throws -> [String] {
+        guard case .directory(let path) = places.target, try ProjectFile.keyFingerprint(in: path) == nil else {
+            return []
+        }
+        return [
+            "\(path) has no \(ServerKeyFile.fileName). Copy \(ServerKeyFile.fileName), \(ProjectFile.fileName) and push.pem from the "
+                + "earlier data directory before the server starts, so that identities stay valid."
+        ]
     }
 
     public func close() async throws {

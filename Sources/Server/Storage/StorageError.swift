@@ -39,7 +39,11 @@ public struct StorageError: Error, CustomStringConvertible {
         public static let tooMany = Code("tooMany")
         /// PostgreSQL cannot be reached. Retrying can help.
         public static let unreachable = Code("unreachable")
-        /// The connection to PostgreSQL failed during a commit, and it is not known whether the change was stored.
+        /// Another server has taken over the database. This one may no longer write to it, and has to stop.
+        public static let fenced = Code("fenced")
+        /// The connection to PostgreSQL failed during a commit, and PostgreSQL did not come back in time to say whether the change
+        /// was stored. It is either stored completely or not at all. The server treats it like a change that was not stored:
+        /// the people concerned are disconnected, and load what is stored when they return. Do not repeat it without reading.
         public static let unsettled = Code("unsettled")
         /// This kind of storage cannot do this.
         public static let unsupported = Code("unsupported")

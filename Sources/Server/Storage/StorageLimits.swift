@@ -30,4 +30,6 @@ public enum StorageLimits {
 enum DataFiles {
     /// The database. `ProjectFile` refuses to create a project beside an existing one.
     static let database = "confab.sqlite"
+    /// Says that the data is in PostgreSQL.
+    static let moved = "confab.sqlite.moved"
 }

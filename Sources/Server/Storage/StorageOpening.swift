@@ -7,27 +7,60 @@ extension ConfabConfiguration {
     /// - Throws: ``StorageError`` if it cannot be opened.
     public func openStorage() throws -> any Server.Storage { try openStorage(.command) }
 
+    /// Opens the storage of this configuration for the server. While PostgreSQL cannot be reached, waits for at most
+    /// `storage.busyTimeout`: when a machine starts, PostgreSQL may start after the server. Blocks.
+    ///
+    /// - Parameters:
+    ///   - serverKey: the key that makes the identities in the database.
+    ///   - log: called once, before waiting.
+    func openServerStorage(serverKey: SecretText, log: (String) -> Void) throws -> any SQLStorage {
+        let end = ContinuousClock.now + storage.busyTimeout
+        var isLogged = false
+        while true {
+            do {
+                let opened = try openStorage(.server, serverKey: ServerKeyFile.fingerprint(of: serverKey))
+                if storage.url != nil { try MovedData.mark(dataDirectory) }
+                return opened
+            } catch let error as StorageError where error.code == .unreachable && ContinuousClock.now < end {
+                if !isLogged {
+                    log(
+                        "\(error.message) The server waits for it, for at most \(storage.busyTimeout.components.seconds) s."
+                    )
+                }
+                isLogged = true
+                usleep(200_000)
+            }
+        }
+    }
+
     /// Opens the storage of this configuration: PostgreSQL if it has a URL, and otherwise SQLite in the data directory. Blocks.
-    func openStorage(_ role: PostgresStorage.Role) throws -> any SQLStorage {
+    private func openStorage(
+        _ role: PostgresStorage.Role, serverKey: Data? = nil
+    ) throws -> any SQLStorage {
         let bounds = StorageBounds(
             blocks: rules.maxBlocks, contacts: rules.maxContacts, webhooks: webhooks.queue,
             connections: rules.connectionsPerProject)
-        guard let url = storage.url else { return try SQLiteStorage(directory: dataDirectory, bounds: bounds) }
-        return try PostgresStorage(url: url, bounds: bounds, role: role, lockTimeout: storage.lockTimeout)
+        guard let url = storage.url else {
+            try MovedData.requireAbsence(in: dataDirectory)
+            return try SQLiteStorage(directory: dataDirectory, bounds: bounds)
+        }
+        return try PostgresStorage(
+            url: url, bounds: bounds, role: role, serverKey: serverKey, lockTimeout: storage.lockTimeout)
     }
 }
 
 /// The URL of a PostgreSQL database, as far as the configuration checks it. libpq parses it.
 enum PostgresURL {
-    /// Returns whether the text is a URL whose password contains no `@` or `/`. libpq would take what follows them for a host or
-    /// a port, and quote it in an error.
+    /// Returns whether the text is a URL in which no part of a password can be taken for a host or a port, which libpq quotes in
+    /// its errors. A password contains no `@` or `/`, and a port needs a user before it: in `confab:text/name`, the text could be
+    /// either.
     static func isValid(_ text: String) -> Bool {
         guard isURL(text), !text.contains(where: \.isWhitespace), let start = text.range(of: "://") else {
             return false
         }
         let authority = text[start.upperBound...].prefix { $0 != "/" && $0 != "?" }
         let signs = text.count { $0 == "@" }
-        return signs == 0 || signs == 1 && authority.contains("@")
+        return signs == 0 ? !authority.contains(":") : signs == 1 && authority.contains("@")
     }
 
     /// Returns whether the text is a URL of PostgreSQL, and not a path.

@@ -3,9 +3,9 @@ import Wire
 /// Decides what to do when storage fails: try again, give up on the changes, or stop the server.
 ///
 /// Another process holds a lock only for a while, and PostgreSQL comes back, so storage that is busy or cannot be reached is
-/// retried for a long time. A full disk or an I/O
-/// error is retried for a short time. If such an error persists, the server must stop, because it cannot store
-/// anything. Any other error is caused by the changes themselves.
+/// retried for a long time. A full disk or an I/O error is retried for a short time. If such an error persists, the server must
+/// stop, because it cannot store anything. If another server has taken over the database, the server stops at once. Any other
+/// error is caused by the changes themselves.
 struct StorageTrouble: Equatable {
     /// What to do after a failure.
     enum Decision: Equatable {
@@ -40,6 +40,7 @@ struct StorageTrouble: Equatable {
         guard error.concernsEverything else { return .giveUp }
         // Do not retry: the server itself has closed the storage.
         if error.code == .closed { return .giveUp }
+        if error.code == .fenced { return .stop }
         if error.isTemporary {
             let since = busySince ?? now
             busySince = since
@@ -61,7 +62,7 @@ extension StorageError {
     /// True if any other change would fail as well.
     var concernsEverything: Bool {
         switch code {
-        case .busy, .overloaded, .unreachable, .diskFull, .inputOutput, .notAccessible, .corrupt, .closed: true
+        case .busy, .overloaded, .unreachable, .fenced, .diskFull, .inputOutput, .notAccessible, .corrupt, .closed: true
         default: false
         }
     }

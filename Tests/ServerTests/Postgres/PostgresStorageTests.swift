@@ -112,6 +112,11 @@ struct PostgresStorageTests: StorageFixtures {
         #expect(error.map { !"\($0)".contains("hidden") } == true)
         let wrong = await expect(.notAccessible) { _ = try await open(SecretText("postgresql://x?hidden=y")) }
         #expect(wrong.map { !"\($0)".contains("hidden") } == true)
+        // libpq would take the password for a port, and quote it.
+        let mistaken = await expect(.notAccessible) {
+            _ = try await open(SecretText("postgresql://confab:hidden/confab"))
+        }
+        #expect(mistaken.map { !"\($0)".contains("hidden") } == true)
     }
 
     @Test func `both databases have the same columns, and a copy includes all tables`() async throws {
@@ -159,6 +164,8 @@ struct PostgresStorageTests: StorageFixtures {
         ("postgresql://", true), ("postgres://db/confab", true),
         ("postgresql://a:b@[::1]:5432/c?sslmode=require", true),
         ("postgresql://a:b%40c@host/c", true), ("postgresql:///c?host=/run/postgresql", true),
+        ("postgresql://confab:hunter2/confab", false), ("postgresql://db:5432/confab", false),
+        ("postgresql://confab@db:5432/confab", true), ("postgresql://confab@a,b:5433/confab", true),
         ("postgresql://a:b@c@host/c", false), ("postgresql://a:b/c@host/d", false), ("postgresql://a b", false),
         ("mysql://host", false), ("host=x password=y", false), ("", false),
     ]
@@ -184,9 +191,9 @@ struct PostgresStorageTests: StorageFixtures {
     @Test func `an error has the code of its SQLSTATE`() {
         let expected: [StorageError.Code: [String]] = [
             .rejected: ["23505", "22021", "P0001"], .busy: ["40001", "40P01", "55P03", "57014", "0A000"],
-            .unreachable: ["57P01", "57P03", "25006", "08006", "53300"], .diskFull: ["53100"],
-            .overloaded: ["53200"], .inputOutput: ["58030"], .corrupt: ["XX001"],
-            .notAccessible: ["28P01", "3F000", "3D000", "42501"], .other: ["42P01", ""],
+            .unreachable: ["57P01", "57P03", "25006", "08006", "53300", "26000", "42P05"], .diskFull: ["53100"],
+            .overloaded: ["53200"], .inputOutput: ["58030"], .corrupt: ["XX001", "XX002"],
+            .notAccessible: ["28P01", "3F000", "3D000", "42501"], .other: ["42P01", "XX000", ""],
         ]
         for (code, states) in expected {
             for state in states {

@@ -103,6 +103,8 @@ import Wire
                 let source = try SQLiteStorage(directory: first)
                 try await fill(source)
                 try await source.close()
+                let key = SecretText(Data(repeating: 7, count: 32).base64EncodedString())
+                _ = try ServerKeyFile.create(first, key)
                 let there = try await blocking { try StorageCopy(from: .directory(first), to: .postgres(url)) }
                 _ = try await there.run { _ in }
                 try await there.close()
@@ -110,15 +112,84 @@ import Wire
                 try await withDirectory { second in
                     let back = try await blocking { try StorageCopy(from: .postgres(url), to: .directory(second)) }
                     _ = try await back.run { _ in }
+                    #expect(try back.notes().count == 1, "the key is missing")
                     try await back.close()
                     let returned = try SQLiteStorage(directory: second)
                     let postgres = try await blocking { try PostgresStorage(url: url) }
+                    #expect(try await postgres.serverKey() == ServerKeyFile.fingerprint(of: key))
                     #expect(try await content(before) == content(returned))
                     try await check(before, postgres)
                     try await returned.close()
                     try await postgres.close()
                 }
                 try await before.close()
+            }
+        }
+    }
+
+    @Test(.enabled(if: PostgresCluster.isInstalled, "\(PostgresCluster.missing)"))
+    func `a copy between places with different server keys is refused`() async throws {
+        try await withPostgres { url in
+            try await withDirectory { directory in
+                try await SQLiteStorage(directory: directory).close()
+                _ = try ServerKeyFile.create(directory, SecretText(Data(repeating: 7, count: 32).base64EncodedString()))
+                let other = ServerKeyFile.fingerprint(of: SecretText("another"))
+                try await blocking { try PostgresStorage(url: url, role: .server, serverKey: other) }.close()
+                let copy = try await blocking { try StorageCopy(from: .directory(directory), to: .postgres(url)) }
+                let error = await expect(.notAccessible) { _ = try await copy.run { _ in } }
+                #expect(error?.message.contains("server.key") == true)
+                try await copy.close()
+            }
+        }
+    }
+
+    @Test
+    func `a command without the URL refuses to use the data directory after a move, until the data is moved back`()
+        async throws
+    {
+        try await withDirectory { directory in
+            var configuration = ConfabConfiguration()
+            configuration.dataDirectory = directory
+            try await configuration.openStorage().close()
+            try MovedData.mark(directory)
+            let error = await expect(.notAccessible) { _ = try configuration.openStorage() }
+            #expect(error?.message.contains("CONFAB_STORAGE_URL") == true)
+            MovedData.unmark(directory)
+            try await configuration.openStorage().close()
+        }
+    }
+
+    @Test(.enabled(if: PostgresCluster.isInstalled, "\(PostgresCluster.missing)"))
+    func
+        `a move to PostgreSQL marks the data directory, a move back removes the mark, and a server with a URL marks too`()
+        async throws
+    {
+        try await withPostgres { url in
+            try await withDirectory { directory in
+                var configuration = ConfabConfiguration()
+                configuration.dataDirectory = directory
+                _ = try ProjectFile.open(configuration)
+                func isRefused() async -> Bool {
+                    do {
+                        try await configuration.openStorage().close()
+                        return false
+                    } catch {
+                        return true
+                    }
+                }
+                func copy(_ source: StorageCopy.Place, _ target: StorageCopy.Place) async throws {
+                    let copy = try await blocking { try StorageCopy(from: source, to: target) }
+                    _ = try await copy.run { _ in }
+                    try await copy.close()
+                }
+                #expect(await !isRefused())
+                try await copy(.directory(directory), .postgres(url))
+                #expect(await isRefused())
+                try FileManager.default.removeItem(atPath: directory + "/" + SQLiteStorage.fileName)
+                try await copy(.postgres(url), .directory(directory))
+                #expect(await !isRefused())
+                try await TestServer.run(dataDirectory: directory, { $0.storage.url = url }) { _ in }
+                #expect(await isRefused())
             }
         }
     }

@@ -7,6 +7,8 @@ final class PostgresStatus: Sendable {
     let isReachable = Atomic<Bool>(true)
     /// Whether the storage is closing, so that nothing may wait for long.
     let isClosing = Atomic<Bool>(false)
+    /// The ID of the server's connection that writes, which is also in the table `owner`. Nil for a command.
+    let writerConnection = Mutex<Data?>(nil)
 }
 
 /// A connection that is made again when it fails, and what to do about the transaction that was under way. Used on one thread.
@@ -14,30 +16,39 @@ final class PostgresSession {
     /// The first pause after a failed attempt to connect. It is doubled up to the longest.
     private static let firstPause: Duration = .milliseconds(100)
     private static let longestPause: Duration = .seconds(2)
+    /// How often a session that reads looks for the writer's row before it gives up. The writer may be connecting too.
+    private static let looksForWriter = 10
     /// How long to look for the outcome of a commit during which the connection failed.
     private static let settleLimit: Duration = .seconds(60)
 
     private let address: PostgresAddress
     private let status: PostgresStatus
     private let isWriter: Bool
-    /// Sets up a new connection.
-    private let onConnect: (PostgresConnection) throws -> Void
+    private let isPatient: Bool
+    /// Checks that this process may still write; nil for commands and for sessions that read.
+    private let owner: PostgresOwner?
     private var connection: PostgresConnection?
     private var pause = PostgresSession.firstPause
+    /// The writer's connection when this session connected. After a failover, the sessions that read connect again too, because
+    /// theirs may lead to the server that was replaced.
+    private var writerConnection: Data?
     /// The error of the last attempt to connect, which is repeated until the next attempt.
     private var failure: (error: any Error, until: ContinuousClock.Instant)?
     /// Identifies this session in the table `writer`.
-    private let id: Data
+    private let id = Data.random(16)
     /// The number of the last transaction that wrote.
     private var number: Int64 = 0
 
+    /// - Parameters:
+    ///   - isWriter: whether this is the session that writes.
+    ///   - isOwner: whether no other server may write.
+    ///   - isPatient: whether statements may take as long as they need.
     init(
-        _ address: PostgresAddress, _ status: PostgresStatus, isWriter: Bool,
-        onConnect: @escaping (PostgresConnection) throws -> Void = { _ in }
+        _ address: PostgresAddress, _ status: PostgresStatus, isWriter: Bool, isOwner: Bool = false,
+        isPatient: Bool = false
     ) {
-        (self.address, self.status, self.isWriter, self.onConnect) = (address, status, isWriter, onConnect)
-        var random = SystemRandomNumberGenerator()
-        id = Data((0..<16).map { _ in UInt8.random(in: 0...255, using: &random) })
+        (self.address, self.status, self.isWriter, self.isPatient) = (address, status, isWriter, isPatient)
+        owner = isOwner ? PostgresOwner(status, id: id) : nil
     }
 
     // MARK: Connecting
@@ -48,8 +59,9 @@ final class PostgresSession {
         if let connection { return connection }
         if let failure, ContinuousClock.now < failure.until { throw failure.error }
         do {
-            let made = try PostgresConnection(address)
-            try onConnect(made)
+            let made = try PostgresConnection(address, isPatient: isPatient)
+            try owner?.claim(made)
+            if !isWriter { try requireWriter(made) }
             (connection, failure, pause) = (made, nil, Self.firstPause)
             note(isReachable: true)
             return made
@@ -59,6 +71,19 @@ final class PostgresSession {
             note(isReachable: false)
             throw error
         }
+    }
+
+    /// Waits until a new connection sees the row that the writer's connection has stored. Otherwise the connection leads to another
+    /// server than the writer's.
+    private func requireWriter(_ made: PostgresConnection) throws {
+        for _ in 0..<Self.looksForWriter {
+            writerConnection = status.writerConnection.withLock { $0 }
+            guard let writerConnection else { return }
+            let found: Data? = try made.rows("SELECT connection FROM owner", []).first?.optional("connection")
+            if found == writerConnection { return }
+            usleep(20_000)
+        }
+        throw StorageError.unreachable("this is not the server to which changes are written")
     }
 
     private func note(isReachable: Bool) {
@@ -88,27 +113,21 @@ final class PostgresSession {
 
     /// Runs `body` in a transaction that sees one state of the database.
     func read<T>(_ body: (PostgresConnection) throws -> T) throws -> T {
-        try retrying { connection in
-            try connection.transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") { try body(connection) }
+        if !isWriter, status.writerConnection.withLock({ $0 != writerConnection }) { connection = nil }
+        return try retrying { connection in
+            try connection.transaction(PostgresConnection.beginReading) { try body(connection) }
         }
     }
-
-    /// The beginning of a transaction that writes. The lock keeps out those of other processes, such as `confab ban`: the
-    /// statements read what they change, and readers of the outbox expect that events become visible in the order of their
-    /// numbers. SQLite has the same rule.
-    ///
-    /// A check whether this process may still write belongs here too.
-    private static let begin = "BEGIN; SELECT pg_advisory_xact_lock(\(0x434F_4E57), hashtext(current_schema()))"
 
     /// Runs `body` in a transaction. When this returns, the transaction is durable.
     ///
     /// - Throws: `.unreachable` if the connection failed before the commit, so that nothing is stored, `.unsettled` if it failed
-    ///   during the commit and PostgreSQL did not come back in time.
+    ///   during the commit and PostgreSQL did not come back in time, `.fenced` if another server has taken over.
     func write<T>(_ body: (PostgresConnection) throws -> T) throws -> T {
         number += 1
         let connection = try retrying { connection in
             try connection.rollingBack {
-                try connection.begin(Self.begin)
+                try connection.begin(PostgresConnection.beginAlone)
                 try mark(connection)
             }
             return connection
@@ -126,6 +145,7 @@ final class PostgresSession {
 
     /// Records the number of this transaction as its first change. The row stays locked until the transaction has ended.
     private func mark(_ connection: PostgresConnection) throws {
+        if let owner { return try owner.mark(number, connection) }
         try connection.run(
             """
             INSERT INTO writer (id, number) VALUES (?, ?)
@@ -154,7 +174,7 @@ final class PostgresSession {
     /// Returns the number of the last committed transaction of this session; nil if there is none. Waits for a transaction that
     /// the server has not ended yet: it has changed the row, so this has to wait for its lock, even if the row is new.
     private func markedNumber(_ connection: PostgresConnection) throws -> Int64? {
-        try connection.transaction("BEGIN") {
+        try connection.transaction(PostgresConnection.beginWriting) {
             try connection.rows(
                 """
                 INSERT INTO writer (id, number) VALUES (?, 0)

@@ -14,13 +14,13 @@ public final class PostgresStorage: SQLStorage {
         case server
         /// A command of the operator, which may run beside a server.
         case command
+        /// A copy of the whole database. No server may use it, and statements may take as long as they need.
+        case copy
     }
 
     /// The oldest supported version.
     static let minimumVersion = 150_000
     private static let readerCount = 4
-    /// The class of the advisory lock that a server holds. The other half of its number is the schema's.
-    private static let serverLock = 0x434F_4E46
     /// How long a row of the table `writer` is kept after the last transaction of its session.
     private static let writerAge = "30 days"
 
@@ -37,19 +37,21 @@ public final class PostgresStorage: SQLStorage {
     /// - Parameters:
     ///   - url: a connection URL, such as `postgresql://confab@db.example/confab?sslmode=verify-full`. TLS, passwords and several
     ///     hosts are libpq's.
+    ///   - serverKey: the fingerprint of the key that makes the identities in the database; nil if it is not to be compared.
     ///   - lockTimeout: how long to wait for another server that is stopping.
     /// - Throws: ``StorageError``: `.unreachable`, `.notAccessible`, `.newerSchema`, `.busy` if another server uses the database.
     public convenience init(
-        url: SecretText, bounds: StorageBounds = StorageBounds(), role: Role = .command,
+        url: SecretText, bounds: StorageBounds = StorageBounds(), role: Role = .command, serverKey: Data? = nil,
         lockTimeout: Duration = SQLiteStorage.defaultLockTimeout
     ) throws {
         try self.init(
-            url: url, bounds: bounds, role: role, lockTimeout: lockTimeout, beforeTransaction: { _ in })
+            url: url, bounds: bounds, role: role, serverKey: serverKey, lockTimeout: lockTimeout,
+            beforeTransaction: { _ in })
     }
 
     /// - Parameter beforeTransaction: for tests: called before each transaction of client changes, with their number.
     init(
-        url: SecretText, bounds: StorageBounds = StorageBounds(), role: Role = .command,
+        url: SecretText, bounds: StorageBounds = StorageBounds(), role: Role = .command, serverKey: Data? = nil,
         lockTimeout: Duration = SQLiteStorage.defaultLockTimeout,
         beforeTransaction: @escaping @Sendable (Int) async -> Void
     ) throws {
@@ -58,13 +60,11 @@ public final class PostgresStorage: SQLStorage {
         let (signal, status) = (WebhookSignal(), PostgresStatus())
         (webhookSignal, self.status) = (signal, status)
         let writing = PostgresThreads(count: 1, name: "postgres writer") {
-            PostgresSession(address, status, isWriter: true) { connection in
-                if role == .server { try Self.lockServer(connection) }
-            }
+            PostgresSession(address, status, isWriter: true, isOwner: role != .command, isPatient: role == .copy)
         }
         self.writing = writing
         reading = PostgresThreads(count: Self.readerCount, name: "postgres reader") {
-            PostgresSession(address, status, isWriter: false)
+            PostgresSession(address, status, isWriter: false, isPatient: role == .copy)
         }
         writer = GroupCommitWriter { changes in
             await beforeTransaction(changes.count)
@@ -74,7 +74,18 @@ public final class PostgresStorage: SQLStorage {
             }
             signal.announce(Set(changes.compactMap(\.webhookProject)))
         }
-        try connect(timeout: lockTimeout)
+        do {
+            try connect(timeout: lockTimeout)
+            if let serverKey { try require(serverKey) }
+        } catch {
+            status.isClosing.store(true, ordering: .relaxed)
+            let reading = reading
+            Task {
+                await writing.close()
+                await reading.close()
+            }
+            throw error
+        }
     }
 
     /// Checks the server and migrates the database, on a connection that is closed afterwards.
@@ -93,17 +104,6 @@ public final class PostgresStorage: SQLStorage {
             ? [] : ["PostgreSQL runs with fsync = off, so a power failure can damage the database. Turn it on."]
     }
 
-    /// Takes the lock that keeps other servers out. It is released when the connection ends.
-    private static func lockServer(_ connection: PostgresConnection) throws {
-        let isFree: Bool? = try connection.rows(
-            "SELECT pg_try_advisory_lock(\(serverLock), hashtext(current_schema())) AS free", []
-        ).first?.value("free")
-        guard isFree == true else {
-            throw StorageError(
-                .busy, "Another server uses this PostgreSQL database. Stop it, or use another database or schema.")
-        }
-    }
-
     private func connect(timeout: Duration) throws {
         let end = ContinuousClock.now + timeout
         while true {
@@ -111,16 +111,27 @@ public final class PostgresStorage: SQLStorage {
                 return try writing.runBlocking { session in _ = try session.connect() }
             } catch let error as StorageError where error.code == .busy && ContinuousClock.now < end {
                 usleep(20_000)
-            } catch {
-                status.isClosing.store(true, ordering: .relaxed)
-                let (writing, reading) = (writing, reading)
-                Task {
-                    await writing.close()
-                    await reading.close()
-                }
-                throw error
             }
         }
+    }
+
+    /// Compares the server key with that of the earlier servers of this database. With another one, every identity in it would be
+    /// unknown to its owner.
+    private func require(_ serverKey: Data) throws {
+        let found = try writing.runBlocking { session in
+            try session.write { connection in
+                try connection.run("UPDATE owner SET serverKey = ? WHERE serverKey IS NULL", [serverKey])
+                return try connection.serverKey()
+            }
+        }
+        guard found == serverKey else { throw StorageError.otherServerKey }
+    }
+
+    /// Returns the fingerprint of the server key that made the identities in the database; nil if no server has used it.
+    func serverKey() async throws -> Data? { try await read { try $0.serverKey() } }
+
+    func setServerKey(_ fingerprint: Data) async throws {
+        try await write { try $0.run("UPDATE owner SET serverKey = ?", [fingerprint]) }
     }
 
     public var isReachable: Bool { status.isReachable.load(ordering: .relaxed) }
@@ -149,8 +160,8 @@ public final class PostgresStorage: SQLStorage {
     }
 
     public func close() async throws {
-        await writer.close()
         status.isClosing.store(true, ordering: .relaxed)
+        await writer.close()
         await writing.close()
         await reading.close()
     }
@@ -158,4 +169,19 @@ public final class PostgresStorage: SQLStorage {
     func execute(_ sql: String) async throws {
         try await write { try $0.command(sql) }
     }
+}
+
+extension PostgresConnection {
+    fileprivate func serverKey() throws -> Data? {
+        try rows("SELECT serverKey FROM owner", []).first?.optional("serverKey")
+    }
+}
+
+extension StorageError {
+    static let otherServerKey = StorageError(
+        .notAccessible,
+        """
+        The identities in the database were made with another server key. Copy \(ServerKeyFile.fileName) and the project file from \
+        the data directory of the server that used it.
+        """)
 }
