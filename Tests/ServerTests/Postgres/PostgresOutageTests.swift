@@ -1,6 +1,5 @@
 import Foundation
 import Signaling
-import Synchronization
 import Testing
 import Wire
 
@@ -8,7 +7,7 @@ import Wire
 
 /// PostgreSQL is killed and started again.
 @Suite(
-    "PostgreSQL that goes away", .ownThreads, .serialized, .timeLimit(.minutes(5)),
+    "PostgreSQL that goes away", .ownThreads, .serialized, .timeLimit(.minutes(15)),
     .enabled(if: PostgresCluster.isInstalled, "\(PostgresCluster.missing)"))
 struct PostgresOutageTests: StorageFixtures {
     private func withCluster(_ body: (PostgresCluster) async throws -> Void) async throws {
@@ -17,31 +16,71 @@ struct PostgresOutageTests: StorageFixtures {
         try await body(cluster)
     }
 
-    /// Reports that storage answered as stored, by their reason.
-    private final class Answered: Sendable {
-        let reasons = Mutex<[String]>([])
-        let isDone = Atomic<Bool>(false)
-        var count: Int { reasons.withLock { $0.count } }
+    /// How often PostgreSQL is killed under load.
+    private static let rounds = Int(ProcessInfo.processInfo.environment["CONFAB_POSTGRES_KILLS"] ?? "") ?? 3
+
+    /// The reports that storage answered as stored, by their reason, and the number of restarts of PostgreSQL.
+    private actor Answered {
+        private(set) var reasons: [String] = []
+        private(set) var restarts = 0
+        private(set) var isDone = false
+        private var onRestart: [AsyncStream<Void>.Continuation] = []
+        private var onCount: (count: Int, done: AsyncStream<Void>.Continuation)?
+
+        func add(_ reason: String) {
+            reasons.append(reason)
+            guard let waiting = onCount, reasons.count >= waiting.count else { return }
+            onCount = nil
+            waiting.done.finish()
+        }
+
+        /// Waits until there are as many answers.
+        func reach(_ count: Int) async {
+            guard reasons.count < count, !isDone else { return }
+            let (reached, done) = AsyncStream<Void>.makeStream()
+            onCount = (count, done)
+            for await _ in reached {}
+        }
+
+        func restarted() {
+            restarts += 1
+            for waiting in onRestart { waiting.finish() }
+            onRestart = []
+        }
+
+        /// Waits until there were more restarts than `known`.
+        func restart(after known: Int) async {
+            guard restarts <= known else { return }
+            let (restarted, done) = AsyncStream<Void>.makeStream()
+            onRestart.append(done)
+            for await _ in restarted {}
+        }
+
+        func finish() {
+            isDone = true
+            restarted()
+            onCount?.done.finish()
+        }
     }
 
     /// Stores reports until `answered.isDone`, and repeats each one that failed because PostgreSQL was away, as the server does.
     private func store(_ name: Int, _ storage: PostgresStorage, _ answered: Answered) async throws {
         var number = 0
-        while !answered.isDone.load(ordering: .relaxed), !Task.isCancelled {
+        while await !answered.isDone, !Task.isCancelled {
             var made = report(lines: ["line"])
             made.reason = "\(name)-\(number)"
             number += 1
             while true {
+                let restarts = await answered.restarts
                 do {
                     try await storage.commit([.report(made), block(person(name), person(number))])
                     break
                 } catch let error as StorageError where error.code == .unreachable {
                     try Task.checkCancellation()
-                    await Task.yield()
+                    await answered.restart(after: restarts)
                 }
             }
-            let reason = made.reason
-            answered.reasons.withLock { $0.append(reason) }
+            await answered.add(made.reason)
         }
     }
 
@@ -53,22 +92,47 @@ struct PostgresOutageTests: StorageFixtures {
             let storage = try await blocking { try PostgresStorage(url: url, role: .server) }
             let answered = Answered()
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for name in 0..<16 { group.addTask { try await store(name, storage, answered) } }
-                for round in 1...3 {
-                    try await until("\(100 * round) reports are stored") { answered.count >= 100 * round }
+                for name in 0..<16 {
+                    group.addTask {
+                        do {
+                            try await store(name, storage, answered)
+                        } catch {
+                            await answered.finish()
+                            throw error
+                        }
+                    }
+                }
+                for _ in 0..<Self.rounds {
+                    await answered.reach(answered.reasons.count + 50)
                     try await blocking {
                         try cluster.kill()
                         try cluster.start()
                     }
+                    try await until("it works again") { (try? await storage.changeCounter()) != nil }
+                    await answered.restarted()
                 }
-                let count = answered.count
-                try await until("it works again") { answered.count >= count + 100 }
-                answered.isDone.store(true, ordering: .relaxed)
+                await answered.reach(answered.reasons.count + 50)
+                await answered.finish()
                 try await group.waitForAll()
             }
             let stored = try await storage.reports(includingClosed: true, limit: 1_000_000).map(\.report.reason)
-            #expect(stored.sorted() == answered.reasons.withLock { $0.sorted() })
+            #expect(await stored.sorted() == answered.reasons.sorted())
             try await storage.close()
+        }
+    }
+
+    @Test func `a server that is started before PostgreSQL says so, waits, and starts`() async throws {
+        try await withCluster { cluster in
+            let url = try await blocking { try cluster.newSchema() }
+            try await blocking { try cluster.kill() }
+            let lines = LogLines()
+            async let isReady: Bool = TestServer.run(logger: lines.logger, { $0.storage.url = url }) { server in
+                try await WHIPPlace(server).ask("GET", "/ready").status == 200
+            }
+            try await until("it waits") { lines.contains("PostgreSQL cannot be reached") }
+            #expect(lines.contains("The server waits for it, for at most 60 s."))
+            try await blocking { try cluster.start() }
+            #expect(try await isReady)
         }
     }
 
