@@ -77,7 +77,8 @@ final class PostgresOwner {
             """, [id, life])
     }
 
-    /// Records the number of a transaction as its first change, if this server still owns the database.
+    /// Records the number of a transaction as its first change, if this server still owns the database. The row of the owner
+    /// stays locked until the commit, so no other server can take over in between.
     ///
     /// - Throws: `.fenced` if it does not.
     func mark(_ number: Int64, _ connection: PostgresConnection) throws {
@@ -85,7 +86,7 @@ final class PostgresOwner {
             """
             INSERT INTO writer (id, number)
             SELECT CAST(?1 AS BYTEA), CAST(?2 AS BIGINT) WHERE EXISTS (
-                SELECT 1 FROM owner WHERE server = CAST(?1 AS BYTEA) AND life = CAST(?3 AS BIGINT))
+                SELECT 1 FROM owner WHERE server = CAST(?1 AS BYTEA) AND life = CAST(?3 AS BIGINT) FOR SHARE)
             ON CONFLICT (id) DO UPDATE SET number = excluded.number, usedAt = now()
             """, [id, number, life ?? 0])
         guard marked > 0 else { throw StorageError.fenced }
