@@ -11,6 +11,8 @@ public enum Limits {
     public static let mid = 16
     /// The maximum length of a name or id, in bytes of UTF-8.
     public static let name = 256
+    /// The maximum length of a stream's initials, in bytes of UTF-8.
+    public static let initials = 32
     /// The maximum length of a session id, in characters, as in OpenTok's SDKs.
     public static let sessionID = 255
     /// The maximum length of a token, in bytes. The server's own tokens are below 1 KiB. An application's token with

@@ -58,12 +58,14 @@ extension Session {
         stream.connection = client
         stream.createdAt = context.wallNow
         stream.name = verb.name ?? ""
+        stream.initials = verb.initials
         // After a mute of all members, new publishers are muted too. In a routed session the server enforces this.
         stream.hasAudio = verb.hasAudio && !(isRouted && isMuted)
         stream.hasVideo = verb.hasVideo
         stream.videoType = verb.videoType
         stream.width = verb.width
         stream.height = verb.height
+        stream.frameRate = verb.frameRate
         var published = Published(stream, mids: isRouted ? verb.mids : MediaMids())
         published.layoutClasses = member.layoutClasses
         streams[stream.id] = published

@@ -69,6 +69,8 @@ public struct StreamInfo: Payload, Hashable {
     public var createdAt = Timestamp(milliseconds: 0)
     /// The name that the publisher gave the stream, at most 256 bytes; may be empty.
     public var name = ""
+    /// The initials to show while the video is off, at most 32 bytes; nil if the publisher gave none.
+    public var initials: String?
     /// Whether the stream currently has audio.
     public var hasAudio = false
     /// Whether the stream currently has video.
@@ -79,6 +81,8 @@ public struct StreamInfo: Payload, Hashable {
     public var width: Int?
     /// Height of the video in pixels, 0 to 16384; nil if the publisher did not specify it.
     public var height: Int?
+    /// The frames per second that the publisher requested from its camera, 1 to 240; nil if it did not request any.
+    public var frameRate: Int?
 
     public init() {}
 
@@ -87,11 +91,13 @@ public struct StreamInfo: Payload, Hashable {
         try coder.id("connectionId", &connection)
         try coder.timestamp("createdAt", &createdAt)
         try coder.string("name", &name, max: Limits.name)
+        try coder.string("initials", &initials, max: Limits.initials)
         try coder.bool("hasAudio", &hasAudio)
         try coder.bool("hasVideo", &hasVideo)
         try coder.choice("videoType", &videoType)
         try coder.integer("width", &width, in: 0...16384)
         try coder.integer("height", &height, in: 0...16384)
+        try coder.integer("frameRate", &frameRate, in: 1...240)
     }
 }
 

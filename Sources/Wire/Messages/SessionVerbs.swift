@@ -113,6 +113,8 @@ extension SessionVerb {
         public var session = SessionID.unset
         /// The stream's name, at most 256 bytes; nil for an empty name.
         public var name: String?
+        /// The initials to show while the video is off, at most 32 bytes; nil for none.
+        public var initials: String?
         /// Whether the stream currently has audio.
         public var hasAudio = true
         /// Whether the stream currently has video.
@@ -123,6 +125,8 @@ extension SessionVerb {
         public var width: Int?
         /// Height of the video in pixels, 0 to 16384; nil if unknown.
         public var height: Int?
+        /// The frames per second that the publisher requested from its camera, 1 to 240; nil if it did not request any.
+        public var frameRate: Int?
         /// The mids of the transceivers that carry the stream on the `send` connection. The client must first send an
         /// offer with these mids.
         public var mids = MediaMids()
@@ -130,11 +134,13 @@ extension SessionVerb {
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.session(&session)
             try coder.string("name", &name, max: Limits.name)
+            try coder.string("initials", &initials, max: Limits.initials)
             try coder.bool("hasAudio", &hasAudio)
             try coder.bool("hasVideo", &hasVideo)
             try coder.choice("videoType", &videoType)
             try coder.integer("width", &width, in: 0...16384)
             try coder.integer("height", &height, in: 0...16384)
+            try coder.integer("frameRate", &frameRate, in: 1...240)
             try coder.mids(&mids)
         }
     }

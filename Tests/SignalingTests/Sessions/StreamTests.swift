@@ -31,6 +31,7 @@ import Wire
         (verb.session, verb.name, verb.hasAudio, verb.videoType, verb.width, verb.height) = (
             session, "Slides", false, .screen, 1920, 1080
         )
+        (verb.initials, verb.frameRate) = ("SL", 15)
         guard case .session(.published(let published))? = ada.ask(.session(.publish(verb))) else {
             return #expect(Bool(false), "no answer")
         }
@@ -39,6 +40,7 @@ import Wire
         #expect(stream.createdAt == stage.now)
         #expect((stream.name, stream.hasAudio, stream.hasVideo) == ("Slides", false, true))
         #expect((stream.videoType, stream.width, stream.height) == (.screen, 1920, 1080))
+        #expect((stream.initials, stream.frameRate) == ("SL", 15))
         #expect(bob.take() == [.session(.streamCreated(.init(session: session, stream: stream)))])
         #expect(ada.take() == [])
     }

@@ -7,6 +7,7 @@
 /**
  * @typedef {object} PublishOptions
  * @property {string} [name] the name of the stream, which others can see
+ * @property {string} [initials] initials to show while the video is off, at most eight characters
  * @property {boolean} [publishAudio] whether to send audio at first; default: true
  * @property {boolean} [publishVideo] whether to send video at first; default: true
  * @property {{publisher?: boolean}} [audioFallback] `publisher: true`: stop the video on a slow network to keep the audio
@@ -29,6 +30,9 @@
  * A publisher as the other parts of the SDK use it.
  * @typedef {OwnSource & import('../media/transport.js').Source} PublisherSource
  */
-/** @typedef {{name?: string, hasAudio: boolean, hasVideo: boolean, videoType?: string, width?: number, height?: number}} Announcement */
+/**
+ * @typedef {{name?: string, initials?: string, hasAudio: boolean, hasVideo: boolean, videoType?: string, width?: number, height?: number,
+ *   frameRate?: number}} Announcement
+ */
 
 export {};

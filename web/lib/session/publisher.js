@@ -29,6 +29,9 @@ export function sourceOf(publisher) {
   return /** @type {PublisherSource} */ (sources.get(publisher));
 }
 
+/** The maximum number of characters of a stream's initials. */
+const longestInitials = 8;
+
 export class Publisher extends Emitter {
   #options;
   #widget;
@@ -256,7 +259,7 @@ export class Publisher extends Emitter {
   #announcement() {
     const { width, height } = this.#capture.track('video')?.getSettings() ?? {};
     return {
-      name: this.#options.name, hasAudio: this.#sendsNow('audio'), hasVideo: this.#sendsNow('video'), videoType: this.#capture.videoType,
+      ...described(this.#options), hasAudio: this.#sendsNow('audio'), hasVideo: this.#sendsNow('video'), videoType: this.#capture.videoType,
       ...(width && height ? { width: Math.round(width), height: Math.round(height) } : {}),
     };
   }
@@ -431,4 +434,16 @@ export class Publisher extends Emitter {
     publishers.delete(this);
     this.dispatch(new OTEvent('destroyed'));
   }
+}
+
+/**
+ * Returns the options that describe a stream to others, within the limits of the protocol (§4).
+ * @param {import('./publisher-types.js').PublisherOptions} options
+ */
+function described({ name, initials, frameRate }) {
+  return {
+    name,
+    initials: typeof initials === 'string' ? [...initials].slice(0, longestInitials).join('') : undefined,
+    frameRate: Number.isFinite(frameRate) ? Math.min(240, Math.max(1, Math.round(Number(frameRate)))) : undefined,
+  };
 }

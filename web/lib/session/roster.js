@@ -125,10 +125,14 @@ export class Stream {
     /** Milliseconds since 1970. */
     this.creationTime = info.createdAt;
     this.name = info.name;
+    /** The initials to show while the video is off; empty if the publisher gave none. */
+    this.initials = info.initials ?? '';
     this.hasAudio = info.hasAudio;
     this.hasVideo = info.hasVideo;
     this.videoDimensions = { width: info.width ?? 0, height: info.height ?? 0 };
     this.videoType = info.videoType ?? undefined;
+    /** The frames per second that the publisher requested from its camera; undefined if it did not request any. */
+    this.frameRate = info.frameRate;
     /**
      * The server's judgment of the publisher's uplink.
      * @type {import('../media/condition.js').Judgment}

@@ -9,7 +9,8 @@ import { clientAboutRooms, serverAboutRooms } from './room-messages.js';
 /** @typedef {{connectionId: string, createdAt: number, data: string}} ConnectionInfo */
 /**
  * @typedef {{streamId: string, connectionId: string, createdAt: number, name: string, hasAudio: boolean, hasVideo: boolean,
- *   videoType?: 'camera' | 'screen' | 'custom' | null, width?: number | null, height?: number | null}} StreamInfo
+ *   videoType?: 'camera' | 'screen' | 'custom' | null, width?: number | null, height?: number | null,
+ *   initials?: string, frameRate?: number}} StreamInfo
  */
 /** @typedef {{servers: RTCIceServer[], relayOnly: boolean, expiresAt?: number | null}} IceInfo */
 /**
@@ -36,7 +37,7 @@ const connection = object({ connectionId: string, createdAt: integer, data: stri
 const stream = object({
   streamId: string, connectionId: string, createdAt: integer, name: string, hasAudio: boolean, hasVideo: boolean,
   videoType: optional(nullable(oneOf('camera', 'screen', 'custom'))),
-  width: optional(nullable(integer)), height: optional(nullable(integer)),
+  width: optional(nullable(integer)), height: optional(nullable(integer)), initials: optional(string), frameRate: optional(integer),
 });
 const urls = /** @type {import('./kinds.js').Kind} */ (value, path, strict) => (
   typeof value === 'string' ? value : list(string)(value, path, strict));
@@ -81,7 +82,7 @@ const numberedClient = {
   'session.join': { sessionId: string, token: string },
   'session.leave': inSession,
   'session.publish': {
-    sessionId: string, name: optional(string), hasAudio: boolean, hasVideo: boolean,
+    sessionId: string, name: optional(string), initials: optional(string), hasAudio: boolean, hasVideo: boolean, frameRate: optional(integer),
     videoType: optional(oneOf('camera', 'screen', 'custom')), ...dimensions, ...mids,
   },
   'session.unpublish': ofStream,

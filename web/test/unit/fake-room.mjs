@@ -115,9 +115,9 @@ export class FakeRoom {
   }
 
   /** @param {FakeClient} from @param {any} message */
-  'session.publish'(from, { sessionId, name = '', hasAudio, hasVideo, videoType, width, height }) {
+  'session.publish'(from, { sessionId, name = '', initials, hasAudio, hasVideo, videoType, width, height, frameRate }) {
     const streamId = `stream-${this.made += 1}`;
-    const info = { streamId, connectionId: from.id, createdAt: 2, name, hasAudio, hasVideo, videoType, width, height };
+    const info = { streamId, connectionId: from.id, createdAt: 2, name, initials, hasAudio, hasVideo, videoType, width, height, frameRate };
     this.session(sessionId).streams.set(streamId, { info, subscribers: new Set() });
     this.broadcast(sessionId, { type: 'session.streamCreated', stream: info }, from);
     return { type: 'session.published', sessionId, stream: info };
