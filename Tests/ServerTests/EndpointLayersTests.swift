@@ -28,6 +28,8 @@ struct EndpointLayersTests {
         Endpoint(method: "GET", path: "/v2/project/1/archive", status: 403),
         Endpoint(
             method: "DELETE", path: "/whip/resources/x", status: 401, headers: "Authorization, Content-Type, If-Match"),
+        Endpoint(method: "POST", path: "/logging/ClientEvent", status: 200, headers: "Content-Type"),
+        Endpoint(method: "GET", path: "/logging/ClientEvent", status: 200, headers: "Content-Type"),
     ]
 
     @Test("pages of other origins can read responses unless the operator restricts them", arguments: endpoints)

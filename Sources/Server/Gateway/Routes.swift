@@ -44,11 +44,17 @@ struct Routes: Sendable {
             add(
                 to: router, method, path, endpoint.layers, maxBody: OpenTokEndpoint.maxBodySize, endpoint.respond)
         }
+        for method in [HTTPRequest.Method.get, .post] {
+            add(
+                to: router, method, ClientEventEndpoint.path, ClientEventEndpoint.layers,
+                maxBody: OpenTokEndpoint.maxBodySize, ClientEventEndpoint.respond)
+        }
         for method in [HTTPRequest.Method.get, .put] {
             router.on(RouterPath(RoomFilesEndpoint.path), method: method) { await file($0, $1) }
         }
         for (path, layers) in [
             (PersonExport.path, PersonExport.layers), (RoomFilesEndpoint.path, RoomFilesEndpoint.layers),
+            (ClientEventEndpoint.path, ClientEventEndpoint.layers),
         ] {
             // Answer preflight requests, which browsers send before they send a secret to another origin.
             router.on(RouterPath(path), method: .options) { request, context in
