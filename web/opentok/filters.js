@@ -1,4 +1,4 @@
-// Filters of a publisher's tracks, as far as the browser itself has them.
+// What a program changes in a publisher's tracks: filters, as far as the browser itself has them, the size and the frame rate.
 
 import { otFailure } from '../lib/errors.js';
 import { unsupported } from './unsupported.js';
@@ -31,6 +31,20 @@ export async function setFilter(track, kind, filter, on) {
   const values = name && /** @type {any} */ (track?.getCapabilities?.())?.[name];
   if (!track || !Array.isArray(values) || !values.includes(on)) throw unsupported(`The filter "${filter.type}" is`);
   await track.applyConstraints(/** @type {any} */ ({ ...track.getConstraints(), [name]: { exact: on } }));
+}
+
+/**
+ * Changes ideal values of a track, and keeps its other constraints.
+ * @param {MediaStreamTrack} track
+ * @param {Partial<Record<'width' | 'height' | 'frameRate', number>>} ideals
+ */
+export async function prefer(track, ideals) {
+  const constraints = track.getConstraints();
+  for (const [name, ideal] of Object.entries(ideals)) {
+    const before = constraints[/** @type {'width'} */ (name)];
+    constraints[/** @type {'width'} */ (name)] = { ...typeof before === 'object' ? before : {}, ideal };
+  }
+  await track.applyConstraints(constraints);
 }
 
 /**

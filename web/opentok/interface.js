@@ -1,5 +1,5 @@
-// The default interface of a publisher or subscriber: its name, a mute button, an audio meter and notices. Names come from other
-// people, so they are only ever set as text.
+// The default interface of a publisher or subscriber: its name, a mute button, an audio meter, notices, and initials or an image
+// without video. Names and initials come from other people, so they are only ever set as text.
 
 import { addStyle } from './style.js';
 
@@ -49,68 +49,66 @@ export function styleOf({ style = {}, showControls = true }) {
 const icons = {
   microphone: ['M12 3a3 3 0 0 1 3 3v6a3 3 0 0 1-6 0V6a3 3 0 0 1 3-3z', 'M5 11a7 7 0 0 0 14 0', 'M12 18v3'],
   speaker: ['M4 9v6h4l5 4V5L8 9z', 'M16 9a4 4 0 0 1 0 6'],
+  slash: ['M4 4l16 16'],
+  person: ['M12 4a4 4 0 1 1 0 8a4 4 0 0 1 0-8z', 'M4 21a8 7 0 0 1 16 0z'],
 };
 
 /**
  * @typedef {object} InterfaceOptions
  * @property {'publisher' | 'subscriber'} kind
  * @property {string} name
+ * @property {string} initials shown without video; empty for a silhouette
  * @property {'cover' | 'contain'} fitMode
  * @property {Required<Style>} style
  * @property {(muted: boolean) => void} mute called when the user presses the mute button
  * @property {() => void} [unblock] called when the user presses the button that plays blocked sound
  */
+/**
+ * @typedef {object} Changes
+ * @property {boolean} [hasAudio] whether there is sound that the mute button can turn off
+ * @property {boolean} [muted] whether the publisher sends no sound, or the subscriber plays none
+ * @property {number} [level] the audio level, 0 to 1
+ * @property {boolean} [blocked] whether the browser requires a click before it plays sound
+ * @property {string} [notice] a notice about the video; an empty text hides it
+ */
 
 export class Interface {
   #root;
-  #options;
+  #kind;
   #style;
   #parts;
   #isMuted = false;
 
   /** @param {HTMLElement} root @param {InterfaceOptions} options */
-  constructor(root, options) {
+  constructor(root, { kind, name, initials, fitMode, style, mute, unblock }) {
     addStyle();
     this.#root = root;
-    this.#options = options;
-    this.#style = options.style;
+    this.#kind = kind;
+    this.#style = style;
     const value = make('div', 'OT_audio-level-meter__value');
-    const mute = make('button', 'OT_mute OT_edge-bar-item');
-    mute.setAttribute('type', 'button');
-    mute.append(drawing(options.kind === 'publisher' ? icons.microphone : icons.speaker));
-    mute.addEventListener('click', () => options.mute(!this.#isMuted));
-    const blocked = make('button', 'OT_audio-blocked', 'Play sound');
-    blocked.setAttribute('type', 'button');
-    blocked.addEventListener('click', () => options.unblock?.());
-    const notice = make('div', 'OT_video-disabled-indicator');
-    notice.setAttribute('role', 'status');
-    const level = make('div', 'OT_audio-level-meter');
-    level.setAttribute('aria-hidden', 'true');
-    level.append(value);
     this.#parts = {
-      poster: make('div', 'OT_video-poster'), name: make('p', 'OT_name OT_edge-bar-item', options.name), level, value, mute, blocked, notice,
+      poster: make('div', 'OT_video-poster'),
+      name: make('p', 'OT_name OT_edge-bar-item', name),
+      level: make('div', 'OT_audio-level-meter'),
+      value,
+      mute: makeButton('OT_mute OT_edge-bar-item', () => mute(!this.#isMuted)),
+      blocked: makeButton('OT_audio-blocked', () => unblock?.(), 'Play sound'),
+      notice: make('div', 'OT_video-disabled-indicator'),
       archiving: make('div', 'OT_archiving OT_archiving-off'),
     };
-    this.#parts.name.hidden = options.name === '';
-    blocked.hidden = true;
-    notice.hidden = true;
-    root.classList.add(`OT_fit-mode-${options.fitMode}`);
-    const { poster, name, archiving } = this.#parts;
+    const { poster, level, notice, archiving, ...parts } = this.#parts;
+    // Screen readers get the name and the notices as text.
+    for (const part of [poster, level]) part.setAttribute('aria-hidden', 'true');
+    poster.append(initials === '' ? drawing('person') : make('span', 'OT_initials', initials));
+    level.append(value);
+    notice.setAttribute('role', 'status');
+    parts.name.hidden = name === '';
+    parts.mute.append(drawing(kind === 'publisher' ? 'microphone' : 'speaker', 'slash'));
+    root.classList.add(`OT_fit-mode-${fitMode}`);
     root.firstElementChild?.append(poster);
-    root.append(name, level, notice, blocked, archiving, mute);
-    this.muted = false;
-    this.#apply();
-  }
-
-  /** @returns {Required<Style>} */
-  get style() {
-    return { ...this.#style };
-  }
-
-  /** @param {Style} changes */
-  change(changes) {
-    this.#style = { ...this.#style, ...changes };
-    this.#apply();
+    root.append(parts.name, level, notice, parts.blocked, archiving, parts.mute);
+    this.show({ muted: false, blocked: false, notice: '' });
+    this.setStyle(style);
   }
 
   /** Whether the meter is shown, so that the level must be measured. */
@@ -119,38 +117,31 @@ export class Interface {
     return mode === 'on' || (mode === 'auto' && this.#root.classList.contains('OT_audio-only'));
   }
 
-  /** @param {boolean} isMuted whether the publisher sends no sound, or the subscriber plays none */
-  set muted(isMuted) {
-    this.#isMuted = isMuted;
-    const what = this.#options.kind === 'publisher' ? 'microphone' : 'sound';
-    this.#parts.mute.setAttribute('aria-label', `${isMuted ? 'Unmute' : 'Mute'} ${what}`);
-    this.#parts.mute.classList.toggle('OT_active', isMuted);
+  /** @param {Changes} changes */
+  show({ hasAudio, muted, level, blocked, notice }) {
+    const { mute, value, blocked: play, notice: text } = this.#parts;
+    if (hasAudio !== undefined) mute.hidden = !hasAudio;
+    if (blocked !== undefined) play.hidden = !blocked;
+    if (muted !== undefined) {
+      this.#isMuted = muted;
+      mute.setAttribute('aria-label', `${muted ? 'Unmute' : 'Mute'} ${this.#kind === 'publisher' ? 'microphone' : 'sound'}`);
+      mute.classList.toggle('OT_active', muted);
+    }
+    if (level !== undefined) {
+      // Loudness is logarithmic: 30 dB below the maximum is the smallest level shown.
+      const share = level > 0 ? Math.min(1, Math.max(0, 1 + Math.log10(level) / 1.5)) : 0;
+      value.style.transform = `scale(${share.toFixed(2)})`;
+    }
+    if (notice !== undefined) {
+      text.textContent = notice;
+      text.hidden = notice === '';
+    }
   }
 
-  /** @param {number} level 0 to 1 */
-  set level(level) {
-    // Loudness is logarithmic: 30 dB below the maximum is the smallest level shown.
-    const share = level > 0 ? Math.min(1, Math.max(0, 1 + Math.log10(level) / 1.5)) : 0;
-    this.#parts.value.style.transform = `scale(${share.toFixed(2)})`;
-  }
-
-  /** @param {boolean} isBlocked */
-  set blocked(isBlocked) {
-    this.#parts.blocked.hidden = !isBlocked;
-  }
-
-  /**
-   * Shows a notice about the video; an empty text hides it.
-   * @param {string} text
-   */
-  set notice(text) {
-    this.#parts.notice.textContent = text;
-    this.#parts.notice.hidden = text === '';
-  }
-
-  #apply() {
+  /** @param {Required<Style>} style */
+  setStyle(style) {
+    this.#style = style;
     const { poster, name, level, mute, blocked, notice, archiving } = this.#parts;
-    const style = this.#style;
     /** @type {[HTMLElement, Mode][]} */
     const shown = [
       [name, style.nameDisplayMode], [mute, style.buttonDisplayMode], [level, style.audioLevelDisplayMode],
@@ -159,6 +150,7 @@ export class Interface {
     for (const [part, mode] of shown) for (const one of modes) part.classList.toggle(`OT_mode-${one}`, one === mode);
     const image = style.backgroundImageURI;
     poster.style.backgroundImage = image === null ? '' : `url(${JSON.stringify(image)})`;
+    poster.classList.toggle('OT_has-image', image !== null);
   }
 }
 
@@ -170,17 +162,27 @@ function make(tag, className, text = '') {
   return element;
 }
 
-/** @param {string[]} paths @returns {Element} an icon, with a slash for its muted state */
-function drawing(paths) {
+/** @param {string} className @param {() => void} pressed @param {string} [text] */
+function makeButton(className, pressed, text) {
+  const button = make('button', className, text);
+  button.setAttribute('type', 'button');
+  button.addEventListener('click', pressed);
+  return button;
+}
+
+/** @param {(keyof typeof icons)[]} names @returns {Element} the icons on top of each other, with a class for each */
+function drawing(...names) {
   const namespace = 'http://www.w3.org/2000/svg';
   const svg = document.createElementNS(namespace, 'svg');
   svg.setAttribute('viewBox', '0 0 24 24');
   svg.setAttribute('aria-hidden', 'true');
-  for (const [index, d] of [...paths, 'M4 4l16 16'].entries()) {
-    const path = document.createElementNS(namespace, 'path');
-    path.setAttribute('d', d);
-    if (index === paths.length) path.setAttribute('class', 'OT_slash');
-    svg.append(path);
+  for (const name of names) {
+    for (const d of icons[name]) {
+      const path = document.createElementNS(namespace, 'path');
+      path.setAttribute('d', d);
+      path.setAttribute('class', `OT_${name}`);
+      svg.append(path);
+    }
   }
   return svg;
 }

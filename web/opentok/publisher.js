@@ -1,21 +1,22 @@
 // OpenTok's publisher: the SDK's with the default interface, filters and style.
 
 import { Publisher } from '../lib/session/publisher.js';
-import { processorOf, setFilter } from './filters.js';
-import { Interface, styleOf, validStyle } from './interface.js';
+import { prefer, processorOf, setFilter } from './filters.js';
+import { Look } from './look.js';
 import { targetOf } from './target.js';
 
 /** @typedef {import('./filters.js').Filter} Filter */
 /** @typedef {import('./filters.js').Kind} Kind */
 /** @typedef {import('./interface.js').Style} Style */
 /**
- * @typedef {object} InterfaceOptions
- * @property {Style} [style]
- * @property {boolean} [showControls]
+ * @typedef {import('../lib/session/publisher-types.js').PublisherOptions & import('./look.js').LookOptions
+ *   & {videoFilter?: Filter, audioFilter?: Filter}} PublisherOptions
  */
-/**
- * @typedef {import('../lib/session/publisher-types.js').PublisherOptions & InterfaceOptions & {videoFilter?: Filter, audioFilter?: Filter}} PublisherOptions
- */
+
+const notices = {
+  warning: 'The network is slow. Your video may stop.',
+  quality: 'Your video has stopped: the network is slow.',
+};
 
 export class OpenTokPublisher extends Publisher {
   /**
@@ -23,14 +24,12 @@ export class OpenTokPublisher extends Publisher {
    * @type {import('./session.js').OpenTokSession | null}
    */
   session = null;
-  #options;
-  /** @type {Interface | null} null if the program shows the video itself */
-  #interface = null;
-  #style;
-  #isMetering = false;
-  #sendsAudio;
+  /** @type {Look} */
+  #look;
   /** @type {Record<Kind, Filter | null>} */
-  #filters = { audio: null, video: null };
+  #filters;
+  /** @type {Parameters<typeof prefer>[1]} what the program prefers of every camera */
+  #preferred = {};
 
   /**
    * @param {import('../lib/media/widget.js').Target} target
@@ -39,30 +38,26 @@ export class OpenTokPublisher extends Publisher {
    */
   constructor(target, options, callback) {
     super(targetOf(target), { ...options, label: options.label ?? (options.name || 'Your video') }, callback);
-    this.#options = options;
-    this.#style = styleOf(options);
-    this.#sendsAudio = options.publishAudio ?? true;
-    if (!this.element) return;
-    this.#interface = new Interface(this.element, {
-      kind: 'publisher', name: options.name ?? '', fitMode: options.fitMode ?? 'cover', style: this.#style,
-      mute: (muted) => this.publishAudio(!muted),
-    });
-    this.#interface.muted = !this.#sendsAudio;
+    const { name = '', initials = '', fitMode = 'cover', publishAudio = true, audioSource, audioFilter = null, videoFilter = null } = options;
+    this.#filters = { audio: audioFilter, video: videoFilter };
+    this.#look = new Look(this.element, options, {
+      kind: 'publisher', name, initials, fitMode, mute: (muted) => this.publishAudio(!muted),
+    }, () => this._handlersChanged('audioLevelUpdated'));
+    this.#look.show({ muted: !publishAudio, hasAudio: audioSource !== null && audioSource !== false });
   }
 
   // ---- Public API
 
   /** @param {boolean} on @returns {this} */
   publishAudio(on) {
-    this.#sendsAudio = Boolean(on);
-    if (this.#interface) this.#interface.muted = !this.#sendsAudio;
+    this.#look.show({ muted: !on });
     return super.publishAudio(on);
   }
 
   /** @param {boolean} on @returns {this} */
   publishVideo(on) {
     super.publishVideo(on);
-    this.#checkMeter();
+    this.#look.check();
     return this;
   }
 
@@ -75,29 +70,32 @@ export class OpenTokPublisher extends Publisher {
     return this;
   }
 
+  /** @param {import('../lib/media/constraints.js').MediaSource} source @returns {Promise<void>} */
+  async setAudioSource(source) {
+    await super.setAudioSource(source);
+    this.#look.show({ hasAudio: this.getAudioSource() !== null });
+  }
+
   /** @param {string} [name] the name of one member @returns {any} */
   getStyle(name) {
-    const style = this.#interface?.style ?? this.#style;
-    return name === undefined ? style : style[/** @type {keyof Style} */ (name)];
+    return this.#look.style(name);
   }
 
   /** @param {string | Style} name a name, or an object of several members @param {unknown} [value] @returns {this} */
   setStyle(name, value) {
-    const changes = validStyle(typeof name === 'string' ? { [name]: value } : name);
-    this.#style = { ...this.#style, ...changes };
-    this.#interface?.change(changes);
-    this.#checkMeter();
+    this.#look.setStyle(name, value);
     return this;
   }
 
   /** @param {{width: number, height: number}} size the preferred size of the captured video, in pixels */
   async setPreferredResolution({ width, height }) {
-    await this.#constrain({ width: { ideal: width }, height: { ideal: height } });
+    await this.#prefer({ width, height });
   }
 
-  /** @param {number} frameRate the preferred frames per second of the captured video */
+  /** @param {number} frameRate the preferred frames per second of the video */
   async setPreferredFrameRate(frameRate) {
-    await this.#constrain({ frameRate: { ideal: frameRate } });
+    this.setMaxFrameRate(frameRate);
+    await this.#prefer({ frameRate });
   }
 
   /** @param {Filter} filter */
@@ -140,14 +138,23 @@ export class OpenTokPublisher extends Publisher {
 
   /** @param {string} name */
   hasHandlers(name) {
-    return super.hasHandlers(name) || (name === 'audioLevelUpdated' && this.#isMetering);
+    return super.hasHandlers(name) || (name === 'audioLevelUpdated' && this.#look.isMetering);
   }
 
-  async _prepareMedia() {
-    const { audioFilter, videoFilter } = this.#options;
-    // A person who wants a blurred background must not be shown without it, so a filter that fails ends the publisher.
-    if (videoFilter) await this.#apply('video', videoFilter);
-    if (audioFilter) await this.#apply('audio', audioFilter);
+  /** @param {MediaStreamTrack} track */
+  async _prepareTrack(track) {
+    const kind = /** @type {Kind} */ (track.kind);
+    if (kind === 'video' && Object.keys(this.#preferred).length > 0) await prefer(track, this.#preferred);
+    const filter = this.#filters[kind];
+    if (!filter) return;
+    try {
+      await setFilter(track, kind, filter, true);
+    } catch (error) {
+      // A person who wants a blurred background must not be shown without it. But the microphone that replaces an unplugged one is
+      // used even if it cannot suppress noise.
+      if (kind === 'video' || !this.accessAllowed) throw error;
+      this.#filters.audio = null;
+    }
   }
 
   /**
@@ -164,18 +171,14 @@ export class OpenTokPublisher extends Publisher {
 
   /** @param {any} event */
   #show({ type, audioLevel, reason }) {
-    if (!this.#interface) return;
-    if (type === 'audioLevelUpdated') this.#interface.level = audioLevel;
-    else if (type === 'videoDisabled' && reason === 'quality') this.#interface.notice = 'Video is off: the network is slow.';
-    else if (type === 'videoEnabled') this.#interface.notice = '';
-    if (type === 'accessAllowed') this.#checkMeter();
-  }
-
-  #checkMeter() {
-    const isMetering = this.#interface?.isMetering ?? false;
-    if (isMetering === this.#isMetering) return;
-    this.#isMetering = isMetering;
-    this._handlersChanged('audioLevelUpdated');
+    const look = this.#look;
+    if (type === 'audioLevelUpdated') look.show({ level: audioLevel });
+    else if (type === 'videoDisableWarning') look.show({ notice: notices.warning });
+    else if (type === 'videoDisabled' && reason === 'quality') look.show({ notice: notices.quality });
+    else if (type === 'videoEnabled' || type === 'videoDisableWarningLifted' || type === 'streamDestroyed') look.show({ notice: '' });
+    if (type !== 'accessAllowed') return;
+    look.show({ hasAudio: this.getAudioSource() !== null });
+    look.check();
   }
 
   /** @param {Kind} kind */
@@ -196,9 +199,10 @@ export class OpenTokPublisher extends Publisher {
     this.#filters[kind] = null;
   }
 
-  /** @param {MediaTrackConstraints} constraints */
-  async #constrain(constraints) {
+  /** @param {Parameters<typeof prefer>[1]} preferred */
+  async #prefer(preferred) {
+    Object.assign(this.#preferred, preferred);
     const { track } = this.getVideoSource();
-    await track?.applyConstraints({ ...track.getConstraints(), ...constraints });
+    if (track) await prefer(track, preferred);
   }
 }

@@ -11,15 +11,11 @@ import { unsupported } from './unsupported.js';
 /** @typedef {import('../lib/session/arguments.js').Callback} Callback */
 /** @typedef {import('../lib/session/core.js').SessionOptions & {encryptionSecret?: string, ipWhitelist?: boolean}} OpenTokOptions */
 
-const encryption = 'End-to-end encryption is';
-
 /** @param {any} error */
 const same = (error) => error;
 
 export class OpenTokSession extends Session {
   #core;
-  /** Whether the program has set an encryption secret. If so, nothing may be sent without encryption. */
-  #isEncrypted = false;
 
   /** @param {string} apiKey @param {string} sessionId @param {SessionCore} core */
   constructor(apiKey, sessionId, core) {
@@ -33,8 +29,8 @@ export class OpenTokSession extends Session {
    * @returns {this}
    */
   connect(token, callback) {
-    const refusal = this.#refusal();
-    if (!refusal) return super.connect(token, callback);
+    if (typeof this.sessionId === 'string' && this.sessionId !== '') return super.connect(token, callback);
+    const refusal = otFailure('OT_INVALID_SESSION_ID', 1005, 'Pass the id of a session to OT.initSession().');
     settle(Promise.reject(refusal), callback, this, same);
     return this;
   }
@@ -79,14 +75,13 @@ export class OpenTokSession extends Session {
   }
 
   /**
-   * Fails, because end-to-end encryption does not exist yet. After this, the session cannot connect, so that no media is sent
-   * without encryption.
+   * Fails, because end-to-end encryption does not exist yet. After this, the session cannot connect, publish or subscribe, so that no
+   * media is sent without encryption.
    * @param {string} _secret
    * @returns {Promise<void>}
    */
   async setEncryptionSecret(_secret) {
-    this.#isEncrypted = true;
-    throw unsupported(encryption);
+    throw (this.#core.refusal = unsupported('End-to-end encryption is'));
   }
 
   /**
@@ -113,12 +108,6 @@ export class OpenTokSession extends Session {
     return new OpenTokSubscriber(stream, target, properties, host);
   }
 
-  #refusal() {
-    if (this.#isEncrypted) return unsupported(encryption);
-    if (typeof this.sessionId === 'string' && this.sessionId !== '') return null;
-    return otFailure('OT_INVALID_SESSION_ID', 1005, 'Pass the id of a session to OT.initSession().');
-  }
-
   /**
    * @param {string} apiKey
    * @param {string} sessionId
@@ -126,7 +115,7 @@ export class OpenTokSession extends Session {
    */
   static make(apiKey, sessionId, { encryptionSecret, ...options }) {
     const session = /** @type {OpenTokSession} */ (new SessionCore(apiKey, sessionId, options, OpenTokSession).session);
-    session.#isEncrypted = encryptionSecret !== undefined;
+    if (encryptionSecret !== undefined) session.setEncryptionSecret(encryptionSecret).catch(() => {});
     return session;
   }
 }

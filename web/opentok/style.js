@@ -3,27 +3,43 @@
 const rules = `@layer opentok {
   .OT_root { background: #000; color: #fff; font: 14px/1.4 system-ui, sans-serif; }
   .OT_root[hidden], .OT_root [hidden], .OT_mode-off { display: none !important; }
-  .OT_video-poster { position: absolute; inset: 0; display: none; background: #222 center / contain no-repeat; }
-  .OT_audio-only .OT_video-poster { display: block; }
+  .OT_loading:not(.OT_audio-only) > .OT_widget-container::after { content: ''; position: absolute; inset: 0; width: 28px; height: 28px;
+    margin: auto; border: 3px solid #fff4; border-top-color: #fff; border-radius: 50%; animation: OT_turn 1s linear infinite; }
+  .OT_video-poster { position: absolute; inset: 0; display: none; container-type: size; place-items: center; overflow: hidden;
+    background: #2b3038 center / contain no-repeat; color: #e6e9ee; }
+  .OT_audio-only .OT_video-poster { display: grid; }
+  .OT_video-poster.OT_has-image > * { display: none; }
+  .OT_video-poster svg { width: 45%; height: 45%; fill: #98a1b0; }
+  .OT_initials { display: grid; place-items: center; width: 96px; height: 96px; border-radius: 50%; overflow: hidden; background: #4a5260;
+    font-size: 36px; line-height: 1; white-space: nowrap; }
+  @supports (width: 1cqmin) { .OT_initials { width: 50cqmin; height: 50cqmin; font-size: 19cqmin; } }
   .OT_name { position: absolute; inset: 0 0 auto; margin: 0; padding: 6px 44px 6px 10px; overflow: hidden; background: #000a;
     font: inherit; text-overflow: ellipsis; white-space: nowrap; }
   .OT_mute { position: absolute; right: 6px; bottom: 6px; width: 34px; height: 34px; padding: 6px; border: 0; border-radius: 50%;
     background: #000b; color: #fff; cursor: pointer; }
   .OT_mute svg { display: block; width: 22px; height: 22px; fill: none; stroke: currentColor; stroke-width: 2; stroke-linecap: round; }
   .OT_mute .OT_slash { display: none; }
+  .OT_mute.OT_active { background: #b3261e; }
   .OT_mute.OT_active .OT_slash { display: inline; }
   .OT_mute:focus-visible, .OT_audio-blocked:focus-visible { outline: 3px solid #fff; outline-offset: -3px; }
   .OT_name.OT_mode-auto, .OT_mute.OT_mode-auto { opacity: 0; transition: opacity .2s; }
+  .OT_root:not(.OT_loading) > .OT_name.OT_mode-auto { animation: OT_first-shown 6s; }
   .OT_root:hover > .OT_mode-auto, .OT_root:focus-within > .OT_mode-auto, .OT_mute.OT_active.OT_mode-auto { opacity: 1; }
-  .OT_audio-level-meter { position: absolute; right: 10px; top: 10px; width: 24px; height: 24px; overflow: hidden; border-radius: 50%;
+  @media (hover: none) { .OT_name.OT_mode-auto, .OT_mute.OT_mode-auto { opacity: 1; } }
+  .OT_audio-level-meter { position: absolute; right: 10px; top: 5px; width: 24px; height: 24px; overflow: hidden; border-radius: 50%;
     background: #fff3; }
   .OT_audio-level-meter.OT_mode-auto { display: none; }
-  .OT_audio-only .OT_audio-level-meter.OT_mode-auto { display: block; }
+  .OT_audio-only > .OT_audio-level-meter.OT_mode-auto { display: block; }
   .OT_audio-level-meter__value { position: absolute; inset: 0; border-radius: 50%; background: #4ade80; transform: scale(0); }
   .OT_archiving-off { display: none; }
-  .OT_video-disabled-indicator, .OT_audio-blocked { position: absolute; left: 50%; bottom: 50%; max-width: 90%; padding: 6px 12px;
-    border: 0; border-radius: 6px; background: #000c; color: #fff; font: inherit; transform: translate(-50%, 50%); }
-  .OT_audio-blocked { cursor: pointer; }
+  .OT_video-disabled-indicator, .OT_audio-blocked { position: absolute; left: 50%; max-width: calc(100% - 20px); padding: 6px 12px;
+    border: 0; border-radius: 6px; background: #000c; color: #fff; font: inherit; transform: translateX(-50%); }
+  .OT_video-disabled-indicator { bottom: 8px; box-sizing: border-box; width: max-content; max-width: calc(100% - 96px); padding: 4px 10px;
+    text-align: center; }
+  .OT_audio-blocked { top: 50%; transform: translate(-50%, -50%); cursor: pointer; }
+  @keyframes OT_first-shown { 0%, 90% { opacity: 1; } }
+  @keyframes OT_turn { to { transform: rotate(1turn); } }
+  @media (prefers-reduced-motion: reduce) { .OT_root *, .OT_root *::after { animation: none !important; transition: none !important; } }
 }`;
 
 let isAdded = false;

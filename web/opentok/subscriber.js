@@ -1,13 +1,13 @@
 // OpenTok's subscriber: the SDK's with the default interface and style.
 
 import { sinkOf, Subscriber } from '../lib/session/subscriber.js';
-import { Interface, styleOf, validStyle } from './interface.js';
+import { Look } from './look.js';
 import { addPlayer, removePlayer } from './outputs.js';
 import { targetOf } from './target.js';
 import { unsupported } from './unsupported.js';
 
 /** @typedef {import('./interface.js').Style} Style */
-/** @typedef {import('../lib/session/subscriber-types.js').SubscriberOptions & import('./publisher.js').InterfaceOptions} SubscriberOptions */
+/** @typedef {import('../lib/session/subscriber-types.js').SubscriberOptions & import('./look.js').LookOptions} SubscriberOptions */
 
 /** The notices that the interface shows for these events, by type and reason. */
 const notices = {
@@ -18,10 +18,8 @@ const notices = {
 };
 
 export class OpenTokSubscriber extends Subscriber {
-  /** @type {Interface | null} null if the program shows the video itself */
-  #interface = null;
-  #style;
-  #isMetering = false;
+  /** @type {Look} */
+  #look;
   /** @type {any} */
   #player = null;
 
@@ -33,21 +31,19 @@ export class OpenTokSubscriber extends Subscriber {
    */
   constructor(stream, target, options, host) {
     super(stream, targetOf(target), { ...options, label: options.label ?? (stream.name || 'Video') }, host);
-    this.#style = styleOf(options);
-    if (!this.element) return;
-    this.#interface = new Interface(this.element, {
-      kind: 'subscriber', name: stream.name ?? '', fitMode: options.fitMode ?? 'cover', style: this.#style,
+    this.#look = new Look(this.element, options, {
+      kind: 'subscriber', name: stream.name ?? '', initials: stream.initials, fitMode: options.fitMode ?? 'cover',
       mute: (muted) => this.subscribeToAudio(!muted),
       unblock: () => sinkOf(this).unblock(),
-    });
-    this.#interface.muted = options.subscribeToAudio === false;
+    }, () => this._handlersChanged('audioLevelUpdated'));
+    this.#look.show({ muted: options.subscribeToAudio === false });
   }
 
   // ---- Public API
 
   /** @param {boolean} on @returns {this} */
   subscribeToAudio(on) {
-    if (this.#interface) this.#interface.muted = !on;
+    this.#look.show({ muted: !on });
     return super.subscribeToAudio(on);
   }
 
@@ -66,16 +62,12 @@ export class OpenTokSubscriber extends Subscriber {
 
   /** @param {string} [name] the name of one member @returns {any} */
   getStyle(name) {
-    const style = this.#interface?.style ?? this.#style;
-    return name === undefined ? style : style[/** @type {keyof Style} */ (name)];
+    return this.#look.style(name);
   }
 
   /** @param {string | Style} name a name, or an object of several members @param {unknown} [value] @returns {this} */
   setStyle(name, value) {
-    const changes = validStyle(typeof name === 'string' ? { [name]: value } : name);
-    this.#style = { ...this.#style, ...changes };
-    this.#interface?.change(changes);
-    this.#checkMeter();
+    this.#look.setStyle(name, value);
     return this;
   }
 
@@ -93,7 +85,7 @@ export class OpenTokSubscriber extends Subscriber {
 
   /** @param {string} name */
   hasHandlers(name) {
-    return super.hasHandlers(name) || (name === 'audioLevelUpdated' && this.#isMetering);
+    return super.hasHandlers(name) || (name === 'audioLevelUpdated' && this.#look.isMetering);
   }
 
   /**
@@ -112,20 +104,13 @@ export class OpenTokSubscriber extends Subscriber {
   #show({ type, reason, audioLevel, element }) {
     if (type === 'videoElementCreated') addPlayer(this.#player = element);
     if (type === 'destroyed') removePlayer(this.#player);
-    if (!this.#interface) return;
-    if (type === 'audioLevelUpdated') this.#interface.level = audioLevel;
-    else if (type === 'audioBlocked' || type === 'audioUnblocked') this.#interface.blocked = type === 'audioBlocked';
-    else if (type === 'videoDisableWarning') this.#interface.notice = notices.warning;
-    else if (type === 'videoDisabled') this.#interface.notice = reason === 'quality' || reason === 'codecNotSupported' ? notices[/** @type {'quality'} */ (reason)] : '';
-    else if (type === 'disconnected') this.#interface.notice = notices.disconnected;
-    else if (type === 'videoEnabled' || type === 'videoDisableWarningLifted' || type === 'connected') this.#interface.notice = '';
-    if (type === 'videoEnabled' || type === 'videoDisabled' || type === 'connected') this.#checkMeter();
-  }
-
-  #checkMeter() {
-    const isMetering = this.#interface?.isMetering ?? false;
-    if (isMetering === this.#isMetering) return;
-    this.#isMetering = isMetering;
-    this._handlersChanged('audioLevelUpdated');
+    const look = this.#look;
+    if (type === 'audioLevelUpdated') look.show({ level: audioLevel });
+    else if (type === 'audioBlocked' || type === 'audioUnblocked') look.show({ blocked: type === 'audioBlocked' });
+    else if (type === 'videoDisableWarning') look.show({ notice: notices.warning });
+    else if (type === 'videoDisabled') look.show({ notice: Object.hasOwn(notices, reason) ? notices[/** @type {'quality'} */ (reason)] : '' });
+    else if (type === 'disconnected') look.show({ notice: notices.disconnected });
+    else if (type === 'videoEnabled' || type === 'videoDisableWarningLifted' || type === 'connected') look.show({ notice: '' });
+    if (type === 'videoEnabled' || type === 'videoDisabled' || type === 'connected') look.check();
   }
 }

@@ -92,11 +92,19 @@ export class Capture {
    * Replaces the audio source or the video source, and stops the old track if this object opened it.
    * @param {Kind} kind
    * @param {MediaSource} source
+   * @param {(track: MediaStreamTrack) => Promise<void>} prepare called with the new track before it is used. If it fails, the old
+   *   track stays
    * @returns {Promise<MediaStreamTrack | null>} the new track; null if the source is none
    */
-  async replace(kind, source) {
+  async replace(kind, source, prepare) {
     const old = this.source(kind);
     const track = isTrack(source) ? source : await this.#request(kind, source, old);
+    try {
+      if (track) await prepare(track);
+    } catch (error) {
+      if (track && this.#owned.delete(track)) track.stop();
+      throw error;
+    }
     const shown = track && await this.#processed(kind, track);
     if (this.#stopped || !this.media) throw gone();
     this.#options = { ...this.#options, [`${kind}Source`]: source };

@@ -57,6 +57,11 @@ export class SessionCore {
   entered = Promise.resolve();
   /** Whether publishers start muted because a moderator muted the session. */
   startsMuted = false;
+  /**
+   * The error with which connecting, publishing and subscribing fail; null if they may succeed.
+   * @type {import('../errors.js').ConfabError | null}
+   */
+  refusal = null;
   publications;
   subscriptions;
   /** The `Session` object that the program uses. */
@@ -101,6 +106,7 @@ export class SessionCore {
 
   /** @param {string} token */
   async connect(token) {
+    if (this.refusal) throw this.refusal;
     if (this.#state !== 'disconnected') {
       throw otFailure('OT_CONNECT_FAILED', 1006, 'This session is already connected. Call disconnect() first.');
     }
@@ -182,6 +188,7 @@ export class SessionCore {
    * @returns {{stillIn: () => void}} `stillIn` throws if the session has ended since this call
    */
   demand(capability, code, isEarly = false) {
+    if (this.refusal && (capability === 'publish' || capability === 'subscribe')) throw this.refusal;
     const epoch = this.#epoch;
     const allowed = { stillIn: () => this.#stillIn(epoch) };
     if (isEarly && this.#state === 'connecting') return allowed;

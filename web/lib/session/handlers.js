@@ -57,8 +57,9 @@ const handlers = {
     const { streamId, videoPaused, reason, warning, ...layer } = message;
     for (const sink of core.subscriptions.sinksOf(streamId)) {
       sink.limited({ ...layer, videoPaused, reason });
-      if (warning !== undefined) sink.warned(warning);
+      // The server withdraws its warning when it pauses the video. That does not mean that the video stays.
       sink.videoPaused(videoPaused, pauseReason(reason));
+      if (warning !== undefined) sink.warned(warning);
     }
     core.transport?.expectationChanged?.(streamId);
   },

@@ -141,8 +141,12 @@ export class Publisher extends Emitter {
 
   /** @param {number | undefined} bitrate maximum bitrate of the largest layer, in bit/s; undefined for the default */
   setMaxVideoBitrate(bitrate) {
-    this.#sending.maxVideoBitrate = bitrate;
-    if (this.stream) this.#publications?.tune(this.stream.streamId);
+    this.#tune({ maxVideoBitrate: bitrate });
+  }
+
+  /** @param {number | undefined} frameRate maximum frames per second to send; undefined for no limit */
+  setMaxFrameRate(frameRate) {
+    this.#tune({ frameRate });
   }
 
   /**
@@ -165,8 +169,12 @@ export class Publisher extends Emitter {
     await this.#replaced(kind, () => this.#capture.process(kind, processor));
   }
 
-  /** Called when the media were opened, before they are shown or sent. Override this to prepare the tracks. */
-  async _prepareMedia() {}
+  /**
+   * Called with each track of a source before it is shown or sent. Override this to prepare tracks. If it fails, the track is not used.
+   * @param {MediaStreamTrack} _track
+   * @returns {Promise<void>}
+   */
+  async _prepareTrack(_track) {}
 
   get isDestroyed() {
     return this.#destroyed;
@@ -291,7 +299,7 @@ export class Publisher extends Emitter {
     this.#dialog.begin();
     try {
       const media = await this.#capture.start();
-      await this._prepareMedia();
+      for (const track of this.#capture.tracks()) await this._prepareTrack(track);
       this.accessAllowed = true;
       for (const kind of /** @type {const} */ (['audio', 'video'])) this.#apply(kind);
       this.#mirror();
@@ -369,7 +377,8 @@ export class Publisher extends Emitter {
   /** @param {Kind} kind @param {MediaSource} source @returns {Promise<MediaStreamTrack | null>} the new track */
   async #replace(kind, source) {
     await this.#ready;
-    return this.#replaced(kind, () => this.#capture.replace(kind, source).catch((error) => { throw deviceError(error); }));
+    const prepare = (/** @type {MediaStreamTrack} */ track) => this._prepareTrack(track);
+    return this.#replaced(kind, () => this.#capture.replace(kind, source, prepare).catch((error) => { throw deviceError(error); }));
   }
 
   /**
@@ -403,6 +412,12 @@ export class Publisher extends Emitter {
     this.dispatch(new OTEvent('videoDimensionsChanged', { oldValue: old, newValue: { width, height } }));
     const isNews = old && width > 0 && (old.width !== width || old.height !== height);
     if (isNews) this.#publications?.update(this, { width, height });
+  }
+
+  /** @param {import('../media/sending.js').SendingOptions} changes */
+  #tune(changes) {
+    Object.assign(this.#sending, changes);
+    if (this.stream) this.#publications?.tune(this.stream.streamId);
   }
 
   #stopped() {

@@ -11,10 +11,13 @@ session
       if (error) console.error(error.name, error.code);
     });
     streams.set(stream.streamId, stream);
+    console.log(stream.initials.length, stream.frameRate ?? 30);
+    subscriber.on('captionReceived', ({ caption, isFinal }) => console.log(caption.length, isFinal));
     subscriber.on('videoDisabled', ({ reason }) => console.log(reason.length)).setStyle('nameDisplayMode', 'off');
   })
   .on({ sessionReconnecting: () => {}, sessionReconnected: () => {} })
   .on('signal:chat', ({ data, from }) => console.log(data, from?.connectionId))
+  .on('archiveStarted', ({ id, name }) => console.log(id.length, name.length))
   .once('sessionDisconnected', (event) => event.preventDefault())
   .connect('token', (error) => {
     if (!error) session.signal({ type: 'chat', data: 'hello', retryAfterReconnect: false });
@@ -22,7 +25,7 @@ session
 
 const publisher: Publisher = OTModule.initPublisher('publisher', {
   resolution: '1280x720', frameRate: 15, audioFallback: { publisher: true }, videoFilter: { type: 'backgroundBlur', blurStrength: 'high' },
-  style: { backgroundImageURI: 'https://example.org/a.png' },
+  initials: 'AL', publishCaptions: true, style: { backgroundImageURI: 'https://example.org/a.png' },
 });
 publisher.on('streamDestroyed', (event) => event.preventDefault());
 publisher.getStats((_error, stats) => console.log(stats?.[0].stats.video.bytesSent));

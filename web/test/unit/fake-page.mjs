@@ -50,6 +50,10 @@ export class FakeElement {
     return this.inDocument ?? this.parent !== null;
   }
 
+  get firstElementChild() {
+    return this.children[0] ?? null;
+  }
+
   get ownerDocument() {
     return globalThis.document;
   }
@@ -183,6 +187,8 @@ export class FakeDevices {
   given = [];
   /** @type {(constraints: any) => Error | null} */
   refuse = () => null;
+  /** @type {(track: FakeTrack) => void} called with each returned track */
+  opened = () => {};
   /** @type {Promise<void>} resolves when the user answers the permission request */
   decision = Promise.resolve();
 
@@ -201,6 +207,7 @@ export class FakeDevices {
       ...audio ? [new FakeTrack('audio', { deviceId: audio.deviceId?.exact ?? 'mic' })] : [],
       ...video ? [new FakeTrack('video', { deviceId: video.deviceId?.exact ?? 'front', width: 640, height: 480 })] : [],
     ];
+    tracks.forEach((track) => this.opened(track));
     this.given.push(...tracks);
     return new FakeMediaStream(tracks);
   }

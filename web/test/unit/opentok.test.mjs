@@ -4,39 +4,23 @@ import { serverOf, socketOf } from '../../opentok/address.js';
 import { hasMediaProcessorSupport, processorOf, setFilter } from '../../opentok/filters.js';
 import { styleOf, validStyle } from '../../opentok/interface.js';
 import { makeOT } from '../../opentok/ot.js';
-import { OpenTokSession } from '../../opentok/session.js';
-import { FakeClock, settled } from './fake-clock.mjs';
-import { FakeElement, FakeTrack, installPage } from './fake-page.mjs';
-import { FakeRoom } from './fake-room.mjs';
-import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';
+import { settled } from './fake-clock.mjs';
+import { FakeTrack } from './fake-page.mjs';
+import { begin, called, OT, page, part, room, session, watching } from './opentok-room.mjs';
 
-/** @type {ReturnType<typeof installPage>} */
-let page;
-/** @type {FakeRoom} */
-let room;
+beforeEach(begin);
 
-const OT = makeOT('https://chat.example.org/v2/js/opentok.min.js');
-
-beforeEach(() => {
-  page = installPage();
-  Object.assign(globalThis.document, { createElementNS: (/** @type {string} */ _, /** @type {string} */ name) => new FakeElement(name) });
-  room = new FakeRoom();
-  FakePeerConnection.all = [];
-  FakePeerConnection.network = true;
-});
-
-/** @param {(callback: (error?: any) => void) => void} call @returns {Promise<any>} the callback's argument */
-const called = (call) => new Promise((resolve) => call(resolve));
-
-/** @param {string} id @param {object} [options] */
-function session(id, options = {}) {
-  return OpenTokSession.make('1', '1_room', /** @type {any} */ ({ client: room.client(id), rtc: fakeRtc, clock: new FakeClock(), ...options }));
-}
-
-/** @param {FakeElement} element @param {string} name @returns {any} the first element inside with this class */
-function part(element, name) {
-  if (element.className.split(' ').includes(name)) return element;
-  return element.children.map((child) => part(child, name)).find(Boolean);
+/**
+ * Lets a track have constraints, and adds those that are applied to a list.
+ * @param {any} track @param {any[]} applied @param {unknown} name
+ */
+function constrainable(track, applied, name) {
+  let current = { width: { max: 640 }, height: { max: 480 } };
+  track.getConstraints = () => ({ ...current });
+  track.applyConstraints = async (/** @type {any} */ constraints) => {
+    current = constraints;
+    applied.push([name, constraints]);
+  };
 }
 
 describe('The address of the server', () => {
@@ -119,6 +103,78 @@ describe('A publisher', () => {
     assert.ok(name.className.includes('OT_mode-off'));
   });
 
+  test('shows its initials or a silhouette while it sends no video, and an image instead of both', async () => {
+    const [target, other] = [page.element(), page.element()];
+    const publisher = OT.initPublisher(target, { initials: '<i>AL', videoSource: null });
+    OT.initPublisher(other, { videoSource: null });
+    await settled();
+    const initials = part(target, 'OT_initials');
+    assert.deepEqual([initials.textContent, initials.children.length, initials.parent.className], ['<i>AL', 0, 'OT_video-poster']);
+    assert.equal(part(other, 'OT_initials'), undefined);
+    assert.equal(part(other, 'OT_video-poster').children[0].tagName, 'svg');
+    publisher.setStyle('backgroundImageURI', 'a.png");}');
+    const poster = part(target, 'OT_video-poster');
+    assert.deepEqual([poster.style.backgroundImage, poster.classList.contains('OT_has-image')], ['url("a.png\\");}")', true]);
+    publisher.setStyle({ backgroundImageURI: null });
+    assert.deepEqual([poster.style.backgroundImage, poster.classList.contains('OT_has-image')], ['', false]);
+  });
+
+  test('has no mute button without a microphone', async () => {
+    const target = page.element();
+    const publisher = OT.initPublisher(target, { audioSource: null });
+    const mute = part(target, 'OT_mute');
+    assert.equal(mute.hidden, true);
+    await settled();
+    await publisher.setAudioSource(/** @type {any} */ (new FakeTrack('audio')));
+    assert.equal(mute.hidden, false);
+    page.devices.refuse = ({ audio }) => (audio ? Object.assign(new Error('none'), { name: 'NotFoundError' }) : null);
+    page.devices.devices = page.devices.devices.filter(({ kind }) => kind === 'videoinput');
+    OT.initPublisher('second', {});
+    await settled();
+    assert.equal(part(page.body, 'OT_publisher') && part(/** @type {any} */ (page.body.children.at(-1)), 'OT_mute').hidden, true);
+  });
+
+  test('keeps its preferred size and frame rate for the next camera, within the limits of its options', async () => {
+    const publisher = OT.initPublisher(page.element(), { maxResolution: { width: 640, height: 480 } });
+    await settled();
+    /** @type {any[]} */
+    const applied = [];
+    for (const [index, track] of page.devices.given.entries()) constrainable(track, applied, index);
+    await publisher.setPreferredFrameRate(7);
+    await publisher.setPreferredResolution({ width: 320, height: 240 });
+    const size = { width: { max: 640, ideal: 320 }, height: { max: 480, ideal: 240 } };
+    assert.deepEqual(applied.splice(0), [[1, { width: { max: 640 }, height: { max: 480 }, frameRate: { ideal: 7 } }], [1, { ...size, frameRate: { ideal: 7 } }]]);
+    page.devices.opened = (/** @type {any} */ track) => constrainable(track, applied, 'next');
+    await publisher.cycleVideo();
+    assert.deepEqual(applied, [['next', { ...size, frameRate: { ideal: 7 } }]]);
+  });
+
+  test('never shows another camera without the filter of the first', async () => {
+    page.devices.opened = (/** @type {any} */ track) => {
+      const blurs = track.settings.deviceId === 'front';
+      Object.assign(track, {
+        getCapabilities: () => (blurs ? { backgroundBlur: [true, false] } : {}), getConstraints: () => ({}), applyConstraints: async () => {},
+      });
+    };
+    const publisher = OT.initPublisher(page.element(), { videoFilter: { type: 'backgroundBlur' } });
+    await settled();
+    const [, front] = page.devices.given;
+    await assert.rejects(publisher.cycleVideo(), { name: 'OT_NOT_SUPPORTED' });
+    assert.deepEqual(page.devices.given.map(({ readyState }) => readyState), ['live', 'live', 'ended']);
+    assert.equal(publisher.getVideoSource().track, /** @type {any} */ (front));
+    assert.deepEqual(publisher.getVideoFilter(), { type: 'backgroundBlur' });
+    await publisher.clearVideoFilter();
+    assert.deepEqual(await publisher.cycleVideo(), { deviceId: 'back' });
+  });
+
+  test('of a screen ends when the user stops sharing, unless the program prevents that', async () => {
+    const [one, other] = [OT.initPublisher(page.element(), { videoSource: 'screen' }), OT.initPublisher(page.element(), { videoSource: 'screen' })];
+    await settled();
+    other.on('mediaStopped', (event) => event.preventDefault());
+    for (const publisher of [one, other]) /** @type {any} */ (publisher.getVideoSource().track).end();
+    assert.deepEqual([one.isDestroyed, other.isDestroyed], [true, false]);
+  });
+
   test('adds an element if none has the id', async () => {
     const publisher = OT.initPublisher('nowhere', {});
     assert.deepEqual([publisher.element?.id, page.body.children.at(-1)], ['nowhere', publisher.element]);
@@ -155,16 +211,7 @@ describe('A publisher', () => {
 
 describe('A session', () => {
   test('makes publishers and subscribers with the default interface', async () => {
-    const [ann, ben] = [session('a'), session('b')];
-    ann.connect('good');
-    ben.connect('good');
-    await settled();
-    /** @type {any} */
-    let stream;
-    ben.on('streamCreated', (event) => { stream = event.stream; });
-    const publisher = ann.publish(page.element(), { name: 'Ann' });
-    await settled();
-    const subscriber = ben.subscribe(stream, page.element());
+    const { ann, ben, publisher, stream, subscriber } = await watching();
     await settled();
     assert.equal(part(subscriber.element, 'OT_name').textContent, 'Ann');
     assert.deepEqual([ann.getPublisherForStream(publisher.stream), ben.getSubscribersForStream(stream)], [publisher, [subscriber]]);
@@ -174,6 +221,91 @@ describe('A session', () => {
     assert.equal(subscriber.isSubscribedToCaptions(), false);
     const refusal = await called((callback) => ben.subscribe(undefined, page.element(), {}, callback));
     assert.equal(refusal.name, 'OT_INVALID_PARAMETER');
+  });
+
+  test('describes a stream with its initials and frame rate', async () => {
+    const [ann, ben] = [session('a'), session('b')];
+    ann.connect('good');
+    ben.connect('good');
+    await settled();
+    ann.publish(page.element(), { initials: 'Ada Lovelace', frameRate: 15 });
+    ann.publish(page.element(), /** @type {any} */ ({ initials: 7, frameRate: NaN }));
+    /** @type {any[]} */
+    const streams = [];
+    ben.on('streamCreated', ({ stream }) => streams.push(stream));
+    await settled();
+    assert.deepEqual(streams.map(({ initials, frameRate }) => [initials, frameRate]), [['Ada Love', 15], ['', undefined]]);
+    const subscriber = ben.subscribe(streams[0], page.element());
+    assert.equal(part(subscriber.element, 'OT_initials').textContent, 'Ada Love');
+    assert.equal(OT.subscribers.find(({ stream }) => stream === streams[0]), subscriber);
+    assert.equal(OT.subscribers.find(({ id }) => id === 'none'), undefined);
+    assert.ok(OT.subscribers.find());
+    await settled();
+  });
+
+  test('removes its subscribers when a stream or the session ends, unless the program prevents that', async () => {
+    const [ann, ben] = [session('a'), session('b')];
+    ann.connect('good');
+    ben.connect('good');
+    await settled();
+    /** @type {any[]} */
+    const subscribers = [];
+    let keeps = false;
+    ben.on({
+      streamCreated: ({ stream }) => subscribers.push(ben.subscribe(stream, page.element())),
+      streamDestroyed: (event) => { if (keeps) event.preventDefault(); },
+      sessionDisconnected: (event) => { if (keeps) event.preventDefault(); },
+    });
+    const isShown = () => subscribers.map(({ element }) => element.isConnected);
+    const publishers = [1, 2, 3].map(() => ann.publish(page.element(), {}));
+    await settled();
+    ann.unpublish(publishers[0]);
+    await settled();
+    keeps = true;
+    ann.unpublish(publishers[1]);
+    await settled();
+    assert.deepEqual(isShown(), [false, true, true]);
+    await ben.disconnect();
+    assert.deepEqual(isShown(), [false, true, true]);
+    for (const subscriber of subscribers) ben.unsubscribe(subscriber);
+    assert.deepEqual(isShown(), [false, false, false]);
+  });
+
+  test('shows that the network is too slow for a video, in the order of OpenTok\'s events', async () => {
+    const { stream, subscriber } = await watching({ mode: 'routed' });
+    /** @type {string[]} */
+    const events = [];
+    for (const name of ['videoDisableWarning', 'videoDisableWarningLifted', 'videoDisabled', 'videoEnabled']) {
+      subscriber.on(name, (/** @type {any} */ { type, reason }) => events.push(reason ? `${type} ${reason}` : type));
+    }
+    await settled();
+    const notice = part(subscriber.element, 'OT_video-disabled-indicator');
+    /** @type {[object, string, RegExp][]} the message of the server, the event, and the notice */
+    const steps = [
+      [{ videoPaused: false, warning: true }, 'videoDisableWarning', /may stop/],
+      [{ videoPaused: false, warning: false }, 'videoDisableWarningLifted', /^$/],
+      [{ videoPaused: false, warning: true }, 'videoDisableWarning', /may stop/],
+      [{ videoPaused: true, warning: false }, 'videoDisabled quality', /has stopped/],
+      [{ videoPaused: false }, 'videoEnabled quality', /^$/],
+    ];
+    for (const [message, event, text] of steps) {
+      room.clients[1].tell({ type: 'session.subscriptionChanged', sessionId: '2_room', streamId: stream.streamId, reason: 'slow', ...message });
+      await settled();
+      assert.deepEqual(events.splice(0), [event]);
+      assert.match(notice.textContent, text);
+      assert.equal(notice.hidden, notice.textContent === '');
+      assert.equal(subscriber.element?.classList.contains('OT_audio-only'), event === 'videoDisabled quality');
+    }
+  });
+
+  test('sends and receives nothing more after the program has set an encryption secret', async () => {
+    const made = session('a');
+    made.connect('good');
+    await settled();
+    await assert.rejects(made.setEncryptionSecret('a secret'), { name: 'OT_NOT_SUPPORTED' });
+    const error = await called((callback) => made.publish(page.element(), {}, callback));
+    assert.deepEqual([error.name, error.code], ['OT_NOT_SUPPORTED', 1013]);
+    assert.deepEqual(room.clients[0].askedFor('session.publish'), []);
   });
 
   test('with an encryption secret does not connect', async () => {

@@ -55,8 +55,12 @@ export interface Stream {
   /** Milliseconds since 1970. */
   creationTime: number;
   name: string;
+  /** Empty if the publisher gave none. */
+  initials: string;
   hasAudio: boolean;
   hasVideo: boolean;
+  /** The frame rate of the publisher's options; undefined if it has none. */
+  frameRate: number | undefined;
   videoDimensions: Dimensions;
   videoType: VideoType | string | undefined;
 }
@@ -70,6 +74,7 @@ export interface AudioLevelEvent {
 }
 export interface VideoElementEvent { element: HTMLVideoElement }
 export interface DimensionsEvent { oldValue?: Dimensions; newValue: Dimensions }
+export interface ArchiveEvent { id: string; name: string }
 export interface SignalEvent {
   data: string | undefined;
   /** Null if the server sent the signal. */
@@ -87,6 +92,10 @@ export interface SessionEvents extends Record<string, object> {
   streamDestroyed: StreamEvent & ReasonEvent;
   streamPropertyChanged: StreamEvent & { changedProperty: 'hasAudio' | 'hasVideo' | 'videoDimensions'; oldValue: any; newValue: any };
   signal: SignalEvent;
+  /** Never emitted, because the server does not record. */
+  archiveStarted: ArchiveEvent;
+  /** Never emitted, because the server does not record. */
+  archiveStopped: ArchiveEvent;
   muteForced: { active: boolean };
   [signal: `signal:${string}`]: SignalEvent;
 }
@@ -147,7 +156,7 @@ export interface Session extends Emitter<SessionEvents> {
   forceMuteStream(stream: Stream | string): Promise<void>;
   forceMuteAll(excludedStreams?: (Stream | string)[]): Promise<void>;
   disableForceMute(): Promise<void>;
-  /** Rejects with `OT_NOT_SUPPORTED`. */
+  /** Rejects with `OT_NOT_SUPPORTED`. After that, connecting, publishing and subscribing fail with it too. */
   setEncryptionSecret(secret: string): Promise<void>;
   /** Rejects while the session is connected. */
   setIceConfig(config: IceConfig): Promise<void>;
@@ -219,7 +228,7 @@ export interface PublisherOptions extends SourceOptions, WidgetOptions {
   videoFilter?: VideoFilter;
   audioFilter?: AudioFilter;
   name?: string;
-  /** No effect. */
+  /** Shown while the video is off. Others see the first eight characters. */
   initials?: string;
   mirror?: boolean;
 }
@@ -242,6 +251,8 @@ export interface PublisherEvents extends Record<string, object> {
   videoDisableWarningLifted: {};
   muteForced: {};
   audioInputDeviceChanged: { device: Device };
+  /** Never emitted. */
+  cpuPerformanceChanged: object;
 }
 
 export interface SentStats { bytesSent: number; packetsLost: number; packetsSent: number }
@@ -316,6 +327,12 @@ export interface SubscriberEvents extends Record<string, object> {
   videoDisableWarningLifted: {};
   videoDimensionsChanged: DimensionsEvent;
   videoElementCreated: VideoElementEvent;
+  /** Never emitted, because the server has no captions. */
+  captionReceived: { streamId: string; caption: string; isFinal: boolean };
+  /** Never emitted, because there is no end-to-end encryption. */
+  encryptionSecretMatch: {};
+  /** Never emitted, because there is no end-to-end encryption. */
+  encryptionSecretMismatch: {};
 }
 
 export interface ReceivedStats { bytesReceived: number; packetsLost: number; packetsReceived: number }
