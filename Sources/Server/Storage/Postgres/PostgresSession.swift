@@ -160,7 +160,9 @@ final class PostgresSession {
             do {
                 return try retrying { try markedNumber($0) == number }
             } catch {
-                guard ContinuousClock.now < end, !status.isClosing.load(ordering: .relaxed) else {
+                // A server that another one has replaced may not connect again to look.
+                let isFenced = (error as? StorageError)?.code == .fenced
+                guard ContinuousClock.now < end, !isFenced, !status.isClosing.load(ordering: .relaxed) else {
                     throw StorageError(
                         .unsettled,
                         "PostgreSQL went away during a commit and did not come back in time. It is not known whether the "
