@@ -33,7 +33,8 @@ let package = Package(
             ],
             swiftSettings: watched
         ),
-        // Only the files that parse text from operators, proxies and push services, and push endpoints.
+        // Only the files that parse text from operators, proxies and push services, push endpoints, and the state machines of
+        // Socket.IO.
         .target(
             name: "Server",
             dependencies: [

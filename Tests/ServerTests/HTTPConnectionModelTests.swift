@@ -340,6 +340,7 @@ private struct WebSocketModel {
                 if text != "\(delivered)" { faults.append("\(text) instead of \(delivered)") }
                 delivered += 1
             case .ping: if !connection.canSend { faults.append("a ping that cannot be answered") }
+            case .binary: faults.append("a binary message was accepted")
             case .noMessage: break
             case .violation(let code, let reason): handle(.close(code, reason))
             case .closed(_, let answer): handle(.close(answer, ""))

@@ -138,7 +138,7 @@ import Wire
     func events() throws {
         let session = try #require(SessionID("1_abc"))
         let texts = [.empty, .disconnectPartner, .initial(Admission(session: session, token: "t.t.t"))]
-            .map { (event: RouletteTokEvent) in String(decoding: event.packet, as: UTF8.self) }
+            .map { (event: RouletteTokEvent) in String(decoding: event.packet(.object), as: UTF8.self) }
         #expect(
             texts == [
                 #"5:::{"name":"empty"}"#, #"5:::{"name":"disconnectPartner"}"#,

@@ -252,7 +252,7 @@ struct Crowd {
         heard.note(envelope.message)
     }
 
-    /// Reads one packet for a legacy client. `RouletteTokEvent.packet` documents what the clients of 2012 can parse, and
+    /// Reads one packet for a legacy client. `RouletteTokEvent.packet(_:)` documents what the clients of 2012 can parse, and
     /// `LegacyClient` what they can rely on.
     private mutating func receiveLegacy(_ bytes: [UInt8], at seat: Int) throws(BrokenProperty) {
         let text = String(decoding: bytes, as: UTF8.self)

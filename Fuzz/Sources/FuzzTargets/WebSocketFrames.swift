@@ -5,19 +5,19 @@ extension FuzzTarget {
     static let webSocketFrames = FuzzTarget("websocket-frames", dictionary: "websocket") {
         input throws(BrokenProperty) in
         let limit = 300
-        var reader = FrameReader(limit: limit)
+        var reader = FrameReader(limit: limit, acceptsBinary: true)
         var rest = input[...]
         var message: [UInt8] = []
         while let frame = try takeFrame(from: &rest, most: limit) {
-            if frame.opcode == .text { message = [] }
-            if frame.opcode == .text || frame.opcode == .continuation { message += frame.payload }
+            if frame.opcode == .text || frame.opcode == .binary { message = [] }
+            if frame.opcode != .ping, frame.opcode != .pong { message += frame.payload }
             switch reader.read(frame) {
             case .nothing:
                 try require(message.count <= limit, "\(message.count) bytes are stored, but only \(limit) are allowed")
             case .pong: break
             case .ping(let bytes):
                 try require(bytes == frame.payload && bytes.count <= 125, "the pong differs from the ping")
-            case .text(let text):
+            case .text(let text), .binary(let text):
                 try require(text == message, "a message is not the sum of its fragments")
                 try require(text.count <= limit, "a message of \(text.count) bytes was accepted")
             case .close(let code):

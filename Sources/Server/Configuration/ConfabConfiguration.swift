@@ -166,9 +166,9 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
-    /// Settings for Socket.IO 0.9.
+    /// Settings for Socket.IO.
     public struct SocketIO: Sendable, Equatable {
-        /// Whether RouletteTok's original clients can connect.
+        /// Whether RouletteTok's clients can connect.
         public var isEnabled = true
         public var heartbeatInterval: Duration = .seconds(25)
         public var heartbeatTimeout: Duration = .seconds(60)

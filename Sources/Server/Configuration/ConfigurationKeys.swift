@@ -22,7 +22,7 @@ extension Setting {
     /// All settings, with the titles of their sections in `deploy/confab.sample.yaml`.
     static let sections: [(title: String, settings: [Setting])] = [
         ("Server and HTTPS", server), ("The web app", web), ("Operations", operations), ("Media", media + whip),
-        ("Limits per client", limits), ("Connections", connection), ("RouletteTok clients (Socket.IO 0.9)", socketIO),
+        ("Limits per client", limits), ("Connections", connection), ("RouletteTok clients (Socket.IO)", socketIO),
         ("Roulette", pairing + moderation), ("People and calls", people), ("Rooms", rooms), ("PerchRTC clients", perch),
         ("Push notifications", push), ("Webhooks", webhooks),
     ]
@@ -423,16 +423,16 @@ extension Setting {
     private static let socketIO: [Setting] = [
         Setting(
             "socketIO.enabled", \.socketIO.isEnabled, .boolean,
-            "Whether RouletteTok's original clients can connect over Socket.IO 0.9. Like guests, they need no account.",
+            "Whether RouletteTok's clients can connect over Socket.IO, in any version. Like guests, they need no account.",
             applies: .atReload),
         Setting(
             "socketIO.heartbeatInterval", \.socketIO.heartbeatInterval, interval,
-            "How often Socket.IO 0.9 clients on a WebSocket get a heartbeat.",
+            "How often Socket.IO clients get a heartbeat: those of 0.9 on a WebSocket, and later ones on any transport.",
             "Keep it below heartbeatTimeout, after which clients disconnect."),
         Setting(
             "socketIO.heartbeatTimeout", \.socketIO.heartbeatTimeout, interval,
-            "How long a Socket.IO client on a WebSocket may be silent before it is disconnected.",
-            "Any frame counts as a sign of life. Announced to clients in whole seconds."),
+            "How long a Socket.IO client may be silent before it is disconnected.",
+            "Any frame counts as a sign of life. For polling clients of Socket.IO 0.9, closeTimeout applies instead."),
         Setting(
             "socketIO.closeTimeout", \.socketIO.closeTimeout, interval,
             "How long a polling client may take between two polls.",
@@ -447,7 +447,7 @@ extension Setting {
             "Must be shorter than the timeouts of proxies."),
         Setting(
             "socketIO.handshakeTimeout", \.socketIO.handshakeTimeout, interval,
-            "How long a completed handshake may stay unused."),
+            "How long a completed handshake may stay unused, and an upgrade unfinished."),
     ]
 
     private static let pairing: [Setting] = [

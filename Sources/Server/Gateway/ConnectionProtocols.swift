@@ -120,6 +120,10 @@ final class ConnectionProtocols {
             // Report an unknown ID to the client, which then starts with a new handshake.
             let unknown = RefusedWebSocket(SocketIOPacket.notHandshaken.encode(), .normal, "")
             (user, messageSize) = (clients.socketIO.session(id) ?? unknown, rules.messageSize)
+        case .socketIO(.engine(let request)):
+            // Close the WebSocket if the connection has ended since the handshake.
+            let ended = RefusedWebSocket(nil, .normal, "")
+            (user, messageSize) = (clients.socketIO.user(of: request, from: address) ?? ended, rules.messageSize)
         case .perch(.webSocket(let token, let envelope)):
             // Refuse the client if another connection has used the token since the handshake.
             let used = RefusedWebSocket(nil, .token, WireError.perchToken.message)

@@ -23,8 +23,8 @@ enum EndpointRequest: Equatable {
     /// native protocol, which has no such endpoint: its WebSockets always open, and `NativeSocket` then refuses
     /// clients with an error message. Pages can read that message, but not the HTTP response to a handshake.
     init?(handshake head: HTTPRequestHead) {
-        if let id = SocketIORequest.webSocketID(uri: head.uri) {
-            self = .socketIO(.webSocket(id))
+        if let request = SocketIORequest.webSocket(uri: head.uri) {
+            self = .socketIO(request)
         } else if let (token, envelope) = PerchHTTPRequest.socket(uri: head.uri) {
             self = .perch(.webSocket(token, envelope))
         } else {

@@ -86,6 +86,9 @@ final class HubRunner {
         return sockets.add(socket)
     }
 
+    /// Replaces a client's socket by another one, which keeps the id. The hub does not notice.
+    func replace(_ id: SocketID, by socket: any RunnerSocket) { sockets.replace(id, by: socket) }
+
     /// Removes a closed socket and informs the hub. Does nothing if the socket was removed before.
     ///
     /// - Parameter leaving: True if the client left on purpose, false if the connection dropped.

@@ -22,6 +22,11 @@ struct SocketTable {
         return id
     }
 
+    /// Replaces an open socket by another one, which keeps the id.
+    mutating func replace(_ id: SocketID, by socket: any RunnerSocket) {
+        if sockets[id] != nil { sockets[id] = socket }
+    }
+
     /// Sets the person on an open socket.
     mutating func identify(_ id: SocketID, as person: IdentityID) {
         guard sockets[id] != nil else { return }

@@ -55,6 +55,7 @@ struct WebSocketConnection {
     /// Input from the peer.
     enum Event: Equatable {
         case text([UInt8])
+        case binary([UInt8])
         /// A frame that completes no message: a pong or a fragment.
         case noMessage
         /// A ping. Answer it with a pong.
@@ -118,9 +119,11 @@ struct WebSocketConnection {
     private var unflushedPongs = 0
     private var bytesAfterClose = 0
 
-    /// - Parameter messageSize: Maximum size of a message, in bytes.
-    init(messageSize: Int, sendQueue: Int) {
-        reader = FrameReader(limit: messageSize)
+    /// - Parameters:
+    ///   - messageSize: Maximum size of a message, in bytes.
+    ///   - acceptsBinary: Whether binary messages are accepted.
+    init(messageSize: Int, acceptsBinary: Bool = false, sendQueue: Int) {
+        reader = FrameReader(limit: messageSize, acceptsBinary: acceptsBinary)
         self.sendQueue = sendQueue
     }
 
@@ -223,6 +226,7 @@ struct WebSocketConnection {
     private mutating func event(_ output: FrameReader.Output) -> Event? {
         switch output {
         case .text(let bytes): return .text(bytes)
+        case .binary(let bytes): return .binary(bytes)
         case .nothing, .pong: return countIdleFrame() ?? .noMessage
         case .ping(let payload):
             if let violation = countIdleFrame() { return violation }

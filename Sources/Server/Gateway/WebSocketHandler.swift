@@ -10,6 +10,10 @@ protocol WebSocketUser: AnyObject {
     func opened(_ webSocket: WebSocketHandler)
     /// Called with a text message. It may not be valid UTF-8.
     func received(_ bytes: [UInt8], on webSocket: WebSocketHandler)
+    /// Called with a binary message, if `acceptsBinary`.
+    func receivedBinary(_ bytes: [UInt8], on webSocket: WebSocketHandler)
+    /// Whether binary messages are accepted. If not, they are protocol violations.
+    var acceptsBinary: Bool { get }
     /// Called for every frame, with the length of its payload.
     func receivedFrame(_ length: Int, on webSocket: WebSocketHandler)
     /// Called when the peer violates RFC 6455 or sends too many control frames. The implementation must close the
@@ -27,6 +31,8 @@ protocol WebSocketUser: AnyObject {
 }
 
 extension WebSocketUser {
+    func receivedBinary(_ bytes: [UInt8], on webSocket: WebSocketHandler) {}
+    var acceptsBinary: Bool { false }
     var isCongested: Bool { false }
     func pause(_ reader: any PausedReader) {}
 }
@@ -54,7 +60,8 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         self.gateway = gateway
         self.user = user
         connection = WebSocketConnection(
-            messageSize: messageSize, sendQueue: gateway.configuration.limits.sendQueue)
+            messageSize: messageSize, acceptsBinary: user.acceptsBinary,
+            sendQueue: gateway.configuration.limits.sendQueue)
     }
 
     // MARK: Channel events
@@ -154,6 +161,9 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
             case .text(let bytes):
                 user?.receivedFrame(connection.frameLength, on: self)
                 user?.received(bytes, on: self)
+            case .binary(let bytes):
+                user?.receivedFrame(connection.frameLength, on: self)
+                user?.receivedBinary(bytes, on: self)
             case .noMessage: user?.receivedFrame(connection.frameLength, on: self)
             case .ping(let payload):
                 user?.receivedFrame(connection.frameLength, on: self)

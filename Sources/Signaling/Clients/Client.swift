@@ -123,7 +123,7 @@ public struct Client: Machine, Equatable, Sendable {
         case .closed(let socket, let leaving):
             guard presence == .live(socket) else { return }
             lost(leaving: leaving, &context)
-        case .asked, .perch, .perchSignal, .moved, .connected, .requested: return
+        case .asked, .suspended, .recovered, .perch, .perchSignal, .moved, .connected, .requested: return
         case .resume(let arrival): resume(arrival, &context)
         case .deliver(let message): deliver(message, &context)
         case .deliverBroadcast(let broadcast):

@@ -111,7 +111,9 @@ public struct MediaResource: Machine, Equatable, Sendable {
             if socket == self.socket { depart(.clientDisconnected, Self.slow, &context) }
         case .expel(let error, _, _): depart(.forceDisconnected, error, &context)
         // Ignore events that only clients with sockets use.
-        case .message, .unreadable, .asked, .perch, .perchSignal, .moved, .resume, .roulette, .call, .room: return
+        case .message, .unreadable, .asked, .suspended, .recovered, .perch, .perchSignal, .moved, .resume, .roulette,
+            .call, .room:
+            return
         }
     }
 

@@ -6,6 +6,10 @@ public enum Input: Equatable, Sendable {
     /// A legacy client (RouletteTok's protocol) connected. Its requests arrive as `asked`.
     indirect case legacyArrived(LegacyArrival)
     case asked(SocketID, RouletteTokRequest)
+    /// A legacy client's connection dropped, but its socket stays until the client recovers the connection (`recovered`) or
+    /// the time for that is over (`closed`). Only clients of Socket.IO 4 can recover.
+    case suspended(SocketID)
+    case recovered(SocketID)
     /// A client of PerchRTC's protocol connected. Its messages arrive as `perch`.
     indirect case perchArrived(PerchArrival)
     indirect case perch(SocketID, PerchRequest)
@@ -64,6 +68,8 @@ extension Hub {
             let resource = clients.makeResource(arrival, &context)
             if let resource { timers.schedule(.client(resource.id), resource.wakeUp) }
         case .asked(let socket, let request): clients.tell(socket, .asked(socket, request), &context)
+        case .suspended(let socket): clients.tell(socket, .suspended, &context)
+        case .recovered(let socket): clients.tell(socket, .recovered, &context)
         case .message(let socket, let envelope): clients.tell(socket, .message(socket, envelope), &context)
         case .unreadable(let socket, let message): clients.tell(socket, .unreadable(socket, message), &context)
         case .requested(let socket, let request): clients.tell(socket, .requested(request), &context)

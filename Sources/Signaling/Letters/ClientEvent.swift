@@ -7,6 +7,10 @@ public enum ClientEvent: Equatable, Sendable {
     case unreadable(SocketID, UnreadableMessage)
     /// A request from a legacy client.
     case asked(SocketID, RouletteTokRequest)
+    /// A legacy client's connection dropped. The client can recover it for a while.
+    case suspended
+    /// The legacy client recovered its connection.
+    case recovered
     /// A message from a client of PerchRTC's protocol.
     indirect case perch(SocketID, PerchRequest)
     /// A message from another client of PerchRTC's protocol in the same session. Only such clients use this event.

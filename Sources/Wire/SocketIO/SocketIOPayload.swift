@@ -71,9 +71,14 @@ public enum SocketIOScript {
     /// Returns the script `io.j[index]("text");`. U+FFFD is not escaped in it, because the Python client does not understand
     /// the escape.
     public static func call(_ index: Int, _ text: [UInt8]) -> [UInt8] {
+        Array("io.j[\(index)](".utf8) + literal(text) + Array(");".utf8)
+    }
+
+    /// Returns the text as a string literal of JavaScript.
+    static func literal(_ text: [UInt8]) -> [UInt8] {
         var writer = JSONWriter(capacity: text.count + 32)
         writer.string(String(decoding: text, as: UTF8.self))
-        return Array("io.j[\(index)](".utf8) + lineSeparatorsEscaped(writer.bytes) + Array(");".utf8)
+        return lineSeparatorsEscaped(writer.bytes)
     }
 
     /// Escapes U+2028 and U+2029. A JSON string may contain these characters, but in the JavaScript of 2012 they ended

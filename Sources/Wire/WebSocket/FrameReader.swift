@@ -7,7 +7,7 @@ public struct FrameReader: Sendable {
         case continuation
         /// A text message, or its first fragment.
         case text
-        /// A binary message, which the protocol does not use.
+        /// A binary message, or its first fragment. Only Engine.IO uses binary messages.
         case binary
         /// The close handshake, with an optional code and reason.
         case close
@@ -47,6 +47,8 @@ public struct FrameReader: Sendable {
         case nothing
         /// A complete message. The reader does not check that it is UTF-8.
         case text([UInt8])
+        /// A complete binary message.
+        case binary([UInt8])
         /// A ping. Answer with a pong that contains the same payload.
         case ping([UInt8])
         /// A pong, with any payload.
@@ -59,10 +61,13 @@ public struct FrameReader: Sendable {
 
     /// The maximum size of a message with all its fragments, in bytes. A longer message is a violation with code 1009.
     public let limit: Int
+    /// Whether binary messages are accepted. If not, a binary message is a violation with code 1003.
+    public let acceptsBinary: Bool
     private var message: [UInt8] = []
     private var isFragmented = false
+    private var isBinary = false
 
-    public init(limit: Int) { self.limit = limit }
+    public init(limit: Int, acceptsBinary: Bool = false) { (self.limit, self.acceptsBinary) = (limit, acceptsBinary) }
 
     /// Processes the next frame.
     public mutating func read(_ frame: Frame) -> Output {
@@ -75,9 +80,10 @@ public struct FrameReader: Sendable {
                 return .violation(1002, "control frames must not be fragmented or exceed 125 bytes")
             }
             return control(frame)
-        case .binary: return .violation(1003, "only text messages are supported")
-        case .text:
+        case .binary where !acceptsBinary: return .violation(1003, "only text messages are supported")
+        case .text, .binary:
             guard !isFragmented else { return .violation(1002, "a new message began before the last one ended") }
+            isBinary = frame.opcode == .binary
             return append(frame)
         case .continuation:
             guard isFragmented else { return .violation(1002, "continuation frame without a message") }
@@ -113,10 +119,10 @@ public struct FrameReader: Sendable {
     private mutating func append(_ frame: Frame) -> Output {
         guard message.count + frame.payload.count <= limit else { return .violation(1009, "the message is too large") }
         isFragmented = !frame.isFinal
-        if frame.isFinal, message.isEmpty { return .text(frame.payload) }
+        if frame.isFinal, message.isEmpty { return isBinary ? .binary(frame.payload) : .text(frame.payload) }
         message += frame.payload
         guard frame.isFinal else { return .nothing }
         defer { message = [] }
-        return .text(message)
+        return isBinary ? .binary(message) : .text(message)
     }
 }

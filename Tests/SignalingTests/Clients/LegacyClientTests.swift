@@ -49,6 +49,29 @@ import Wire
         #expect(ada.take().count == 1)
     }
 
+    @Test("a client whose connection dropped stays in its chat, and rejoins the queue only when it recovers")
+    func suspended() {
+        let (ada, bob) = pair()
+        stage.handle(.suspended(ada.socket))
+        #expect(bob.take() == [])
+        stage.handle(.recovered(ada.socket))
+        bob.disconnectPartners()
+        #expect(ada.take() == [.disconnectPartner] && bob.take() == [.disconnectPartner])
+        let cyd = stage.arriveLegacy()
+        cyd.next()
+        #expect(cyd.take() == [.empty])
+        stage.handle(.suspended(cyd.socket))
+        #expect(stage.hub.waitingCount == 0, "nobody is matched with a client that is away")
+        stage.handle(.recovered(cyd.socket))
+        #expect(stage.hub.waitingCount == 1)
+        #expect(cyd.take() == [.empty])
+        ada.next()
+        #expect(cyd.take().count == 1 && ada.partner?.session == cyd.home.session)
+        stage.handle(.suspended(ada.socket))
+        ada.vanish()
+        #expect(cyd.take() == [.disconnectPartner])
+    }
+
     @Test("a native and a legacy client publish in their own sessions and watch each other's; there is no text chat")
     func mixed() throws {
         let (ada, bob) = (stage.arriveLegacy(), stage.arrive(name: "Bob"))

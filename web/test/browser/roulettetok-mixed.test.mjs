@@ -2,7 +2,7 @@
 // so tests check the texts of the pages.
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
-import { kinds, startPeer } from './roulettetok/peer.mjs';
+import { engineKinds, kinds, startPeer } from './roulettetok/peer.mjs';
 import { startSite } from './roulettetok/site.mjs';
 import { closeTab, hears, saysNoTextChat, shows, visit, waits } from './roulettetok/visitor.mjs';
 import { arrive, assertNoComplaints, begin, says, serve } from './stranger.mjs';
@@ -24,7 +24,7 @@ async function showsPartner(page) {
   await saysNoTextChat(page);
 }
 
-for (const kind of kinds) {
+for (const kind of [...kinds, ...engineKinds]) {
   const title = `${kind} and a user of our page meet, and each learns that the other left`;
   const body = async (t) => {
     const { url, port } = await serve(t, settings);

@@ -14,6 +14,10 @@ extension SocketIOConnection {
         /// The maximum number and the maximum total size in bytes of the packets that wait for the next poll.
         var queuedPackets: Int
         var queuedBytes: Int
+        /// How long a client of Socket.IO 4 can recover a dropped connection.
+        var recoveryTime: Duration
+        /// The maximum size of a message or a request's body, in bytes.
+        var messageSize: Int
 
         init(_ configuration: ConfabConfiguration) {
             let rules = configuration.rules
@@ -21,6 +25,7 @@ extension SocketIOConnection {
             malformed = Budget.Rate(perMinute: rules.malformedPerMinute)
             queuedPackets = max(1, rules.replay.messages)
             queuedBytes = max(4096, rules.replay.bytes)
+            (recoveryTime, messageSize) = (rules.resumeGrace, rules.messageSize)
         }
     }
 }

@@ -6,7 +6,7 @@ import Wire
 /// It owns the rules of the transports: when to send, heartbeats, the queue between polls, and timeouts. It does not depend
 /// on sockets or HTTP. It parses RouletteTok requests but does not interpret them. Invariant: packets reach the client once
 /// and in order, or the connection ends.
-struct SocketIOConnection: Sendable {
+struct SocketIOConnection: SocketIOMachine {
     /// The transports, with their names in URLs.
     enum Transport: String, Sendable, CaseIterable {
         case webSocket = "websocket"
@@ -14,55 +14,10 @@ struct SocketIOConnection: Sendable {
         case jsonpPolling = "jsonp-polling"
     }
 
-    /// Identifies a poll: an HTTP request that waits for packets.
-    struct PollID: Hashable, Sendable { var rawValue: UInt64 }
-
-    /// An event that the state machine handles.
-    enum Input: Equatable, Sendable {
-        case webSocketOpened
-        case webSocketClosed
-        case polled(PollID)
-        /// The poll's connection failed. The client did not receive the response, if there was one.
-        case pollLost(PollID)
-        /// A WebSocket message or the body of a POST.
-        case received([UInt8])
-        /// A request was refused before it was read, because the client's address exceeds its budget.
-        case refused
-        /// The client sent a frame of any kind, so it is alive.
-        case receivedFrame
-        /// The client sent `GET …?disconnect`.
-        case disconnectRequested
-        case send([UInt8])
-        /// Sends all queued packets.
-        case flush
-        /// The server ends the connection.
-        case end(End)
-    }
-
-    /// How the server ends a connection.
-    enum End: Equatable, Sendable {
-        /// Disconnects for good with `0::`. The client does not reconnect.
-        case booted
-        /// The server restarts. The connection closes without `0::`, so that clients reconnect.
-        case goingAway
-    }
-
-    /// A step that the shell (`SocketIOSession`) carries out.
-    enum Output: Equatable, Sendable {
-        /// The client has connected a transport. Register it with the hub.
-        case opened
-        /// A message contained this many packets after its first. Each is counted like a separate message. The
-        /// message itself was counted before.
-        case counted(Int)
-        case asked(RouletteTokRequest)
-        case frame([UInt8])
-        case answer(PollID, [[UInt8]])
-        case closeWebSocket(CloseCode)
-        /// The client has left. Unregister it from the hub. Emitted once.
-        case gone
-        /// The connection has ended and can be removed. Emitted once, as the last output.
-        case over
-    }
+    typealias PollID = SocketIOPollID
+    typealias Input = SocketIOInput
+    typealias Output = SocketIOOutput
+    typealias End = SocketIOEnd
 
     /// Legal next states: `handshaken` → `webSocket`, `polling`, `over`; `webSocket` ↔ `polling` (the client switches
     /// transports); `webSocket` → `over`; `polling` → `leaving`, `over`; `leaving` → `over`.
@@ -149,7 +104,7 @@ struct SocketIOConnection: Sendable {
         if state == .over { return [] }
         switch input {
         case .webSocketOpened: return openWebSocket(now: now)
-        case .webSocketClosed: if case .webSocket = state { return finish() } else { return [] }
+        case .webSocketClosed, .webSocketDropped: if case .webSocket = state { return finish() } else { return [] }
         case .polled(let poll): return polled(poll, now: now)
         case .pollLost(let poll): return lost(poll, now: now)
         case .received(let bytes): return received(bytes, now: now)
@@ -162,6 +117,8 @@ struct SocketIOConnection: Sendable {
         case .flush: return flush(now: now)
         case .end(.booted): return leave(saying: [SocketIOPacket(.disconnect).encode()], now: now)
         case .end(.goingAway): return goAway(now: now)
+        // Only later versions have these inputs.
+        case .receivedBinary, .packets, .unreadable, .overlapped, .recovery: return []
         }
     }
 
@@ -358,7 +315,7 @@ struct SocketIOConnection: Sendable {
         guard refusals.take(settings.refusals, now: now) == nil else {
             return leave(saying: [SocketIOPacket(.disconnect).encode()], now: now)
         }
-        return send(SocketIOPacket.error(.rateLimited).encode())
+        return send(RouletteTokEvent.failed(.rateLimited).packet(.object))
     }
 
     /// Sends an error for an invalid packet. Disconnects a client that sends too many such packets.

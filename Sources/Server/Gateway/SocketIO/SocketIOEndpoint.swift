@@ -78,14 +78,23 @@ final class SocketIOEndpoint {
         do throws(WireError) {
             try gateway.admitRequest(from: call.address, bytes: call.body.count)
         } catch {
-            if case .post(let id, _, _) = request { directory.session(id)?.overBudget() }
-            return answer(Self.refusal(error, 429))
+            overBudget(request)
+            return answer(Self.refusal(of: request, error, 429))
         }
         do throws(WireError) {
             guard isAllowedOrigin(request, call.headers) else { throw .forbiddenOrigin }
             if let response = try response(to: request, call) { answer(response) }
         } catch {
-            answer(Self.refusal(error, error.code == .banned || error.code == .forbiddenOrigin ? 403 : 503))
+            answer(
+                Self.refusal(of: request, error, error.code == .banned || error.code == .forbiddenOrigin ? 403 : 503))
+        }
+    }
+
+    private func overBudget(_ request: SocketIORequest) {
+        switch request {
+        case .post(let id, _, _): directory.session(id)?.overBudget()
+        case .engine(let request): if case .post(let id) = request.action { directory.engineSession(id)?.overBudget() }
+        default: break
         }
     }
 
@@ -94,6 +103,7 @@ final class SocketIOEndpoint {
         // Browsers send an origin with every WebSocket request, so refuse a request without one, as the native
         // protocol does.
         case .webSocket: gateway.configuration.allows(origin: headers.onlyOrigin)
+        case .engine(let request) where request.isUpgrade: gateway.configuration.allows(origin: headers.onlyOrigin)
         case _ where request.isScript: gateway.configuration.allowsScript(headers)
         default: gateway.configuration.allows(headers)
         }
@@ -104,14 +114,16 @@ final class SocketIOEndpoint {
     /// - Returns: nil for a poll, which is answered later, and for a WebSocket.
     private func response(to request: SocketIORequest, _ call: GateRequest) throws(WireError) -> GateResponse? {
         switch request {
-        case .greeting: return GateResponse(status: 200, text: "Socket.IO 0.9 clients connect here.\n")
+        case .greeting: return GateResponse(status: 200, text: "Socket.IO clients connect here.\n")
+        case .engine(let request): return try response(to: request, call)
         case .preflight: return GateResponse(status: 204, text: "")
         case .wrongMethod:
             var response = GateResponse(status: 405, text: "Use GET or POST.\n")
             response.headers.add(name: "Allow", value: "GET, POST")
             return response
         case .wrongProtocol:
-            return GateResponse(status: 500, text: "Unsupported protocol. Use protocol 1 (Socket.IO 0.9).\n")
+            return GateResponse(
+                status: 500, text: "Unsupported protocol. Use protocol 1 (Socket.IO 0.9), or Engine.IO 3 or 4.\n")
         // Reason 0 means that the transport is not supported.
         case .wrongTransport(let script):
             return Self.response([SocketIOPacket(.error, data: "0".utf8).encode()], script: script)
@@ -129,7 +141,7 @@ final class SocketIOEndpoint {
             guard let session = try directory.session(id, from: call.address, moves: true) else {
                 return Self.response([SocketIOPacket.notHandshaken.encode()], script: script)
             }
-            poll(session, script: script)
+            poll(session) { Self.response($0, script: script) }
             return nil
         case .post(let id, let transport, _):
             // For a client with a WebSocket, the WebSocket's address counts. Otherwise the client could evade bans by
@@ -160,15 +172,109 @@ final class SocketIOEndpoint {
         }
     }
 
-    private func poll(_ session: SocketIOSession, script: Int?) {
+    /// Waits for packets, and answers with the response that `encode` makes of them.
+    private func poll(_ session: SocketIOSession, _ encode: @escaping ([[UInt8]]) -> GateResponse) {
         let poll = Poll(session: session, id: session.nextPoll())
         pending = poll
         session.poll(poll.id) { [weak self] packets in
             guard let self, pending?.id == poll.id else { return }
             pending = nil
             unconfirmed = poll
-            answer(Self.response(packets, script: script))
+            answer(encode(packets))
         }
+    }
+
+    // MARK: Engine.IO
+
+    /// Handles a request of Engine.IO.
+    ///
+    /// - Returns: nil for a poll, which is answered later, and for a WebSocket.
+    private func response(to request: EngineIORequest, _ call: GateRequest) throws(WireError) -> GateResponse? {
+        switch request.action {
+        case .invalid(let error): return error.response()
+        case .notUpgrade(let id):
+            let isUnknown = id.map { directory.engineSession($0) == nil } ?? false
+            return (isUnknown ? EngineIOError.unknownSession : .badRequest).response()
+        case .handshake(let version): return try handshake(version, request, call.address)
+        case .upgrade(let id, _): return try upgrade(id, call.address)
+        case .poll(let id):
+            guard let session = try engineSession(id, call.address, moves: true), let engine = session.engine else {
+                return EngineIOError.unknownSession.response()
+            }
+            guard engine.acceptance(ofPoll: true) == .accepted else {
+                if engine.acceptance(ofPoll: true) == .overlapping { session.overlapped() }
+                return EngineIOError.badRequest.response()
+            }
+            poll(session) { Self.response($0, engine.version, script: request.script) }
+            return nil
+        case .post(let id): return try post(id, request, call)
+        }
+    }
+
+    private func engineSession(
+        _ id: String, _ address: IPAddress, moves: Bool
+    ) throws(WireError) -> SocketIOSession? {
+        try gateway.admit(address, at: .transport)
+        return try directory.moved(directory.engineSession(id), to: moves ? address : nil)
+    }
+
+    private func handshake(
+        _ version: EngineIOVersion, _ request: EngineIORequest, _ address: IPAddress
+    ) throws(WireError) -> GateResponse {
+        try admitHandshake(address)
+        let session = directory.open(version, .polling, canRecover: request.canRecover, from: address)
+        let packets = session.engine.map { [$0.openPacket(.polling)] } ?? []
+        return Self.response(packets, version, script: request.script)
+    }
+
+    private func admitHandshake(_ address: IPAddress) throws(WireError) {
+        do throws(WireError) {
+            try gateway.admit(address, at: .handshake)
+        } catch {
+            gateway.metrics.refusedHellos.increment()
+            throw error
+        }
+    }
+
+    private func upgrade(_ id: String?, _ address: IPAddress) throws(WireError) -> GateResponse? {
+        if let id {
+            guard let session = try engineSession(id, address, moves: true) else {
+                return EngineIOError.unknownSession.response()
+            }
+            guard session.engine?.acceptsUpgrade == .accepted else { return EngineIOError.badRequest.response() }
+        } else {
+            try admitHandshake(address)
+        }
+        gate.accept()
+        return nil
+    }
+
+    private func post(
+        _ id: String, _ request: EngineIORequest, _ call: GateRequest
+    ) throws(WireError) -> GateResponse {
+        guard
+            let session = try engineSession(id, call.address, moves: directory.engineSession(id)?.hasWebSocket != true),
+            let engine = session.engine
+        else { return EngineIOError.unknownSession.response() }
+        guard engine.acceptance(ofPoll: false) == .accepted else { return EngineIOError.badRequest.response() }
+        let packets: [EngineIOPacket]
+        do throws(WireError) {
+            let body = request.script == nil ? call.body : try EngineIOScript.payload(form: call.body)
+            packets = try EngineIOPayload.decode(body, engine.version)
+        } catch {
+            session.postedUnreadable()
+            return EngineIOError.badRequest.response()
+        }
+        session.posted(packets)
+        return GateResponse(status: 200, type: "text/html", body: "ok".utf8)
+    }
+
+    private static func response(
+        _ packets: [[UInt8]], _ version: EngineIOVersion, script number: Int?
+    ) -> GateResponse {
+        let payload = EngineIOPayload.encode(packets, version)
+        if let number { return script(EngineIOScript.call(number, payload)) }
+        return GateResponse(status: 200, type: "text/plain; charset=utf-8", body: payload)
     }
 
     // MARK: Responses
@@ -177,6 +283,14 @@ final class SocketIOEndpoint {
 
     private static func refusal(_ error: WireError, _ status: Int) -> GateResponse {
         GateResponse(status: status, text: text(error) + "\n", retryAfter: error.retryAfter)
+    }
+
+    /// Returns the refusal of a request in the form that the client's version expects.
+    private static func refusal(of request: SocketIORequest, _ error: WireError, _ status: Int) -> GateResponse {
+        guard case .engine = request else { return refusal(error, status) }
+        var response = EngineIOError.forbidden(text(error)).response(status: status)
+        response.retry(after: error.retryAfter)
+        return response
     }
 
     private static func response(_ packets: [[UInt8]], script number: Int?) -> GateResponse {

@@ -1,11 +1,13 @@
 import NIOHTTP1
 import Wire
 
-/// A request under `/socket.io/`, parsed from its method and URL.
+/// A request under `/socket.io/`, parsed from its method and URL. Requests of Engine.IO have no path below it.
 enum SocketIORequest: Equatable, Sendable {
     case greeting
     /// - Parameter script: For JSONP, the number of the page's callback; otherwise nil.
     case handshake(script: Int?)
+    /// A request of a version after 0.9.
+    case engine(EngineIORequest)
     case poll(String, SocketIOConnection.Transport, script: Int)
     case post(String, SocketIOConnection.Transport, script: Int)
     /// A valid WebSocket handshake for the connection with this ID.
@@ -24,6 +26,7 @@ enum SocketIORequest: Equatable, Sendable {
     var isScript: Bool {
         switch self {
         case .handshake(let script), .wrongTransport(let script): script != nil
+        case .engine(let request): request.script != nil
         case .poll(_, let transport, _), .post(_, let transport, _): transport == .jsonpPolling
         case .greeting, .webSocket, .disconnect, .preflight, .wrongProtocol, .wrongMethod: false
         }
@@ -39,7 +42,12 @@ enum SocketIORequest: Equatable, Sendable {
         if parts.last?.isEmpty ?? false { parts.removeLast() }
         guard path == Self.prefix || path.hasPrefix(Self.prefix + "/") else { return nil }
         guard let version = parts.popFirst() else {
-            self = .greeting
+            let request = EngineIORequest(method, query, isWebSocket: false)
+            if request != nil, method == .OPTIONS {
+                self = .preflight
+            } else {
+                self = request.map { .engine($0) } ?? .greeting
+            }
             return
         }
         guard !version.isEmpty, version.allSatisfy({ $0.isASCII && $0.isNumber }) else { return nil }
@@ -69,10 +77,20 @@ enum SocketIORequest: Equatable, Sendable {
         return method == .GET ? .poll(id, transport, script: script) : .post(id, transport, script: script)
     }
 
-    /// Returns the connection id in the URL of an upgrade: `/socket.io/1/websocket/<id>`, with or without a trailing
-    /// slash. Returns nil for other URLs.
-    static func webSocketID(uri: String) -> String? {
-        let parts = split(uri).path.split(separator: "/", omittingEmptySubsequences: false)
+    /// Returns the request of an upgrade: `/socket.io/1/websocket/<id>` with or without a trailing slash, or
+    /// `/socket.io/?transport=websocket`. Returns nil for other URLs.
+    static func webSocket(uri: String) -> SocketIORequest? {
+        guard uri.hasPrefix(prefix) else { return nil }
+        let (path, query) = split(uri)
+        if path == prefix || path == prefix + "/" {
+            guard let request = EngineIORequest(.GET, query, isWebSocket: true), request.isUpgrade else { return nil }
+            return .engine(request)
+        }
+        return webSocketID(path).map { .webSocket($0) }
+    }
+
+    private static func webSocketID(_ path: Substring) -> String? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 5 || (parts.count == 6 && parts[5].isEmpty), parts[0].isEmpty, parts[1] == "socket.io",
             parts[2] == "1", parts[3] == "websocket", !parts[4].isEmpty
         else { return nil }
@@ -81,7 +99,7 @@ enum SocketIORequest: Equatable, Sendable {
 
     /// Parses the callback number. Returns nil for anything but one to nine digits, because the number is written into
     /// a script.
-    private static func scriptIndex(_ text: Substring) -> Int? {
+    static func scriptIndex(_ text: Substring) -> Int? {
         guard (1...9).contains(text.utf8.count), text.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
         return Int(text)
     }

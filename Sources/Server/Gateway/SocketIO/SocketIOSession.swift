@@ -10,6 +10,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     /// Sends packets as the response to a poll.
     typealias Responder = ([[UInt8]]) -> Void
 
+    /// The secret id of the connection, which is part of URLs.
     let id: String
     private(set) var address: IPAddress
     var group = 0
@@ -17,7 +18,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     var excess: Budget?
     private let directory: SocketIODirectory
     private var gateway: Gateway { directory.gateway }
-    private var connection: SocketIOConnection
+    private var connection: any SocketIOMachine
     private var socket: SocketID?
     private var webSocket: WebSocketHandler?
     private var polls: [SocketIOConnection.PollID: Responder] = [:]
@@ -36,13 +37,21 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         case due
     }
 
-    init(id: String, address: IPAddress, directory: SocketIODirectory) {
-        (self.id, self.address, self.directory) = (id, address, directory)
+    /// Creates a connection of Socket.IO 0.9.
+    convenience init(id: String, address: IPAddress, directory: SocketIODirectory) {
         let gateway = directory.gateway
-        connection = SocketIOConnection(
+        let connection = SocketIOConnection(
             settings: SocketIOConnection.Settings(gateway.configuration), now: gateway.runner.now)
+        self.init(id: id, connection, address: address, directory: directory)
+    }
+
+    init(id: String, _ connection: any SocketIOMachine, address: IPAddress, directory: SocketIODirectory) {
+        (self.id, self.connection, self.address, self.directory) = (id, connection, address, directory)
         schedule()
     }
+
+    /// The state machine of a connection of Engine.IO; nil for Socket.IO 0.9.
+    var engine: EngineIOConnection? { connection as? EngineIOConnection }
 
     // MARK: Transports
 
@@ -84,6 +93,21 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         handle(.received(bytes))
     }
 
+    /// Called with the packets of a request of Engine.IO.
+    func posted(_ packets: [EngineIOPacket]) {
+        gateway.metrics.received.increment()
+        handle(.packets(packets))
+    }
+
+    /// Called when the body of a request of Engine.IO could not be parsed.
+    func postedUnreadable() {
+        gateway.metrics.malformed.increment()
+        handle(.unreadable)
+    }
+
+    /// Called when a second poll was refused.
+    func overlapped() { handle(.overlapped) }
+
     func disconnect() { handle(.disconnectRequested) }
 
     // MARK: WebSocket (WebSocketUser)
@@ -105,6 +129,14 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         posted(bytes)
     }
 
+    var acceptsBinary: Bool { engine != nil }
+
+    func receivedBinary(_ bytes: [UInt8], on webSocket: WebSocketHandler) {
+        guard webSocket === self.webSocket else { return }
+        gateway.metrics.received.increment()
+        handle(.receivedBinary(bytes))
+    }
+
     func receivedFrame(_ length: Int, on webSocket: WebSocketHandler) {
         guard webSocket === self.webSocket else { return }
         handle(gateway.countMessage(of: self, bytes: length) ? .receivedFrame : .end(.booted))
@@ -116,17 +148,17 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
 
     func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {
         webSocket.close(code, reason)
-        ended(webSocket)
+        ended(webSocket, .webSocketClosed)
     }
 
-    func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) { ended(webSocket) }
+    func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) { ended(webSocket, .webSocketClosed) }
 
-    func disconnected(_ webSocket: WebSocketHandler) { ended(webSocket) }
+    func disconnected(_ webSocket: WebSocketHandler) { ended(webSocket, .webSocketDropped) }
 
-    private func ended(_ webSocket: WebSocketHandler) {
+    private func ended(_ webSocket: WebSocketHandler, _ input: SocketIOInput) {
         guard webSocket === self.webSocket else { return }
         self.webSocket = nil
-        handle(.webSocketClosed)
+        handle(input)
     }
 
     // MARK: The gateway (GatewayConnection)
@@ -208,26 +240,64 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
             let closing = webSocket
             webSocket = nil
             closing?.close(code, "")
+        case .suspended:
+            if let socket { gateway.runner.submit(.suspended(socket)) }
+        case .recover(let pid, _): recover(pid)
         case .gone:
+            directory.forgetRecovery(of: self)
             guard let socket else { return }
             self.socket = nil
             gateway.runner.unregister(socket, leaving: true)
         case .over:
             timer?.task.cancel()
             timer = nil
+            directory.forgetRecovery(of: self)
             directory.forget(self)
         }
+    }
+
+    /// Takes over the client of the connection with this secret, and answers the state machine's request.
+    private func recover(_ pid: String) {
+        // A later packet of the same request may have ended this connection.
+        guard !connection.isOver else { return }
+        let earlier = directory.session(recovering: pid)
+        guard let (state, wasSuspended, client) = earlier?.handOver(), let client else {
+            return handle(.recovery(nil))
+        }
+        socket = client
+        hasOpened = true
+        directory.opened(self)
+        gateway.runner.replace(client, by: self)
+        gateway.runner.submit(.moved(client, address: gateway.limitingText(address)))
+        handle(.recovery(state))
+        directory.offerRecovery(pid, of: self)
+        if wasSuspended { gateway.runner.submit(.recovered(client)) }
+    }
+
+    /// Ends this connection without its client, which another connection takes over.
+    ///
+    /// - Returns: nil if there is no client that can be taken over.
+    private func handOver() -> (SocketIORecovery, wasSuspended: Bool, SocketID?)? {
+        guard var engine, let (state, wasSuspended, outputs) = engine.handOver() else { return nil }
+        connection = engine
+        let client = socket
+        socket = nil
+        carryOut(outputs)
+        return (state, wasSuspended, client)
     }
 
     private func open() {
         hasOpened = true
         directory.opened(self)
+        if let pid = engine?.pid { directory.offerRecovery(pid, of: self) }
         let id = gateway.runner.register(self)
         socket = id
         gateway.logger.debug(
             "Socket.IO connection open", metadata: ["socket": "\(id.rawValue)", "address": "\(address)"])
         gateway.runner.submit(
-            .legacyArrived(LegacyArrival(socket: id, address: gateway.limitingText(address))))
+            .legacyArrived(
+                LegacyArrival(
+                    socket: id, address: gateway.limitingText(address), framing: engine?.framing ?? .object)))
     }
 
     /// Schedules the timer. A scheduled timer is kept if the deadline moves later, which happens with every packet.

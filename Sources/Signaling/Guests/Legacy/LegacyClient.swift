@@ -5,14 +5,20 @@ public struct LegacyArrival: Equatable, Sendable {
     public var socket: SocketID
     /// The remote address in canonical text, for per-address limits.
     public var address: String
+    /// How events are written for the client.
+    public var framing: RouletteTokFraming
 
-    public init(socket: SocketID, address: String) { (self.socket, self.address) = (socket, address) }
+    public init(socket: SocketID, address: String, framing: RouletteTokFraming = .object) {
+        (self.socket, self.address, self.framing) = (socket, address, framing)
+    }
 }
 
-/// A client that uses RouletteTok's protocol. Translates between the six events of that protocol and the roulette.
+/// A client that uses RouletteTok's protocol, over any version of Socket.IO. Translates between the six events of that
+/// protocol and the roulette.
 ///
 /// Owns only the translation. The pool finds partners, and the gateway handles framing and transports. A legacy client's person
-/// exists only as long as its socket.
+/// exists only as long as its socket. The gateway may keep the socket for a while after the connection dropped, so that the
+/// client can recover it (`suspended`).
 /// Invariant: `subscribe` and `disconnectPartner` alternate, starting with `subscribe`, unless the client requested another
 /// partner in between.
 public struct LegacyClient: Machine, Equatable, Sendable {
@@ -21,6 +27,7 @@ public struct LegacyClient: Machine, Equatable, Sendable {
     let id: ConnectionID
     let identity: IdentityID
     private let socket: SocketID
+    private let framing: RouletteTokFraming
     /// The session that the client publishes in.
     private let home: SessionID
     /// The id that ties the client's token to this connection.
@@ -38,7 +45,7 @@ public struct LegacyClient: Machine, Equatable, Sendable {
     init(_ arrival: LegacyArrival, id: ConnectionID, _ context: inout Context) {
         self.id = id
         identity = IdentityID.random(using: &context.random)
-        socket = arrival.socket
+        (socket, framing) = (arrival.socket, arrival.framing)
         binding = MatchID.random(using: &context.random)
         home = context.project.makeSessionID(
             mediaMode: context.rules.matchMediaMode, now: context.wallNow, using: &context.random)
@@ -72,6 +79,8 @@ public struct LegacyClient: Machine, Equatable, Sendable {
         case .deliverBroadcast(let broadcast): deliver(broadcast.message, &context)
         case .closed(let socket, _):
             if socket == self.socket { depart(&context) }
+        case .suspended: context.tell(.person(identity, .dropped(id)))
+        case .recovered: context.tell(.person(identity, .returned(id)))
         case .moved(let address): context.tell(.person(identity, .moved(id, address: address)))
         case .expel(_, let code, _):
             context.close(socket, code, "")
@@ -102,14 +111,14 @@ public struct LegacyClient: Machine, Equatable, Sendable {
                 emptyAt = context.now
                 retryAt = context.now + wait
             } else {
-                context.transmit(socket, SocketIOPacket.error(message.error.code).encode())
+                transmit(.failed(message.error.code), &context)
             }
         default: return
         }
     }
 
     private func transmit(_ event: RouletteTokEvent, _ context: inout Context) {
-        context.transmit(socket, event.packet)
+        context.transmit(socket, event.packet(framing))
     }
 
     private mutating func depart(_ context: inout Context) {

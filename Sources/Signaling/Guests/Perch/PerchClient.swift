@@ -107,7 +107,9 @@ public struct PerchClient: Machine, Equatable, Sendable {
             if socket == self.socket { depart(leaving ? .clientDisconnected : .networkDisconnected, &context) }
         case .expel(let error, let code, _): refuse(error, code, &context)
         // Ignore events that only other clients use.
-        case .message, .unreadable, .asked, .moved, .resume, .roulette, .call, .connected, .requested: return
+        case .message, .unreadable, .asked, .suspended, .recovered, .moved, .resume, .roulette, .call, .connected,
+            .requested:
+            return
         }
     }
 

@@ -10,17 +10,27 @@ const told = new Set(['initial', 'subscribe', 'empty', 'disconnectPartner', 'clo
 /** The names of the kinds of legacy clients. */
 export const kinds = ['websocket', 'xhr-polling', 'jsonp-polling', 'ios'];
 
+/** The kinds of Python's client of later versions: a transport, and the version of Engine.IO. */
+export const engineKinds = ['polling-3', 'websocket-3', 'upgrade-3', 'polling-4', 'websocket-4', 'upgrade-4'];
+
+const command = (port, kind, poll) => {
+  const [transport, version] = kind.split('-');
+  if (engineKinds.includes(kind)) return { packages: `--peers-engine-${version}`, script: ['engine_python.py', port, transport] };
+  if (kind === 'ios') return { packages: '--peers', script: ['legacy_ios.py', port] };
+  return { packages: '--peers', script: ['legacy_python.py', port, kind, ...poll ? [poll] : []] };
+};
+
 /**
  * Starts a legacy client of this kind; it ends with the test.
  *
  * @param {import('node:test').TestContext} t
  * @param {number} port
- * @param {'websocket' | 'xhr-polling' | 'jsonp-polling' | 'ios'} kind
+ * @param {string} kind one of `kinds` and `engineKinds`
  * @param {{poll?: number, label?: string}} [options] `poll`: the timeout of a poll in seconds
  */
 export async function startPeer(t, port, kind, { poll, label = kind } = {}) {
-  const script = kind === 'ios' ? ['legacy_ios.py', port] : ['legacy_python.py', port, kind, ...poll ? [poll] : []];
-  const peer = new Peer(await python('--peers'), script.map(String), kind, label);
+  const { packages, script } = command(port, kind, poll);
+  const peer = new Peer(await python(packages), script.map(String), kind, label);
   t.after(() => peer.kill());
   await peer.until('it has a session of its own', () => peer.session);
   return peer;

@@ -1,0 +1,1 @@
+../../../../Sources/Server/Gateway/SocketIO/SocketIOMachine.swift
