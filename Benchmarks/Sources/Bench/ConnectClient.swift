@@ -15,6 +15,8 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
         case webSocket = "websocket"
         case xhrPolling = "xhr-polling"
         case jsonpPolling = "jsonp-polling"
+        /// The WebSocket of Socket.IO 4, which needs no handshake before it.
+        case engine = "socket.io-4"
     }
 
     /// The next expected event.
@@ -76,12 +78,11 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
         self.context = context
         unread = []
         switch step {
+        case .handshake where transport == .engine:
+            step = .upgrade
+            upgrade("/socket.io/?EIO=4&transport=websocket")
         case .handshake: get("/socket.io/1/?t=1")
-        case .upgrade:
-            get(
-                "/socket.io/1/websocket/\(id)",
-                "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                    + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
+        case .upgrade: upgrade("/socket.io/1/websocket/\(id)")
         case .greeting, .poll, .done: break
         }
     }
@@ -99,6 +100,18 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
 
     private func get(_ path: String, _ headers: String = "") {
         write(Array("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n\(headers)\r\n".utf8))
+    }
+
+    private func upgrade(_ path: String) {
+        get(
+            path,
+            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
+    }
+
+    /// Sends a short text frame. Its mask is zero.
+    private func send(_ text: String) {
+        write([0x81, 0x80 | UInt8(text.utf8.count), 0, 0, 0, 0] + Array(text.utf8))
     }
 
     private func write(_ bytes: [UInt8]) {
@@ -128,6 +141,8 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
             guard let end = unread.firstRange(of: Array("\r\n\r\n".utf8)) else { return false }
             unread.removeFirst(end.upperBound)
             step = .greeting
+            // Opens the namespace. The server's first frame may still be on its way.
+            if transport == .engine { send("40") }
         case .greeting:
             guard let text = readText() else { return false }
             if text.contains(Array("\"initial\"".utf8)) { finish() }
@@ -135,7 +150,10 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
             guard let answer = readAnswer() else { return false }
             poll()
             if answer.contains(Array("initial".utf8)) { finish() }
-        case .done: return false
+        case .done:
+            // Answer the pings of the server.
+            guard transport == .engine, let text = readText() else { return false }
+            if text == Array("2".utf8) { send("3") }
         }
         return true
     }

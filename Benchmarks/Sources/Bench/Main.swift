@@ -120,9 +120,10 @@ enum Main {
     }
 
     private static func connect(_ name: String, _ numbers: [Int]) throws {
-        // The peer supports only `confab.v1`.
-        let isPeer = name == "node-ws"
-        guard let transport = isPeer ? .native : ConnectClient.Transport(rawValue: name) else {
+        // The peers support only one transport each.
+        let peers: [String: ConnectClient.Transport] = ["node-ws": .native, "python-socketio": .engine]
+        let isPeer = peers[name] != nil
+        guard let transport = peers[name] ?? ConnectClient.Transport(rawValue: name) else {
             throw LoadClient.Failure(description: "unknown transport \(name)")
         }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
