@@ -62,6 +62,7 @@ extension WebSocketConnection.Event {
     fileprivate var text: String {
         switch self {
         case .text(let bytes): "text \(String(decoding: bytes, as: UTF8.self))"
+        case .binary(let bytes): "binary \(bytes)"
         case .noMessage: "no message"
         case .ping: "ping"
         case .violation(let code, _): "violation \(code.rawValue)"
