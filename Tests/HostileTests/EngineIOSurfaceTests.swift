@@ -274,13 +274,14 @@ extension Hostile {
                 try first.send("40")
                 let connected = try first.hear("\"pid\"")
                 let pid = connected.components(separatedBy: "\"pid\":\"")[1].prefix { $0 != "\"" }
-                #expect(try first.hear("initial").hasSuffix(",\"1\"]"))
+                let sid = connected.components(separatedBy: "\"sid\":\"")[1].prefix { $0 != "\"" }
+                #expect(try first.hear("initial").hasSuffix(",\"\(sid)-1\"]"))
                 let partner = try RawEngineIO(port: server.port, version: 3)
                 try partner.enter()
                 try partner.post("42[\"next\"]")
                 try partner.hear("empty")
                 try first.send("42[\"next\"]")
-                #expect(try first.hear("subscribe").hasSuffix(",\"2\"]"))
+                #expect(try first.hear("subscribe").hasSuffix(",\"\(sid)-2\"]"))
                 try partner.hear("subscribe")
                 first.socket.reset()
                 try partner.post("42[\"disconnectPartners\"]")
@@ -288,12 +289,20 @@ extension Hostile {
                 let second = try RawWebSocket.open(
                     port: server.port, path: RawEngineIO.path(4, "websocket"), subprotocol: nil)
                 _ = try second.readText()
-                try second.send("40{\"pid\":\"\(pid)\",\"offset\":\"2\"}")
+                try second.send("40{\"pid\":\"\(pid)\",\"offset\":\"\(sid)-2\"}")
                 #expect(try second.readText() == connected)
-                #expect(try second.readText() == "42[\"disconnectPartner\",\"3\"]")
+                #expect(try second.readText() == "42[\"disconnectPartner\",\"\(sid)-3\"]")
                 // The secret recovers only a connection that still exists.
                 let third = try RawEngineIO.webSocket(port: server.port, auth: "{\"pid\":\"nobody\",\"offset\":\"1\"}")
-                #expect(try third.hear("initial").hasSuffix(",\"1\"]"))
+                #expect(try third.hear("initial").hasSuffix("-1\"]"))
+                // With an unknown offset the client starts anew, and its earlier connection ends.
+                try partner.post("42[\"next\"]")
+                try third.send("42[\"next\"]")
+                try partner.hear("subscribe")
+                let auth = "{\"pid\":\"\(pid)\",\"offset\":\"\(sid)-9\"}"
+                let fourth = try RawEngineIO.webSocket(port: server.port, auth: auth)
+                #expect(try !fourth.hear("initial").hasSuffix("\(sid)-1\"]"))
+                #expect(throws: (any Error).self) { while true { _ = try second.readText() } }
             }
         }
     }

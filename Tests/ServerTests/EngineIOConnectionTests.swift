@@ -89,7 +89,7 @@ import Wire
                 "0{\"sid\":\"one-id\",\"upgrades\":[],\"pingInterval\":25000,\"pingTimeout\":35000,\"maxPayload\":65536}"
             ])
         #expect(text(stage.say("40{\"token\":1}")) == ["40{\"sid\":\"one-sid\",\"pid\":\"one-pid\"}", "opened"])
-        #expect(stage.send("2[\"empty\"]") == [frame("42[\"empty\",\"1\"]")])
+        #expect(stage.send("2[\"empty\"]") == [frame("42[\"empty\",\"one-sid-1\"]")])
     }
 
     @Test("a client of version 3 is in the namespace at once")
@@ -150,8 +150,8 @@ import Wire
         arguments: [
             ("42[\"next\",{}]", ["asked next"]), ("42[\"disconnectPartners\"]", ["asked disconnectPartners"]),
             ("4212[\"next\"]", ["4312[]", "asked next"]),
-            ("423[\"other\"]", ["433[]", "42[\"error\",\"unknown_type\",\"1\"]"]),
-            ("42[\"other\"]", ["42[\"error\",\"unknown_type\",\"1\"]"]), ("431[]", []), ("3", []), ("6", []),
+            ("423[\"other\"]", ["433[]", "42[\"error\",\"unknown_type\",\"one-sid-1\"]"]),
+            ("42[\"other\"]", ["42[\"error\",\"unknown_type\",\"one-sid-1\"]"]), ("431[]", []), ("3", []), ("6", []),
         ])
     func packets(_ packet: String, _ expected: [String]) {
         var stage = Stage()
@@ -243,7 +243,7 @@ import Wire
         #expect(
             stage.post("40") == [.opened, answer(first, "40{\"sid\":\"one-sid\",\"pid\":\"one-pid\"}")])
         let (second, _) = stage.poll()
-        #expect(stage.send("2[\"a\"]", "2[\"b\"]") == [answer(second, "42[\"a\",\"1\"]", "42[\"b\",\"2\"]")])
+        #expect(stage.send("2[\"a\"]", "2[\"b\"]") == [answer(second, "42[\"a\",\"one-sid-1\"]", "42[\"b\",\"one-sid-2\"]")])
         let (third, _) = stage.poll()
         #expect(stage.pass(.seconds(21)) == [answer(third, "6")])
     }
@@ -330,9 +330,9 @@ import Wire
         #expect(stage.connection.acceptsUpgrade == .unsuitable)
         #expect(stage.say("2probe") == [frame("3probe"), answer(poll, "6")])
         #expect(stage.send("2[\"a\"]") == [])
-        #expect(stage.say("5") == [frame("42[\"a\",\"1\"]")])
+        #expect(stage.say("5") == [frame("42[\"a\",\"one-sid-1\"]")])
         #expect(stage.connection.acceptance(ofPoll: false) == .unsuitable)
-        #expect(stage.send("2[\"b\"]") == [frame("42[\"b\",\"2\"]")])
+        #expect(stage.send("2[\"b\"]") == [frame("42[\"b\",\"one-sid-2\"]")])
     }
 
     @Test("a client of version 3 that upgrades before its first poll is in the namespace after it")
@@ -382,15 +382,15 @@ import Wire
         var second = Stage(name: "two")
         _ = second.handle(.webSocketOpened)
         #expect(
-            second.say("40{\"pid\":\"one-pid\",\"offset\":\"1\"}") == [.recover(pid: "one-pid", offset: "1")])
+            second.say("40{\"pid\":\"one-pid\",\"offset\":\"one-sid-1\"}") == [.recover(pid: "one-pid", offset: "one-sid-1")])
         let handedOver = first.connection.handOver()
         let (state, wasSuspended, outputs) = try #require(handedOver)
         #expect(wasSuspended && outputs == [.over] && first.connection.isOver)
         #expect(
             text(second.handle(.recovery(state))) == [
-                "40{\"sid\":\"one-sid\",\"pid\":\"one-pid\"}", "42[\"b\",\"2\"]", "42[\"c\",\"3\"]",
+                "40{\"sid\":\"one-sid\",\"pid\":\"one-pid\"}", "42[\"b\",\"one-sid-2\"]", "42[\"c\",\"one-sid-3\"]",
             ])
-        #expect(second.send("2[\"d\"]") == [frame("42[\"d\",\"4\"]")])
+        #expect(second.send("2[\"d\"]") == [frame("42[\"d\",\"one-sid-4\"]")])
         #expect(second.connection.pid == "one-pid")
     }
 
@@ -416,28 +416,47 @@ import Wire
     }
 
     @Test(
-        "without an earlier connection, or too late, the client gets a new one",
-        arguments: ["\"9\"", "\"x\"", "\"-1\"", "7", "null"])
-    func unknownState(_ offset: String) throws {
-        var second = Stage(name: "two")
+        "a client that cannot continue where it was gets a new connection",
+        arguments: ["\"one-sid-9\"", "\"1\"", "\"two-sid-1\"", "\"one-sid--1\"", "\"one-sid-x\""])
+    func unknownOffset(_ offset: String) throws {
+        var (first, second) = (Stage(), Stage(name: "two"))
+        first.open()
+        _ = first.send("2[\"a\"]")
+        _ = first.handle(.webSocketDropped)
         _ = second.handle(.webSocketOpened)
-        _ = second.say("40{\"pid\":\"nobody\",\"offset\":\"1\"}")
-        #expect(text(second.handle(.recovery(nil))) == ["40{\"sid\":\"two-sid\",\"pid\":\"two-pid\"}", "opened"])
+        let text = String(offset.dropFirst().dropLast())
+        #expect(
+            second.say("40{\"pid\":\"one-pid\",\"offset\":\(offset)}") == [.recover(pid: "one-pid", offset: text)])
+        #expect(!first.connection.canHandOver(after: text) && first.connection.canHandOver(after: "one-sid-1"))
+        #expect(self.text(second.handle(.recovery(nil))) == ["40{\"sid\":\"two-sid\",\"pid\":\"two-pid\"}", "opened"])
+    }
+
+    @Test("events that are no longer kept cannot be recovered")
+    func forgottenEvents() {
         var state = SocketIORecovery(sid: "a", pid: "b")
         _ = state.stamp(Array("2[\"a\"]".utf8))
-        #expect(state.missed(after: "9") == nil && state.missed(after: "x") == nil)
+        #expect(state.missed(after: "a-9") == nil && state.missed(after: "x") == nil)
         #expect(state.missed(after: nil)?.count == 1)
         for _ in 0..<SocketIORecovery.maxEvents { _ = state.stamp(Array("2[\"a\"]".utf8)) }
         #expect(state.missed(after: nil) == nil, "the first event is no longer kept")
-        #expect(state.missed(after: "1")?.count == SocketIORecovery.maxEvents)
+        #expect(state.missed(after: "a-1")?.count == SocketIORecovery.maxEvents)
+    }
+
+    @Test("a client of version 3 that left stays away, although it polls")
+    func leftAway() {
+        var stage = Stage(.three, .polling)
+        _ = stage.poll()
+        _ = stage.post("41")
+        let (_, outputs) = stage.poll()
+        #expect(!outputs.contains(.opened))
     }
 
     @Test("events for a suspended connection are bounded")
     func boundedRecovery() {
-        var stage = Stage { $0.queuedBytes = 20 }
+        var stage = Stage { $0.queuedBytes = 40 }
         stage.open()
         _ = stage.handle(.webSocketDropped)
-        #expect(stage.send("2[\"a\"]") == [])
-        #expect(stage.send("2[\"b\"]") == [.gone, .over])
+        #expect(stage.send("2[\"a\"]") == [] && stage.send("2[\"b\"]") == [])
+        #expect(stage.send("2[\"c\"]") == [.gone, .over])
     }
 }

@@ -12,8 +12,8 @@ struct EngineIOConnection: SocketIOMachine {
         case webSocket = "websocket"
     }
 
-    /// Legal next states: `connecting` → `webSocket`; `polling` → `webSocket`, `leaving`; all but `connecting` and `leaving` →
-    /// `suspended`; all → `over`.
+    /// Legal next states: `connecting` → `webSocket`; `polling` → `webSocket`, `leaving`; `polling`, `webSocket` → `suspended`;
+    /// all → `over`.
     private enum State: Equatable, Sendable {
         /// The WebSocket's handshake was accepted.
         case connecting(until: Timestamp)
@@ -241,10 +241,14 @@ struct EngineIOConnection: SocketIOMachine {
 
     /// Handles the loss of the transport. The connection stays suspended if the client can recover it.
     private mutating func drop(now: Timestamp) -> [SocketIOOutput] {
-        guard namespace.isOpen, namespace.recovery != nil, settings.recoveryTime > .zero else { return finish() }
+        let released: [SocketIOOutput] =
+            if case .polling(.waiting(let poll, _), _) = state { [.answer(poll, [noop])] } else { [] }
+        guard namespace.isOpen, namespace.recovery != nil, settings.recoveryTime > .zero else {
+            return released + finish()
+        }
         state = .suspended(until: now + settings.recoveryTime)
-        queue = []
-        return [.suspended]
+        (queue, lastAnswer) = ([], nil)
+        return released + [.suspended]
     }
 
     /// Ends the connection after sending the Socket.IO packets in `last`. If the client has no poll open at the moment, they
@@ -284,6 +288,9 @@ struct EngineIOConnection: SocketIOMachine {
         }
     }
 
+    /// Returns whether another connection can continue after the event with this offset.
+    func canHandOver(after offset: String?) -> Bool { hasClient && namespace.canRecover(after: offset) }
+
     /// Ends this connection because another one recovers its state.
     ///
     /// - Returns: nil if there is no state to recover. Otherwise the state, whether the connection was suspended, and what to do
@@ -312,7 +319,11 @@ struct EngineIOConnection: SocketIOMachine {
         case .polling(let poll, .none):
             state = .polling(poll, .opened(until: now + settings.times.handshakeTimeout))
             return []
-        case .polling, .webSocket, .suspended, .leaving, .over: return [.closeWebSocket(.normal)]
+        case .polling(let poll, _):
+            // A second WebSocket has replaced the first one. The client may try again.
+            state = .polling(poll, .none)
+            return [.closeWebSocket(.normal)]
+        case .webSocket, .suspended, .leaving, .over: return [.closeWebSocket(.normal)]
         }
     }
 
@@ -333,7 +344,8 @@ struct EngineIOConnection: SocketIOMachine {
         case (.probed, .upgrade):
             let released = releasePoll(now: now)
             let backlog = queue
-            queue = []
+            // The client switches only after it has received the response to its last poll.
+            (queue, lastAnswer) = ([], nil)
             state = .webSocket
             return released + backlog.map { .frame($0) } + perform(namespace.openAutomatically(), now: now)
         default:
@@ -391,7 +403,6 @@ struct EngineIOConnection: SocketIOMachine {
         guard let answer = lastAnswer, answer.poll == poll else { return [] }
         lastAnswer = nil
         let packets = answer.packets.filter { $0 != noop }
-        if case .webSocket = state { return packets.map { .frame($0) } }
         guard case .polling = state else { return [] }
         queue = packets + queue
         return flush(now: now)

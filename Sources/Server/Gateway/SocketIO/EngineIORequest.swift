@@ -32,7 +32,7 @@ struct EngineIORequest: Equatable, Sendable {
         script = query["j"].flatMap { SocketIORequest.scriptIndex($0) }
         // The handlers of Python's client take a fixed number of arguments, so an additional one, the offset, would make them
         // fail. That client does not support recovery. Only its timestamps are decimal fractions.
-        canRecover = !(query["t"]?.contains(".") ?? false)
+        canRecover = query["t"].map { Double($0) == nil || !$0.contains(".") } ?? true
     }
 
     private static func action(

@@ -17,10 +17,12 @@ struct SocketIONamespace: Sendable {
         case fail
     }
 
-    /// Legal next states: `closed` → `recovering`, `open`; `recovering` → `open`; `open` → `closed`.
+    /// Legal next states: `closed` → `recovering`, `open`; `recovering` → `open`; `open` → `closed`, `left`.
     private enum State: Equatable, Sendable {
         /// The client must open the namespace in time, unless its version does not request it.
         case closed(until: Timestamp)
+        /// The client left. Its version cannot open the namespace again.
+        case left(until: Timestamp)
         /// The client requested to recover an earlier connection.
         case recovering(offset: String?)
         case open
@@ -48,8 +50,16 @@ struct SocketIONamespace: Sendable {
 
     var isOpen: Bool { state == .open }
 
-    /// When the client must have opened the namespace; nil if it has.
-    var deadline: Timestamp? { if case .closed(let until) = state { until } else { nil } }
+    /// When the connection ends because the namespace is not open; nil if it is.
+    var deadline: Timestamp? {
+        switch state {
+        case .closed(let until), .left(let until): until
+        case .recovering, .open: nil
+        }
+    }
+
+    /// Returns whether the client can continue after the event with this offset.
+    func canRecover(after offset: String?) -> Bool { isOpen && recovery?.missed(after: offset) != nil }
 
     /// Opens the namespace for a client whose version does not request it. Does nothing for others, and if it is open.
     mutating func openAutomatically() -> [Action] {
@@ -114,7 +124,9 @@ struct SocketIONamespace: Sendable {
         guard packet.namespace == "/", isOpen else { return packet.kind == .disconnect ? [] : [.fail] }
         switch packet.kind {
         case .disconnect:
-            state = .closed(until: until)
+            // A version that opens the namespace automatically would open it again with its next poll.
+            state = framing == .list ? .left(until: until) : .closed(until: until)
+            if let names = recovery { recovery = SocketIORecovery(sid: names.sid, pid: names.pid) }
             return [.left]
         case .event, .binaryEvent: return event(packet)
         case .acknowledgement, .binaryAcknowledgement: return []

@@ -4,7 +4,8 @@ import Wire
 /// events that it has not received.
 ///
 /// The offset of an event is the last element of the event's list, as in Socket.IO's own server. A client that reconnects sends
-/// `pid` and the last offset that it received.
+/// `pid` and the last offset that it received. It keeps that offset when it gets a new `pid`, so offsets begin with `sid`:
+/// an offset of an earlier connection is not mistaken for one of this connection.
 struct SocketIORecovery: Equatable, Sendable {
     /// The maximum number of events that are kept. Older ones are discarded. A client that missed more than this cannot
     /// recover.
@@ -35,7 +36,7 @@ struct SocketIORecovery: Equatable, Sendable {
         let isEvent = packet.first == SocketIOMessage.Kind.event.rawValue + UInt8(ascii: "0")
         guard isEvent, packet.last == UInt8(ascii: "]") else { return packet }
         lastOffset += 1
-        let stamped = packet.dropLast() + Array(",\"\(lastOffset)\"]".utf8)
+        let stamped = packet.dropLast() + Array(",\"\(sid)-\(lastOffset)\"]".utf8)
         events.append(Event(offset: lastOffset, packet: stamped))
         if events.count > Self.maxEvents { events.removeFirst() }
         return stamped
@@ -46,7 +47,13 @@ struct SocketIORecovery: Equatable, Sendable {
     /// - Parameter offset: the last offset that the client received; nil if it received none.
     func missed(after offset: String?) -> [[UInt8]]? {
         let oldest = events.first?.offset ?? lastOffset + 1
-        guard let received = UInt64(offset ?? "0"), received <= lastOffset, received + 1 >= oldest else { return nil }
+        guard let received = number(of: offset), received <= lastOffset, received + 1 >= oldest else { return nil }
         return events.filter { $0.offset > received }.map(\.packet)
+    }
+
+    /// Returns the number of the event with this offset, or nil if the offset is not one of this connection.
+    private func number(of offset: String?) -> UInt64? {
+        guard let offset else { return 0 }
+        return offset.hasPrefix(sid + "-") ? UInt64(offset.dropFirst(sid.count + 1)) : nil
     }
 }

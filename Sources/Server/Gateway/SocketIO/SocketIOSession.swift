@@ -242,7 +242,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
             closing?.close(code, "")
         case .suspended:
             if let socket { gateway.runner.submit(.suspended(socket)) }
-        case .recover(let pid, _): recover(pid)
+        case .recover(let pid, let offset): recover(pid, after: offset)
         case .gone:
             directory.forgetRecovery(of: self)
             guard let socket else { return }
@@ -257,11 +257,15 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     }
 
     /// Takes over the client of the connection with this secret, and answers the state machine's request.
-    private func recover(_ pid: String) {
+    private func recover(_ pid: String, after offset: String?) {
         // A later packet of the same request may have ended this connection.
         guard !connection.isOver else { return }
         let earlier = directory.session(recovering: pid)
-        guard let (state, wasSuspended, client) = earlier?.handOver(), let client else {
+        guard let earlier, earlier !== self, earlier.engine?.canHandOver(after: offset) ?? false,
+            let (state, wasSuspended, client) = earlier.handOver(), let client
+        else {
+            // The client starts anew, so nobody will return to the earlier connection.
+            if let earlier, earlier !== self { earlier.handle(.end(.goingAway)) }
             return handle(.recovery(nil))
         }
         socket = client
@@ -269,9 +273,9 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         directory.opened(self)
         gateway.runner.replace(client, by: self)
         gateway.runner.submit(.moved(client, address: gateway.limitingText(address)))
-        handle(.recovery(state))
         directory.offerRecovery(pid, of: self)
-        if wasSuspended { gateway.runner.submit(.recovered(client)) }
+        handle(.recovery(state))
+        if wasSuspended, !connection.isOver { gateway.runner.submit(.recovered(client)) }
     }
 
     /// Ends this connection without its client, which another connection takes over.
