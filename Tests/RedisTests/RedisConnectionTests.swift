@@ -400,4 +400,15 @@ import Wire
         #expect(connection.requestCount == 1)
         #expect(receive(":1\r\n", on: 2) == [.complete(1, .success(.number(1)))])
     }
+
+    @Test mutating func `what waits is sent when an unknown script has expired`() {
+        connect()
+        _ = submit(1, .script(Self.script, keys: [], arguments: []), until: Timestamp(milliseconds: 2000))
+        _ = submit(2)
+        _ = receive("-NOSCRIPT No matching script.\r\n")
+        #expect(submit(3) == [])
+        #expect(next().count == 2)
+        #expect(receive(":2\r\n") == [.complete(2, .success(.number(2)))])
+        #expect(receive(":3\r\n") == [.complete(3, .success(.number(3)))])
+    }
 }

@@ -243,7 +243,9 @@ import Wire
         #expect(
             stage.post("40") == [.opened, answer(first, "40{\"sid\":\"one-sid\",\"pid\":\"one-pid\"}")])
         let (second, _) = stage.poll()
-        #expect(stage.send("2[\"a\"]", "2[\"b\"]") == [answer(second, "42[\"a\",\"one-sid-1\"]", "42[\"b\",\"one-sid-2\"]")])
+        #expect(
+            stage.send("2[\"a\"]", "2[\"b\"]") == [answer(second, "42[\"a\",\"one-sid-1\"]", "42[\"b\",\"one-sid-2\"]")]
+        )
         let (third, _) = stage.poll()
         #expect(stage.pass(.seconds(21)) == [answer(third, "6")])
     }
@@ -382,7 +384,9 @@ import Wire
         var second = Stage(name: "two")
         _ = second.handle(.webSocketOpened)
         #expect(
-            second.say("40{\"pid\":\"one-pid\",\"offset\":\"one-sid-1\"}") == [.recover(pid: "one-pid", offset: "one-sid-1")])
+            second.say("40{\"pid\":\"one-pid\",\"offset\":\"one-sid-1\"}") == [
+                .recover(pid: "one-pid", offset: "one-sid-1")
+            ])
         let handedOver = first.connection.handOver()
         let (state, wasSuspended, outputs) = try #require(handedOver)
         #expect(wasSuspended && outputs == [.over] && first.connection.isOver)

@@ -135,7 +135,7 @@ package struct RedisConnection: Sendable {
             finish(pending, .failure(RedisError(.timedOut, "Redis did not answer in time.", mayHaveExecuted: true)))
         }
         earliestDeadline = [sent, waiting, unknownScripts].joined().map(\.deadline).min()
-        if !late.isEmpty { lose(RedisError(.timedOut, "Redis did not answer in time.")) }
+        if late.isEmpty { resume() } else { lose(RedisError(.timedOut, "Redis did not answer in time.")) }
     }
 
     // MARK: Connecting
@@ -323,6 +323,7 @@ package struct RedisConnection: Sendable {
             let pending = sent.popFirst()
         {
             finish(pending, .success(.push(elements)))
+            resume()
         } else {
             effects.append(.pushed(elements))
         }
@@ -345,10 +346,15 @@ package struct RedisConnection: Sendable {
         } else {
             finish(pending, .success(value))
         }
+        resume()
+    }
+
+    /// Sends scripts again that the server did not know, once everything before them is answered, and then what waits.
+    private mutating func resume() {
         if sent.isEmpty, !unknownScripts.isEmpty {
             waiting = unknownScripts + waiting
             unknownScripts = []
-            flush()
         }
+        flush()
     }
 }

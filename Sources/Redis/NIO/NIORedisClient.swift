@@ -47,7 +47,8 @@ package final class NIORedisClient: RedisClient, @unchecked Sendable {
         } else {
             sentinel = nil
         }
-        loop.execute { self.start() }
+        // A command may follow immediately, and needs the links' reports.
+        if loop.inEventLoop { start() } else { loop.execute { self.start() } }
     }
 
     private func start() {

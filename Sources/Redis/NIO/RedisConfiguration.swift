@@ -18,7 +18,11 @@ package struct RedisConfiguration: Sendable {
     /// How the primary is found.
     package var location: Location
     /// How certificates of servers are verified, and the client's own certificate.
-    package var tls = TLSConfiguration.makeClientConfiguration()
+    package var tls: TLSConfiguration = {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        return tls
+    }()
     /// The connection's limits, without credentials.
     package var connection = RedisConnection.Settings()
 
