@@ -187,7 +187,7 @@ extension Hostile {
                 try client.enter()
                 let answer = try client.post(bytes: [UInt8](repeating: 0x34, count: 70_000))
                 #expect(answer.status == 413 && answer["Connection"] == "close")
-                #expect(try RawEngineIO(port: server.port).poll().status == 200)
+                try RawEngineIO(port: server.port).enter()
             }
         }
 
@@ -295,14 +295,14 @@ extension Hostile {
                 // The secret recovers only a connection that still exists.
                 let third = try RawEngineIO.webSocket(port: server.port, auth: "{\"pid\":\"nobody\",\"offset\":\"1\"}")
                 #expect(try third.hear("initial").hasSuffix("-1\"]"))
-                // With an unknown offset the client starts anew, and its earlier connection ends.
+                // With an unknown offset the client gets a new connection, and its earlier one ends.
                 try partner.post("42[\"next\"]")
                 try third.send("42[\"next\"]")
                 try partner.hear("subscribe")
                 let auth = "{\"pid\":\"\(pid)\",\"offset\":\"\(sid)-9\"}"
                 let fourth = try RawEngineIO.webSocket(port: server.port, auth: auth)
                 #expect(try !fourth.hear("initial").hasSuffix("\(sid)-1\"]"))
-                #expect(throws: (any Error).self) { while true { _ = try second.readText() } }
+                while try second.readText() != nil {}
             }
         }
     }

@@ -264,7 +264,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         guard let earlier, earlier !== self, earlier.engine?.canHandOver(after: offset) ?? false,
             let (state, wasSuspended, client) = earlier.handOver(), let client
         else {
-            // The client starts anew, so nobody will return to the earlier connection.
+            // The client gets a new connection, so nobody will return to the earlier one.
             if let earlier, earlier !== self { earlier.handle(.end(.goingAway)) }
             return handle(.recovery(nil))
         }
