@@ -94,7 +94,7 @@ extension Hostile {
             ("GET", "?EIO=%34&transport=polling", "{\"code\":5,\"message\":\"Unsupported protocol version\"}"),
         ]
 
-        @Test("requests that are invalid are answered like by Socket.IO's own server")
+        @Test("invalid requests get the answers of Socket.IO's own server")
         func invalidRequests() async throws {
             try await ServerProcess.run { server in
                 for (method, query, expected) in Self.invalid {

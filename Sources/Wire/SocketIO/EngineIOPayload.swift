@@ -1,7 +1,7 @@
 /// The body of a polling request or answer of Engine.IO.
 ///
-/// Version 4 separates packets by U+001E. Version 3 writes the length of each packet before it. If a packet of version 3 is
-/// binary, and always by Python's client, lengths are single bytes per digit, and the body is binary.
+/// Version 4 separates packets by U+001E. Version 3 writes the length of each packet before it. In version 3, a body with a
+/// binary packet is binary: each digit of a length is one byte. Python's client always sends such bodies.
 public enum EngineIOPayload {
     private static let separator: UInt8 = 0x1E
 
