@@ -32,7 +32,7 @@ private struct RedisEventScript {
     init() {
         var settings = RedisConnection.Settings()
         (settings.maxRequests, settings.maxRequestBytes) = (Self.maxRequests, 1000)
-        connection = RedisConnection(settings: settings, random: ConstantGenerator())
+        connection = RedisConnection(settings: settings, random: CountingGenerator())
     }
 
     mutating func step(_ reader: inout InputReader) throws(BrokenProperty) {
@@ -94,9 +94,4 @@ private struct RedisEventScript {
             }
         }
     }
-}
-
-/// Generates no jitter.
-private struct ConstantGenerator: RandomNumberGenerator {
-    func next() -> UInt64 { 1 << 63 }
 }
