@@ -76,8 +76,8 @@ extension Hostile {
         func answers() async throws {
             try await ServerProcess.run { server in
                 for (method, path, status, body) in [
-                    ("GET", "/socket.io", 200, "Socket.IO 0.9 clients connect here"),
-                    ("GET", "/socket.io/", 200, "Socket.IO 0.9 clients connect here"),
+                    ("GET", "/socket.io", 200, "Socket.IO clients connect here"),
+                    ("GET", "/socket.io/", 200, "Socket.IO clients connect here"),
                     ("GET", "/socket.io/2/", 500, "Unsupported protocol"),
                     ("GET", "/socket.io/0", 500, "Unsupported protocol"),
                     ("PUT", "/socket.io/1/", 405, "Use GET"), ("OPTIONS", "/socket.io/1/", 204, ""),
