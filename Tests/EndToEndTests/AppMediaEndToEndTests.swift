@@ -132,7 +132,7 @@ extension AppEndToEndTests {
             let heard = host.events.makeAsyncIterator()
             try await host.send(notes, as: "more.txt")
             try await ada.until("Ada reads the name") { room.chat.map(\.text) == ["notes.txt", "more.txt"] }
-            // The host may learn of the own file later than Ada.
+            // The host may be notified of its file later than Ada.
             let file = try await heard.first("file") { event -> SharedFile? in
                 if case .said(let message) = event, message.file?.name == "more.txt" { message.file } else { nil }
             }

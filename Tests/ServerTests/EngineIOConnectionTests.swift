@@ -407,10 +407,10 @@ import Wire
         #expect(stage.pass(.seconds(2)) == [.gone, .over])
         let late = stage.connection.handOver()
         #expect(late == nil)
-        for farewell in ["41", "1"] {
+        for packet in ["41", "1"] {
             var leaving = Stage()
             leaving.open()
-            _ = leaving.say(farewell)
+            _ = leaving.say(packet)
             let left = leaving.connection.handOver()
             #expect(left == nil)
         }

@@ -100,7 +100,7 @@ import Wire
         #expect(String(decoding: try SocketIOMessage(parsing: text.utf8).encode(), as: UTF8.self) == text)
     }
 
-    @Test("the parts of a packet are told apart")
+    @Test("the parts of a packet are recognized")
     func parts() throws {
         let packet = try SocketIOMessage(parsing: "52-/admin?x=1,13[\"a\",{\"_placeholder\":true,\"num\":0}]".utf8)
         #expect(packet.kind == .binaryEvent && packet.attachments == 2)

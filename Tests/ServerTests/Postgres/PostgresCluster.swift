@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Synchronization
 
@@ -31,10 +32,28 @@ final class PostgresCluster: Sendable {
     /// A short path, because the path of a socket may have only 107 bytes.
     let directory: String
     private let isDurable: Bool
-    private let process = Mutex<(process: Process, input: Pipe)?>(nil)
+    private let running = Mutex<Running?>(nil)
     private let schemas = Atomic<Int>(0)
 
     struct Failure: Error { var text: String }
+
+    /// A process that was started.
+    private struct Running {
+        var process: Process
+        /// The process ends when this process does, because it reads from this pipe.
+        var input: Pipe
+        /// Signaled when the process has ended.
+        var ended: DispatchSemaphore
+
+        /// Waits until the process has ended, and kills it if that takes more than 30 seconds. Returns whether it ended by
+        /// itself.
+        @discardableResult
+        func waitForEnd() -> Bool {
+            if ended.wait(timeout: .now() + 30) == .success { return true }
+            Foundation.kill(process.processIdentifier, SIGKILL)
+            return false
+        }
+    }
 
     /// - Parameter isDurable: whether commits wait for the disk.
     init(isDurable: Bool) throws {
@@ -50,8 +69,8 @@ final class PostgresCluster: Sendable {
             "--encoding=UTF8",
             "--locale=C", "--no-sync", ">initdb.log", "2>&1",
         ]
-        let (process, _) = try Self.run(initialize.joined(separator: " "), in: directory)
-        guard Self.waitForEnd(of: process), process.terminationStatus == 0 else {
+        let initdb = try Self.run(initialize.joined(separator: " "), in: directory)
+        guard initdb.waitForEnd(), initdb.process.terminationStatus == 0 else {
             let log = (try? String(contentsOfFile: directory + "/initdb.log", encoding: .utf8)) ?? ""
             try? FileManager.default.removeItem(atPath: directory)
             throw Failure(text: "initdb failed: \(log)")
@@ -65,8 +84,9 @@ final class PostgresCluster: Sendable {
         return (getpwnam("postgres") ?? getpwnam("nobody"))?.pointee
     }
 
-    private static func run(_ command: String, in directory: String) throws -> (Process, Pipe) {
-        let (process, input) = (Process(), Pipe())
+    private static func run(_ command: String, in directory: String) throws -> Running {
+        let (process, input, ended) = (Process(), Pipe(), DispatchSemaphore(value: 0))
+        process.terminationHandler = { _ in ended.signal() }
         let line = "cd \(directory) && \(command)"
         if let user {
             process.executableURL = URL(filePath: "/usr/bin/setpriv")
@@ -84,7 +104,7 @@ final class PostgresCluster: Sendable {
         pthread_sigmask(SIG_SETMASK, &none, &before)
         defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
         try process.run()
-        return (process, input)
+        return Running(process: process, input: input, ended: ended)
     }
 
     /// Starts PostgreSQL. Returns before it accepts connections.
@@ -103,7 +123,7 @@ final class PostgresCluster: Sendable {
             kill -KILL $! 2>/dev/null
             [ -e over ] && rm -rf \(directory)
             """, in: directory)
-        process.withLock { $0 = started }
+        running.withLock { $0 = started }
     }
 
     /// Ends all processes of PostgreSQL at once, like a power failure but without losing what the system has cached.
@@ -119,19 +139,22 @@ final class PostgresCluster: Sendable {
         // A process that is not stopped could start children that are not in the list.
         if signal == SIGKILL {
             Foundation.kill(id, SIGSTOP)
-            Self.wait { Self.state(id) != "T" }
+            try Self.wait { Self.state(id) == "T" ? nil : "PostgreSQL is not stopped yet" }
         }
         let children = (try? String(contentsOfFile: "/proc/\(id)/task/\(id)/children", encoding: .utf8)) ?? ""
         let all = [id] + children.split(separator: " ").compactMap { Int32($0) }
         for id in signal == SIGKILL ? all : [id] { Foundation.kill(id, signal) }
         // The shell waits for PostgreSQL.
-        process.withLock { started in
-            if let started { Self.waitForEnd(of: started.process) }
+        running.withLock { started in
+            started?.waitForEnd()
             started = nil
         }
         // A new server does not start while a process of the old one is left. One that has ended may stay in the list of
         // processes.
-        Self.wait { all.contains { Self.state($0) != nil && Self.state($0) != "Z" } }
+        try Self.wait {
+            let left = all.filter { Self.state($0) != nil && Self.state($0) != "Z" }
+            return left.isEmpty ? nil : "the processes \(left) of PostgreSQL have not ended"
+        }
     }
 
     /// Returns the letter of a process's state, as in proc_pid_stat(5); nil if there is no such process.
@@ -140,23 +163,15 @@ final class PostgresCluster: Sendable {
         return line.split(separator: ") ").last?.first
     }
 
-    /// Waits while `holds`, for 30 seconds at most. Returns whether it stopped holding.
-    @discardableResult
-    private static func wait(while holds: () -> Bool) -> Bool {
-        let end = ContinuousClock.now + .seconds(30)
-        while holds() {
-            if ContinuousClock.now > end { return false }
-            usleep(1000)
+    /// Waits until `whyNotYet` returns nil.
+    ///
+    /// - Throws: `Failure` with the last reason if that takes longer than `limit`.
+    private static func wait(for limit: Duration = .seconds(30), _ whyNotYet: () -> String?) throws {
+        let end = ContinuousClock.now + limit
+        while let reason = whyNotYet() {
+            guard ContinuousClock.now < end else { throw Failure(text: "Timed out: \(reason)") }
+            sched_yield()
         }
-        return true
-    }
-
-    /// Waits until a process has ended, and kills it if that takes too long. Returns whether it ended by itself.
-    @discardableResult
-    private static func waitForEnd(of process: Process) -> Bool {
-        if wait(while: { process.isRunning }) { return true }
-        Foundation.kill(process.processIdentifier, SIGKILL)
-        return false
     }
 
     /// Stops PostgreSQL and removes its files.
@@ -179,13 +194,16 @@ final class PostgresCluster: Sendable {
     }
 
     private func connect() throws -> PostgresConnection {
-        let end = ContinuousClock.now + .seconds(60)
-        while true {
+        var connection: PostgresConnection?
+        try Self.wait(for: .seconds(60)) {
             do {
-                return try PostgresConnection(PostgresAddress(url()))
-            } catch  where ContinuousClock.now < end {
-                usleep(10_000)
+                connection = try PostgresConnection(PostgresAddress(url()))
+                return nil
+            } catch {
+                return "PostgreSQL accepts no connection: \(error)"
             }
         }
+        guard let connection else { throw Failure(text: "there is no connection") }
+        return connection
     }
 }
