@@ -73,10 +73,12 @@ let package = Package(
         .target(name: "ConfabUI", dependencies: ["Confab"], swiftSettings: settings),
         // The SDK with the API of OpenTok's SDK for iOS, so that code written for that SDK compiles.
         .target(name: "OpenTokCompat", dependencies: ["Confab", "ConfabUI"], swiftSettings: settings),
+        // The rules of a cluster: which node lives, and where each state machine is. It has no I/O.
+        .target(name: "Cluster", swiftSettings: settings),
         .target(
             name: "Signaling",
             dependencies: [
-                "Wire",
+                "Cluster", "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -132,7 +134,7 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "CPostgres", "CSockets", "Datagrams", "RTC", "SFU", "Signaling", "Wire",
+                "CPostgres", "CSockets", "Cluster", "Datagrams", "RTC", "Redis", "SFU", "Signaling", "Wire",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -229,6 +231,7 @@ let package = Package(
             dependencies: ["ConfabHeadless", "Datagrams", "Peers", "RTC", "Robots", "SFU", "Wire", "TestSupport"],
             swiftSettings: settings
         ),
+        .testTarget(name: "ClusterTests", dependencies: ["Cluster", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "RedisTests",
             dependencies: [

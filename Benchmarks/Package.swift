@@ -18,10 +18,11 @@ let package = Package(
     ],
     targets: [
         .target(name: "Wire", swiftSettings: settings),
+        .target(name: "Cluster", swiftSettings: settings),
         .target(
             name: "Signaling",
             dependencies: [
-                "Wire",
+                "Cluster", "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "DequeModule", package: "swift-collections"),

@@ -22,10 +22,11 @@ let package = Package(
     ],
     targets: [
         .target(name: "Wire", swiftSettings: watched),
+        .target(name: "Cluster", swiftSettings: watched),
         .target(
             name: "Signaling",
             dependencies: [
-                "Wire",
+                "Cluster", "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "DequeModule", package: "swift-collections"),

@@ -1,0 +1,34 @@
+/// Names a state machine that exists once in a cluster. A node that wants to create the machine first claims its place, which
+/// is stored in Redis.
+public struct PlaceKey: Hashable, Sendable, CustomStringConvertible {
+    /// What kinds of state machines have a place.
+    public enum Kind: String, CaseIterable, Sendable {
+        /// A person, by public id.
+        case person
+        /// A room with its session, by name.
+        case room
+        /// The pool of strangers who found nobody on their own node.
+        case hall
+        /// The directory of people nearby.
+        case directory
+        /// The codes with which a person links another device.
+        case codes
+    }
+
+    public let kind: Kind
+    /// The machine's id as text. Empty for a kind of which there is only one.
+    public let id: String
+
+    public init(_ kind: Kind, _ id: String = "") { (self.kind, self.id) = (kind, id) }
+
+    /// Parses the text of ``description``. Returns nil if it names no kind.
+    public init?(_ text: String) {
+        guard let colon = text.firstIndex(of: ":"), let kind = Kind(rawValue: String(text[..<colon])) else {
+            return nil
+        }
+        self.init(kind, String(text[text.index(after: colon)...]))
+    }
+
+    /// The kind and the id, such as `room:kitchen`. It is the end of the key in Redis.
+    public var description: String { "\(kind.rawValue):\(id)" }
+}
