@@ -132,13 +132,14 @@ import Wire
             let bytes = try #require(FileManager.default.contents(atPath: path))
             let project = try server.project.project
             let room = session(project)
+            // Written in one step: a file that is read while it is empty is a second fault, and is logged too.
             switch how {
-            case "truncated": try bytes.prefix(20).write(to: URL(fileURLWithPath: path))
+            case "truncated": try bytes.prefix(20).write(to: URL(fileURLWithPath: path), options: .atomic)
             case "missing": try FileManager.default.removeItem(atPath: path)
             default:
                 let other = String(decoding: bytes, as: UTF8.self)
                     .replacing(server.project.apiKey, with: "99999999")
-                try Data(other.utf8).write(to: URL(fileURLWithPath: path))
+                try Data(other.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
             }
             try await eventually { lines.contains("secret was not reloaded") ? nil : "nothing was logged" }
             try await expect("joined", of: project, in: room, server.port)
