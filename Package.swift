@@ -245,8 +245,8 @@ let package = Package(
         .testTarget(
             name: "ServerTests",
             dependencies: [
-                "CAllocations", "CSockets", "Confab", "Datagrams", "RTC", "SFU", "Server", "Signaling", "Wire",
-                "TestSupport",
+                "CAllocations", "CSockets", "Cluster", "Confab", "Datagrams", "RTC", "Redis", "SFU", "Server", "Signaling",
+                "TestSupport", "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),

@@ -87,11 +87,11 @@ extension ConfabConfiguration {
         let key = ConfigKey(setting.key.name)
         let items =
             setting.isList
-            ? reader.stringArray(forKey: key)
+            ? reader.stringArray(forKey: key, isSecret: setting.key.isSecret)
             : reader.string(forKey: key, isSecret: setting.key.isSecret).map { [$0] }
-        // Trim whitespace, which environment variables often contain. Do not trim secrets: a secret of spaces must be rejected
-        // as too weak, not treated as unset.
-        let trimmed = setting.key.isSecret ? items : items?.map { $0.trimmingBlanks() }
+        // Trim whitespace, which environment variables often contain. Do not trim a single secret: a secret of spaces must be
+        // rejected as too weak, not treated as unset.
+        let trimmed = setting.key.isSecret && !setting.isList ? items : items?.map { $0.trimmingBlanks() }
         return setting.isList ? trimmed?.filter { !$0.isEmpty } : trimmed
     }
 
@@ -149,7 +149,7 @@ extension ConfabConfiguration {
         require(
             !metrics.isEnabled || metrics.port != port || port == 0, "metrics.port",
             "must differ from port, because metrics must not be public")
-        return found
+        return found + cluster.conflicts(storage: storage)
     }
 }
 

@@ -43,6 +43,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var push = Push()
     public var webhooks = Webhooks()
     public var storage = Storage()
+    public var cluster = Cluster()
     public var shutdown = Shutdown()
 
     /// Creates the default configuration. Unlike plain `Rules`, it routes media.
