@@ -15,6 +15,7 @@ public struct PlaceKey: Hashable, Sendable, CustomStringConvertible {
         case codes
     }
 
+    /// What kind of state machine it is.
     public let kind: Kind
     /// The machine's id as text. Empty for a kind of which there is only one.
     public let id: String
