@@ -90,8 +90,10 @@ public struct WireError: Error, Hashable, Sendable {
         public static let signalTooLarge: Code = "signal_too_large"
         /// There is no search or chat to which the request could apply.
         public static let notMatched: Code = "not_matched"
-        /// The person is already searching, chatting or in a call, possibly in another tab or on another device. An
-        /// error without `re` means that another tab or a call ended the search on this device.
+        /// Without ``WireError/at``: the person is already searching, chatting or in a call, possibly in another tab or on
+        /// another device. An error without `re` means that another tab or a call ended the search on this device.
+        ///
+        /// With ``WireError/at``: another node of the cluster does this. Connect to that node and send the request again.
         public static let elsewhere: Code = "elsewhere"
         /// There are too many interests, or one has more than 50 characters or 256 bytes.
         public static let invalidInterests: Code = "invalid_interests"
@@ -183,12 +185,17 @@ public struct WireError: Error, Hashable, Sendable {
     public var retryable: Bool
     /// How long to wait before a retry, in whole milliseconds on the wire; nil if the server does not specify a time.
     public var retryAfter: Duration?
+    /// The name of the node to connect to, such as `n2`; nil except in ``Code/elsewhere`` of a cluster.
+    public var at: String?
 
-    public init(_ code: Code, _ message: String, retryable: Bool = false, retryAfter: Duration? = nil) {
+    public init(
+        _ code: Code, _ message: String, retryable: Bool = false, retryAfter: Duration? = nil, at: String? = nil
+    ) {
         self.code = code
         self.message = message
         self.retryable = retryable
         self.retryAfter = retryAfter
+        self.at = at
     }
 
     /// An internal error of the server. The reason is in the server's log.

@@ -113,6 +113,9 @@ public struct Welcome: Payload {
     public var version = 1
     /// The version of the server's software.
     public var server = ""
+    /// The name of the node that this client is connected to, such as `n2`; nil if the server is not a node of a cluster. To
+    /// resume this connection, open the socket's URL with this name as the query parameter `at`.
+    public var at: String?
     /// The id of this client connection, which other clients in a session also see.
     public var connection = ConnectionID(high: 0, low: 0)
     /// The secret of a new anonymous identity; nil if the server did not create one. Store the secret and send it in each later
@@ -143,6 +146,7 @@ public struct Welcome: Payload {
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
         try coder.integer("version", &version, in: 0...1000)
         try coder.string("server", &server, max: Limits.name)
+        try coder.string("at", &at, max: Limits.name)
         try coder.id("connectionId", &connection)
         try coder.string("identity", &identity, max: Limits.name)
         try coder.bool("resumed", &resumed)

@@ -96,6 +96,7 @@ extension ServerMessage {
             try coder.string("message", &error.message, max: 4096)
             try coder.bool("retryable", &error.retryable)
             try coder.milliseconds("retryAfterMs", &error.retryAfter)
+            try coder.string("at", &error.at, max: Limits.name)
         }
     }
 

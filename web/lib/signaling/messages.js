@@ -18,7 +18,7 @@ import { clientAboutRooms, serverAboutRooms } from './room-messages.js';
  *   call?: {callId: string, state: 'ringing' | 'active'}}} Snapshot
  */
 /**
- * @typedef {{type: 'welcome', version: number, server: string, connectionId: string, identity?: string, resumed: boolean,
+ * @typedef {{type: 'welcome', version: number, server: string, at?: string, connectionId: string, identity?: string, resumed: boolean,
  *   received: number, resume: {secret: string, graceMs: number}, pingMs: number, ice: IceInfo,
  *   limits: {message: number, description: number, interests: number, signal: number, streamTimeoutMs?: number}, state: Snapshot,
  *   media?: {roulette: 'relayed' | 'routed'}, push?: {vapidKey: string}}} Welcome
@@ -116,7 +116,8 @@ const numberedClient = {
 /** @type {Record<string, Members>} */
 const unnumberedServer = {
   welcome: {
-    version: integer, server: string, connectionId: string, identity: optional(string), resumed: boolean, received: integer,
+    version: integer, server: string, at: optional(string), connectionId: string, identity: optional(string), resumed: boolean,
+    received: integer,
     resume: object({ secret: string, graceMs: integer }), pingMs: integer, ice,
     limits: object({ message: integer, description: integer, interests: integer, signal: integer, streamTimeoutMs: optional(integer) }),
     state: object({ sessions: list(string), roulette: rouletteState, call: optional(callState) }),
@@ -131,7 +132,7 @@ const roster = { connections: list(connection), streams: list(stream), more: opt
 /** @type {Record<string, Members>} */
 const numberedServer = {
   ok: { re: integer },
-  error: { re: optional(integer), code: string, message: string, retryable: boolean, retryAfterMs: optional(integer) },
+  error: { re: optional(integer), code: string, message: string, retryable: boolean, retryAfterMs: optional(integer), at: optional(string) },
   'session.joined': {
     re: integer, sessionId: string, connectionId: string, connection, mediaMode,
     capabilities: object({
