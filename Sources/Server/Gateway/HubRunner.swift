@@ -153,7 +153,7 @@ final class HubRunner {
     /// the running call handles the inputs. Flushing may close sockets and thereby queue more inputs, so this repeats
     /// until the queue is empty.
     private func run(_ first: () -> Void) {
-        guard !isPumping else { return }
+        guard !isPumping, !freezeUnlessAllowed() else { return }
         isPumping = true
         first()
         repeat {
@@ -163,6 +163,28 @@ final class HubRunner {
         isPumping = false
         commit()
         schedule()
+    }
+
+    // MARK: Freezing
+
+    /// Whether the rules may act now: on a node of a cluster, whether its lease is valid. Asked before every run, because a
+    /// process that was stopped for some time does not notice it.
+    var mayAct: () -> Bool = { true }
+    /// True while inputs and timers wait because the rules must not act. Media and open sockets continue.
+    private(set) var isFrozen = false
+
+    private func freezeUnlessAllowed() -> Bool {
+        guard !mayAct() else { return false }
+        isFrozen = true
+        return true
+    }
+
+    /// Handles what has waited, if the rules may act again.
+    func thaw() {
+        guard isFrozen, mayAct() else { return }
+        isFrozen = false
+        run { handleTimers() }
+        resumeReaders()
     }
 
     private func handle(_ input: Input) {
@@ -307,22 +329,27 @@ final class HubRunner {
         let waiting = afterCommit.filter { queue.isSettled(before: $0.number) }
         afterCommit.removeAll { queue.isSettled(before: $0.number) }
         for waiter in waiting { waiter.body() }
-        let readers = paused
-        paused = []
-        for reader in readers { reader.resumeReading() }
+        resumeReaders()
     }
 
     // MARK: Reading
 
-    /// Returns whether so many changes wait for storage that this socket should not be read. Clients without
-    /// uncommitted changes are still read.
+    /// Returns whether this socket should not be read, because the rules are frozen, or because too many changes wait for storage.
+    /// In the latter case, clients without uncommitted changes are still read.
     func isCongested(_ socket: SocketID) -> Bool {
+        if isFrozen { return true }
         guard queue.count > Self.maxUncommitted || queue.heldBytes > Self.maxHeldBytesOfAll else { return false }
         return sockets.person(on: socket).map { queue.isUncommitted($0) } ?? false
     }
 
-    /// Pauses a reader until the next batch is committed or has failed.
+    /// Pauses a reader until the next batch is committed or has failed, or until the rules may act again.
     func pause(_ reader: any PausedReader) { paused.append(reader) }
+
+    private func resumeReaders() {
+        let readers = paused
+        paused = []
+        for reader in readers { reader.resumeReading() }
+    }
 
     /// Updates the gauges. Called once per scrape.
     func recordMetrics() {
