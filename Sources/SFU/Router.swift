@@ -30,24 +30,24 @@ public final class Router {
     let peers: PeerTable
     let negotiator: Negotiator
     let capacity: CapacityMeter
-    let relays: Relays
+    let pipes: Pipes
     private var voicesSentAt: MediaTime?
     /// The index in `peers.all` at which the next tick starts. It advances when the egress's budget for waiting packets
     /// is used up, so that all peers get their turn.
     private var firstInTick = 0
 
     /// - Parameters:
-    ///   - relays: connects the router with those of other event loops; nil if there is only one.
+    ///   - pipes: connects the router with those of other event loops; nil if there is only one.
     ///   - loop: the index of the router's event loop.
     public init(
         settings: RouterSettings, certificate: DTLSCertificate, sink: any MediaSink,
-        generator: any RandomNumberGenerator, relays mesh: RelayMesh? = nil, loop: Int = 0
+        generator: any RandomNumberGenerator, pipes rings: PipeRings? = nil, loop: Int = 0
     ) {
         output = RouterOutput(sink: sink)
-        relays = Relays(mesh, loop: loop, output: output, feeds: feeds)
+        pipes = Pipes(rings, loop: loop, output: output, feeds: feeds)
         speakers = Speakers(output: output)
         crowds = Crowds(limit: settings.loudestStreams)
-        ingress = Ingress(settings: settings, output: output, feeds: feeds, speakers: speakers, relays: relays)
+        ingress = Ingress(settings: settings, output: output, feeds: feeds, speakers: speakers, pipes: pipes)
         egress = Egress(settings: settings, output: output)
         streams = Streams(feeds: feeds, egress: egress, speakers: speakers, crowds: crowds)
         peers = PeerTable(output: output)
@@ -58,7 +58,7 @@ public final class Router {
     public var counters: RouterCounters { output.counters }
     /// Whether nothing happens without datagrams or requests, so that ticks can stop.
     public var isIdle: Bool {
-        peers.isEmpty && capacity.isSettled && (!relays.isConnected || speakers.isSettled)
+        peers.isEmpty && capacity.isSettled && (!pipes.isConnected || speakers.isSettled)
     }
     public var peerCount: Int { peers.all.count }
     /// Whether the bitrate that the server sends has reached `settings.totalBitrate` and has not dropped clearly below
@@ -127,13 +127,13 @@ public final class Router {
     /// flush. In either case, the memory of all datagrams may be reused after the call.
     public func flush(now: MediaTime) {
         // The other loops can start while this one forwards.
-        relays.publish()
-        relays.receive(streams, now: now) { receive($1, from: $0, now: now) }
+        pipes.commit()
+        pipes.receive(streams, now: now) { receive($1, from: $0, now: now) }
         egress.flush(now: now)
         ingress.sendUrgentRequests(now: now)
-        relays.sendUrgentRequests(now: now)
-        relays.release()
-        relays.publish()
+        pipes.sendUrgentRequests(now: now)
+        pipes.release()
+        pipes.commit()
     }
 
     /// Whether packets wait for the next flush.
@@ -159,12 +159,12 @@ public final class Router {
             tick(all[index], now: now)
             if hadBudget, egress.waitingBudget == 0 { firstInTick = (index + 1) % all.count }
         }
-        relays.tick(now: now)
+        pipes.tick(now: now)
         sendVoices(now: now)
-        speakers.update(streams, relays, now: now)
+        speakers.update(streams, pipes, now: now)
         crowds.update(streams, now: now)
-        capacity.update(egress, streams, relays, now: now)
-        relays.publish()
+        capacity.update(egress, streams, pipes, now: now)
+        pipes.commit()
     }
 
     private func tick(_ peer: Peer, now: MediaTime) {
@@ -180,22 +180,22 @@ public final class Router {
     // MARK: Other event loops
 
     /// Whether packets or messages of other event loops have arrived. The next flush takes them.
-    public var hasRelayed: Bool { relays.hasMore }
+    public var hasPiped: Bool { pipes.hasMore }
 
     /// Must be called before the event loop waits. From then until `endWait`, other loops wake this one when they send
     /// something.
     /// - Returns: false if something has arrived already, so that the loop must not wait.
-    public func beginWait() -> Bool { relays.beginWait() }
+    public func beginWait() -> Bool { pipes.beginWait() }
 
     /// Must be called after the event loop has waited.
-    public func endWait() { relays.endWait() }
+    public func endWait() { pipes.endWait() }
 
-    private func receive(_ message: RelayMessage, from loop: Int, now: MediaTime) {
+    private func receive(_ message: PipeMessage, from loop: Int, now: MediaTime) {
         switch message {
         case .voices(let voices): streams.hear(voices, now: now)
         case .speakers(let active): speakers.follow(active, streams)
         case .sent(let sent): capacity.receive(sent, from: loop, now: now)
-        // `Relays` and `RelayLink` handle these.
+        // `Pipes` and `RouterPipe` handle these.
         case .track, .tracks, .restart, .pause, .end, .demand, .keyframe: break
         }
     }
@@ -203,9 +203,9 @@ public final class Router {
     /// Sends the other routers how loud this router's publishers are, so that all of them choose the active speaker and
     /// the loudest audio from the same voices.
     private func sendVoices(now: MediaTime) {
-        guard relays.isConnected, voicesSentAt.map({ now - $0 >= LoudestAudio.interval }) ?? true else { return }
+        guard pipes.isConnected, voicesSentAt.map({ now - $0 >= LoudestAudio.interval }) ?? true else { return }
         voicesSentAt = now
-        relays.send(voices: streams.voices)
+        pipes.send(voices: streams.voices)
     }
 
     // MARK: Connections

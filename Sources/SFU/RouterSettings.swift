@@ -44,7 +44,7 @@ public struct RouterCounters: Equatable, Sendable {
     public var packetsIn: UInt64 = 0
     public var packetsForwarded: UInt64 = 0
     /// The number of packets passed to routers of other event loops. Each copy counts.
-    public var packetsRelayed: UInt64 = 0
+    public var packetsPiped: UInt64 = 0
     public var packetsDropped: UInt64 = 0
     public var packetsRetransmitted: UInt64 = 0
     public var packetsRecovered: UInt64 = 0
@@ -73,7 +73,7 @@ public struct RouterCounters: Equatable, Sendable {
 
     /// All counters.
     static let all: [any WritableKeyPath<RouterCounters, UInt64> & Sendable] = [
-        \.datagramsIn, \.strayDatagrams, \.packetsIn, \.packetsForwarded, \.packetsRelayed,
+        \.datagramsIn, \.strayDatagrams, \.packetsIn, \.packetsForwarded, \.packetsPiped,
         \.packetsDropped, \.packetsRetransmitted, \.packetsRecovered, \.nacksSent, \.nacksReceived,
         \.keyframesRequested, \.malformed, \.paddingBytes,
         \.changesForSlowness, \.changesForCodec, \.changesForBandwidth, \.changesForSize, \.changesForPublisher,

@@ -154,16 +154,16 @@ private final class World {
             }
         }
         for server in room.servers { try checkInvariants(of: server.router) }
-        checkRelays()
+        checkPipes()
     }
 
     /// Checks that every router knows the tracks of the publishers of all others.
-    private func checkRelays() {
+    private func checkPipes() {
         for client in clients {
             let own = client.router.feeds.tracks(of: client.key)
             for server in room.servers where server !== client.server {
-                let relayed = server.router.feeds.tracks(of: client.key)
-                #expect(relayed.map(\.mid) == own.map(\.mid) && relayed.map(\.codecs) == own.map(\.codecs), "\(log)")
+                let piped = server.router.feeds.tracks(of: client.key)
+                #expect(piped.map(\.mid) == own.map(\.mid) && piped.map(\.codecs) == own.map(\.codecs), "\(log)")
             }
         }
     }

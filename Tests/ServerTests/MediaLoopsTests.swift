@@ -304,14 +304,14 @@ private final class Plane: Sendable {
         var socket = try accept("192.0.2.1", places)
         let descriptor = try #require(socket?.descriptor)
         let inbox = try MediaInbox { _ in }
-        inbox.adopt(HandedStream(socket: try #require(socket), openedAt: .monotonic, unread: []))
+        inbox.adopt(StreamHandover(socket: try #require(socket), openedAt: .monotonic, unread: []))
         socket = nil
         #expect(places.count == 1 && fcntl(descriptor, F_GETFD) >= 0)
         // A loop that ends does not take it.
         inbox.close()
         #expect(places.count == 0)
         inbox.adopt(
-            HandedStream(socket: try #require(try accept("192.0.2.1", places)), openedAt: .monotonic, unread: []))
+            StreamHandover(socket: try #require(try accept("192.0.2.1", places)), openedAt: .monotonic, unread: []))
         #expect(places.count == 0 && inbox.take().isEmpty)
     }
 }

@@ -65,8 +65,8 @@ final class CapacityMeter {
     /// - Parameters:
     ///   - egress: counts the bytes.
     ///   - streams: knows which sessions exist.
-    ///   - relays: where to send the measurement.
-    func update(_ egress: Egress, _ streams: Streams, _ relays: Relays, now: MediaTime) {
+    ///   - pipes: where to send the measurement.
+    func update(_ egress: Egress, _ streams: Streams, _ pipes: Pipes, now: MediaTime) {
         guard settings.sessionBitrate != nil || settings.totalBitrate != nil else { return }
         guard let measuredAt else { return self.measuredAt = now }
         let elapsed = now - measuredAt
@@ -74,7 +74,7 @@ final class CapacityMeter {
         self.measuredAt = now
         let milliseconds = max(1, Int(elapsed.milliseconds))
         var rates = egress.takeSentBytes().mapValues { $0 &* 8000 / milliseconds }
-        relays.broadcast(.sent(rates))
+        pipes.broadcast(.sent(rates))
         elsewhere = elsewhere.filter { now - $0.value.at < Self.maxAge }
         for other in elsewhere.values { rates.merge(other.sent, uniquingKeysWith: &+) }
         total.update(rate: rates.values.reduce(0, &+), limit: settings.totalBitrate)
@@ -85,13 +85,13 @@ final class CapacityMeter {
         }
         // A router does not report while it is idle.
         let wasReporter = isReporter && elapsed < Self.maxAge
-        isReporter = elsewhere.keys.allSatisfy { $0 > relays.loop }
+        isReporter = elsewhere.keys.allSatisfy { $0 > pipes.loop }
         guard isReporter else {
             output.counters.fullSessions = 0
             return reported = []
         }
         // This router does not know what another one has reported. Report each session that is not full once.
-        if relays.isConnected, !wasReporter { reported = present }
+        if pipes.isConnected, !wasReporter { reported = present }
         report(present)
     }
 

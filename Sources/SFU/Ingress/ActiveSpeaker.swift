@@ -109,12 +109,12 @@ final class Speakers {
     /// know each other's voices a little later and would choose differently.
     /// - Parameters:
     ///   - streams: where to mark the streams of the active speakers.
-    ///   - relays: where to send them.
-    func update(_ streams: Streams, _ relays: Relays, now: MediaTime) {
+    ///   - pipes: where to send them.
+    func update(_ streams: Streams, _ pipes: Pipes, now: MediaTime) {
         if let updatedAt, now - updatedAt < ActiveSpeaker.interval { return }
         updatedAt = now
-        let loop = relays.loop
-        let reporters = relays.isConnected ? streams.lowestLoops(own: loop) : nil
+        let loop = pipes.loop
+        let reporters = pipes.isConnected ? streams.lowestLoops(own: loop) : nil
         for session in sessions.keys {
             // If the last publisher has left, the router that reported the session before does so once more.
             let isReporter = reporters.map { $0[session].map { $0 == loop } ?? reported.contains(session) } ?? true
@@ -134,12 +134,12 @@ final class Speakers {
                 reported.remove(session)
             }
         }
-        guard relays.isConnected, !reported.isEmpty else { return }
-        relays.send(speakers: reported.map { RelayedSpeaker(session: $0, stream: current($0)) })
+        guard pipes.isConnected, !reported.isEmpty else { return }
+        pipes.send(speakers: reported.map { PipedSpeaker(session: $0, stream: current($0)) })
     }
 
     /// Follows the active speakers that another router has chosen.
-    func follow(_ speakers: [RelayedSpeaker], _ streams: Streams) {
+    func follow(_ speakers: [PipedSpeaker], _ streams: Streams) {
         for speaker in speakers where !reported.contains(speaker.session) {
             _ = change(speaker.session, streams) { $0.follow(speaker.stream) }
         }

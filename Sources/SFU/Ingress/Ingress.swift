@@ -8,15 +8,15 @@ final class Ingress {
     let output: RouterOutput
     private let feeds: FeedTable
     private let speakers: Speakers
-    private let relays: Relays
+    private let pipes: Pipes
     /// Publishers to which keyframe requests are sent at the next flush, if they are due, instead of at the next tick.
     private var urgent: [Publisher] = []
     /// The lost sequence numbers in one NACK, stored here to reuse the memory.
     var lost: [UInt16] = []
 
-    init(settings: RouterSettings, output: RouterOutput, feeds: FeedTable, speakers: Speakers, relays: Relays) {
+    init(settings: RouterSettings, output: RouterOutput, feeds: FeedTable, speakers: Speakers, pipes: Pipes) {
         (self.settings, self.output, self.feeds, self.speakers) = (settings, output, feeds, speakers)
-        self.relays = relays
+        self.pipes = pipes
     }
 
     // MARK: Publishers
@@ -37,7 +37,7 @@ final class Ingress {
 
     private func set(_ tracks: [FeedTrack], of client: Key) {
         feeds.set(tracks, of: client)
-        relays.announce(tracks, of: client)
+        pipes.announce(tracks, of: client)
     }
 
     func requestKeyframesSoon(from publisher: Publisher) {

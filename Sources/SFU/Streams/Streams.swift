@@ -53,18 +53,18 @@ final class Streams {
     }
 
     /// Returns how loud this router's publishers are.
-    func voices() -> [RelayedVoice] {
+    func voices() -> [PipedVoice] {
         publications.values.compactMap { publication in
             guard publication.forwardsAudio, let track = audioTrack(of: publication), track.loop == nil else {
                 return nil
             }
-            return RelayedVoice(
+            return PipedVoice(
                 stream: publication.stream, loudness: speakers.loudness(of: publication), voice: track.voice)
         }
     }
 
     /// Records how loud the publishers of another router are.
-    func hear(_ voices: [RelayedVoice], now: MediaTime) {
+    func hear(_ voices: [PipedVoice], now: MediaTime) {
         for voice in voices {
             guard let publication = publications[voice.stream], publication.forwardsAudio,
                 let track = audioTrack(of: publication), track.loop != nil

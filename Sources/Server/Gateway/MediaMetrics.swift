@@ -21,7 +21,7 @@ struct MediaMetrics: Sendable {
         "confab_media_datagrams_stray": "Datagrams from unknown senders.",
         "confab_media_datagrams_unsent": "Datagrams that could not be sent, usually because a buffer was full.",
     ]
-    private static let relayedPackets = "confab_media_packets_relayed"
+    private static let pipedPackets = "confab_media_packets_piped"
     private static let waits = "confab_media_socket_waits"
     private static let wakeups = "confab_media_wakeups"
     private static let reads = "confab_media_socket_reads"
@@ -34,7 +34,7 @@ struct MediaMetrics: Sendable {
     private static let refusals = "confab_media_bandwidth_refusals"
     private static let fullSessions = "confab_media_full_sessions"
     private static let added = [
-        relayedPackets + "_total": "Media packets passed to other media loops, counted once per loop.",
+        pipedPackets + "_total": "Media packets passed to other media loops, counted once per loop.",
         waits + "_total": "Times the sending of media was delayed because a socket's buffer was full.",
         wakeups + "_total": "Times a media loop woke up.",
         reads + "_total": "System calls that received datagrams.",
@@ -62,7 +62,7 @@ struct MediaMetrics: Sendable {
     private let dropped = CounterBridge("confab_media_packets_dropped")
     private let stray = CounterBridge("confab_media_datagrams_stray")
     private let unsent = CounterBridge("confab_media_datagrams_unsent")
-    private let relayed = CounterBridge(relayedPackets, isNew: true)
+    private let piped = CounterBridge(pipedPackets, isNew: true)
     private let loops: [LoopMetrics]
     private let padded = CounterBridge(padding, isNew: true)
     private let changed = ["slow", "codec", "bandwidth", "size", "publisher"].map {
@@ -114,7 +114,7 @@ struct MediaMetrics: Sendable {
         let media = counters.router
         received.record(media.packetsIn)
         forwarded.record(media.packetsForwarded)
-        relayed.record(media.packetsRelayed)
+        piped.record(media.packetsPiped)
         repeated.record(media.packetsRetransmitted)
         recovered.record(media.packetsRecovered)
         dropped.record(media.packetsDropped)

@@ -19,7 +19,7 @@ final class MediaInbox: Sendable {
     enum Work: Sendable {
         case run(@Sendable (Router) -> Void)
         /// Takes over a TCP connection that another loop accepted.
-        case adopt(HandedStream)
+        case adopt(StreamHandover)
         /// Ends the loop.
         case finish
     }
@@ -63,7 +63,7 @@ final class MediaInbox: Sendable {
     }
 
     /// Hands over a TCP connection to the loop. If the loop has ended, the connection is closed.
-    func adopt(_ stream: HandedStream) { add(Request(kind: .adopt, work: .adopt(stream))) }
+    func adopt(_ stream: StreamHandover) { add(Request(kind: .adopt, work: .adopt(stream))) }
 
     /// Ends the loop after all earlier requests.
     func finish() { add(Request(kind: .finish, work: .finish)) }

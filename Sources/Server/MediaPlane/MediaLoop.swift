@@ -18,7 +18,7 @@ final class MediaLoop: MediaSink {
     }
 
     /// What a loop shares with the others of its media plane.
-    struct Team: Sendable {
+    struct Group: Sendable {
         /// The inboxes of all loops; empty if there is only one loop.
         var inboxes: [MediaInbox] = []
         /// The index of this loop.
@@ -44,7 +44,7 @@ final class MediaLoop: MediaSink {
     private let io: any DatagramIO
     private let sockets: [DatagramSocket]
     private let listeners: [Int32]
-    private let team: Team
+    private let group: Group
     private var connections: [UInt32: StreamConnection] = [:]
     private var nextConnection = firstConnection
     private var dirty: Set<UInt32> = []
@@ -65,9 +65,9 @@ final class MediaLoop: MediaSink {
     private var wakeups: UInt64 = 0
 
     init(
-        inbox: MediaInbox, sockets: Sockets, portable: Bool, wait: MediaWait, team: Team = Team()
+        inbox: MediaInbox, sockets: Sockets, portable: Bool, wait: MediaWait, group: Group = Group()
     ) {
-        (self.inbox, self.wait, self.team) = (inbox, wait, team)
+        (self.inbox, self.wait, self.group) = (inbox, wait, group)
         activity = inbox.activity
         self.sockets = sockets.datagram.map { DatagramSocket(descriptor: $0.descriptor, isIPv6: $0.isIPv6) }
         listeners = sockets.listeners
@@ -99,14 +99,14 @@ final class MediaLoop: MediaSink {
             activity.enter(.waiting)
             pauseIfBusy(router)
             waitForWork(router)
-            if hasRead || router.hasRelayed { slots.woke(at: now) }
+            if hasRead || router.hasPiped { slots.woke(at: now) }
             wakeups &+= 1
             now = .monotonic
             guard work(router) else { break }
             tick(router)
             // If datagrams were read, this iteration has already flushed. Read again before the next flush, because other
             // rooms' packets may wait behind a large keyframe.
-            if router.hasMore || router.hasRelayed, !hasRead {
+            if router.hasMore || router.hasPiped, !hasRead {
                 activity.enter(.flushing)
                 router.flush(now: now)
             }
@@ -235,7 +235,7 @@ final class MediaLoop: MediaSink {
             close(descriptor)
             return
         }
-        guard let socket = StreamSocket(accepted: descriptor, from: remote, in: team.places) else { return }
+        guard let socket = StreamSocket(accepted: descriptor, from: remote, in: group.places) else { return }
         SocketOptions.configureStream(descriptor)
         let path = newPath(to: remote)
         connections[path.socket] = StreamConnection(socket, path: path, now: now)
@@ -252,7 +252,7 @@ final class MediaLoop: MediaSink {
 
     /// Takes over a connection whose first check names this loop. Closes it if the check is not one of a peer connection
     /// of this loop, for example because that connection has just been closed.
-    private func adopt(_ stream: HandedStream, _ router: Router) {
+    private func adopt(_ stream: StreamHandover, _ router: Router) {
         let path = newPath(to: stream.socket.remote)
         let connection = StreamConnection(stream, path: path)
         connections[path.socket] = connection
@@ -268,15 +268,15 @@ final class MediaLoop: MediaSink {
     }
 
     /// Whether this loop accepts connections for others too.
-    private var isAcceptor: Bool { !listeners.isEmpty && team.inboxes.count > 1 }
+    private var isAcceptor: Bool { !listeners.isEmpty && group.inboxes.count > 1 }
 
     /// Returns the loop that must take over a connection, because this frame is a check for one of its peer connections.
     private func owner(of frame: UnsafeMutableRawBufferPointer) -> MediaInbox? {
         guard let username = STUN.username(of: UnsafeRawBufferPointer(frame)),
-            let owner = ICECredentials.owner(ofUfrag: username.local), owner != team.index,
-            team.inboxes.indices.contains(owner)
+            let owner = ICECredentials.owner(ofUfrag: username.local), owner != group.index,
+            group.inboxes.indices.contains(owner)
         else { return nil }
-        return team.inboxes[owner]
+        return group.inboxes[owner]
     }
 
     private func pauseListener(_ index: Int) {
@@ -313,7 +313,7 @@ final class MediaLoop: MediaSink {
     }
 
     private func handOver(_ connection: StreamConnection, to owner: MediaInbox, _ router: Router) {
-        let stream = connection.handedOver
+        let stream = connection.handover
         // Stop polling first, because only the other loop may read from the connection after this.
         drop(connection.path.socket, router)
         owner.adopt(stream)

@@ -11,7 +11,7 @@ import Wire
 /// Routed media: carries out the hub's media commands on its own threads and reports events back.
 ///
 /// It owns the sockets and the threads. Each media loop is a thread with a router, its own sockets and its own UDP port.
-/// `LoopPlacement` decides which loop serves a client, and the routers pass packets to each other through a `RelayMesh`.
+/// `LoopPlacement` decides which loop serves a client, and the routers pass packets to each other through `PipeRings`.
 /// Commands for a loop run in order and never wait for the network. Invariant: once all threads have handled `stop`,
 /// they send no packets and report no events.
 final class MediaPlane: Sendable {
@@ -76,21 +76,21 @@ final class MediaPlane: Sendable {
         let wait = MediaWait()
         let places = StreamPlaces(limit: settings.maxConnections)
         let isAlone = inboxes.count == 1
-        let relays = isAlone ? nil : RelayMesh(bells: inboxes.map { inbox in { inbox.wake() } })
+        let pipes = isAlone ? nil : PipeRings(bells: inboxes.map { inbox in { inbox.wake() } })
         for (index, loop) in opened.loops.enumerated() {
             var router = RouterSettings(settings, candidates: loop.candidates)
             router.owner = isAlone ? nil : index
-            let team = MediaLoop.Team(inboxes: isAlone ? [] : inboxes, index: index, places: places)
+            let group = MediaLoop.Group(inboxes: isAlone ? [] : inboxes, index: index, places: places)
             let (inbox, sockets, isPortable) = (inboxes[index], loop.sockets, settings.isPortable)
             let name = isAlone ? "confab-media" : "confab-media-\(index)"
             let thread = Thread { [router] in
                 setNameOfCurrentThread(name)
-                let loop = MediaLoop(inbox: inbox, sockets: sockets, portable: isPortable, wait: wait, team: team)
+                let loop = MediaLoop(inbox: inbox, sockets: sockets, portable: isPortable, wait: wait, group: group)
                 loop.run { sink in
                     Router(
                         settings: router, certificate: certificate, sink: sink,
                         generator: SystemRandomNumberGenerator(),
-                        relays: relays, loop: index)
+                        pipes: pipes, loop: index)
                 }
             }
             thread.start()

@@ -36,10 +36,10 @@ final class StreamConnection {
     }
 
     /// Takes over a connection from another loop. It has not passed a check on this loop yet.
-    init(_ handed: HandedStream, path: Path) {
-        (socket, self.path, openedAt) = (handed.socket, path, handed.openedAt)
-        memory.copyBytes(from: handed.unread.prefix(memory.count))
-        filled = min(handed.unread.count, memory.count)
+    init(_ handover: StreamHandover, path: Path) {
+        (socket, self.path, openedAt) = (handover.socket, path, handover.openedAt)
+        memory.copyBytes(from: handover.unread.prefix(memory.count))
+        filled = min(handover.unread.count, memory.count)
     }
 
     deinit { memory.deallocate() }
@@ -47,7 +47,9 @@ final class StreamConnection {
     var descriptor: Int32 { socket.descriptor }
 
     /// What another loop needs to take over the connection. This object must not be used afterward.
-    var handedOver: HandedStream { HandedStream(socket: socket, openedAt: openedAt, unread: Array(memory[..<filled])) }
+    var handover: StreamHandover {
+        StreamHandover(socket: socket, openedAt: openedAt, unread: Array(memory[..<filled]))
+    }
 
     var isWaiting: Bool { queueStart < queue.count }
 
@@ -148,7 +150,7 @@ final class StreamConnection {
 
 /// A TCP connection on its way from the loop that accepted it to the loop of the peer connection that its first
 /// connectivity check names.
-struct HandedStream: Sendable {
+struct StreamHandover: Sendable {
     let socket: StreamSocket
     /// When the connection was accepted. The time limit for its first successful check counts from then.
     let openedAt: MediaTime

@@ -180,10 +180,10 @@ final class SimulatedRoom {
         self.network = network
         // Only what is needed, because a weak reference slows down all others.
         let bells = (0..<(loops > 1 ? loops : 0)).map { _ in SimulatedBell() }
-        let mesh = loops > 1 ? RelayMesh(bells: bells.map { bell in { bell.ring() } }) : nil
+        let rings = loops > 1 ? PipeRings(bells: bells.map { bell in { bell.ring() } }) : nil
         servers = try (0..<loops).map { loop in
             try SimulatedServer(
-                network, seed: seed &+ 2, longestFlush: longestFlush, relays: mesh, loop: loop, adjust: adjust)
+                network, seed: seed &+ 2, longestFlush: longestFlush, pipes: rings, loop: loop, adjust: adjust)
         }
         for (bell, server) in zip(bells, servers) { bell.server = server }
     }

@@ -83,10 +83,10 @@ final class SimulatedServer {
     private var heldCount = 0
 
     /// - Parameters:
-    ///   - relays: connects the routers of several event loops.
+    ///   - pipes: connects the routers of several event loops.
     ///   - loop: the index of the server's event loop.
     init(
-        _ network: SimulatedMediaNetwork, seed: UInt64, longestFlush: Int? = nil, relays: RelayMesh? = nil,
+        _ network: SimulatedMediaNetwork, seed: UInt64, longestFlush: Int? = nil, pipes: PipeRings? = nil,
         loop: Int = 0, adjust: (inout RouterSettings) -> Void = { _ in }
     ) throws {
         self.network = network
@@ -100,7 +100,7 @@ final class SimulatedServer {
             settings: settings,
             certificate: try #require(Self.certificate), sink: sink,
             generator: SeededGenerator(seed: seed &+ UInt64(loop)),
-            relays: relays, loop: loop)
+            pipes: pipes, loop: loop)
         tickAt = network.now
         for _ in 0..<Self.burst { held.append(.allocate(byteCount: 2048, alignment: 16)) }
         sink.host.receive = { [unowned self] in receive($0, on: $1) }
@@ -111,7 +111,7 @@ final class SimulatedServer {
     deinit { for memory in held { memory.deallocate() } }
 
     /// Like a media loop, one of several does not tick while it is idle.
-    private var ticks: Bool { !router.relays.isConnected || !router.isIdle }
+    private var ticks: Bool { !router.pipes.isConnected || !router.isIdle }
 
     /// Lets the server run soon, because another event loop has sent something.
     func wake() {

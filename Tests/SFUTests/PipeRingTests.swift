@@ -6,14 +6,14 @@ import Testing
 @testable import SFU
 
 @Suite("Rings between event loops")
-struct RelayRingTests {
+struct PipeRingTests {
     private struct Ends {
-        let writer: RelayRingWriter
-        let reader: RelayRingReader
+        let writer: PipeRingWriter
+        let reader: PipeRingReader
 
         init() {
-            let ring = RelayRing()
-            (writer, reader) = (RelayRingWriter(ring), RelayRingReader(ring))
+            let ring = PipeRing()
+            (writer, reader) = (PipeRingWriter(ring), PipeRingReader(ring))
         }
     }
 
@@ -33,16 +33,16 @@ struct RelayRingTests {
     }
 
     @discardableResult
-    private static func write(_ sequence: Int64, length: Int = 1200, to writer: RelayRingWriter) throws -> Bool {
+    private static func write(_ sequence: Int64, length: Int = 1200, to writer: PipeRingWriter) throws -> Bool {
         try withPacket(sequence, length: length) {
             writer.write($0, track: 7, feed: 2, arrivedAt: MediaTime(nanoseconds: sequence))
         }
     }
 
-    private static func isIntact(_ relayed: UnsafePointer<RelayRing.Packet>, _ sequence: Int64) -> Bool {
-        let (packet, bytes) = (relayed.pointee.packet, relayed.pointee.packet.bytes)
-        return packet.sequence == sequence && relayed.pointee.track == 7 && relayed.pointee.feed == 2
-            && relayed.pointee.arrivedAt.nanoseconds == sequence && packet.spare == 10
+    private static func isIntact(_ piped: UnsafePointer<PipeRing.Packet>, _ sequence: Int64) -> Bool {
+        let (packet, bytes) = (piped.pointee.packet, piped.pointee.packet.bytes)
+        return packet.sequence == sequence && piped.pointee.track == 7 && piped.pointee.feed == 2
+            && piped.pointee.arrivedAt.nanoseconds == sequence && packet.spare == 10
             && bytes.dropFirst(12).allSatisfy { $0 == UInt8(truncatingIfNeeded: sequence) }
     }
 
@@ -64,7 +64,7 @@ struct RelayRingTests {
                     expected.append((next, false))
                 }
             }
-            _ = ends.writer.publish()
+            _ = ends.writer.commit()
             for _ in 0..<Int.random(in: 0..<70, using: &random) {
                 guard let item = ends.reader.next() else { break }
                 let (sequence, isMessage) = expected[read]
@@ -80,13 +80,13 @@ struct RelayRingTests {
         #expect(read > 5000)
     }
 
-    @Test("what is not published is not visible")
-    func publication() throws {
+    @Test("what is not committed is not visible")
+    func visibility() throws {
         let ends = Ends()
         try Self.write(1, to: ends.writer)
         #expect(!ends.reader.hasMore && ends.reader.next() == nil)
-        #expect(ends.writer.publish() && ends.reader.hasMore)
-        #expect(!ends.writer.publish())
+        #expect(ends.writer.commit() && ends.reader.hasMore)
+        #expect(!ends.writer.commit())
     }
 
     @Test("a full ring drops packets but keeps all messages, and continues when the reader has released memory")
@@ -95,9 +95,9 @@ struct RelayRingTests {
         var accepted = 0
         while try Self.write(Int64(accepted), to: ends.writer) { accepted += 1 }
         #expect(accepted > 500)
-        let messages = RelayRing.capacity / 32
+        let messages = PipeRing.capacity / 32
         for index in 0..<messages { ends.writer.write(.pause(UInt32(index))) }
-        _ = ends.writer.publish()
+        _ = ends.writer.commit()
         // Messages wait now, so a packet would overtake them.
         #expect(try !Self.write(0, length: 12, to: ends.writer))
         var (packets, got) = (0, 0)
@@ -114,7 +114,7 @@ struct RelayRingTests {
                 }
             }
             ends.reader.release()
-        } while ends.writer.publish()
+        } while ends.writer.commit()
         #expect(packets == accepted && got == messages)
         #expect(try Self.write(1, to: ends.writer))
     }
@@ -131,10 +131,10 @@ struct RelayRingTests {
             while sequence < count {
                 let isWritten = (try? Self.write(sequence, length: 200, to: transfer.ends.writer)) ?? false
                 if isWritten { sequence += 1 }
-                if sequence % 16 == 0 || !isWritten { _ = transfer.ends.writer.publish() }
+                if sequence % 16 == 0 || !isWritten { _ = transfer.ends.writer.commit() }
             }
             transfer.ends.writer.write(.end(0))
-            _ = transfer.ends.writer.publish()
+            _ = transfer.ends.writer.commit()
         }
         thread.start()
         var (sequence, isDone, intact) = (Int64(0), false, true)
@@ -157,7 +157,7 @@ struct RelayRingTests {
         // Leaks of the messages would be found by the address sanitizer; here the memory is only walked.
         let ends = Ends()
         for index in 0..<100 { ends.writer.write(.tracks(of: Key(high: 1, low: 2), [UInt32(index)])) }
-        _ = ends.writer.publish()
+        _ = ends.writer.commit()
         _ = ends.reader.next()
         ends.reader.release()
     }
@@ -165,7 +165,7 @@ struct RelayRingTests {
     @Test("a loop that waits is woken once, and does not wait if something has arrived")
     func bell() {
         let rings = Counter()
-        let bell = RelayBell { rings.add() }
+        let bell = PipeBell { rings.add() }
         bell.ring()
         #expect(rings.count == 0)
         #expect(!bell.beginWait { true })

@@ -8,14 +8,14 @@ import Synchronization
 /// its flush, as it does with the memory of datagrams.
 ///
 /// ```
-///  released        read          published       written
+///  released        read          committed       written
 ///  ────┼─────────────┼───────────────┼──────────────┼────▶
 ///      │ used by the │ not read yet  │ not visible  │
 ///      │ flush       │               │ yet          │
 /// ```
 ///
 /// Positions count all bytes since the start, so they never decrease. The position in the memory is the remainder.
-final class RelayRing: Sendable {
+final class PipeRing: Sendable {
     /// The size of the memory in bytes, a power of two: about 620 packets, or 30 ms of 200 Mbit/s.
     static let capacity = 1 << 20
     /// The number of bytes that packets may occupy. The rest is for messages, which are small and are never dropped.
@@ -23,12 +23,12 @@ final class RelayRing: Sendable {
     /// All records start at multiples of this number of bytes.
     fileprivate static let alignment = 16
 
-    /// The writer owns the memory of a record until it publishes the record, and again after the reader has released it.
+    /// The writer owns the memory of a record until it commits the record, and again after the reader has released it.
     /// In between, the reader owns it.
     fileprivate nonisolated(unsafe) let memory = UnsafeMutableRawPointer.allocate(
         byteCount: capacity, alignment: alignment)
-    /// The position up to which the writer has published records.
-    fileprivate let published = Atomic<Int>(0)
+    /// The position up to which the writer has committed records.
+    fileprivate let committed = Atomic<Int>(0)
     /// The position up to which the reader has released records.
     fileprivate let released = Atomic<Int>(0)
 
@@ -37,7 +37,7 @@ final class RelayRing: Sendable {
     deinit {
         // Messages that were never read are still retained.
         var position = released.load(ordering: .relaxed)
-        let end = published.load(ordering: .relaxed)
+        let end = committed.load(ordering: .relaxed)
         while position < end {
             let record = record(at: position)
             if record.pointee.kind == .message { Self.message(in: record).release() }
@@ -71,8 +71,8 @@ final class RelayRing: Sendable {
 
     /// A reference to a message.
     fileprivate final class Box: Sendable {
-        let message: RelayMessage
-        init(_ message: RelayMessage) { self.message = message }
+        let message: PipeMessage
+        init(_ message: PipeMessage) { self.message = message }
     }
 
     /// The offsets of the packet and of its bytes in a record, and the number of bytes after a packet that a reader may
@@ -94,59 +94,59 @@ final class RelayRing: Sendable {
 }
 
 /// The writing end of a ring. It belongs to the writer's event loop.
-final class RelayRingWriter {
-    private let ring: RelayRing
+final class PipeRingWriter {
+    private let ring: PipeRing
     private var written = 0
-    private var published = 0
+    private var committed = 0
     /// The position that the reader had released when the ring was last full.
     private var released = 0
     /// Messages that do not fit now. Until they are written, packets are dropped, so that the order is kept.
-    private var waiting: [RelayMessage] = []
+    private var waiting: [PipeMessage] = []
 
-    init(_ ring: RelayRing) {
+    init(_ ring: PipeRing) {
         self.ring = ring
         // Packets are copied as bytes.
-        precondition(_isPOD(RelayRing.Packet.self))
+        precondition(_isPOD(PipeRing.Packet.self))
     }
 
     /// Writes a packet and a copy of its bytes.
     /// - Returns: false if the ring is too full, so that the packet is dropped.
     func write(_ packet: FeedPacket, track: UInt32, feed: Int, arrivedAt: MediaTime) -> Bool {
         let count = packet.bytes.count
-        let length = RelayRing.rounded(RelayRing.bytesOffset + count + RelayRing.spare)
-        guard waiting.isEmpty, let record = reserve(length, limit: RelayRing.packetCapacity) else { return false }
-        let bytes = UnsafeMutableRawPointer(record) + RelayRing.bytesOffset
+        let length = PipeRing.rounded(PipeRing.bytesOffset + count + PipeRing.spare)
+        guard waiting.isEmpty, let record = reserve(length, limit: PipeRing.packetCapacity) else { return false }
+        let bytes = UnsafeMutableRawPointer(record) + PipeRing.bytesOffset
         if let base = packet.bytes.baseAddress { bytes.copyMemory(from: base, byteCount: count) }
         var copy = packet
         copy.move(to: UnsafeRawBufferPointer(start: bytes, count: count))
-        copy.spare = min(packet.spare, UInt8(RelayRing.spare))
-        (UnsafeMutableRawPointer(record) + RelayRing.packetOffset).initializeMemory(
-            as: RelayRing.Packet.self,
-            to: RelayRing.Packet(track: track, feed: feed, arrivedAt: arrivedAt, packet: copy))
-        record.initialize(to: RelayRing.Record(length: UInt32(length), kind: .packet))
+        copy.spare = min(packet.spare, UInt8(PipeRing.spare))
+        (UnsafeMutableRawPointer(record) + PipeRing.packetOffset).initializeMemory(
+            as: PipeRing.Packet.self,
+            to: PipeRing.Packet(track: track, feed: feed, arrivedAt: arrivedAt, packet: copy))
+        record.initialize(to: PipeRing.Record(length: UInt32(length), kind: .packet))
         written += length
         return true
     }
 
-    /// Writes a message. If there is no room, the message waits for the next `publish`.
-    func write(_ message: RelayMessage) {
+    /// Writes a message. If there is no room, the message waits for the next `commit`.
+    func write(_ message: PipeMessage) {
         if !waiting.isEmpty || !tryWrite(message) { waiting.append(message) }
     }
 
-    private func tryWrite(_ message: RelayMessage) -> Bool {
-        let length = RelayRing.alignment * 2
-        guard let record = reserve(length, limit: RelayRing.capacity) else { return false }
-        let box = Unmanaged.passRetained(RelayRing.Box(message))
+    private func tryWrite(_ message: PipeMessage) -> Bool {
+        let length = PipeRing.alignment * 2
+        guard let record = reserve(length, limit: PipeRing.capacity) else { return false }
+        let box = Unmanaged.passRetained(PipeRing.Box(message))
         UnsafeMutableRawPointer(record).storeBytes(
-            of: UnsafeRawPointer(box.toOpaque()), toByteOffset: RelayRing.packetOffset, as: UnsafeRawPointer.self)
-        record.initialize(to: RelayRing.Record(length: UInt32(length), kind: .message))
+            of: UnsafeRawPointer(box.toOpaque()), toByteOffset: PipeRing.packetOffset, as: UnsafeRawPointer.self)
+        record.initialize(to: PipeRing.Record(length: UInt32(length), kind: .message))
         written += length
         return true
     }
 
     /// Returns the memory for a record; nil if the ring would then contain more than `limit` bytes.
-    private func reserve(_ length: Int, limit: Int) -> UnsafeMutablePointer<RelayRing.Record>? {
-        let toEnd = RelayRing.capacity - written & (RelayRing.capacity - 1)
+    private func reserve(_ length: Int, limit: Int) -> UnsafeMutablePointer<PipeRing.Record>? {
+        let toEnd = PipeRing.capacity - written & (PipeRing.capacity - 1)
         let filler = length > toEnd ? toEnd : 0
         let end = written + filler + length
         if end - released > limit {
@@ -154,7 +154,7 @@ final class RelayRingWriter {
             guard end - released <= limit else { return nil }
         }
         if filler > 0 {
-            ring.record(at: written).initialize(to: RelayRing.Record(length: UInt32(filler), kind: .filler))
+            ring.record(at: written).initialize(to: PipeRing.Record(length: UInt32(filler), kind: .filler))
             written += filler
         }
         return ring.record(at: written)
@@ -162,43 +162,43 @@ final class RelayRingWriter {
 
     /// Makes everything written visible to the reader.
     /// - Returns: whether there is anything new.
-    func publish() -> Bool {
+    func commit() -> Bool {
         var count = 0
         while count < waiting.count, tryWrite(waiting[count]) { count += 1 }
         waiting.removeFirst(count)
-        guard written != published else { return false }
-        published = written
+        guard written != committed else { return false }
+        committed = written
         // The writer stores the position and then checks whether the reader waits. The reader marks itself as waiting and
         // then checks the position. With sequential consistency, at least one of them sees the other's store.
-        ring.published.store(published, ordering: .sequentiallyConsistent)
+        ring.committed.store(committed, ordering: .sequentiallyConsistent)
         return true
     }
 }
 
 /// The reading end of a ring. It belongs to the reader's event loop.
-final class RelayRingReader {
-    private let ring: RelayRing
+final class PipeRingReader {
+    private let ring: PipeRing
     private var position = 0
     private var end = 0
     private var released = 0
 
-    init(_ ring: RelayRing) { self.ring = ring }
+    init(_ ring: PipeRing) { self.ring = ring }
 
     /// A packet or a message that was read.
     enum Item {
         /// The memory of the packet and its bytes is valid until `release`.
-        case packet(UnsafePointer<RelayRing.Packet>)
-        case message(RelayMessage)
+        case packet(UnsafePointer<PipeRing.Packet>)
+        case message(PipeMessage)
     }
 
     /// Whether there is anything to read.
-    var hasMore: Bool { ring.published.load(ordering: .sequentiallyConsistent) != position }
+    var hasMore: Bool { ring.committed.load(ordering: .sequentiallyConsistent) != position }
 
     /// Returns the next item; nil if there is none.
     func next() -> Item? {
         while true {
             if position == end {
-                end = ring.published.load(ordering: .acquiring)
+                end = ring.committed.load(ordering: .acquiring)
                 guard position != end else { return nil }
             }
             let record = ring.record(at: position)
@@ -206,9 +206,9 @@ final class RelayRingReader {
             switch record.pointee.kind {
             case .filler: continue
             case .packet:
-                let packet = UnsafeRawPointer(record) + RelayRing.packetOffset
-                return .packet(packet.assumingMemoryBound(to: RelayRing.Packet.self))
-            case .message: return .message(RelayRing.message(in: record).takeRetainedValue().message)
+                let packet = UnsafeRawPointer(record) + PipeRing.packetOffset
+                return .packet(packet.assumingMemoryBound(to: PipeRing.Packet.self))
+            case .message: return .message(PipeRing.message(in: record).takeRetainedValue().message)
             }
         }
     }

@@ -2,11 +2,11 @@ import RTC
 
 /// A message between the routers of two event loops. Messages are rare: they carry what changes about tracks and what is
 /// demanded of them. Packets are not messages.
-enum RelayMessage: Sendable {
+enum PipeMessage: Sendable {
     // From the router of the publisher:
 
     /// A track was added, or its state has changed.
-    case track(UInt32, mid: String, kind: MediaKind, RelayedState)
+    case track(UInt32, mid: String, kind: MediaKind, PipedState)
     /// The client's tracks are now these.
     case tracks(of: Key, [UInt32])
     /// A feed of a track starts with another source.
@@ -19,22 +19,22 @@ enum RelayMessage: Sendable {
     // From the router of subscribers:
 
     /// The demand of the router's subscribers has changed.
-    case demand(UInt32, RelayedDemand)
+    case demand(UInt32, PipedDemand)
     /// A subscriber needs a keyframe.
     case keyframe(UInt32, feed: Int, KeyframeRequests.Need)
 
     // Between all routers:
 
     /// How loud the router's publishers are.
-    case voices([RelayedVoice])
+    case voices([PipedVoice])
     /// The active speakers of the sessions for which the router chooses them.
-    case speakers([RelayedSpeaker])
+    case speakers([PipedSpeaker])
     /// The bitrates that the router sends in each session, in bits per second.
     case sent([String: Int])
 }
 
 /// What the subscribers' half of a router needs to know about a track.
-struct RelayedState: Equatable, Sendable {
+struct PipedState: Equatable, Sendable {
     var codecs: [Codec]
     var extensions: [HeaderExtension: UInt8]
     var feeds: [Feed]
@@ -56,7 +56,7 @@ struct RelayedState: Equatable, Sendable {
     }
 
     /// Whether layers must be selected again when this state replaces the former one.
-    func needsSelection(after former: RelayedState?) -> Bool {
+    func needsSelection(after former: PipedState?) -> Bool {
         guard let former, former.feeds.count == feeds.count else { return true }
         return feeds.map(\.codec) != former.feeds.map(\.codec)
             || zip(layers, former.layers).contains {
@@ -66,7 +66,7 @@ struct RelayedState: Equatable, Sendable {
 }
 
 /// What the subscribers of one router demand of a track on another one.
-struct RelayedDemand: Equatable, Sendable {
+struct PipedDemand: Equatable, Sendable {
     var layers = LayerDemand()
     /// One bit per feed. Set if a subscriber receives the feed or is about to.
     var watched: UInt8 = 0
@@ -75,7 +75,7 @@ struct RelayedDemand: Equatable, Sendable {
 }
 
 /// How loud a publisher is.
-struct RelayedVoice: Sendable {
+struct PipedVoice: Sendable {
     var stream: Key
     /// The loudness for the active speaker.
     var loudness: Double
@@ -84,7 +84,7 @@ struct RelayedVoice: Sendable {
 }
 
 /// The active speaker of a session.
-struct RelayedSpeaker: Sendable {
+struct PipedSpeaker: Sendable {
     var session: String
     /// Nil if nobody speaks.
     var stream: Key?

@@ -7,32 +7,32 @@ import Synchronization
 ///
 /// ```
 ///  loop 0: Ingress → Feed ─→ Fanout → Egress → clients of loop 0
-///                         └→ TrackRelay ─ring─→ RelayedTrack → Feed → Fanout → Egress → clients of loop 1
+///                         └→ TrackPipe ─ring─→ PipedTrack → Feed → Fanout → Egress → clients of loop 1
 ///                                     ◀─ring─ demand
 /// ```
-public final class RelayMesh: Sendable {
-    private let bells: [RelayBell]
+public final class PipeRings: Sendable {
+    private let bells: [PipeBell]
     /// The ring from each loop to each other one, and nil from a loop to itself.
-    private let rings: [[RelayRing?]]
+    private let rings: [[PipeRing?]]
 
     /// - Parameter bells: for each loop, a function that wakes it. The functions are called on the threads of other
     ///   loops.
     public init(bells: [@Sendable () -> Void]) {
-        self.bells = bells.map { RelayBell($0) }
-        rings = bells.indices.map { writer in bells.indices.map { $0 == writer ? nil : RelayRing() } }
+        self.bells = bells.map { PipeBell($0) }
+        rings = bells.indices.map { writer in bells.indices.map { $0 == writer ? nil : PipeRing() } }
     }
 
     /// The number of loops.
     public var loops: Int { bells.count }
 
-    func bell(of loop: Int) -> RelayBell { bells[loop] }
+    func bell(of loop: Int) -> PipeBell { bells[loop] }
 
     /// Returns the ring from one loop to another one.
-    func ring(from writer: Int, to reader: Int) -> RelayRing? { rings[writer][reader] }
+    func ring(from writer: Int, to reader: Int) -> PipeRing? { rings[writer][reader] }
 }
 
 /// Wakes a loop that waits.
-final class RelayBell: Sendable {
+final class PipeBell: Sendable {
     private let isWaiting = Atomic(false)
     private let wake: @Sendable () -> Void
 
@@ -51,7 +51,7 @@ final class RelayBell: Sendable {
     /// Called by the loop after it has waited.
     func endWait() { isWaiting.store(false, ordering: .relaxed) }
 
-    /// Wakes the loop if it waits. Called by another loop after it has published something.
+    /// Wakes the loop if it waits. Called by another loop after it has committed something.
     func ring() {
         guard isWaiting.load(ordering: .sequentiallyConsistent), isWaiting.exchange(false, ordering: .relaxed) else {
             return

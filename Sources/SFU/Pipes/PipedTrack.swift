@@ -2,22 +2,22 @@ import RTC
 
 /// A track whose publisher belongs to another event loop. It fills the feeds from what the other router sends, and sends back
 /// what this router's subscribers demand.
-final class RelayedTrack: FeedSource {
+final class PipedTrack: FeedSource {
     let id: UInt32
     let feedTrack: FeedTrack
-    private unowned let link: RelayLink
-    private var state: RelayedState?
-    private var demand = RelayedDemand()
+    private unowned let pipe: RouterPipe
+    private var state: PipedState?
+    private var demand = PipedDemand()
 
-    init(id: UInt32, mid: String, kind: MediaKind, link: RelayLink) {
-        (self.id, self.link) = (id, link)
-        feedTrack = FeedTrack(mid: mid, kind: kind, loop: link.loop)
+    init(id: UInt32, mid: String, kind: MediaKind, pipe: RouterPipe) {
+        (self.id, self.pipe) = (id, pipe)
+        feedTrack = FeedTrack(mid: mid, kind: kind, loop: pipe.loop)
         feedTrack.source = self
     }
 
     // MARK: From the publisher's router
 
-    func receive(_ state: RelayedState) {
+    func receive(_ state: PipedState) {
         let former = self.state
         self.state = state
         if former?.codecs != state.codecs || former?.extensions != state.extensions {
@@ -31,13 +31,13 @@ final class RelayedTrack: FeedSource {
         update()
     }
 
-    func receive(_ relayed: UnsafePointer<RelayRing.Packet>, now: MediaTime) {
-        guard feedTrack.feeds.indices.contains(relayed.pointee.feed) else { return }
-        let feed = feedTrack.feeds[relayed.pointee.feed]
+    func receive(_ piped: UnsafePointer<PipeRing.Packet>, now: MediaTime) {
+        guard feedTrack.feeds.indices.contains(piped.pointee.feed) else { return }
+        let feed = feedTrack.feeds[piped.pointee.feed]
         update()
-        if relayed.pointee.packet.startsKeyframe { feed.keyframes.arrived(now: now) }
+        if piped.pointee.packet.startsKeyframe { feed.keyframes.arrived(now: now) }
         guard feed.isWatched else { return feed.keyframes.passed() }
-        feed.write(relayed.pointee.packet, arrivedAt: relayed.pointee.arrivedAt, now: now)
+        feed.write(piped.pointee.packet, arrivedAt: piped.pointee.arrivedAt, now: now)
     }
 
     func restart(feed: Int) { if feedTrack.feeds.indices.contains(feed) { feedTrack.feeds[feed].restart() } }
@@ -51,7 +51,7 @@ final class RelayedTrack: FeedSource {
     func updateLiveness() {}
 
     func demandChanged() {
-        var news = RelayedDemand(layers: feedTrack.demand)
+        var news = PipedDemand(layers: feedTrack.demand)
         for feed in feedTrack.feeds where feed.isWatched { news.watched |= 1 << UInt8(feed.index) }
         // Free the packets of video that is no longer watched. A later subscriber starts with a new keyframe.
         for feed in feedTrack.feeds where !feed.isWatched { feed.forgetHistory() }
@@ -59,10 +59,10 @@ final class RelayedTrack: FeedSource {
         if decoders.contains(where: { $0 > 0 }) { news.decoders = decoders }
         guard news != demand else { return }
         demand = news
-        link.send(.demand(id, news))
+        pipe.send(.demand(id, news))
     }
 
-    func requestKeyframeSoon() { link.requestKeyframesSoon(of: self) }
+    func requestKeyframeSoon() { pipe.requestKeyframesSoon(of: self) }
 
     /// Sends the keyframe requests that are due to the publisher's router, which combines them with those of other
     /// loops.
@@ -73,7 +73,7 @@ final class RelayedTrack: FeedSource {
                 feed.keyframes.cancel()
                 continue
             }
-            if let need = feed.keyframes.takeDue(now: now) { link.send(.keyframe(id, feed: feed.index, need)) }
+            if let need = feed.keyframes.takeDue(now: now) { pipe.send(.keyframe(id, feed: feed.index, need)) }
         }
     }
 }

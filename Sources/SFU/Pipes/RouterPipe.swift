@@ -1,21 +1,21 @@
 import RTC
 
 /// The connection of a router with the router of one other event loop: a ring in each direction, and the tracks that are
-/// relayed over them.
-final class RelayLink {
+/// piped over them.
+final class RouterPipe {
     /// The index of the other loop.
     let loop: Int
-    private let bell: RelayBell
-    private let writer: RelayRingWriter
-    private let reader: RelayRingReader
+    private let bell: PipeBell
+    private let writer: PipeRingWriter
+    private let reader: PipeRingReader
     private let output: RouterOutput
     /// This router's tracks, by id.
-    private var relays: [UInt32: TrackRelay] = [:]
-    private var relaysByTrack: [ObjectIdentifier: TrackRelay] = [:]
+    private var outgoing: [UInt32: TrackPipe] = [:]
+    private var outgoingByTrack: [ObjectIdentifier: TrackPipe] = [:]
     /// The other router's tracks, by their ids there.
-    private var tracks: [UInt32: RelayedTrack] = [:]
+    private var tracks: [UInt32: PipedTrack] = [:]
     /// The other router's tracks for which keyframe requests are sent at the end of the flush.
-    private var urgent: [RelayedTrack] = []
+    private var urgent: [PipedTrack] = []
     private var nextID: UInt32 = 0
 
     /// The maximum number of records that are read from the ring in one flush, so that other work has its turn. As many
@@ -23,22 +23,22 @@ final class RelayLink {
     private static let maxItems = 256
 
     /// Returns nil if the two loops are the same.
-    init?(from own: Int, to other: Int, in mesh: RelayMesh, output: RouterOutput) {
-        guard let outgoing = mesh.ring(from: own, to: other), let incoming = mesh.ring(from: other, to: own) else {
+    init?(from own: Int, to other: Int, in rings: PipeRings, output: RouterOutput) {
+        guard let writing = rings.ring(from: own, to: other), let reading = rings.ring(from: other, to: own) else {
             return nil
         }
         (loop, self.output) = (other, output)
-        bell = mesh.bell(of: other)
-        writer = RelayRingWriter(outgoing)
-        reader = RelayRingReader(incoming)
+        bell = rings.bell(of: other)
+        writer = PipeRingWriter(writing)
+        reader = PipeRingReader(reading)
     }
 
     /// Whether the routers may share a session: the other one has publishers, or subscribers of this router's.
-    var isUsed: Bool { !tracks.isEmpty || relays.values.contains { $0.isWatched } }
+    var isUsed: Bool { !tracks.isEmpty || outgoing.values.contains { $0.isWatched } }
 
     // MARK: Writing
 
-    func send(_ message: RelayMessage) { writer.write(message) }
+    func send(_ message: PipeMessage) { writer.write(message) }
 
     /// - Returns: false if the ring is full.
     func send(_ packet: FeedPacket, track: UInt32, feed: Int, arrivedAt: MediaTime) -> Bool {
@@ -46,31 +46,31 @@ final class RelayLink {
     }
 
     /// Makes everything that was sent visible to the other router, and wakes its loop if it waits.
-    func publish() { if writer.publish() { bell.ring() } }
+    func commit() { if writer.commit() { bell.ring() } }
 
     /// Announces the tracks of one of this router's publishers.
     func announce(_ tracks: [FeedTrack], of client: Key) {
         let ids = tracks.map { track in
-            let relay = relaysByTrack[ObjectIdentifier(track)] ?? add(track)
-            relay.update()
-            return relay.id
+            let pipe = outgoingByTrack[ObjectIdentifier(track)] ?? add(track)
+            pipe.update()
+            return pipe.id
         }
         send(.tracks(of: client, ids))
     }
 
-    private func add(_ track: FeedTrack) -> TrackRelay {
+    private func add(_ track: FeedTrack) -> TrackPipe {
         nextID &+= 1
-        let relay = TrackRelay(track, id: nextID, link: self, output: output)
-        (relays[relay.id], relaysByTrack[ObjectIdentifier(track)]) = (relay, relay)
-        track.add(relay)
-        return relay
+        let pipe = TrackPipe(track, id: nextID, pipe: self, output: output)
+        (outgoing[pipe.id], outgoingByTrack[ObjectIdentifier(track)]) = (pipe, pipe)
+        track.add(pipe)
+        return pipe
     }
 
     /// A track has ended.
-    func remove(_ relay: TrackRelay) {
-        relays[relay.id] = nil
-        relaysByTrack[ObjectIdentifier(relay.track)] = nil
-        send(.end(relay.id))
+    func remove(_ pipe: TrackPipe) {
+        outgoing[pipe.id] = nil
+        outgoingByTrack[ObjectIdentifier(pipe.track)] = nil
+        send(.end(pipe.id))
     }
 
     // MARK: Reading
@@ -79,8 +79,8 @@ final class RelayLink {
     var hasMore: Bool { reader.hasMore }
 
     /// Reads what the other router has sent. The memory of the packets is valid until `release`.
-    /// - Parameter other: handles the messages that do not concern a track of this link.
-    func receive(now: MediaTime, _ other: (RelayMessage) -> Void) {
+    /// - Parameter other: handles the messages that do not concern a track of this pipe.
+    func receive(now: MediaTime, _ other: (PipeMessage) -> Void) {
         for _ in 0..<Self.maxItems {
             switch reader.next() {
             case nil: return
@@ -92,11 +92,11 @@ final class RelayLink {
 
     func release() { reader.release() }
 
-    /// - Returns: false if the message does not concern a track of this link.
-    private func handle(_ message: RelayMessage, now: MediaTime) -> Bool {
+    /// - Returns: false if the message does not concern a track of this pipe.
+    private func handle(_ message: PipeMessage, now: MediaTime) -> Bool {
         switch message {
         case .track(let id, let mid, let kind, let state):
-            let track = tracks[id] ?? RelayedTrack(id: id, mid: mid, kind: kind, link: self)
+            let track = tracks[id] ?? PipedTrack(id: id, mid: mid, kind: kind, pipe: self)
             tracks[id] = track
             track.receive(state)
         case .restart(let id, let feed): tracks[id]?.restart(feed: feed)
@@ -105,8 +105,8 @@ final class RelayLink {
             guard let track = tracks.removeValue(forKey: id) else { return true }
             urgent.removeAll { $0 === track }
             track.feedTrack.end()
-        case .demand(let id, let demand): relays[id]?.receive(demand)
-        case .keyframe(let id, let feed, let need): relays[id]?.receive(need, feed: feed, now: now)
+        case .demand(let id, let demand): outgoing[id]?.receive(demand)
+        case .keyframe(let id, let feed, let need): outgoing[id]?.receive(need, feed: feed, now: now)
         case .tracks, .voices, .speakers, .sent: return false
         }
         return true
@@ -117,7 +117,7 @@ final class RelayLink {
 
     // MARK: Time
 
-    func requestKeyframesSoon(of track: RelayedTrack) {
+    func requestKeyframesSoon(of track: PipedTrack) {
         // Many subscribers may start at once.
         if urgent.last !== track { urgent.append(track) }
     }
@@ -131,7 +131,7 @@ final class RelayLink {
 
     /// - Parameter updates: whether to send the state of tracks that the other router watches, if it has changed.
     func tick(updates: Bool, now: MediaTime) {
-        if updates { for relay in relays.values where relay.isWatched { relay.update() } }
+        if updates { for pipe in outgoing.values where pipe.isWatched { pipe.update() } }
         for track in tracks.values {
             track.update()
             track.requestKeyframes(now: now)

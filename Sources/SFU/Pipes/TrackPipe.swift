@@ -1,16 +1,16 @@
 import RTC
 
 /// Passes a track of this router's publishers to the router of another event loop, as far as its subscribers watch it.
-final class TrackRelay: FeedReader {
+final class TrackPipe: FeedReader {
     let id: UInt32
     unowned let track: FeedTrack
-    private unowned let link: RelayLink
+    private unowned let pipe: RouterPipe
     private let output: RouterOutput
-    private var sent: RelayedState?
-    private var demand = RelayedDemand()
+    private var sent: PipedState?
+    private var demand = PipedDemand()
 
-    init(_ track: FeedTrack, id: UInt32, link: RelayLink, output: RouterOutput) {
-        (self.id, self.track, self.link, self.output) = (id, track, link, output)
+    init(_ track: FeedTrack, id: UInt32, pipe: RouterPipe, output: RouterOutput) {
+        (self.id, self.track, self.pipe, self.output) = (id, track, pipe, output)
     }
 
     /// Whether the other router has subscribers of the track.
@@ -18,14 +18,14 @@ final class TrackRelay: FeedReader {
 
     /// Sends the track's state if it has changed.
     func update() {
-        let state = RelayedState(of: track)
+        let state = PipedState(of: track)
         guard state != sent else { return }
         sent = state
-        link.send(.track(id, mid: track.mid, kind: track.kind, state))
+        pipe.send(.track(id, mid: track.mid, kind: track.kind, state))
     }
 
     /// The demand of the other router's subscribers has changed.
-    func receive(_ demand: RelayedDemand) {
+    func receive(_ demand: PipedDemand) {
         guard self.demand != demand else { return }
         self.demand = demand
         track.select()
@@ -44,8 +44,8 @@ final class TrackRelay: FeedReader {
 
     func receive(_ packet: FeedPacket, of feed: Feed, arrivedAt: MediaTime) {
         guard demand.watched >> UInt8(feed.index) & 1 == 1 else { return }
-        if link.send(packet, track: id, feed: feed.index, arrivedAt: arrivedAt) {
-            output.counters.packetsRelayed &+= 1
+        if pipe.send(packet, track: id, feed: feed.index, arrivedAt: arrivedAt) {
+            output.counters.packetsPiped &+= 1
         } else {
             output.counters.packetsDropped &+= 1
             // The other router cannot retransmit the packet, because it never had it.
@@ -55,15 +55,15 @@ final class TrackRelay: FeedReader {
 
     func restart(_ feed: Feed) {
         update()
-        link.send(.restart(id, feed: feed.index))
+        pipe.send(.restart(id, feed: feed.index))
     }
 
     /// The other router drops its packets itself when it receives the new codecs.
     func forget(_ feed: Feed) {}
 
-    func pause() { link.send(.pause(id)) }
+    func pause() { pipe.send(.pause(id)) }
 
-    func end() { link.remove(self) }
+    func end() { pipe.remove(self) }
 
     func select() {
         // The other router must know a feed before it receives the feed's packets.
