@@ -73,10 +73,10 @@ import Wire
     func spreading() {
         let stage = Stage(3)
         #expect((1...7).map { stage.offer($0) } == [0, 1, 2, 0, 1, 2, 0].map { .loop($0) })
-        #expect(stage.placement.loads == [3, 2, 2])
+        #expect(stage.placement.loads == [27, 18, 18])
         stage.leave(1)
         stage.leave(4)
-        #expect(stage.placement.loads == [1, 2, 2])
+        #expect(stage.placement.loads == [9, 18, 18])
         #expect([stage.offer(8), stage.offer(9)] == [.loop(0), .loop(0)])
     }
 
@@ -153,21 +153,22 @@ import Wire
         #expect(stage.isEmpty)
     }
 
-    @Test("a load is one for a client, one for each stream, and one for each of eight subscriptions")
+    @Test(
+        "a load is one for a client, one for each stream, and one for each of eight subscriptions, also expected ones")
     func loads() {
         let stage = Stage(2)
         stage.offer(1)
         for stream: UInt64 in 1...20 { stage.publish(stream, red, by: 2) }
-        #expect(stage.placement.loads == [1, 21])
+        #expect(stage.placement.loads == [9, 29])
         for stream: UInt64 in 1...20 { stage.subscribe(stream, red, by: 1) }
         stage.subscribe(1, red, by: 1)
-        #expect(stage.placement.loads == [9, 21])
+        #expect(stage.placement.loads == [9, 29])
         for stream: UInt64 in 1...12 { stage.unsubscribe(stream, by: 1) }
-        #expect(stage.placement.loads == [9, 21])
+        #expect(stage.placement.loads == [9, 29])
         stage.unsubscribe(13, by: 1)
-        #expect(stage.placement.loads == [8, 21])
+        #expect(stage.placement.loads == [8, 29])
         stage.unpublish(14)
-        #expect(stage.placement.loads == [7, 20])
+        #expect(stage.placement.loads == [7, 28])
         stage.leave(2)
         #expect(stage.placement.loads == [1, 0])
     }
@@ -183,7 +184,7 @@ import Wire
         }
         #expect(Set((1...25).map { stage.loop($0) }).count == 1)
         for client: UInt64 in 1...25 { stage.leave(client) }
-        #expect(stage.placement.loads == [10, 10, 10, 10])
+        #expect(stage.placement.loads == [90, 90, 90, 90])
     }
 
     @Test("a webinar of 500 is spread evenly", arguments: [2, 4, 8])
@@ -198,6 +199,33 @@ import Wire
         #expect(loads.allSatisfy { $0 > 0 })
         // The first loop has the clients that arrived while the session was small.
         #expect((loads.max() ?? 0) <= max(LoopPlacement.maxLoadTogether + 4, (loads.min() ?? 0) + 4), "\(loads)")
+    }
+
+    @Test("500 clients that connect before any of them subscribes are spread evenly", arguments: [2, 4, 8], [1, 8])
+    func burst(loops: Int, streams: UInt64) {
+        let stage = Stage(loops)
+        for client: UInt64 in 1...500 { stage.offer(client, in: red) }
+        for stream in 1...streams { stage.publish(stream, red, by: stream) }
+        for client: UInt64 in 1...500 { for stream in 1...streams { stage.subscribe(stream, red, by: client) } }
+        let loads = stage.placement.loads
+        #expect((loads.max() ?? 0) <= (loads.min() ?? 0) + 2 * Int(streams + 1), "\(loads)")
+    }
+
+    @Test("sessions whose clients connect before they subscribe do not all go to the loop with the least load")
+    func bursts() {
+        let stage = Stage(2)
+        stage.enter(0, green, others: [])
+        for client: UInt64 in 1...120 { stage.subscribe(0, green, by: client) }
+        // The sessions s0 to s9.
+        let sessions = ["MH", "MX", "Mn", "M3", "NH", "NX", "Nn", "N3", "OH", "OX"].compactMap {
+            SessionID("1_MX4xfn4xfn5z\($0)5-")
+        }
+        #expect(sessions.count == 10)
+        for (index, session) in sessions.enumerated() {
+            for client in 0..<UInt64(25) { stage.offer(1000 + 25 * UInt64(index) + client, in: session) }
+        }
+        let rooms = (0..<10).map { stage.loop(1000 + 25 * UInt64($0)) }
+        #expect((4...6).contains(rooms.count { $0 == 1 }), "\(rooms)")
     }
 
     @Test("a client that has gone through many sessions leaves nothing behind in them")
@@ -234,7 +262,7 @@ import Wire
         stage.offer(1)
         stage.publish(1, red, by: 1)
         stage.publish(1, red, by: 2)
-        #expect(stage.loop(2) == nil && stage.placement.loads == [2, 0])
+        #expect(stage.loop(2) == nil && stage.placement.loads == [10, 0])
     }
 
     @Test("with one loop, nothing is stored")

@@ -9,7 +9,9 @@ import Wire
 ///
 /// The load of a loop is the sum of its clients' loads. A client counts one, plus one for each of its streams and
 /// subscriptions; of the subscriptions, at most ``countedSubscriptions`` count. A client with many subscriptions gets
-/// smaller layers, since its network limits what it can receive, so further ones add little.
+/// smaller layers, since its network limits what it can receive, so further ones add little. Until its first
+/// subscription, a client counts as if it had that many: clients are usually placed before they subscribe, and many
+/// may join at once.
 ///
 /// Invariant: only clients with an offer, a stream or a subscription are stored, and only streams of such clients.
 struct LoopPlacement: Equatable, Sendable {
@@ -33,11 +35,15 @@ struct LoopPlacement: Equatable, Sendable {
         var offered: SessionID?
         var streams: Set<StreamID> = []
         var subscriptions: Set<StreamID> = []
+        /// Whether the client has ever subscribed.
+        var hasSubscribed = false
         /// The client's sessions, each with the number of its streams, subscriptions and offers that name it.
         var sessions: [SessionID: Int] = [:]
 
         var isPresent: Bool { hasOffered || !streams.isEmpty || !subscriptions.isEmpty }
-        var load: Int { 1 + streams.count + min(subscriptions.count, countedSubscriptions) }
+        var load: Int {
+            1 + streams.count + (hasSubscribed ? min(subscriptions.count, countedSubscriptions) : countedSubscriptions)
+        }
 
         mutating func enter(_ session: SessionID) { sessions[session, default: 0] += 1 }
 
@@ -128,6 +134,7 @@ struct LoopPlacement: Equatable, Sendable {
         else { return }
         change(client, in: session) { client in
             client.subscriptions.insert(stream)
+            client.hasSubscribed = true
             client.enter(session)
         }
     }
