@@ -298,6 +298,29 @@ private final class Plane: Sendable {
         #expect(try accept("192.0.2.99", places) != nil)
     }
 
+    @Test("connections that wait for another loop keep their places, so a flood cannot exceed the limit")
+    func handover() throws {
+        let places = StreamPlaces()
+        let inbox = try MediaInbox { _ in }
+        var accepted = 0
+        for _ in 0..<3 * StreamPlaces.maxUnverifiedPerAddress {
+            guard let socket = try accept("192.0.2.1", places) else { continue }
+            accepted += 1
+            let connection = StreamConnection(
+                socket, path: Path(socket: 70_000, isTCP: true, remote: socket.remote), now: .monotonic)
+            inbox.adopt(connection.handover)
+        }
+        #expect(accepted == StreamPlaces.maxUnverifiedPerAddress && places.count == accepted)
+        // The other loop takes them over one by one. They are not verified yet.
+        for request in inbox.take() {
+            guard case .adopt(let stream) = request.work else { continue }
+            let connection = StreamConnection(
+                stream, path: Path(socket: 70_001, isTCP: true, remote: stream.socket.remote))
+            #expect(try !connection.isVerified && accept("192.0.2.1", places) == nil)
+        }
+        #expect(places.count == 0)
+    }
+
     @Test("the last owner of a connection closes it and frees its place")
     func ownership() throws {
         let places = StreamPlaces()
