@@ -50,17 +50,17 @@ export const exceptions = new Emitter();
  */
 export function withExceptionHandlers(owner) {
   return Object.assign(owner, {
-    /** @param {any} names @param {any} [handler] @param {unknown} [context] */
+    /** @param {any} names @param {any} [handler] @param {unknown} [context] @returns {any} the object */
     on(names, handler, context) {
       exceptions.on(names, handler, context);
       return owner;
     },
-    /** @param {any} names @param {any} [handler] @param {unknown} [context] */
+    /** @param {any} names @param {any} [handler] @param {unknown} [context] @returns {any} the object */
     once(names, handler, context) {
       exceptions.once(names, handler, context);
       return owner;
     },
-    /** @param {any} [names] @param {any} [handler] @param {unknown} [context] */
+    /** @param {any} [names] @param {any} [handler] @param {unknown} [context] @returns {any} the object */
     off(names, handler, context) {
       exceptions.off(names, handler, context);
       return owner;

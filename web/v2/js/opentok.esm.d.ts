@@ -425,10 +425,16 @@ export interface OpenTok {
   reportIssue(callback?: (error: OTError | any, id?: string) => void): void;
   setLogLevel(level: number): void;
   log(...words: unknown[]): void;
-  on(name: 'exception', handler: (event: ExceptionEvent) => void, context?: object): unknown;
-  on(handlers: Record<string, (event: any) => void>, context?: object): unknown;
-  once(name: 'exception', handler: (event: ExceptionEvent) => void, context?: object): unknown;
-  off(name?: string, handler?: (event: any) => void, context?: object): unknown;
+  on(name: 'exception', handler: (event: ExceptionEvent) => void, context?: object): this;
+  on(handlers: { exception: (event: ExceptionEvent) => void }, context?: object): this;
+  once(name: 'exception', handler: (event: ExceptionEvent) => void, context?: object): this;
+  once(handlers: { exception: (event: ExceptionEvent) => void }, context?: object): this;
+  off(name?: string, handler?: (event: ExceptionEvent) => void, context?: object): this;
+  off(handlers: { exception: (event: ExceptionEvent) => void }, context?: object): this;
+  /** @deprecated Use `on`. */
+  addEventListener(name: 'exception', handler: (event: ExceptionEvent) => void, context?: object): void;
+  /** @deprecated Use `off`. */
+  removeEventListener(name: 'exception', handler?: (event: ExceptionEvent) => void, context?: object): void;
 }
 
 declare const OT: OpenTok;
