@@ -1,4 +1,5 @@
-// What a program changes in a publisher's tracks: filters, as far as the browser itself has them, the size and the frame rate.
+// Changes a publisher's tracks: their filters, size and frame rate, and their processing by a program. The filters are those that the
+// browser itself has.
 
 import { otFailure } from '../lib/errors.js';
 import { unsupported } from './unsupported.js';
@@ -25,7 +26,7 @@ const known = { video: ['backgroundBlur', 'backgroundReplacement'], audio: ['adv
  */
 export async function setFilter(track, kind, filter, on) {
   if (!known[kind].includes(filter?.type)) {
-    throw otFailure('OT_INVALID_PARAMETER', 1011, `A filter of ${kind} has one of these types: ${known[kind].join(', ')}.`);
+    throw otFailure('OT_INVALID_PARAMETER', 1011, `The type of this ${kind} filter is unknown. Use one of these: ${known[kind].join(', ')}.`);
   }
   const name = constraints[kind][filter.type];
   const values = name && /** @type {any} */ (track?.getCapabilities?.())?.[name];
@@ -56,7 +57,7 @@ export function processorOf(connector) {
   throw otFailure('OT_INVALID_PARAMETER', 1011, 'Pass a MediaProcessorConnector, or null.');
 }
 
-/** Whether programs can process tracks: the browser gives them frames and takes them back. */
+/** Whether this browser gives programs the frames of a track, and makes tracks from frames. */
 export function hasMediaProcessorSupport() {
   const { MediaStreamTrackProcessor, MediaStreamTrackGenerator, VideoTrackGenerator } = /** @type {any} */ (globalThis);
   return Boolean(MediaStreamTrackProcessor && (MediaStreamTrackGenerator || VideoTrackGenerator));

@@ -1,5 +1,5 @@
-// The default interface of a publisher or subscriber: its name, a mute button, an audio meter, notices, and initials or an image
-// without video. Names and initials come from other people, so they are only ever set as text.
+// The default interface of a publisher or subscriber: its name, a mute button, an audio meter, notices, and initials or an image while
+// there is no video. Names and initials come from other people, so they are only ever set as text or as a label.
 
 import { addStyle } from './style.js';
 
@@ -61,7 +61,7 @@ const icons = {
  * @property {'cover' | 'contain'} fitMode
  * @property {Required<Style>} style
  * @property {(muted: boolean) => void} mute called when the user presses the mute button
- * @property {() => void} [unblock] called when the user presses the button that plays blocked sound
+ * @property {() => void} [unblock] called when the user presses "Play sound"
  */
 /**
  * @typedef {object} Changes
@@ -69,12 +69,12 @@ const icons = {
  * @property {boolean} [muted] whether the publisher sends no sound, or the subscriber plays none
  * @property {number} [level] the audio level, 0 to 1
  * @property {boolean} [blocked] whether the browser requires a click before it plays sound
- * @property {string} [notice] a notice about the video; an empty text hides it
+ * @property {string} [notice] a notice about the video; empty for none
  */
 
 export class Interface {
   #root;
-  #kind;
+  #muteLabel;
   #style;
   #parts;
   #isMuted = false;
@@ -83,7 +83,8 @@ export class Interface {
   constructor(root, { kind, name, initials, fitMode, style, mute, unblock }) {
     addStyle();
     this.#root = root;
-    this.#kind = kind;
+    // A page has a button for each subscriber, and screen readers list them without their surroundings.
+    this.#muteLabel = kind === 'publisher' ? 'microphone' : `sound${name === '' ? '' : ` from ${name}`}`;
     this.#style = style;
     const value = make('div', 'OT_audio-level-meter__value');
     this.#parts = {
@@ -124,7 +125,9 @@ export class Interface {
     if (blocked !== undefined) play.hidden = !blocked;
     if (muted !== undefined) {
       this.#isMuted = muted;
-      mute.setAttribute('aria-label', `${muted ? 'Unmute' : 'Mute'} ${this.#kind === 'publisher' ? 'microphone' : 'sound'}`);
+      const label = `${muted ? 'Unmute' : 'Mute'} ${this.#muteLabel}`;
+      mute.setAttribute('aria-label', label);
+      mute.setAttribute('title', label);
       mute.classList.toggle('OT_active', muted);
     }
     if (level !== undefined) {
@@ -132,10 +135,8 @@ export class Interface {
       const share = level > 0 ? Math.min(1, Math.max(0, 1 + Math.log10(level) / 1.5)) : 0;
       value.style.transform = `scale(${share.toFixed(2)})`;
     }
-    if (notice !== undefined) {
-      text.textContent = notice;
-      text.hidden = notice === '';
-    }
+    // The element stays in the page while it is empty, because screen readers announce only changes of elements that they know.
+    if (notice !== undefined) text.textContent = notice;
   }
 
   /** @param {Required<Style>} style */

@@ -1,4 +1,4 @@
-// The look of one publisher or subscriber: its style, and the default interface unless the program shows the video itself.
+// The style of one publisher or subscriber, and its default interface, which it has unless the program shows the video itself.
 
 import { Interface, styleOf, validStyle } from './interface.js';
 

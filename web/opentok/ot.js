@@ -9,6 +9,7 @@ import { hasMediaProcessorSupport } from './filters.js';
 import { getActiveAudioOutputDevice, getAudioOutputDevices, setAudioOutputDevice } from './outputs.js';
 import { OpenTokPublisher } from './publisher.js';
 import { OpenTokSession } from './session.js';
+import { addStyle } from './style.js';
 
 /**
  * @param {string | undefined} script the address of this script, by which it finds its server
@@ -92,7 +93,9 @@ export function makeOT(script) {
 
 /** Shows on the page that the browser is too old. */
 function upgradeSystemRequirements() {
+  addStyle();
   const notice = document.createElement('div');
+  notice.className = 'OT_upgrade';
   notice.setAttribute('role', 'alert');
   notice.textContent = 'This browser does not support video calls. Use a current version of Chrome, Edge, Firefox or Safari.';
   document.body.append(notice);

@@ -15,28 +15,31 @@ const rules = `@layer opentok {
   @supports (width: 1cqmin) { .OT_initials { width: 50cqmin; height: 50cqmin; font-size: 19cqmin; } }
   .OT_name { position: absolute; inset: 0 0 auto; margin: 0; padding: 6px 44px 6px 10px; overflow: hidden; background: #000a;
     font: inherit; text-overflow: ellipsis; white-space: nowrap; }
-  .OT_mute { position: absolute; right: 6px; bottom: 6px; width: 34px; height: 34px; padding: 6px; border: 0; border-radius: 50%;
-    background: #000b; color: #fff; cursor: pointer; }
+  .OT_mute, .OT_audio-blocked { position: absolute; bottom: 6px; border: 1px solid transparent; background: #000b; color: #fff;
+    cursor: pointer; }
+  .OT_mute { right: 6px; width: 36px; height: 36px; padding: 6px; border-radius: 50%; }
   .OT_mute svg { display: block; width: 22px; height: 22px; fill: none; stroke: currentColor; stroke-width: 2; stroke-linecap: round; }
   .OT_mute .OT_slash { display: none; }
   .OT_mute.OT_active { background: #b3261e; }
   .OT_mute.OT_active .OT_slash { display: inline; }
-  .OT_mute:focus-visible, .OT_audio-blocked:focus-visible { outline: 3px solid #fff; outline-offset: -3px; }
+  .OT_audio-blocked { left: 6px; padding: 6px 12px; border-radius: 18px; font: inherit; white-space: nowrap; }
+  .OT_mute:focus-visible, .OT_audio-blocked:focus-visible { outline: 2px solid #fff; outline-offset: 1px; box-shadow: 0 0 0 5px #000; }
   .OT_name.OT_mode-auto, .OT_mute.OT_mode-auto { opacity: 0; transition: opacity .2s; }
   .OT_root:not(.OT_loading) > .OT_name.OT_mode-auto { animation: OT_first-shown 6s; }
   .OT_root:hover > .OT_mode-auto, .OT_root:focus-within > .OT_mode-auto, .OT_mute.OT_active.OT_mode-auto { opacity: 1; }
   @media (hover: none) { .OT_name.OT_mode-auto, .OT_mute.OT_mode-auto { opacity: 1; } }
-  .OT_audio-level-meter { position: absolute; right: 10px; top: 5px; width: 24px; height: 24px; overflow: hidden; border-radius: 50%;
-    background: #fff3; }
+  @media (pointer: coarse) { .OT_mute { width: 44px; height: 44px; padding: 10px; border-radius: 22px; } }
+  .OT_audio-level-meter { position: absolute; right: 14px; top: 7px; box-sizing: border-box; width: 18px; height: 18px; overflow: hidden;
+    border: 2px solid #fff; border-radius: 50%; background: #000a; }
   .OT_audio-level-meter.OT_mode-auto { display: none; }
   .OT_audio-only > .OT_audio-level-meter.OT_mode-auto { display: block; }
   .OT_audio-level-meter__value { position: absolute; inset: 0; border-radius: 50%; background: #4ade80; transform: scale(0); }
   .OT_archiving-off { display: none; }
-  .OT_video-disabled-indicator, .OT_audio-blocked { position: absolute; left: 50%; max-width: calc(100% - 20px); padding: 6px 12px;
-    border: 0; border-radius: 6px; background: #000c; color: #fff; font: inherit; transform: translateX(-50%); }
-  .OT_video-disabled-indicator { bottom: 8px; box-sizing: border-box; width: max-content; max-width: calc(100% - 96px); padding: 4px 10px;
-    text-align: center; }
-  .OT_audio-blocked { top: 50%; transform: translate(-50%, -50%); cursor: pointer; }
+  .OT_video-disabled-indicator { position: absolute; left: 6px; bottom: 6px; max-width: calc(100% - 60px); box-sizing: border-box;
+    padding: 4px 10px; border-radius: 6px; background: #000c; line-height: 1.25; }
+  .OT_video-disabled-indicator:empty { padding: 0; }
+  .OT_video-disabled-indicator:not(:empty):not(.OT_mode-off) ~ .OT_audio-blocked { bottom: auto; top: 40px; }
+  .OT_upgrade { margin: 16px; padding: 16px; border-radius: 8px; background: #b3261e; color: #fff; font: 16px/1.4 system-ui, sans-serif; }
   @keyframes OT_first-shown { 0%, 90% { opacity: 1; } }
   @keyframes OT_turn { to { transform: rotate(1turn); } }
   @media (prefers-reduced-motion: reduce) { .OT_root *, .OT_root *::after { animation: none !important; transition: none !important; } }

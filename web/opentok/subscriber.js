@@ -1,5 +1,6 @@
 // OpenTok's subscriber: the SDK's with the default interface and style.
 
+import { subscribers } from '../lib/session/registry.js';
 import { sinkOf, Subscriber } from '../lib/session/subscriber.js';
 import { Look } from './look.js';
 import { addPlayer, removePlayer } from './outputs.js';
@@ -13,7 +14,7 @@ import { unsupported } from './unsupported.js';
 const notices = {
   warning: 'The network is slow. The video may stop.',
   quality: 'The video has stopped: the network is slow.',
-  codecNotSupported: 'This browser cannot play the video.',
+  codecNotSupported: 'This browser cannot play this video.',
   disconnected: 'Connection lost. Reconnecting…',
 };
 
@@ -34,7 +35,8 @@ export class OpenTokSubscriber extends Subscriber {
     this.#look = new Look(this.element, options, {
       kind: 'subscriber', name: stream.name ?? '', initials: stream.initials, fitMode: options.fitMode ?? 'cover',
       mute: (muted) => this.subscribeToAudio(!muted),
-      unblock: () => sinkOf(this).unblock(),
+      // The press allows the page to play all sound.
+      unblock: () => subscribers.forEach((subscriber) => sinkOf(subscriber).unblock()),
     }, () => this._handlersChanged('audioLevelUpdated'));
     this.#look.show({ muted: options.subscribeToAudio === false });
   }

@@ -146,7 +146,7 @@ describe('A subscriber', () => {
     assert.equal(subscriber.setAudioVolume(40), subscriber);
     assert.deepEqual([subscriber.getAudioVolume(), video.volume, video.muted], [40, 0.4, false]);
     assert.equal(subscriber.subscribeToAudio(false), subscriber);
-    assert.deepEqual([video.muted, part(/** @type {any} */ (subscriber.element), 'OT_mute').attributes['aria-label']], [true, 'Unmute sound']);
+    assert.deepEqual([video.muted, part(/** @type {any} */ (subscriber.element), 'OT_mute').attributes['aria-label']], [true, 'Unmute sound from Ann']);
   });
 
   test('offers a button for sound that the browser has blocked', async () => {

@@ -293,7 +293,7 @@ describe('A session', () => {
       await settled();
       assert.deepEqual(events.splice(0), [event]);
       assert.match(notice.textContent, text);
-      assert.equal(notice.hidden, notice.textContent === '');
+      assert.notEqual(notice.hidden, true, 'a hidden element would not be announced');
       assert.equal(subscriber.element?.classList.contains('OT_audio-only'), event === 'videoDisabled quality');
     }
   });
