@@ -32,6 +32,9 @@ public struct ConfabError: Error, Hashable, Sendable {
     public let retryAfter: Duration?
     /// The error that caused this one, as text for a log; nil if there is none.
     public let cause: String?
+    /// The name of the cluster's node that does what was requested, such as `n2`; nil if there is none. The client moves to this
+    /// node itself, and reports the error only if that does not help.
+    public let node: String?
 
     /// Creates an error. Media engines and credential callbacks use this initializer.
     ///
@@ -42,13 +45,13 @@ public struct ConfabError: Error, Hashable, Sendable {
     ///   - cause: the error that caused this one, if any.
     public init(_ code: Code, _ message: String, isRetryable: Bool = false, cause: (any Error)? = nil) {
         (self.code, self.message, self.isRetryable) = (code, message, isRetryable)
-        (retryAfter, self.cause) = (nil, cause.map { "\($0)" })
+        (retryAfter, node, self.cause) = (nil, nil, cause.map { "\($0)" })
     }
 
     /// Creates an error from a protocol error.
     init(_ error: WireError) {
         (code, message) = (Code(error.code), error.message)
-        (isRetryable, retryAfter, cause) = (error.retryable, error.retryAfter, nil)
+        (isRetryable, retryAfter, cause, node) = (error.retryable, error.retryAfter, nil, error.at)
     }
 }
 

@@ -7,6 +7,7 @@
  * @property {string} message what is wrong and what to do next
  * @property {boolean} [retryable] whether the same request can succeed later
  * @property {number} [retryAfterMs]
+ * @property {string} [at] for `elsewhere` in a cluster: the name of the node that does what was requested
  * @property {string} [reason] the code of the error that caused an `OT_` error; default: `code`, if it is a string
  * @property {unknown} [cause]
  */
@@ -18,18 +19,19 @@
  */
 export class ConfabError extends Error {
   /** @param {ErrorMembers} members */
-  constructor({ name = 'ConfabError', code, message, retryable = false, retryAfterMs, reason, cause }) {
+  constructor({ name = 'ConfabError', code, message, retryable = false, retryAfterMs, at, reason, cause }) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = name;
     this.code = code;
     this.retryable = retryable;
     this.retryAfterMs = retryAfterMs;
+    this.at = at;
     this.reason = reason ?? (typeof code === 'string' ? code : undefined);
   }
 
   /** @param {any} message an `error` message of the server, or the JSON body of its HTTP error response */
-  static fromWire({ code, message, retryable, retryAfterMs }) {
-    return new ConfabError({ code, message, retryable, retryAfterMs });
+  static fromWire({ code, message, retryable, retryAfterMs, at }) {
+    return new ConfabError({ code, message, retryable, retryAfterMs, at });
   }
 }
 

@@ -296,7 +296,7 @@ struct CallsMachine: FeatureMachine, Equatable {
                 let told = change(id) { ($0.endDeadline, $0.lateOutcome) = (now + Self.endingGrace, .connectionLost) }
                 return told + finish
             }
-            let isElsewhere = error.code == .elsewhere
+            let isElsewhere = error.code == .elsewhere && error.node == nil
             return end(id, isElsewhere ? .answeredElsewhere : .connectionLost, error: error, now: now) + finish
         }
     }

@@ -54,6 +54,9 @@ struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
         return Outgoing(id: lastID, message: message)
     }
 
+    /// Whether there is an unanswered or held request with such a purpose.
+    func contains(where matches: (Purpose) -> Bool) -> Bool { open.values.contains { matches($0.purpose) } }
+
     /// Holds new requests until `release` or `endHeld`.
     mutating func hold() { isHolding = true }
 

@@ -49,6 +49,14 @@ struct RouletteMachine: FeatureMachine, Equatable {
         case leave(FeatureCaller, stops: Bool)
         case ask(FeatureCaller)
         case recover
+
+        /// Whether the request starts a search.
+        var isStart: Bool {
+            switch self {
+            case .start, .recover: true
+            case .leave, .ask: false
+            }
+        }
     }
 
     /// The current match.
@@ -136,7 +144,10 @@ struct RouletteMachine: FeatureMachine, Equatable {
         case .connected(let welcome, let start):
             if case .restarted = start { lost(&effects) }
             (isConnected, limits) = (true, welcome.limits)
-            if case .restarted = start, let search { send(.start(search), for: .recover, &effects) }
+            // A request to start that is not answered yet moves to the new connection itself.
+            if case .restarted = start, let search, !requests.contains(where: \.isStart) {
+                send(.start(search), for: .recover, &effects)
+            }
         case .reconnecting: isConnected = false
         case .expired: lost(&effects)
         case .answered(let id, let result): answered(id, result, now, &effects)
@@ -210,7 +221,7 @@ struct RouletteMachine: FeatureMachine, Equatable {
             if let asked = meeting.match, asked == lastMatch { effects.append(.tell(.contactAsked(asked))) }
         case .error(let failure):
             // End the search if another tab or a call has replaced this device in the roulette.
-            if failure.re == nil, failure.error.code == .elsewhere, search != nil {
+            if failure.re == nil, failure.error.code == .elsewhere, failure.error.at == nil, search != nil {
                 searchEnded(ConfabError(failure.error), &effects)
             }
         default: break

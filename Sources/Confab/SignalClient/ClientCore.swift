@@ -241,11 +241,18 @@ final class ClientCore: Sendable {
     }
 
     private func open(_ socket: ClientMachine.Socket) {
-        guard let url else { return }
+        guard let url = url.map({ Self.address($0, of: socket.socket.node) }) else { return }
         state.withLock { $0.opening = socket }
         let opened = dependencies.transport.open(url) { [weak self] event in self?.report(event, on: socket) }
         // Do not keep a socket that has already closed: it would never be removed.
         state.withLock { if $0.opening == socket { $0.sockets[socket] = opened } }
+    }
+
+    /// Returns the URL of the socket of one node of a cluster (`protocol/README.md` §3.1).
+    private static func address(_ url: URL, of node: String?) -> URL {
+        guard let node, var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return url }
+        parts.queryItems = (parts.queryItems ?? []).filter { $0.name != "at" } + [URLQueryItem(name: "at", value: node)]
+        return parts.url ?? url
     }
 
     private func report(_ event: SocketEvent, on socket: ClientMachine.Socket) {

@@ -36,8 +36,8 @@ package struct HostEndpoint: Sendable {
     /// The port; the scheme's default port if the URL has none.
     package let port: Int
     let isSecure: Bool
-    /// The percent-encoded path for the request line; `/` if the URL has none.
-    let path: String
+    /// The percent-encoded path and query for the request line; `/` if the URL has none.
+    let target: String
     /// The text for the `Host` header.
     package var authority: String { URLAuthority(host: host, port: port).description }
 
@@ -46,7 +46,7 @@ package struct HostEndpoint: Sendable {
         isSecure = url.scheme == "wss" || url.scheme == "https"
         port = url.port ?? (isSecure ? 443 : 80)
         let path = url.path(percentEncoded: true)
-        self.path = path.isEmpty ? "/" : path
+        target = (path.isEmpty ? "/" : path) + (url.query(percentEncoded: true).map { "?\($0)" } ?? "")
     }
 
     func addTLS(to channel: any Channel, _ context: NIOSSLContext? = nil) throws {
@@ -73,7 +73,7 @@ private final class NIOTransfer: ChannelInboundHandler, @unchecked Sendable {
     private var timeout: Scheduled<Void>?
 
     init(_ place: HostEndpoint, _ transfer: HTTPTransfer, _ promise: EventLoopPromise<HTTPResponse>) {
-        var head = HTTPRequestHead(version: .http1_1, method: transfer.upload == nil ? .GET : .PUT, uri: place.path)
+        var head = HTTPRequestHead(version: .http1_1, method: transfer.upload == nil ? .GET : .PUT, uri: place.target)
         head.headers.add(name: "Host", value: place.authority)
         head.headers.add(name: "Authorization", value: "Bearer \(transfer.bearer)")
         head.headers.add(name: "Connection", value: "close")

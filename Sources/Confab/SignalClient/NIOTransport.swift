@@ -112,7 +112,7 @@ package final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
         let upgrader = NIOTypedWebSocketClientUpgrader<Void>(maxFrameSize: NIOTransport.maxFrame) { channel, _ in
             channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(self) }
         }
-        var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: place.path)
+        var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: place.target)
         head.headers.add(name: "Host", value: place.authority)
         head.headers.add(name: "Sec-WebSocket-Protocol", value: "confab.v1")
         head.headers.add(contentsOf: HTTPHeaders(options.headers))

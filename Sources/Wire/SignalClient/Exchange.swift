@@ -8,9 +8,16 @@ struct Exchange: Sendable {
     /// How much time may pass before an acknowledgment is sent in a separate message.
     private static let maxAcknowledgementDelay = Duration.seconds(2)
 
+    /// A request that was sent and not answered.
+    struct Request: Equatable, Sendable {
+        var id: SignalClient.RequestID
+        /// The request, to send it to another node; nil for a session description, which belongs to one connection.
+        var message: ClientMessage?
+    }
+
     private var link: Link
     private let maxRequests: Int
-    private var requests: [UInt64: SignalClient.RequestID] = [:]
+    private var requests: [UInt64: Request] = [:]
     private(set) var acknowledgementDeadline: Timestamp?
 
     init(bounds: Link.Bounds, maxRequests: Int) { (link, self.maxRequests) = (Link(bounds: bounds), maxRequests) }
@@ -19,7 +26,7 @@ struct Exchange: Sendable {
     var received: UInt64 { link.received }
     var unansweredCount: Int { requests.count }
     /// The unanswered requests, in the order in which they were sent.
-    var unanswered: [SignalClient.RequestID] { requests.sorted { $0.key < $1.key }.map(\.value) }
+    var unanswered: [SignalClient.RequestID] { requests.sorted { $0.key < $1.key }.map(\.value.id) }
     /// Whether so many messages have arrived that an acknowledgment must be sent now, before its deadline.
     var mustAcknowledge: Bool { link.unacknowledgedReceipts >= Self.maxUnacknowledged }
 
@@ -44,7 +51,7 @@ struct Exchange: Sendable {
         }
         guard isConnected || link.hasRoom(for: bytes.count) else { throw .offlineQueueFull }
         acknowledgementDeadline = nil
-        requests[link.sent + 1] = id
+        requests[link.sent + 1] = Request(id: id, message: message.hasDescription ? nil : message)
         return link.send { _, _ in bytes }
     }
 
@@ -67,7 +74,13 @@ struct Exchange: Sendable {
     mutating func acknowledged(upTo ack: UInt64) { link.acknowledged(upTo: ack) }
 
     /// Removes and returns the request with this number; returns nil if it is unknown or was already taken.
-    mutating func takeRequest(_ seq: UInt64) -> SignalClient.RequestID? { requests.removeValue(forKey: seq) }
+    mutating func takeRequest(_ seq: UInt64) -> SignalClient.RequestID? { requests.removeValue(forKey: seq)?.id }
+
+    /// Whether the request with this number can be sent to another node.
+    func canRepeat(_ seq: UInt64) -> Bool { requests[seq]?.message != nil }
+
+    /// Removes and returns the request with this number, to send it to another node.
+    mutating func takeRepeatable(_ seq: UInt64) -> Request? { requests.removeValue(forKey: seq) }
 
     /// Returns the number of the request that an unreadable message answers; nil if its member `re` is missing or
     /// unreadable too.

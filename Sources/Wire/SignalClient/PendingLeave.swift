@@ -20,15 +20,18 @@ struct PendingLeave: Sendable {
     /// When the server gives up the connection.
     let deadline: Timestamp
     let welcomeTimeout: Duration
+    /// The node that keeps the connection; nil if the server has no nodes.
+    let node: String?
     private(set) var state: State
     /// The number of the newest socket.
     private var socketCount: UInt64
     private var backoff = Backoff()
 
     init(
-        _ state: State, hello: Hello, deadline: Timestamp, welcomeTimeout: Duration, socketCount: UInt64
+        _ state: State, hello: Hello, deadline: Timestamp, welcomeTimeout: Duration, node: String?,
+        socketCount: UInt64
     ) {
-        (self.state, self.hello, self.deadline) = (state, hello, deadline)
+        (self.state, self.hello, self.deadline, self.node) = (state, hello, deadline, node)
         (self.welcomeTimeout, self.socketCount) = (welcomeTimeout, socketCount)
     }
 
@@ -80,7 +83,7 @@ struct PendingLeave: Sendable {
 
     private mutating func open(_ now: Timestamp) -> [SignalClient.Effect] {
         socketCount += 1
-        let socket = SignalClient.Socket(number: socketCount)
+        let socket = SignalClient.Socket(number: socketCount, node: node)
         state = .opening(socket, until: now + welcomeTimeout)
         return [.open(socket)]
     }

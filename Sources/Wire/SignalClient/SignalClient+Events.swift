@@ -3,8 +3,10 @@ extension SignalClient {
     public struct Socket: Hashable, Sendable {
         /// The number of the socket, from 1.
         public let number: UInt64
+        /// The node of a cluster to connect to: add it to the socket's URL as the query parameter `at`. Nil for any.
+        public let node: String?
 
-        init(number: UInt64) { self.number = number }
+        init(number: UInt64, node: String?) { (self.number, self.node) = (number, node) }
     }
 
     /// The id of one request. The owner chooses the id, and should not reuse it until the request has been answered or has
@@ -101,8 +103,8 @@ extension SignalClient {
         /// §3).
         case resumed
         /// A new client connection, because the old connection could not be resumed for the given reason. All
-        /// unanswered requests have failed with `connection_restarted`. `Welcome.state` contains the current state
-        /// (`protocol/README.md` §3).
+        /// unanswered requests have failed with `connection_restarted`, except one for which the client moved to another
+        /// node. `Welcome.state` contains the current state (`protocol/README.md` §3).
         case restarted(because: WireError)
     }
 

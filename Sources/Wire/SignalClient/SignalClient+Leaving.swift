@@ -28,7 +28,7 @@ extension SignalClient {
         }
         return PendingLeave(
             next, hello: hello, deadline: placeDeadline, welcomeTimeout: options.welcomeTimeout,
-            socketCount: socketCount)
+            node: nodes.home, socketCount: socketCount)
     }
 
     /// Handles an event, or a timeout if `event` is nil, after the client has left.

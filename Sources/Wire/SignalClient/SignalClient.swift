@@ -12,6 +12,8 @@
 /// carryOut(client.handle(.request(id, .count), now: now))                  // .send(request, on: socket), later .answered(id, …)
 /// ```
 ///
+/// In a cluster, the client may move to another node, and sends the request there that made it move.
+///
 /// Invariants: each request gets exactly one `answered` or `failed`. Each numbered message of the server is delivered once,
 /// in order, unless `restarted` or `ended` reports a possible loss. `Options` limits how many messages are kept.
 public struct SignalClient: Sendable {
@@ -57,7 +59,7 @@ public struct SignalClient: Sendable {
     var random: any RandomNumberGenerator & Sendable
     private(set) var state = State.idle
     private(set) var socketCount: UInt64 = 0
-    private(set) var exchange: Exchange
+    var exchange: Exchange
     /// The connection to resume and the secret for it; nil before the first welcome and while there is no connection
     /// to resume.
     private(set) var place: Place?
@@ -67,6 +69,9 @@ public struct SignalClient: Sendable {
     /// reason. It is nil after any other message.
     private var lastError: WireError?
     private var backoff = Backoff()
+    var nodes = NodeChoice()
+    /// The request for which the client moves to another node; nil if there is none.
+    var moving: Moving?
     private var liveness: Liveness?
     private var connectDeadline: Timestamp?
     /// The time at which the server gives up the dropped connection, so that it can no longer be resumed; nil while
@@ -95,7 +100,7 @@ public struct SignalClient: Sendable {
     public var ending: Ending? { if case .ended(let ending) = state { ending } else { nil } }
 
     /// The number of requests that have neither been answered nor failed, including requests that are waiting for a connection.
-    public var unansweredCount: Int { exchange.unansweredCount }
+    public var unansweredCount: Int { exchange.unansweredCount + (moving == nil ? 0 : 1) }
 
     /// When the next attempt to connect begins; nil unless the signaling client is waiting for that time.
     public var nextAttempt: Timestamp? { if case .waiting(let until, _) = state { until } else { nil } }
@@ -147,6 +152,7 @@ public struct SignalClient: Sendable {
         case .connected:
             consider(exchange.acknowledgementDeadline)
             consider(liveness?.deadline)
+            consider(moving?.due)
         }
         consider(connectDeadline)
         consider(placeDeadline)
@@ -169,7 +175,9 @@ public struct SignalClient: Sendable {
         case .opening(let socket, let until), .greeting(let socket, let until):
             if until <= now { abandon(socket, lastError ?? .connectFailed, now, &effects) }
         case .waiting(let until, _): if until <= now { open(now, &effects) }
-        case .connected(let socket, _): keepAlive(socket, now, &effects)
+        case .connected(let socket, _):
+            sendMoved(now, &effects)
+            keepAlive(socket, now, &effects)
         case .idle, .ended: break
         }
         return effects
@@ -192,10 +200,11 @@ public struct SignalClient: Sendable {
         open(now, &effects)
     }
 
-    private mutating func open(_ now: Timestamp, _ effects: inout [Effect]) {
+    mutating func open(_ now: Timestamp, _ effects: inout [Effect]) {
         socketCount += 1
-        let socket = Socket(number: socketCount)
-        state = .opening(socket, until: now + options.welcomeTimeout)
+        let socket = Socket(number: socketCount, node: nodes.next(now: now))
+        let until = now + options.welcomeTimeout
+        state = .opening(socket, until: min(until, nodes.deadline ?? until))
         lastError = nil
         effects.append(.open(socket))
     }
@@ -219,6 +228,8 @@ public struct SignalClient: Sendable {
         if let identity = welcome.identity, hello.token == nil { hello.identity = identity }
         place = Place(connection: welcome.connection, secret: welcome.resume.secret)
         state = .connected(socket, since: now)
+        nodes.welcomed(by: welcome.at)
+        moving?.due = now
         liveness = Liveness(now: now, silence: Self.silence(welcome))
         (lastError, connectDeadline, placeDeadline) = (nil, nil, nil)
         for bytes in missing { effects.append(.send(bytes, on: socket)) }
@@ -231,7 +242,9 @@ public struct SignalClient: Sendable {
 
     private mutating func networkChanged(_ now: Timestamp, _ effects: inout [Effect]) {
         switch state {
-        case .waiting(_, isRequested: false): open(now, &effects)
+        case .waiting(_, isRequested: false):
+            nodes.hurry()
+            open(now, &effects)
         case .connected(let socket, _): if liveness?.ping(now: now) == true { send(.ping, on: socket, &effects) }
         case .idle, .opening, .greeting, .waiting, .ended: break
         }
@@ -247,7 +260,7 @@ public struct SignalClient: Sendable {
         send(.ack, ack: exchange.acknowledge(), on: socket, &effects)
     }
 
-    private mutating func request(_ message: ClientMessage, as id: RequestID, _ effects: inout [Effect]) {
+    mutating func request(_ message: ClientMessage, as id: RequestID, _ effects: inout [Effect]) {
         switch state {
         case .idle: return effects.append(.failed(id, .notConnected))
         case .ended(let ending): return effects.append(.failed(id, ending.error ?? .left))
@@ -278,6 +291,9 @@ public struct SignalClient: Sendable {
             lastError = nil
             guard count(seq, on: socket, now, &effects) else { return }
             if case .session(let notice) = envelope.message { mustAcknowledge = notice.awaitsAcknowledgement }
+            if case .error(let failure) = envelope.message, move(because: failure, from: socket, now, &effects) {
+                return
+            }
             deliver(envelope.message, &effects)
         } catch {
             if isConnected, let ack = error.ack { exchange.acknowledged(upTo: ack) }
@@ -328,6 +344,7 @@ public struct SignalClient: Sendable {
             // Ignore a second welcome on the same socket.
             if case .greeting = state { welcomed(welcome, on: socket, now, &effects) }
         case .error(let error):
+            if move(because: error, from: socket, now, &effects) { return }
             // Remember the error: it is the reason for what follows, a close or a welcome that does not resume the
             // connection.
             lastError = error.error
@@ -366,8 +383,10 @@ public struct SignalClient: Sendable {
             effects.append(.reconnecting)
         }
         let asked = lastError?.retryAfter ?? (code.requestsPause ? Self.defaultPause : .zero)
-        let pause = max(min(asked, Self.longestPause), backoff.next(using: &random))
-        state = .waiting(until: now + pause, isRequested: asked > .zero)
+        let until = now + max(min(asked, Self.longestPause), backoff.next(using: &random))
+        // Try another node as soon as the time of this one is over.
+        let limit = asked > .zero ? until : max(now, nodes.deadline ?? until)
+        state = .waiting(until: min(until, limit), isRequested: asked > .zero)
         if isMiscounted { expire(&effects) }
     }
 
@@ -380,7 +399,7 @@ public struct SignalClient: Sendable {
         socketEnded(.abnormal, .wrongWelcome, now, &effects)
     }
 
-    private mutating func expire(_ effects: inout [Effect]) {
+    mutating func expire(_ effects: inout [Effect]) {
         guard place != nil else { return }
         forgetPlace(because: .connectionRestarted, &effects)
         effects.append(.expired)
@@ -394,6 +413,8 @@ public struct SignalClient: Sendable {
     }
 
     private mutating func failAll(_ error: WireError, _ effects: inout [Effect]) {
+        if let moving { effects.append(.failed(moving.request.id, error)) }
+        moving = nil
         for id in exchange.unanswered { effects.append(.failed(id, error)) }
         exchange = Exchange(bounds: options.replay, maxRequests: options.maxRequests)
     }

@@ -34,7 +34,10 @@ private struct ConnectionPlayer: ScriptPlayer {
             event = .request(.init(rawValue: requests), try Envelope<ClientMessage>.decode(message.bytes).message)
         default: event = .received(numbered(input["server"] ?? .null).bytes, on: try #require(socket))
         }
-        return items(line.handle(event, now: now))
+        let effects = line.handle(event, now: now)
+        // A request that moved is sent after the effects of the welcome.
+        let isDue = word == "server" && line.nextTimeout.map { $0 <= now } == true
+        return items(effects + (isDue ? line.handleTimeout(now: now) : []))
     }
 
     private mutating func numbered(_ message: JSONValue) -> JSONValue {
@@ -52,7 +55,7 @@ private struct ConnectionPlayer: ScriptPlayer {
 
     private func item(_ effect: SignalClient.Effect) -> JSONValue? {
         switch effect {
-        case .open: return ["open": .bool(true)]
+        case .open(let socket): return ["open": .bool(true), "at": socket.node.map { .string($0) } ?? .null]
         case .send(let bytes, _): return try? .message("send", bytes)
         case .close(_, let code): return ["close": .integer(Int64(code.rawValue))]
         case .connected(_, .first): return ["connected": "first"]

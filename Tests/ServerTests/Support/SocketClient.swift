@@ -17,6 +17,7 @@ actor SocketClient {
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     private let port: Int
+    private let query: String
     private let options: NIOSocket.Options
     private var channel: any Channel
     private var incoming: AsyncStream<SocketEvent>
@@ -32,9 +33,11 @@ actor SocketClient {
     private(set) var refusal: WireError?
 
     private init(
-        port: Int, _ options: NIOSocket.Options, _ connected: (channel: any Channel, incoming: AsyncStream<SocketEvent>)
+        port: Int, query: String, _ options: NIOSocket.Options,
+        _ connected: (channel: any Channel, incoming: AsyncStream<SocketEvent>)
     ) {
-        (self.port, self.options, channel, incoming) = (port, options, connected.channel, connected.incoming)
+        (self.port, self.query, self.options) = (port, query, options)
+        (channel, incoming) = (connected.channel, connected.incoming)
         line = SignalClient(hello: Hello(), random: SystemRandomNumberGenerator())
         for case .open(let socket) in line.handle(.connect, now: Self.now) { self.socket = socket }
     }
@@ -45,18 +48,20 @@ actor SocketClient {
     /// Opens a WebSocket and sends nothing yet.
     ///
     /// - Parameters:
+    ///   - query: what follows the path of the URL, such as `?at=n2`.
     ///   - tls: nil for a server without HTTPS.
     ///   - answersClose: if false, the connection stays open after the server's close frame until `drop`.
     static func connect(
-        port: Int, headers: [(String, String)] = [], tls: NIOSSLContext? = nil, answersClose: Bool = true
+        port: Int, query: String = "", headers: [(String, String)] = [], tls: NIOSSLContext? = nil,
+        answersClose: Bool = true
     ) async throws -> SocketClient {
         var options = NIOSocket.Options()
         (options.headers, options.tls, options.answersClose) = (headers, tls, answersClose)
-        return SocketClient(port: port, options, try await open(port: port, options))
+        return SocketClient(port: port, query: query, options, try await open(port: port, query: query, options))
     }
 
     private static func open(
-        port: Int, _ options: NIOSocket.Options
+        port: Int, query: String, _ options: NIOSocket.Options
     ) async throws -> (channel: any Channel, incoming: AsyncStream<SocketEvent>) {
         let (incoming, events) = AsyncStream.makeStream(of: SocketEvent.self)
         let socket = NIOSocket(options, on: group.next()) { event in
@@ -64,7 +69,7 @@ actor SocketClient {
             if case .closed = event { events.finish() }
         }
         let scheme = options.tls == nil ? "ws" : "wss"
-        let url = try #require(URL(string: "\(scheme)://127.0.0.1:\(port)/v1/socket"))
+        let url = try #require(URL(string: "\(scheme)://127.0.0.1:\(port)/v1/socket\(query)"))
         return (try await socket.connect(to: HostEndpoint(url)), incoming)
     }
 
@@ -136,7 +141,7 @@ actor SocketClient {
         try await report(.closed(socket, .abnormal))
         // Connect at once, without waiting for the backoff.
         if let next = line.nextTimeout { try await carryOut(line.handleTimeout(now: next)) }
-        (channel, incoming) = try await Self.open(port: port, options)
+        (channel, incoming) = try await Self.open(port: port, query: query, options)
         return try await sayHello()
     }
 

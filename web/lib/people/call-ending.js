@@ -35,6 +35,6 @@ export async function endIsTold(call, timers, error, codes) {
  * @param {any} error
  * @returns {import('./call.js').Outcome}
  */
-export function lossOf({ code }) {
-  return code === 'elsewhere' ? 'answeredElsewhere' : 'connectionLost';
+export function lossOf({ code, at }) {
+  return code === 'elsewhere' && at === undefined ? 'answeredElsewhere' : 'connectionLost';
 }

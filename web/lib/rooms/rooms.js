@@ -216,8 +216,8 @@ export class Rooms extends Emitter {
    */
   #refused(attempt, error, passes = isPassing(error)) {
     // The connection was lost before the answer; `#restarted` sends the request again.
-    if (isRestart(error)) return;
     attempt.phase = 'idle';
+    if (isRestart(error)) return;
     if (attempt.room && passes && this.#clock.now() < attempt.until) {
       const pause = Math.max(attempt.backoff.next(), error.retryAfterMs ?? 0);
       return this.#timers.set('again', pause, () => this.#send(attempt));
@@ -233,13 +233,15 @@ export class Rooms extends Emitter {
   /** Marks the room as lost after the server dropped this connection. `#restarted` rejoins. */
   #lost() {
     this.#stays += 1;
-    if (this.#attempt) this.#attempt.phase = 'idle';
+    // A request that is not answered is rejected, or moves to the new connection.
+    if (this.#attempt?.phase === 'answered') this.#attempt.phase = 'idle';
     if (this.#room) controlOf(this.#room).lost();
   }
 
   #restarted() {
-    if (this.#attempt) this.#send(this.#attempt);
-    else if (this.#room) this.#again();
+    if (this.#attempt) {
+      if (this.#attempt.phase === 'idle') this.#send(this.#attempt);
+    } else if (this.#room) this.#again();
   }
 
   /**

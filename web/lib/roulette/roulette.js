@@ -38,6 +38,8 @@ export class Roulette extends Emitter {
   #lastMatchId;
   /** @type {Publisher | null} */
   #publisher = null;
+  /** The number of requests to start that are not answered. */
+  #starting = 0;
 
   /** @param {import('../signaling/client.js').Client} client @param {import('./match.js').MatchOptions} [options] */
   constructor(client, options = {}) {
@@ -55,7 +57,7 @@ export class Roulette extends Emitter {
       // This error, if it answers no request, means that another tab or a call has replaced this device in the
       // roulette.
       'message:error': (message) => {
-        if (message.re === undefined && message.code === 'elsewhere' && this.#search) this.#searchEnded(ConfabError.fromWire(message));
+        if (message.re === undefined && message.code === 'elsewhere' && message.at === undefined && this.#search) this.#searchEnded(ConfabError.fromWire(message));
       },
       expired: () => this.#lost(),
       restarted: () => this.#recover(),
@@ -101,12 +103,22 @@ export class Roulette extends Emitter {
     try {
       await this.#client.connect();
       this.#prepare();
-      await this.#client.request('roulette.start', members(search));
+      await this.#ask(search);
     } catch (error) {
       // The search resumes automatically; see `#recover`.
       if (isRestart(error)) return;
       if (this.#search === search && this.#state === 'idle') this.#search = null;
       throw error;
+    }
+  }
+
+  /** @param {Search} search */
+  async #ask(search) {
+    this.#starting += 1;
+    try {
+      await this.#client.request('roulette.start', members(search));
+    } finally {
+      this.#starting -= 1;
     }
   }
 
@@ -247,9 +259,10 @@ export class Roulette extends Emitter {
   /** Starts the search again: the client reconnected as a new connection, for which the server has no search. */
   async #recover() {
     const search = this.#search;
-    if (!search) return;
+    // A request to start that is not answered yet moves to the new connection itself.
+    if (!search || this.#starting > 0) return;
     try {
-      await this.#client.request('roulette.start', members(search));
+      await this.#ask(search);
       if (this.#search === search) this.emit('recovered');
     } catch (error) {
       if (isRestart(error) || this.#search !== search) return;

@@ -305,7 +305,8 @@ export class SessionCore {
       message: (message) => { if (message.sessionId === this.session.sessionId) handle(this, message); },
       reconnecting: () => this.#reconnecting(),
       connected: ({ resumed }) => { if (resumed) this.#reconnected(); },
-      expired: () => this.end('networkDisconnected'),
+      // While connecting, the join is rejected, or moves to the new connection.
+      expired: () => { if (this.#state !== 'connecting') this.end('networkDisconnected'); },
       closed: ({ error }) => this.end('networkDisconnected', error),
     };
     client.on(handlers);

@@ -12,9 +12,10 @@ import { finalCodes, malformed, pauseAfter } from './close-codes.js';
 import { PendingLeave } from './pending-leave.js';
 import { Link } from './link.js';
 import { awaitsAcknowledgement, decode, protocolVersion } from './messages.js';
+import { NodeChoice } from './node-choice.js';
 import { watchPage } from './page-life.js';
 import { refusalOf } from './refusal.js';
-import { defaultURL, httpURL, Socket } from './socket.js';
+import { defaultURL, httpURL, nodeURL, Socket } from './socket.js';
 
 /** @typedef {import('./messages.js').Message} Message */
 /** @typedef {import('./messages.js').Welcome} Welcome */
@@ -53,7 +54,12 @@ const longestPauseMs = 300_000;
  * @property {import('../media/ice.js').IceConfig} [iceConfig] for media through the server
  */
 
-/** @typedef {{resolve: (answer: Message) => void, reject: (error: ConfabError) => void}} Pending */
+/**
+ * @typedef {object} Pending
+ * @property {(answer: Message) => void} resolve
+ * @property {(error: ConfabError) => void} reject
+ * @property {{type: string, [member: string]: unknown}} body the request
+ */
 
 /**
  * Events: `connected {resumed}`, `reconnecting {}`, `online {}` (the browser has a network again, or another one), `expired
@@ -69,7 +75,10 @@ export class Client extends Emitter {
   #clock;
   #timers;
   #backoff;
+  #nodes = new NodeChoice();
   #link = new Link();
+  /** @type {Pending | null} the request for which this client moves to another node, where it is sent again */
+  #moving = null;
   /** @type {Map<number, Pending>} requests by their `seq` */
   #pending = new Map();
   /** @type {Socket | null} */
@@ -180,7 +189,7 @@ export class Client extends Emitter {
     const message = this.#link.send(body);
     this.#timers.clear('acknowledge');
     return new Promise((resolve, reject) => {
-      this.#pending.set(message.seq, { resolve, reject });
+      this.#pending.set(message.seq, { resolve, reject, body });
       if (this.#state === 'connected') this.#socket?.send(message);
     });
   }
@@ -189,10 +198,10 @@ export class Client extends Emitter {
   leave() {
     if (this.#state === 'idle' || this.#state === 'closed') return;
     const isAway = this.#state === 'reconnecting' && this.#secret !== null;
-    const [hello, now] = [this.#hello(), this.#clock.now()];
+    const [hello, now, node] = [this.#hello(), this.#clock.now(), this.#nodes.home];
     this.#socket?.send({ type: 'bye' });
     this.#finish(1000, null);
-    if (isAway) new PendingLeave({ ...this.#way(), random: this.#options.random, hello, waitMs: this.#retryAt - now, ms: this.#keptUntil - now });
+    if (isAway) new PendingLeave({ ...this.#way(node), random: this.#options.random, hello, waitMs: this.#retryAt - now, ms: this.#keptUntil - now });
   }
 
   // ---- Opening and closing
@@ -201,18 +210,24 @@ export class Client extends Emitter {
     this.#timers.clear('retry', 'acknowledge');
     this.#lastError = null;
     this.#isPaused = false;
+    const now = this.#clock.now();
+    const node = this.#nodes.next(now);
     this.#socket = new Socket({
-      ...this.#way(),
+      ...this.#way(node),
+      ...(this.#nodes.until === null ? {} : { openingMs: this.#nodes.until - now }),
       opened: () => this.#socket?.send(this.#hello()),
       message: (message) => this.#receive(message),
       closed: (code) => this.#dropped(code),
     });
   }
 
-  /** Returns the options for opening a socket to the server. */
-  #way() {
+  /**
+   * Returns the options for opening a socket to the server.
+   * @param {string | undefined} node the node to connect to; undefined for any
+   */
+  #way(node) {
     const { url = defaultURL(), WebSocket = globalThis.WebSocket } = this.#options;
-    return { url, WebSocket, clock: this.#clock };
+    return { url: node === undefined ? url : nodeURL(url, node), WebSocket, clock: this.#clock };
   }
 
   #hello() {
@@ -238,6 +253,7 @@ export class Client extends Emitter {
     this.#welcome = welcome;
     this.#lastError = null;
     this.#secret = welcome.resume.secret;
+    this.#nodes.welcomed(welcome.at);
     this.#connectedAt = this.#clock.now();
     this.#timers.clear('connect', 'grace');
     this.ice.update(welcome.ice);
@@ -254,6 +270,45 @@ export class Client extends Emitter {
     this.#restarting = false;
     this.emit('connected', { resumed: welcome.resumed });
     if (restarted) this.emit('restarted', { state: welcome.state });
+    this.#repeat();
+  }
+
+  /**
+   * Sends the request for which this client moved, after the requests of the event handlers: it may need what they
+   * restore, such as the person's presence.
+   */
+  #repeat() {
+    const moving = this.#moving;
+    this.#moving = null;
+    if (!moving) return;
+    const { type, ...members } = moving.body;
+    this.request(type, members).then(moving.resolve, moving.reject);
+  }
+
+  /**
+   * Moves to the node that an error names (protocol §3.1).
+   * @param {Message} message an error
+   * @returns {boolean} false if this client does not move, and must report the error
+   */
+  #redirected({ code, at, re }) {
+    if (code !== 'elsewhere' || at === undefined) return false;
+    const isConnected = this.#state === 'connected';
+    const pending = re === undefined || !isConnected ? undefined : this.#pending.get(re);
+    // Descriptions are made for one connection, so they are not sent on another one.
+    if (re !== undefined && (!pending || pending.body.sdp || pending.body.description)) return false;
+    if (!this.#nodes.redirect(at, { now: this.#clock.now(), isConnected })) return false;
+    if (re !== undefined) this.#pending.delete(re);
+    const moving = pending ?? this.#moving;
+    this.#moving = null;
+    if (isConnected) this.#socket?.send({ type: 'bye' });
+    this.#socket?.close(1000);
+    this.#socket = null;
+    this.#reconnecting();
+    // A node that does not have the connection named the one that has it: resume there.
+    if (this.#secret !== null && (isConnected || at !== this.#nodes.home)) this.#expire();
+    this.#moving = moving;
+    this.#open();
+    return true;
   }
 
   /** Drops the current connection and starts a new one, as if the server had forgotten this client. */
@@ -297,10 +352,12 @@ export class Client extends Emitter {
 
   /** @param {number} asked the pause that the server requested; 0 if it requested none */
   #retryAfter(asked) {
+    const now = this.#clock.now();
     const pause = Math.max(asked, this.#backoff.next());
+    const { until } = this.#nodes;
     this.#isPaused = asked > 0;
-    this.#retryAt = this.#clock.now() + pause;
-    this.#timers.set('retry', pause, () => this.#open());
+    this.#retryAt = asked > 0 || until === null ? now + pause : Math.min(now + pause, Math.max(now, until));
+    this.#timers.set('retry', this.#retryAt - now, () => this.#open());
   }
 
   #reconnecting() {
@@ -339,6 +396,7 @@ export class Client extends Emitter {
     this.#secret = null;
     this.#welcome = null;
     this.#restarting = false;
+    this.#nodes = new NodeChoice();
     this.#link = new Link();
     const reason = error ?? new ConfabError({ code: 'left', message: 'You have disconnected. Connect again to continue.' });
     this.#rejectAll(reason);
@@ -349,7 +407,8 @@ export class Client extends Emitter {
 
   /** @param {ConfabError} error */
   #rejectAll(error) {
-    const pending = [...this.#pending.values()];
+    const pending = [...this.#moving ? [this.#moving] : [], ...this.#pending.values()];
+    this.#moving = null;
     this.#pending.clear();
     for (const { reject } of pending) reject(error);
   }
@@ -360,8 +419,10 @@ export class Client extends Emitter {
    */
   #hurry() {
     if (this.#state === 'idle' || this.#state === 'closed') return;
-    if (this.#socket) this.#socket.probe();
-    else if (!this.#isPaused) this.#open();
+    if (this.#socket) return this.#socket.probe();
+    if (this.#isPaused) return;
+    this.#nodes.hurry();
+    this.#open();
   }
 
   /**
@@ -399,7 +460,7 @@ export class Client extends Emitter {
     if (Number.isSafeInteger(raw?.ack)) this.#link.acknowledged(raw.ack);
     if (message?.type === 'welcome') return this.#welcomed(/** @type {any} */ (message));
     this.#lastError = null;
-    if (message?.type !== 'error') return;
+    if (message?.type !== 'error' || this.#redirected(message)) return;
     // An unnumbered error precedes a close, or a welcome that starts a new connection. It can also answer a request.
     this.#lastError = ConfabError.fromWire(message);
     if (this.#pending.has(/** @type {number} */ (message.re))) this.#deliver(message);
@@ -418,6 +479,7 @@ export class Client extends Emitter {
     const verdict = this.#link.receive(seq);
     if (verdict === 'gap') return this.#redial();
     if (verdict === 'duplicate') return;
+    if (message?.type === 'error' && this.#redirected(message)) return;
     if (message) this.#deliver(message);
     if (awaitsAcknowledgement(message) || this.#link.unacknowledgedReceipts >= acknowledgeMessages) this.#acknowledge();
     else if (!this.#timers.has('acknowledge')) this.#timers.set('acknowledge', acknowledgeMs, () => this.#acknowledge());

@@ -33,6 +33,7 @@ export const abnormal = 1006;
  * @property {string} url
  * @property {typeof WebSocket} WebSocket
  * @property {import('../clock.js').Clock} clock
+ * @property {number} [openingMs] a shorter time limit until the welcome (milliseconds)
  * @property {() => void} opened called when the socket is open
  * @property {(message: any) => void} message called with each parsed message; undefined if it is not JSON
  * @property {(code: number) => void} closed called with the close code
@@ -55,7 +56,7 @@ export class Socket {
     this.#socket.onopen = () => { if (!this.#over) options.opened(); };
     this.#socket.onmessage = ({ data }) => this.#heard(data);
     this.#socket.onclose = ({ code }) => this.#ended(code);
-    this.#timers.set('opening', openingMs, () => this.#giveUp());
+    this.#timers.set('opening', Math.min(options.openingMs ?? openingMs, openingMs), () => this.#giveUp());
   }
 
   /** @param {object} message */
@@ -217,6 +218,17 @@ export function httpURL(socket, path) {
   const url = new URL(socket);
   url.protocol = url.protocol.replace('ws', 'http');
   return at(url, before(url, socketPath) + path);
+}
+
+/**
+ * Returns the URL of the socket of one node of a cluster (protocol §3.1).
+ * @param {string} socket the URL of the server's socket
+ * @param {string} node the node's name
+ */
+export function nodeURL(socket, node) {
+  const url = new URL(socket);
+  url.searchParams.set('at', node);
+  return url.href;
 }
 
 /** @param {URL} url @param {string} end @returns {string} the path without this end; empty if it has another end */

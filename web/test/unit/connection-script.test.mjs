@@ -13,9 +13,10 @@ runScripts('connection', (settings, clock) => {
   let [seq, requests] = [0, 0];
   class ScriptSocket {
     readyState = 0;
-    constructor() {
+    /** @param {string} url */
+    constructor(url) {
       socket = this;
-      done.push({ open: true });
+      done.push({ open: true, at: new URL(url).searchParams.get('at') ?? undefined });
     }
 
     /** @param {string} text */

@@ -54,6 +54,16 @@ async function restart() {
   await settled();
 }
 
+test('a request that moves to another node is sent there after those that restore this person’s presence', async () => {
+  await people.appear();
+  server.answers['presence.find'] = () => (server.sockets.length === 1
+    ? { type: 'error', code: 'elsewhere', at: 'n2', message: 'This person is on another server.', retryable: true }
+    : { type: 'presence.person', person: ben });
+  assert.deepEqual(await people.find('ben'), ben);
+  assert.match(/** @type {any} */ (server.socket).url, /[?]at=n2$/);
+  assert.deepEqual(asked().map(({ type }) => type), ['presence.appear', 'presence.find']);
+});
+
 describe('A person who goes online', () => {
   test('connects, and gets their own values', async () => {
     const self = await people.appear({ name: 'Ada', ringable: 'contacts' });
