@@ -10,7 +10,8 @@ struct Confab: AsyncParsableCommand {
         version: ConfabServer.version,
         subcommands: [
             Serve.self, ProjectCommand.self, SessionCommand.self, TokenCommand.self, RoomCommand.self,
-            ReportCommand.self, BanCommand.self, Audit.self, Backup.self, StorageCommand.self, Settings.self,
+            NodeCommand.self, ReportCommand.self, BanCommand.self, Audit.self, Backup.self, StorageCommand.self,
+            Settings.self,
             BotCommand.self,
             Bench.self,
         ],

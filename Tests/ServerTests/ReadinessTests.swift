@@ -1,18 +1,50 @@
 import Foundation
+import Signaling
 import Synchronization
 import Testing
+import Wire
 
 @testable import Server
 
 @Suite("Whether the server is ready") struct ReadinessTests {
-    @Test("the answer names the parts that are not ready, in a fixed order")
-    func json() {
-        #expect(Readiness().json == #"{"status":"ready"}"#)
-        #expect(Readiness(failing: [.disk, .storage]).json == #"{"status":"unready","parts":["storage","disk"]}"#)
-        #expect(!Readiness(failing: [.media]).isReady)
-        let draining = Readiness(isDraining: true)
-        #expect(!draining.isReady)
-        #expect(draining.json == #"{"status":"draining","parts":[]}"#)
+    @Test("parts that are not ready are named in a fixed order, and a balancer can ask for 404 instead of 503")
+    func parts() {
+        #expect(Readiness().response(keepsClients: false) == json(200, #"{"status":"ready"}"#))
+        let failing = Readiness(failing: [.disk, .storage])
+        let text = #"{"status":"unready","parts":["storage","disk"]}"#
+        #expect(!failing.isReady)
+        #expect(failing.response(keepsClients: false) == json(503, text))
+        #expect(failing.response(keepsClients: true) == json(404, text))
+        #expect(Readiness().response(keepsClients: true).status == 200)
+    }
+
+    private func json(_ status: Int, _ text: String) -> GateResponse {
+        GateResponse(status: status, type: "application/json", body: (text + "\n").utf8)
+    }
+
+    @Test("a server that holds back new clients answers 404 and says why, whatever else is wrong")
+    func holds() {
+        for hold in Readiness.Hold.allCases {
+            let readiness = Readiness(holds: [hold], failing: [.disk])
+            let response = readiness.response(keepsClients: false)
+            #expect(!readiness.isReady && response.status == 404)
+            #expect(String(decoding: response.body, as: UTF8.self).hasPrefix(hold.rawValue + ": "))
+        }
+        let both = Readiness(holds: [.full, .draining]).response(keepsClients: false)
+        #expect(
+            String(decoding: both.body, as: UTF8.self).split(separator: "\n").map { $0.prefix(4) } == ["drai", "full"])
+    }
+
+    @Test("a server is full when less than a twentieth of its connections is left")
+    func full() throws {
+        var counts = ConnectionCounts(perAddress: 100, total: 40, new: Budget.Rate(perSecond: 1000, burst: 1000))
+        var places: [AddressPlaces.Place] = []
+        for _ in 0..<37 { places.append(try #require(counts.admit(nil, now: Timestamp(milliseconds: 0))).place) }
+        #expect(!counts.isFull)
+        places.append(try #require(counts.admit(nil, now: Timestamp(milliseconds: 0))).place)
+        #expect(counts.isFull)
+        counts.release(places[0])
+        #expect(!counts.isFull)
     }
 
     @Test("a media loop that owes an answer for too long has stopped, and is asked only once")
@@ -70,7 +102,8 @@ import Testing
             let place = try WHIPPlace(server)
             let answer = try await place.ask("GET", "/ready")
             #expect(answer.status == 503 && answer.text == "{\"status\":\"unready\",\"parts\":[\"disk\"]}\n")
-            #expect(try await place.ask("GET", "/health").status == 200)
+            #expect(try await place.ask("GET", "/ready?unready=404").status == 404)
+            for path in ["/health", "/live"] { #expect(try await place.ask("GET", path).status == 200) }
         }
     }
 }

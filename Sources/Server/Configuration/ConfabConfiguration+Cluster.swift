@@ -16,6 +16,8 @@ extension ConfabConfiguration {
         public var sentinelCredentials: SecretText?
         /// Whether connections to the primary that Sentinels find use TLS.
         public var sentinelTLS = false
+        /// How long people may stay on a server that an operator takes out of service.
+        public var drainGrace = Duration.seconds(1800)
         public init() {}
     }
 }
@@ -112,5 +114,10 @@ extension Setting {
         Setting(
             "cluster.sentinelTLS", \.cluster.sentinelTLS, .boolean,
             "Whether connections to the primary that the Sentinels find use TLS."),
+        Setting(
+            "cluster.drainGrace", \.cluster.drainGrace, .duration(.zero ... .seconds(86400)),
+            "How long people may stay after `confab node drain`, also on a server that is alone.",
+            "Then everyone is disconnected, and connects again: to another server, if a load balancer is in front.",
+            applies: .atReload),
     ]
 }

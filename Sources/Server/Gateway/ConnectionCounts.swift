@@ -26,6 +26,9 @@ struct ConnectionCounts {
 
     var count: Int { places.count }
 
+    /// True if less than a twentieth of the total is left, so that a load balancer should send new clients to another server.
+    var isFull: Bool { places.count >= places.total - places.total / 20 }
+
     /// Counts a new connection, or returns nil without counting it if the connection must be refused.
     ///
     /// - Parameter address: the peer; nil for a trusted proxy, and for a connection without an IP address.

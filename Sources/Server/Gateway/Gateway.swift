@@ -68,7 +68,14 @@ final class Gateway {
     private static let groupCount = 10
     private var currentGroup = 0
     var bans = GatewayBans()
+    /// True while the process stops.
     private(set) var isDraining = false
+    /// Whether an operator takes this server out of service.
+    var nodeDrain = NodeDrain()
+    /// Calls `nodeDrain` at its next timeout; nil if it has none.
+    var drainTimer: Scheduled<Void>?
+    /// Why the cluster sends no new clients to this node. Set by the cluster's shell; empty for a server that is alone.
+    var clusterHolds: Set<Readiness.Hold> = []
 
     init(
         runner: HubRunner, storage: any Storage, configuration: ConfabConfiguration,
@@ -167,6 +174,9 @@ final class Gateway {
     /// The number of registered connections, including those that are closing. TCP connections without a client do not
     /// count.
     var openConnections: Int { connections.reduce(0) { $0 + $1.count } }
+
+    /// True if nearly all connections that the process can have are in use.
+    var isFull: Bool { connectionCounts.isFull }
 
     /// True if the address may open another connection.
     func hasRoom(for address: IPAddress) -> Bool { budgets.hasRoom(for: address) }

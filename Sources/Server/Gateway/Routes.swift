@@ -26,7 +26,8 @@ struct Routes: Sendable {
         let router = Router(context: Context.self, options: .autoGenerateHeadEndpoints)
         let files = WebFiles(directory: live.current.webDirectory, features: live.current.web.features)
         router.get("/health") { _, _ in health() }
-        router.get("/ready") { _, _ in try await ready() }
+        router.get("/live") { _, _ in GateResponse(status: 200, text: "live\n").routed() }
+        router.get("/ready") { request, _ in try await ready(request) }
         router.get("/v1/socket") { _, _ in Self.upgradeRequired.routed() }
         add(to: router, .get, PersonExport.path, PersonExport.layers, PersonExport.get)
         add(
@@ -39,6 +40,9 @@ struct Routes: Sendable {
             add(
                 to: router, method, path, ProjectsEndpoint.layers, maxBody: ProjectsEndpoint.maxBodySize,
                 endpoint.respond)
+        }
+        for (method, path, endpoint) in NodeEndpoint.routes {
+            add(to: router, method, path, NodeEndpoint.layers, maxBody: NodeEndpoint.maxBodySize, endpoint.respond)
         }
         for (method, path, endpoint) in OpenTokEndpoint.routes {
             add(
@@ -157,16 +161,13 @@ struct Routes: Sendable {
         let versions =
             #""version":"\#(ConfabServer.version)","openssl":"\#(MediaPlane.openSSLVersion)","#
             + #""srtp":"\#(MediaPlane.srtpImplementation)""#
-        return answer(!isDraining, #"{"status":"\#(isDraining ? "draining" : "ok")",\#(versions)}"#)
+        let json = #"{"status":"\#(isDraining ? "draining" : "ok")",\#(versions)}"#
+        return GateResponse(status: isDraining ? 503 : 200, type: "application/json", body: (json + "\n").utf8).routed()
     }
 
-    private func ready() async throws -> Response {
-        let readiness = try await readiness.readiness()
-        return answer(readiness.isReady, readiness.json)
-    }
-
-    private func answer(_ isGood: Bool, _ json: String) -> Response {
-        GateResponse(status: isGood ? 200 : 503, type: "application/json", body: (json + "\n").utf8).routed()
+    private func ready(_ request: Request) async throws -> Response {
+        let keepsClients = request.uri.queryParameters.get("unready") == "404"
+        return try await readiness.readiness().response(keepsClients: keepsClients).routed()
     }
 
     /// The response to a plain request or an unsupported upgrade at the WebSocket's path.

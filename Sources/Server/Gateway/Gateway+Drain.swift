@@ -1,0 +1,46 @@
+import Logging
+import NIOCore
+import Wire
+
+// Taking this server out of service, and why it holds back new clients.
+extension Gateway {
+    /// Why no new clients should come to this server, for `GET /ready`.
+    var holds: Set<Readiness.Hold> {
+        var holds = clusterHolds
+        if isDraining || !nodeDrain.isServing { holds.insert(.draining) }
+        if isFull { holds.insert(.full) }
+        return holds
+    }
+
+    /// Starts to drain, or puts the server into service again.
+    func setDraining(_ isDraining: Bool) {
+        if isDraining {
+            nodeDrain.begin(grace: configuration.cluster.drainGrace, now: runner.now)
+        } else {
+            nodeDrain.end()
+        }
+        scheduleDrainEnd()
+    }
+
+    private func scheduleDrainEnd() {
+        drainTimer?.cancel()
+        drainTimer = nil
+        guard let due = nodeDrain.nextTimeout else { return }
+        let gateway = NIOLoopBound(self, eventLoop: eventLoop)
+        drainTimer = eventLoop.scheduleTask(in: .nanoseconds(max(due - runner.now, .milliseconds(1)))) {
+            gateway.value.handleDrainTimeout()
+        }
+    }
+
+    private func handleDrainTimeout() {
+        guard nodeDrain.handleTimeout(now: runner.now) else { return scheduleDrainEnd() }
+        let connections = registeredConnections
+        logger.notice("Drained: disconnecting everyone", metadata: ["connections": "\(connections.count)"])
+        for connection in connections { connection.expel(.outOfService, .serviceRestart) }
+    }
+}
+
+extension WireError {
+    fileprivate static let outOfService = WireError(
+        .draining, "This server is being taken out of service. Connect again.", retryable: true)
+}
