@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
@@ -12,13 +12,12 @@ import path from 'node:path';
 import { test } from 'node:test';
 import tls from 'node:tls';
 import { promisify } from 'node:util';
-import { Child, removeFolder, temporaryFolder } from './process.mjs';
-import { repository } from './server.mjs';
-import { NotYet, until } from './wait.mjs';
+import { sampleOf, startHAProxy } from './haproxy.mjs';
+import { removeFolder, temporaryFolder } from './process.mjs';
+import { freePort } from './server.mjs';
 
 const run = promisify(execFile);
 const names = { page: 'chat.confab.test', turn: 'turn.confab.test' };
-const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
 
 /** Makes a certificate for one name. */
 async function certify(folder, name) {
@@ -39,14 +38,6 @@ async function listen(t, server) {
     server.close();
   });
   return server.address().port;
-}
-
-async function freePort() {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  await new Promise((resolve) => { server.close(resolve); });
-  return port;
 }
 
 /** Stands for Confab: tells what arrived, and by which connection. Accepts upgrades only in the first request of a connection. */
@@ -70,7 +61,7 @@ function confab() {
 }
 
 /** Starts HAProxy with the sample, in which only names, addresses and files are changed. */
-async function startHAProxy(t, changes) {
+async function startSample(t, changes) {
   const folder = await temporaryFolder('haproxy');
   t.after(() => removeFolder(folder));
   const page = await certify(folder, names.page);
@@ -78,31 +69,12 @@ async function startHAProxy(t, changes) {
   await writeFile(bundle, Buffer.concat([page.cert, page.key]));
   const port = await freePort();
   const inner = await freePort();
-  const all = [
+  const text = await sampleOf('haproxy-turn-443.cfg.sample', [
     ['    log /dev/log local0\n    chroot /var/lib/haproxy\n    user haproxy\n    group haproxy\n    daemon\n', ''], ['    log global\n', ''],
     ['maxconn 20000', 'maxconn 100'], ['    bind :443\n    bind :::443 v6only\n', `    bind 127.0.0.1:${port}\n`], ['127.0.0.1:8443', `127.0.0.1:${inner}`],
     ['crt /etc/haproxy/chat.example.org.pem', `crt ${bundle}`], ['turn.example.org', names.turn], ...changes,
-  ];
-  const sample = await readFile(path.join(repository, 'deploy/haproxy-turn-443.cfg.sample'), 'utf8');
-  const text = all.reduce((known, [from, to]) => {
-    assert.ok(known.includes(from), `the sample contains ${from}`);
-    return known.replaceAll(from, to);
-  }, sample);
-  const file = path.join(folder, 'haproxy.cfg');
-  await writeFile(file, text);
-  await chmod(file, 0o600);
-  const { stdout, stderr } = await run('haproxy', ['-c', '-f', file], { env });
-  t.diagnostic(`haproxy -c: ${stdout}${stderr}`.trim());
-  assert.doesNotMatch(`${stdout}${stderr}`, /WARNING|ALERT/);
-  const child = new Child('haproxy', ['-db', '-f', file], { env });
-  t.after(() => child.kill());
-  await until('HAProxy listens', async () => {
-    if (child.ended) throw new Error(`HAProxy ended:\n${child.tail()}`);
-    const socket = net.connect(port, '127.0.0.1');
-    await once(socket, 'connect').catch(() => { throw new NotYet('its port is closed'); });
-    socket.destroy();
-    return true;
-  });
+  ]);
+  await startHAProxy(t, text, port);
   return { port, page };
 }
 
@@ -113,7 +85,7 @@ test('HAProxy passes TURN on by name or ALPN, and the rest to Confab with the cl
   const relay = tls.createServer({ ...turn, ALPNProtocols: ['stun.turn'] }, (socket) => socket.end('TURN'));
   relay.on('tlsClientError', () => {});
   const [relayPort, confabPort] = [await listen(t, relay), await listen(t, confab())];
-  const { port, page } = await startHAProxy(t, [['192.0.2.1:5349', `127.0.0.1:${relayPort}`], ['127.0.0.1:8080', `127.0.0.1:${confabPort}`]]);
+  const { port, page } = await startSample(t, [['192.0.2.1:5349', `127.0.0.1:${relayPort}`], ['127.0.0.1:8080', `127.0.0.1:${confabPort}`]]);
 
   /** Connects over TLS, and returns the first data. */
   const greeting = async (options) => {
