@@ -359,3 +359,38 @@ export function clickArrived() {
   window.__click = undefined;
   return click?.arrived ?? true;
 }
+
+/**
+ * Runs in every document: keeps the page's WebSocket, the session, and the page's own stream and one of another, so that a test can
+ * add messages of the server with `pretend`.
+ */
+export function keepSocket() {
+  const Native = window.WebSocket;
+  window.__streams = {};
+  window.WebSocket = class extends Native {
+    constructor(...args) {
+      super(...args);
+      window.__socket = this;
+      this.addEventListener('message', ({ data }) => {
+        const { seq, type, stream, streams, sessionId } = JSON.parse(data);
+        if (seq) window.__seq = seq;
+        if (type === 'session.published') {
+          window.__session = sessionId;
+          window.__streams.own = stream.streamId;
+        }
+        if (type === 'session.streamCreated') window.__streams.theirs = stream.streamId;
+        if (streams?.[0]) window.__streams.theirs = streams[0].streamId;
+      });
+    }
+  };
+}
+
+/**
+ * Runs in a page with `keepSocket`: adds a message about its session, as if the server had sent it. The server's next message is then
+ * a duplicate for the page, so a test adds few.
+ */
+export function pretend(members) {
+  window.__seq += 1;
+  const message = { seq: window.__seq, ack: 0, sessionId: window.__session, ...members };
+  window.__socket.dispatchEvent(new MessageEvent('message', { data: JSON.stringify(message) }));
+}

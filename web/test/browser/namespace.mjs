@@ -157,6 +157,7 @@ export class Machine {
   agent = new http.Agent();
   #doorkeeper;
   #switch;
+  #isSlow = false;
 
   /** @param {string} name of the namespace @param {string} door the path of the socket file to create */
   constructor(name, door) {
@@ -245,8 +246,26 @@ export class Machine {
     return this.#rain(...['saddr', 'daddr'].map((end) => `ip ${end} ${address} counter drop`));
   }
 
+  /**
+   * Limits the bitrate of everything that the machine sends or receives. What waits longer than 300 ms is dropped, like at a router.
+   * @param {{sent?: number, received?: number}} rates in kbit/s
+   */
+  async slowDown({ sent, received }) {
+    const queue = (rate) => ['root', 'tbf', 'rate', `${rate}kbit`, 'burst', '3000', 'latency', '300ms'];
+    const limit = (machine, device, rate) => run('tc', ['-n', machine.name, 'qdisc', 'replace', 'dev', device, ...queue(rate)]);
+    this.#isSlow = true;
+    if (sent) await limit(this, 'cable', sent);
+    if (received) await limit(this.#switch, this.cable, received);
+  }
+
   async clear() {
     await this.#nft(clearing(this.cable));
+    if (!this.#isSlow) return;
+    this.#isSlow = false;
+    // Only one of them may be limited.
+    for (const [machine, device] of [[this, 'cable'], [this.#switch, this.cable]]) {
+      await run('tc', ['-n', machine.name, 'qdisc', 'delete', 'dev', device, 'root']).catch(() => {});
+    }
   }
 
   /**

@@ -28,9 +28,10 @@ export async function projectOf(server) {
   };
 }
 
-const html = (name, script, values) => `<!doctype html><meta charset="utf-8"><title>${name}</title><link rel="icon" href="data:,">
+const html = (name, script, values) => `<!doctype html><html lang="en"><meta charset="utf-8"><title>${name}</title><link rel="icon" href="data:,">
+<meta name="viewport" content="width=device-width">
 <style>#publisher, #subscriber { width: 320px; height: 240px }</style>
-<div id="publisher"></div><div id="subscriber"></div><pre id="log"></pre>
+<main><h1>${name}</h1><div id="publisher"></div><div id="subscriber"></div><pre id="log"></pre></main>
 <script>
 Object.assign(window, ${JSON.stringify(values).replaceAll('<', '\\u003c')});
 function log(text) { document.getElementById('log').append(text + '\\n'); }

@@ -10,6 +10,7 @@ import { opentokSite, projectOf } from './opentok-site.mjs';
 import { removeFolder, temporaryFolder } from './process.mjs';
 import { startProxy } from './proxy.mjs';
 import { serve } from './stranger.mjs';
+import { testInFull } from './tier.mjs';
 import { NotYet } from './wait.mjs';
 
 const { chromium, firefox } = sharedBrowsers();
@@ -33,10 +34,10 @@ before(async (t) => {
 });
 
 /** A new session, and a function that opens pages in it. */
-async function room(t, media = 'relayed') {
+async function room(t, media = 'relayed', engine = chromium) {
   const { server, site, project } = setUp;
   const session = await server.command('session', 'create', '--media', media);
-  return async (name, { browser = chromium, as = '', role, url = server.url, ...options } = {}) => {
+  return async (name, { browser = engine, as = '', role, url = server.url, ...options } = {}) => {
     const page = await (await browser()).newPage({ label: as, ...options });
     t.after(() => page.close());
     const token = project.token(session, { role, data: `name=${as}` });
@@ -53,6 +54,12 @@ function logs(page, line, times = 1) {
     if (count < times) throw new NotYet(`it has logged ${JSON.stringify(lines)}`);
     return true;
   });
+}
+
+/** Defines a test in Chromium for every run, and in Firefox for the second tier. */
+function inBoth(title, body) {
+  test(title, (t) => body(t, chromium));
+  testInFull(`${title}: Firefox`, 'the same in Chromium', (t) => body(t, firefox));
 }
 
 /** Returns the lines that the page has logged. */
@@ -96,8 +103,8 @@ for (const [engine, browser, media] of [['Chromium', chromium, 'routed'], ['Fire
   });
 }
 
-test('signals reach everyone, their sender or one person, and fail with OpenTok\'s errors', async (t) => {
-  const open = await room(t);
+inBoth('signals reach everyone, their sender or one person, and fail with OpenTok\'s errors', async (t, engine) => {
+  const open = await room(t, 'relayed', engine);
   const [ann, ben] = [await open('signaling'), await open('signaling')];
   await Promise.all([logs(ann, 'ready'), logs(ben, 'ready')]);
   await ann.evaluate('send("hello")');
@@ -165,12 +172,12 @@ test('a voice call has sound, meters and names, and no video', async (t) => {
   await Promise.all([logs(ben, 'hasAudio: false'), logs(ann, 'hasAudio: false')]);
   await ben.evaluate('subscriber.setStyle({ nameDisplayMode: "off", buttonDisplayMode: "on" }) && null');
   await shown(ben, '#subscriber .OT_name.OT_mode-off');
-  await ben.click('button', 'Mute sound');
-  assert.ok(await ben.find('button', 'Unmute sound'));
+  await ben.click('button', 'Mute sound from Ann');
+  assert.ok(await ben.find('button', 'Unmute sound from Ann'));
 });
 
-test('a page without a session previews devices and changes them', async (t) => {
-  const open = await room(t);
+inBoth('a page without a session previews devices and changes them', async (t, engine) => {
+  const open = await room(t, 'relayed', engine);
   const page = await open('devices', { color: 'green' });
   await Promise.all(['tracks: audio,video', 'devices: 1 1', 'preview', 'level: number'].map((line) => logs(page, line)));
   // The target itself is the publisher's element.
@@ -181,8 +188,8 @@ test('a page without a session previews devices and changes them', async (t) => 
   await Promise.all(['camera: picture', 'microphone: audio', 'source: camera'].map((line) => logs(page, line)));
 });
 
-test('a session survives an outage, and sends the signals of that time unless they opted out', async (t) => {
-  const open = await room(t, 'routed');
+inBoth('a session survives an outage, and sends the signals of that time unless they opted out', async (t, engine) => {
+  const open = await room(t, 'routed', engine);
   const proxy = await startProxy(setUp.server.frontPort);
   t.after(() => proxy.close());
   const ben = await open('reconnection', { color: 'blue' });
@@ -200,8 +207,8 @@ test('a session survives an outage, and sends the signals of that time unless th
   for (const page of [ann, ben]) assert.ok(!(await logOf(page)).some((line) => /dropped$|streamDestroyed/.test(line) && !line.startsWith('not sent')));
 });
 
-test('a moderator mutes, unpublishes and disconnects others, and nobody else may', async (t) => {
-  const open = await room(t);
+inBoth('a moderator mutes, unpublishes and disconnects others, and nobody else may', async (t, engine) => {
+  const open = await room(t, 'relayed', engine);
   const ann = await open('moderation', { as: 'Ann', role: 'moderator', color: 'red' });
   const ben = await open('moderation', { as: 'Ben', color: 'blue' });
   await Promise.all([logs(ann, 'may moderate: 1'), logs(ben, 'may moderate: 0'), logs(ann, 'stream: Ben'), logs(ben, 'stream: Ann')]);
