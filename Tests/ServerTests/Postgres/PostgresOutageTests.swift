@@ -121,6 +121,38 @@ struct PostgresOutageTests: StorageFixtures {
         }
     }
 
+    @Test func `closing while PostgreSQL is away does not wait for the outcome of a commit`() async throws {
+        try await withCluster { cluster in
+            let url = try await blocking { try cluster.newSchema() }
+            let (pauses, paused) = AsyncStream<Void>.makeStream()
+            // So long that only the closing can end it.
+            let status = PostgresStatus(attemptPause: .seconds(86_400)) { paused.yield() }
+            let storage = try await blocking {
+                try PostgresStorage(url: url, role: .server, status: status, beforeTransaction: { _ in })
+            }
+            // COMMIT waits for a lock that another connection has.
+            try await storage.execute(
+                """
+                CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                    PERFORM pg_advisory_xact_lock(1);
+                    RETURN NULL;
+                END $$;
+                CREATE CONSTRAINT TRIGGER hold AFTER INSERT ON block DEFERRABLE INITIALLY DEFERRED
+                    FOR EACH ROW EXECUTE FUNCTION hold()
+                """)
+            let other = try await blocking { try PostgresStorage(url: url, role: .command) }
+            try await other.execute("SELECT pg_advisory_lock(1)")
+            let (lists, waiting) = ([[block(alice, bob)]], "SELECT pid FROM pg_locks WHERE NOT granted AND objid = 1")
+            let commit = Task { await storage.commitEach(lists) }
+            try await until("the commit waits") { try await other.read { try !$0.rows(waiting, []).isEmpty } }
+            try await blocking { try cluster.kill() }
+            for await _ in pauses { break }
+            try await storage.close()
+            #expect(await commit.value.map { $0?.code } == [.unsettled])
+            try await other.close()
+        }
+    }
+
     @Test func `a server that is started before PostgreSQL says so, waits, and starts`() async throws {
         try await withCluster { cluster in
             let url = try await blocking { try cluster.newSchema() }

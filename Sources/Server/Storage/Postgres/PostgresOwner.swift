@@ -60,7 +60,7 @@ final class PostgresOwner {
         let end = ContinuousClock.now + Self.lockWait
         while ContinuousClock.now < end {
             if try tryLock(connection) { return true }
-            usleep(20_000)
+            guard status.pause() else { return false }
         }
         return false
     }

@@ -1,16 +1,6 @@
 import Foundation
 import Synchronization
 
-/// What the threads of a storage share.
-final class PostgresStatus: Sendable {
-    /// Whether the writer reached PostgreSQL the last time.
-    let isReachable = Atomic<Bool>(true)
-    /// Whether the storage is closing, so that nothing may wait for long.
-    let isClosing = Atomic<Bool>(false)
-    /// The ID of the server's connection that writes, which is also in the table `owner`. Nil for a command.
-    let writerConnection = Mutex<Data?>(nil)
-}
-
 /// A connection that is made again when it fails, and what to do about the transaction that was under way. Used on one thread.
 final class PostgresSession {
     /// The first pause after a failed attempt to connect. It is doubled up to the longest.
@@ -81,7 +71,7 @@ final class PostgresSession {
             guard let writerConnection else { return }
             let found: Data? = try made.rows("SELECT connection FROM owner", []).first?.optional("connection")
             if found == writerConnection { return }
-            usleep(20_000)
+            guard status.pause() else { throw StorageError.closed }
         }
         throw StorageError.unreachable("this is not the server to which changes are written")
     }
@@ -162,13 +152,12 @@ final class PostgresSession {
             } catch {
                 // A server that another one has replaced may not connect again to look.
                 let isFenced = (error as? StorageError)?.code == .fenced
-                guard ContinuousClock.now < end, !isFenced, !status.isClosing.load(ordering: .relaxed) else {
+                guard ContinuousClock.now < end, !isFenced, status.pause() else {
                     throw StorageError(
                         .unsettled,
                         "PostgreSQL went away during a commit and did not come back in time. It is not known whether the "
                             + "change was stored.", cause: error)
                 }
-                usleep(20_000)
             }
         }
     }

@@ -49,15 +49,17 @@ public final class PostgresStorage: SQLStorage {
             beforeTransaction: { _ in })
     }
 
-    /// - Parameter beforeTransaction: for tests: called before each transaction of client changes, with their number.
+    /// - Parameters:
+    ///   - status: for tests: with another pause between attempts.
+    ///   - beforeTransaction: for tests: called before each transaction of client changes, with their number.
     init(
         url: SecretText, bounds: StorageBounds = StorageBounds(), role: Role = .command, serverKey: Data? = nil,
-        lockTimeout: Duration = SQLiteStorage.defaultLockTimeout,
+        lockTimeout: Duration = SQLiteStorage.defaultLockTimeout, status: PostgresStatus = PostgresStatus(),
         beforeTransaction: @escaping @Sendable (Int) async -> Void
     ) throws {
         let address = try PostgresAddress(url)
         notes = try Self.prepare(address)
-        let (signal, status) = (WebhookSignal(), PostgresStatus())
+        let signal = WebhookSignal()
         (webhookSignal, self.status) = (signal, status)
         let writing = PostgresThreads(count: 1, name: "postgres writer") {
             PostgresSession(address, status, isWriter: true, isOwner: role != .command, isPatient: role == .copy)
@@ -78,7 +80,7 @@ public final class PostgresStorage: SQLStorage {
             try connect(timeout: lockTimeout)
             if let serverKey { try require(serverKey) }
         } catch {
-            status.isClosing.store(true, ordering: .relaxed)
+            status.close()
             let reading = reading
             Task {
                 await writing.close()
@@ -110,7 +112,7 @@ public final class PostgresStorage: SQLStorage {
             do {
                 return try writing.runBlocking { session in _ = try session.connect() }
             } catch let error as StorageError where error.code == .busy && ContinuousClock.now < end {
-                usleep(20_000)
+                _ = status.pause()
             }
         }
     }
@@ -160,7 +162,7 @@ public final class PostgresStorage: SQLStorage {
     }
 
     public func close() async throws {
-        status.isClosing.store(true, ordering: .relaxed)
+        status.close()
         await writer.close()
         await writing.close()
         await reading.close()
