@@ -177,7 +177,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "RTC", .product(name: "Crypto", package: "swift-crypto"),
+                "Cluster", "RTC", .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
             swiftSettings: settings

@@ -13,18 +13,22 @@
 /// one transaction. All times that the ledger returns are durations by its own clock, because readings of two clocks cannot be
 /// compared.
 ///
-/// **Another server.** Each operation except ``renew(_:)`` first notes the server, in the same transaction: if the timeline
-/// (the first 8 digits of `pg_walfile_name(pg_current_wal_lsn())`) or `pg_postmaster_start_time()` differs from the row of `judge`,
+/// **Other clocks.** Each operation except ``renew(_:)`` begins with these statements, in the same transaction. The server is
+/// another one if the timeline (the first 8 digits of `pg_walfile_name(pg_current_wal_lsn())`) or `pg_postmaster_start_time()`
+/// differs from the row of `judge`. Then:
 ///
 ///     UPDATE judge SET timeline = …, started = …, since = now
-///     UPDATE node SET started = least(started, now), void_from = least(void_from, now),
-///                     alive_until = least(alive_until, now + 3 s)
-///     UPDATE epoch SET since = least(since, now)
 ///     SELECT setval(sequence, last_value + 100)
 ///
-/// The clock of this server may be ahead of or behind the earlier one's, so times in its future are brought back. A failover to an
-/// asynchronous standby may lose the last second, so the sequence skips the numbers that were perhaps taken in it. For
-/// ``Terms/settlingOfServer`` after `since` no life is fenced, except by ``begin(node:former:)``, and no places become void.
+/// In any case, times that lie too far in the future are brought back, because another server's clock may be behind, and a clock may
+/// be set:
+///
+///     UPDATE node SET alive_until = now + 3 s WHERE alive_until > now + 3 s
+///     UPDATE node SET void_from = now + 3 s WHERE void_from > now + 3 s
+///     UPDATE node SET started = now WHERE started > now, and the same for `since` of epoch and judge
+///
+/// A failover to an asynchronous standby may lose the last second, so the sequence skips the numbers that were perhaps taken in it.
+/// For ``Terms/settlingOfServer`` after `judge.since` no life is fenced, except by ``begin(node:former:)``, and no places become void.
 ///
 /// **Errors.** An operation that throws may have been carried out. Each can be repeated.
 public protocol Ledger: Sendable {
@@ -51,9 +55,10 @@ public protocol Ledger: Sendable {
 
     /// Reads the lives, the epoch and the ledger's clock.
     ///
-    ///     SELECT … FROM node WHERE NOT fenced OR void_from > now - 1 h
+    ///     SELECT … FROM node WHERE NOT fenced
+    ///     UNION ALL (SELECT … FROM node WHERE fenced ORDER BY void_from DESC LIMIT 64)
     ///
-    /// Rows that are left out may be deleted after a day.
+    /// Rows that are left out may be deleted. No time limits them, because the clock may have been set.
     func look() async throws(LedgerError) -> LedgerView
 
     /// Fences a life whose lease has expired. Final: it never acts again. The heir is answerable for what it leaves behind.

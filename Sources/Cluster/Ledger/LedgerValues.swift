@@ -73,8 +73,8 @@ public struct LedgerView: Hashable, Sendable {
     public var clock: Duration
     /// How long this server has been the ledger: `judge.since`.
     public var age: Duration
-    /// The lives that are not fenced, and those whose places became void in the last hour. A life that is missing is over, and its
-    /// places are void, if the view was requested after its tag was known.
+    /// The lives that are not fenced, and the last 64 that were. A life that is missing is over, and its places are void, if the
+    /// view was requested after its tag was known.
     public var lives: [Life]
     /// The current epoch. Nil if none has begun.
     public var epoch: Epoch?

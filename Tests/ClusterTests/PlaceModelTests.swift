@@ -1,0 +1,74 @@
+import Cluster
+import TestSupport
+import Testing
+
+@Suite("Places in bad weather")
+struct PlaceModelTests {
+    private static var plan: ClusterModel.Plan {
+        var plan = ClusterModel.Plan()
+        plan.places = 6
+        plan.calm = 2_000_000
+        plan.troubles += [(.redisCut, 4), (.redisForgets, 2)]
+        return plan
+    }
+
+    @Test("no two nodes that act have one place, even if Redis forgets while some nodes see the old one")
+    func oneOwner() {
+        let (seed, events) = (Weather.seed(), Weather.events ?? 60_000)
+        var model = ClusterModel(Self.plan, seed: seed)
+        model.run(events: events)
+        print("places, seed \(seed): \(model.figures)")
+        #expect(model.figures.twoOwners == 0, "seed \(seed)")
+        #expect(model.figures.overlaps == 0, "seed \(seed)")
+        #expect(model.figures.claims > events / 200, "too few claims to show anything, seed \(seed)")
+        #expect(model.figures.epochs > events / 10_000, "too few epochs to show anything, seed \(seed)")
+    }
+
+    @Test("without rule 7 the model finds a place with two owners")
+    func findsTwoOwners() {
+        let seed = Weather.seed()
+        var plan = Self.plan
+        plan.claimsAtOnce = true
+        var model = ClusterModel(plan, seed: seed)
+        model.run(events: 400_000) { $0.twoOwners > 0 }
+        print("places without rule 7, seed \(seed): \(model.figures)")
+        #expect(model.figures.twoOwners > 0, "seed \(seed)")
+    }
+
+    @Test("without the 3 s after the fence of a life that still renews the model finds a place with two owners")
+    func findsEarlyClaims() {
+        let seed = Weather.seed()
+        var plan = Self.plan
+        plan.rules.voidAfterUnregistered = 0
+        // Nodes that cannot reach Redis for long, and sometimes the ledger for a moment.
+        plan.calm = 700_000
+        plan.longestCut = 14_000_000
+        plan.longestLedgerCut = 2_500_000
+        plan.troubles = [(.redisCut, 2), (.redisForgets, 1), (.cut, 40)]
+        var model = ClusterModel(plan, seed: seed)
+        model.run(events: 400_000) { $0.twoOwners > 0 }
+        print("places without the 3 s, seed \(seed): \(model.figures)")
+        #expect(model.figures.twoOwners > 0, "seed \(seed)")
+    }
+
+    @Test("half a minute after the weather is calm every place is claimed by one node that acts")
+    func recovers() {
+        let seed = Weather.seed()
+        var model = ClusterModel(Self.plan, seed: seed)
+        for _ in 0..<4 {
+            model.isCalm = false
+            model.queue.add(.trouble, at: model.now)
+            model.run(events: 15_000)
+            model.calmDown()
+            model.run(for: 30_000_000)
+            for index in model.nodes.indices {
+                #expect(model.acts(index), "node \(index + 1), seed \(seed), \(model.now)")
+            }
+            for key in model.places {
+                let owners = model.nodes.indices.filter { model.nodes[$0].machine?.registry.held[key] != nil }
+                #expect(owners.count == 1, "\(key), seed \(seed), \(model.now)")
+            }
+        }
+        #expect(model.figures.twoOwners == 0, "seed \(seed)")
+    }
+}
