@@ -87,10 +87,11 @@ public protocol Ledger: Sendable {
     /// - Returns: whether it was noted. If not, there is another epoch, or the life is fenced: look.
     func register(_ tag: NodeTag, under epoch: Epoch) async throws(LedgerError) -> Bool
 
-    /// Fences the lives that have not registered under the current epoch in time, although they may renew their leases.
+    /// Fences the lives that registered under an earlier epoch and have not registered under the current one in time, although they may
+    /// renew their leases. A life that has never registered has no places, so nobody waits for it.
     ///
     ///     UPDATE node SET fenced = true, heir = …, void_from = now + 3 s
-    ///     WHERE NOT fenced AND epoch IS DISTINCT FROM the current number
+    ///     WHERE NOT fenced AND epoch <> the current number
     ///       AND greatest(started, the epoch's since, judge.since) + 15 s < now
     ///       AND EXISTS (SELECT … WHERE the heir's life AND NOT fenced AND epoch = the current number)
     func fenceUnregistered(heir: NodeTag) async throws(LedgerError)

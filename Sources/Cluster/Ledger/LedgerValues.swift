@@ -61,7 +61,7 @@ public struct LedgerView: Hashable, Sendable {
         public var tag: NodeTag
         /// Whether it may act, by the ledger's clock at the time of the view.
         public var state: State
-        /// The number of the epoch under which it has registered its places. Nil if it has not registered.
+        /// The number of the epoch under which it last registered its places. Nil if it never has, and so has no places.
         public var epoch: UInt64?
 
         public init(tag: NodeTag, state: State, epoch: UInt64?) {

@@ -138,7 +138,7 @@ public struct Lives: Sendable {
             for life in view.lives where life.tag != tag && life.isExpired { effects.append(.fence(life.tag)) }
         }
         if let epoch = view.epoch, view.epochAge > Terms.registrationTime, isRegistered(view, under: epoch),
-            view.lives.contains(where: { $0.isUnfenced && $0.epoch != epoch.number })
+            view.lives.contains(where: { $0.isUnfenced && !$0.isRegistered(under: epoch) })
         {
             effects.append(.fenceUnregistered)
         }
@@ -201,6 +201,9 @@ extension LedgerView.Life {
     public var isUnfenced: Bool {
         if case .unfenced = state { true } else { false }
     }
+
+    /// Whether Redis has its places under this epoch, because they are entered there or because it has none.
+    func isRegistered(under current: Epoch) -> Bool { epoch == nil || epoch == current.number }
 
     /// Whether its lease has expired, and it may be fenced.
     var isExpired: Bool {

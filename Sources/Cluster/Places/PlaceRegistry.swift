@@ -5,7 +5,7 @@
 ///
 /// - this node acts,
 /// - it is connected to the Redis of the epoch, and has entered all its places there,
-/// - each life that is not fenced has registered under the epoch, and each that is fenced has either registered or ended.
+/// - each life that has ever registered has registered under the epoch, or has been fenced and has ended.
 ///
 /// A view of the ledger may be old: under a newer epoch nobody claims before this life has registered, and with that it stops using
 /// the older one.
@@ -119,6 +119,9 @@ public struct PlaceRegistry: Sendable {
     var ready: [PlaceKey] = []
     var parked: [PlaceKey] = []
     private var wantsEpoch = false
+    /// From when a view proves that this life is known as one that may have places: a failover could lose its first registration, and
+    /// then nobody would wait for it.
+    private var trusted: Instant?
     private var lastClaim: UInt64 = 0
     var lastNumber: UInt64 = 0
 
@@ -264,6 +267,8 @@ public struct PlaceRegistry: Sendable {
     private mutating func noted(_ epoch: Epoch, _ isNoted: Bool, at now: Instant) {
         guard case .noting(let current, _) = registration, current == epoch else { return }
         registration = isNoted ? .noted(epoch, at: now) : .noting(epoch, isPaused: true)
+        // 2 %, because the ledger's clock may be slower.
+        if isNoted, trusted == nil { trusted = now + Terms.settling * 51 / 50 }
     }
 
     // MARK: What can be done now
@@ -287,9 +292,12 @@ public struct PlaceRegistry: Sendable {
 
     /// Whether places can be claimed under this epoch.
     private func isOpen(_ epoch: Epoch, view: LedgerView, lives: Lives, at now: Instant) -> Bool {
-        guard case .noted(epoch, _) = registration, view.epochAge >= Terms.settling else { return false }
+        guard case .noted(epoch, _) = registration, view.epochAge >= Terms.settling,
+            let requested = lives.view?.requested,
+            let trusted, requested >= trusted, view.lives.contains(where: { $0.tag == tag && $0.epoch == epoch.number })
+        else { return false }
         return view.lives.allSatisfy { life in
-            life.epoch == epoch.number || !life.isUnfenced && lives.standing(of: life.tag, heard: now) == .ended
+            life.isRegistered(under: epoch) || !life.isUnfenced && lives.standing(of: life.tag, heard: now) == .ended
         }
     }
 

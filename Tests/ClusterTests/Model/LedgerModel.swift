@@ -150,7 +150,8 @@ struct LedgerModel {
         guard let (epoch, since) = state.epochs.last, let heirIndex = index(of: heir), !state.rows[heirIndex].isFenced,
             state.rows[heirIndex].epoch == epoch.number
         else { return }
-        for (index, row) in state.rows.enumerated() where !row.isFenced && row.epoch != epoch.number {
+        for (index, row) in state.rows.enumerated() where !row.isFenced && row.epoch != nil && row.epoch != epoch.number
+        {
             guard max(row.started, since, state.since) + 15_000_000 < now else { continue }
             markFenced(index, heir: heir, voidFrom: now + rules.voidAfterUnregistered)
             state.rows[index].isUnregistered = true
