@@ -73,6 +73,10 @@ public enum OldRecords: CaseIterable, Sendable {
 extension SQLStorage {
     @discardableResult
     public func deleteOld(_ records: OldRecords, olderThan moment: Timestamp) async throws -> Int {
+        try await deleteInSteps(records, olderThan: moment)
+    }
+
+    func deleteInSteps(_ records: OldRecords, olderThan moment: Timestamp) async throws -> Int {
         var total = 0
         while true {
             let count = try await write { try $0.deleteOld(records, olderThan: moment, limit: Self.deletedAtOnce) }

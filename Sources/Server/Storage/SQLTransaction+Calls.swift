@@ -16,17 +16,41 @@ extension SQLTransaction {
                 "video": call.video, "placedAt": call.placedAt.milliseconds,
                 "ringsUntil": call.ringsUntil.milliseconds, "acceptedAt": call.acceptedAt?.milliseconds,
             ])
+        if life > 0 { try upsert("callLife", key: "call", ["call": call.id.blob, "life": Int64(life)]) }
     }
 
     func openCalls() throws -> [StoredCall] {
-        try rows("SELECT * FROM openCall ORDER BY placedAt, call", []).map { row in
-            StoredCall(
-                id: try row.id("call"), session: try row.session("session"), caller: try row.id("caller"),
-                callee: try row.id("callee"), callerName: try row.value("callerName"),
-                calleeName: try row.value("calleeName"), video: try row.value("video"),
-                placedAt: try row.time("placedAt"), ringsUntil: try row.time("ringsUntil"),
-                acceptedAt: try row.optionalTime("acceptedAt"))
-        }
+        try rows("SELECT * FROM openCall ORDER BY placedAt, call", []).map { try StoredCall(row: $0) }
+    }
+
+    /// Returns the calls of one life of a node; those of no life if it is 0. Only PostgreSQL has the table.
+    func openCalls(of life: UInt32) throws -> [StoredCall] {
+        try rows(
+            """
+            SELECT openCall.* FROM openCall LEFT JOIN callLife USING (call) WHERE COALESCE(life, 0) = ? ORDER BY placedAt, call
+            """, [Int64(life)]
+        ).map { try StoredCall(row: $0) }
+    }
+
+    /// Makes the calls of another life those of the node that writes.
+    func takeOverCalls(of other: UInt32) throws {
+        try run(
+            """
+            INSERT INTO callLife (call, life)
+            SELECT call, CAST(? AS BIGINT) FROM openCall LEFT JOIN callLife USING (call) WHERE COALESCE(life, 0) = ?
+            ON CONFLICT (call) DO UPDATE SET life = excluded.life
+            """, [Int64(life), Int64(other)])
+    }
+}
+
+extension StoredCall {
+    fileprivate init(row: SQLRow) throws {
+        self.init(
+            id: try row.id("call"), session: try row.session("session"), caller: try row.id("caller"),
+            callee: try row.id("callee"), callerName: try row.value("callerName"),
+            calleeName: try row.value("calleeName"), video: try row.value("video"),
+            placedAt: try row.time("placedAt"), ringsUntil: try row.time("ringsUntil"),
+            acceptedAt: try row.optionalTime("acceptedAt"))
     }
 }
 

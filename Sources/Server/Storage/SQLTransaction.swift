@@ -29,11 +29,16 @@ protocol SQLTransaction {
     /// Returns the highest number that a row of a numbered table has had, 0 if there was none.
     func lastNumber(of table: StoredTable) throws -> Int64
 
+    /// The life of the node that writes; 0 without a cluster.
+    var life: UInt32 { get }
+
     /// Makes the next row of a numbered table get a number above `number`.
     func setLastNumber(_ number: Int64, of table: StoredTable) throws
 }
 
 extension SQLTransaction {
+    var life: UInt32 { 0 }
+
     /// Inserts a row, or replaces the values of the row with the same key.
     ///
     /// - Parameter key: the columns of the primary key, separated by commas.

@@ -69,6 +69,16 @@ public protocol Storage: WebhookOutbox {
     /// Returns the calls that were ongoing when the server stopped, oldest first.
     func openCalls() async throws -> [StoredCall]
 
+    /// Returns the ongoing calls of one life of a node of a cluster, oldest first.
+    ///
+    /// - Parameter life: the number of the life; 0 for calls from before the cluster.
+    func openCalls(of life: UInt32) async throws -> [StoredCall]
+
+    /// Makes the ongoing calls of a life that has ended those of this node's life. Its heir restores them.
+    ///
+    /// - Returns: all calls of this node's life, oldest first.
+    func takeOverCalls(of life: UInt32) async throws -> [StoredCall]
+
     // MARK: Rooms
 
     /// Returns the persistent rooms. A room that cannot be read does not hide the others.
@@ -199,6 +209,12 @@ public protocol Storage: WebhookOutbox {
 
 extension Storage {
     public var isReachable: Bool { true }
+
+    /// Returns nothing: storage that only one server uses has no calls of other servers.
+    public func openCalls(of life: UInt32) async throws -> [StoredCall] { [] }
+
+    /// Returns nothing, as ``openCalls(of:)``.
+    public func takeOverCalls(of life: UInt32) async throws -> [StoredCall] { [] }
 
     /// Adds a ban without an entry in the audit log.
     public func addBan(_ ban: Ban) async throws { try await addBan(ban, recording: nil) }

@@ -131,19 +131,36 @@ final class PostgresCluster: Sendable {
         try signal(SIGKILL)
     }
 
-    private func signal(_ signal: Int32) throws {
+    /// Stops all processes of PostgreSQL while `body` runs: connections stay open, and nobody answers.
+    func whileStopped(_ body: () async throws -> Void) async throws {
+        let all = try serverProcesses(Self.stop)
+        for id in all { Foundation.kill(id, SIGSTOP) }
+        defer { for id in all.reversed() { Foundation.kill(id, SIGCONT) } }
+        try await body()
+    }
+
+    /// Stops the postmaster, which could otherwise start children that are not in the list.
+    private static func stop(_ id: Int32) throws {
+        Foundation.kill(id, SIGSTOP)
+        try wait { state(id) == "T" ? nil : "PostgreSQL is not stopped yet" }
+    }
+
+    /// Returns the process IDs of the postmaster and its children.
+    ///
+    /// - Parameter prepare: called with the postmaster's before its children are listed.
+    private func serverProcesses(_ prepare: (Int32) throws -> Void) throws -> [Int32] {
         let text = try String(contentsOfFile: directory + "/data/postmaster.pid", encoding: .utf8)
         guard let line = text.split(separator: "\n").first, let id = Int32(line) else {
             throw Failure(text: "no process ID")
         }
-        // A process that is not stopped could start children that are not in the list.
-        if signal == SIGKILL {
-            Foundation.kill(id, SIGSTOP)
-            try Self.wait { Self.state(id) == "T" ? nil : "PostgreSQL is not stopped yet" }
-        }
+        try prepare(id)
         let children = (try? String(contentsOfFile: "/proc/\(id)/task/\(id)/children", encoding: .utf8)) ?? ""
-        let all = [id] + children.split(separator: " ").compactMap { Int32($0) }
-        for id in signal == SIGKILL ? all : [id] { Foundation.kill(id, signal) }
+        return [id] + children.split(separator: " ").compactMap { Int32($0) }
+    }
+
+    private func signal(_ signal: Int32) throws {
+        let all = try serverProcesses { if signal == SIGKILL { try Self.stop($0) } }
+        for id in signal == SIGKILL ? all : Array(all.prefix(1)) { Foundation.kill(id, signal) }
         // The shell waits for PostgreSQL.
         running.withLock { started in
             started?.waitForEnd()

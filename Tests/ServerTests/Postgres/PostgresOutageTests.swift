@@ -10,12 +10,6 @@ import Wire
     "PostgreSQL that goes away", .ownThreads, .serialized, .timeLimit(.minutes(15)),
     .enabled(if: PostgresCluster.isInstalled, "\(PostgresCluster.missing)"))
 struct PostgresOutageTests: StorageFixtures {
-    private func withCluster(_ body: (PostgresCluster) async throws -> Void) async throws {
-        let cluster = try await blocking { try PostgresCluster(isDurable: true) }
-        defer { cluster.stop() }
-        try await body(cluster)
-    }
-
     /// How often PostgreSQL is killed under load.
     private static let rounds = Int(ProcessInfo.processInfo.environment["CONFAB_POSTGRES_KILLS"] ?? "") ?? 3
 

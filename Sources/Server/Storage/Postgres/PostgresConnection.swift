@@ -27,17 +27,6 @@ struct PostgresAddress: Sendable {
 
 /// A connection to PostgreSQL. All functions block, so it is used only on the threads of `PostgresThreads`.
 final class PostgresConnection: SQLTransaction {
-    /// The time in seconds to connect to each of the URL's hosts.
-    private static let connectTimeout = 5
-    /// How long the server may work on a statement. Confab's statements take milliseconds.
-    private static let statementTimeout: Duration = .seconds(10)
-    /// How long to wait for an answer. Longer than the server's timeout, so that only a server that does not answer at all costs
-    /// the connection.
-    private static let answerTimeout: Duration = .seconds(12)
-
-    /// For work that may take as long as it needs. TCP still notices a server that is gone.
-    private static let longTimeout: Duration = .seconds(86_400)
-
     /// Whether the connection failed, so that the outcome of the last command is unknown.
     private(set) var isBroken = false
     /// Whether a statement of the current transaction failed. PostgreSQL then turns COMMIT into ROLLBACK without an error.
@@ -45,25 +34,21 @@ final class PostgresConnection: SQLTransaction {
     private let pointer: OpaquePointer
     /// The names of the prepared statements, keyed by their text.
     private var prepared: [String: String] = [:]
-    private var answerTimeout = PostgresConnection.answerTimeout
+    private var answerTimeout: Duration
+    /// The life of the node whose storage this is; 0 without a cluster, and for sessions that do not write.
+    var life: UInt32 = 0
 
-    /// Connects and sets up the session. The URL can override the client's timeouts of TCP.
-    ///
-    /// - Parameter isPatient: whether statements may take as long as they need, as those of a copy of the whole database.
-    init(_ address: PostgresAddress, isPatient: Bool = false) throws {
-        let keywords = [
-            ("connect_timeout", "\(Self.connectTimeout)"), ("application_name", "confab"), ("keepalives_idle", "10"),
-            ("keepalives_interval", "5"), ("keepalives_count", "3"), ("tcp_user_timeout", "15000"),
-            ("target_session_attrs", "read-write"), ("dbname", address.url.revealed), ("client_encoding", "UTF8"),
-        ]
+    /// Connects and sets up the session.
+    init(_ address: PostgresAddress, _ timeouts: PostgresTimeouts = .standard) throws {
+        answerTimeout = timeouts.answer
+        let keywords = timeouts.keywords + [("dbname", address.url.revealed), ("client_encoding", "UTF8")]
         guard let pointer = Self.connect(keywords) else { throw StorageError.unreachable("memory is exhausted") }
         self.pointer = pointer
         guard confab_pq_is_connected(pointer) != 0 else {
             isBroken = true
             throw StorageError.unreachable(Self.error(of: pointer))
         }
-        if isPatient { answerTimeout = Self.longTimeout }
-        try setUp(isPatient: isPatient)
+        try setUp(timeouts)
     }
 
     deinit { confab_pq_finish(pointer) }
@@ -79,7 +64,7 @@ final class PostgresConnection: SQLTransaction {
         String(cString: confab_pq_error(pointer)).split(whereSeparator: \.isNewline).joined(separator: " ")
     }
 
-    private func setUp(isPatient: Bool) throws {
+    private func setUp(_ timeouts: PostgresTimeouts) throws {
         let encoding = confab_pq_parameter(pointer, "server_encoding").map { String(cString: $0) }
         guard encoding == "UTF8" else {
             throw StorageError(
@@ -87,24 +72,14 @@ final class PostgresConnection: SQLTransaction {
                 "The database has the encoding \(encoding ?? "unknown"). Create it with createdb --encoding=UTF8.")
         }
         try command(
-            """
-            SET statement_timeout = \(isPatient ? 0 : Self.statementTimeout.wholeMilliseconds);
-            SET idle_in_transaction_session_timeout = \(isPatient ? 0 : Self.answerTimeout.wholeMilliseconds);
-            SET client_min_messages = error
-            """)
+            "\(timeouts.settings); SET client_min_messages = error; SET default_transaction_isolation = 'read committed'"
+        )
         // A commit that PostgreSQL has answered must survive a power failure. Always set it, because a value of the session
         // outlives a change of the server's configuration. Only `remote_apply` waits for more than `on`.
         try command(
             """
             SELECT set_config('synchronous_commit',
                 CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)
-            """)
-        // After an outage of the network, the server ends the session within 25 seconds, and with it the session's locks. By
-        // default it would take two hours. On a Unix socket these settings have no effect.
-        try command(
-            """
-            SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
-            SET tcp_user_timeout = 15000
             """)
     }
 
@@ -152,7 +127,7 @@ final class PostgresConnection: SQLTransaction {
     /// Runs `body` without limits on the time of its statements, for migrations.
     func withoutTimeouts<T>(_ body: () throws -> T) throws -> T {
         let before = answerTimeout
-        answerTimeout = Self.longTimeout
+        answerTimeout = PostgresTimeouts.long
         defer { answerTimeout = before }
         try command("SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0")
         return try body()

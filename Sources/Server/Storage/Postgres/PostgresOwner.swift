@@ -1,13 +1,25 @@
+import Cluster
 import Foundation
 import Synchronization
 
-/// The right of one server to write to a database. Used on the writer's thread.
+/// The right of a server to write to a database. Used on the writer's thread.
 ///
 /// An advisory lock keeps a second server out as long as PostgreSQL knows the first one's connection. Once PostgreSQL has given that
 /// connection up, for example after an outage of the network, a second server can take over. It then writes a new life and its ID
 /// into the table `owner`. Each transaction of a server that writes checks this row, so the first server can no longer write, and
 /// stops.
+///
+/// The nodes of a cluster share that lock, so they keep out a server without a cluster and it keeps out them. Each transaction of a
+/// node checks the row of its life in the table `node` instead, which another node may have fenced (`PostgresLedger`).
 final class PostgresOwner {
+    /// In whose right a process writes.
+    enum Holder: Hashable, Sendable {
+        /// The only server of the database.
+        case server
+        /// A life of a node in a cluster.
+        case life(NodeTag)
+    }
+
     /// The class of the advisory lock that a server holds. The other half of its number is the schema's.
     private static let lock = 0x434F_4E46
     /// How long to wait for the lock of this server's earlier connection after that was ended.
@@ -16,25 +28,56 @@ final class PostgresOwner {
     private let status: PostgresStatus
     /// Identifies this process.
     private let id: Data
-    /// The number of this server among all that have owned the database; nil until it has taken over.
+    private let holder: Holder
+    /// The number of this server among all that have owned the database; nil until it has taken over. Not used in a cluster.
     private var life: Int64?
 
-    init(_ status: PostgresStatus, id: Data) { (self.status, self.id) = (status, id) }
+    init(_ status: PostgresStatus, id: Data, _ holder: Holder = .server) {
+        (self.status, self.id, self.holder) = (status, id, holder)
+    }
 
     /// Takes the lock on a new connection, which releases it when it ends, and records the connection.
     ///
-    /// - Throws: `.busy` if another server holds the lock, `.fenced` if another one has owned the database since.
+    /// - Throws: `.busy` if another server holds the lock, `.fenced` if another one has owned the database since, or if the life was
+    ///   fenced.
     func claim(_ connection: PostgresConnection) throws {
-        if try !tryLock(connection) {
-            try endEarlierConnection(connection)
-            guard try waitForLock(connection) else {
-                throw StorageError(
-                    .busy, "Another server uses this PostgreSQL database. Stop it, or use another database or schema.")
-            }
-        }
         let made = Data.random(16)
-        life = try connection.transaction(PostgresConnection.beginAlone) { try record(made, connection) }
+        switch holder {
+        case .server:
+            try lock(connection)
+            life = try connection.transaction(PostgresConnection.beginAlone) { try record(made, connection) }
+        case .life(let tag):
+            guard try tryLock(connection, "pg_try_advisory_lock_shared") else { throw StorageError.ownedByOne }
+            try connection.transaction(PostgresConnection.beginAlone) { try record(made, tag, connection) }
+            connection.life = tag.life
+        }
         status.writerConnection.withLock { $0 = made }
+    }
+
+    private func lock(_ connection: PostgresConnection) throws {
+        guard try !tryLock(connection) else { return }
+        try endEarlierConnection(connection)
+        guard try waitForLock(connection) else {
+            throw StorageError(
+                .busy, "Another server uses this PostgreSQL database. Stop it, or use another database or schema.")
+        }
+    }
+
+    /// Returns whether the writer's connection has recorded itself in the database that a connection leads to.
+    static func hasRecorded(_ made: Data, _ connection: PostgresConnection) throws -> Bool {
+        try connection.rows(
+            """
+            SELECT EXISTS (SELECT 1 FROM owner WHERE connection = ?1) OR EXISTS (SELECT 1 FROM node WHERE connection = ?1) AS found
+            """, [made]
+        ).first?.value("found") ?? false
+    }
+
+    /// Writes the connection into the row of the node's life.
+    private func record(_ made: Data, _ tag: NodeTag, _ connection: PostgresConnection) throws {
+        let changed = try connection.run(
+            "UPDATE node SET connection = ? WHERE node = ? AND life = ? AND NOT fenced",
+            [made, Int64(tag.node), Int64(tag.life)])
+        guard changed > 0 else { throw StorageError.fenced(tag) }
     }
 
     /// Writes the connection into the row of the owner: with the next life the first time, and only for the same life later.
@@ -50,8 +93,10 @@ final class PostgresOwner {
         return life
     }
 
-    private func tryLock(_ connection: PostgresConnection) throws -> Bool {
-        try connection.rows("SELECT pg_try_advisory_lock(\(Self.lock), hashtext(current_schema())) AS free", []).first?
+    private func tryLock(
+        _ connection: PostgresConnection, _ function: String = "pg_try_advisory_lock"
+    ) throws -> Bool {
+        try connection.rows("SELECT \(function)(\(Self.lock), hashtext(current_schema())) AS free", []).first?
             .value("free") ?? false
     }
 
@@ -77,19 +122,34 @@ final class PostgresOwner {
             """, [id, life])
     }
 
-    /// Records the number of a transaction as its first change, if this server still owns the database. The row of the owner
-    /// stays locked until the commit, so no other server can take over in between.
+    /// Records the number of a transaction as its first change, if this process may still write. The row that says so stays locked
+    /// until the commit: no other server can take over in between, and a fence waits.
     ///
-    /// - Throws: `.fenced` if it does not.
+    /// - Throws: `.fenced` if it may not.
     func mark(_ number: Int64, _ connection: PostgresConnection) throws {
+        let (row, key, error): (String, [(any SQLArgument)?], StorageError) =
+            switch holder {
+            case .server:
+                (
+                    "SELECT 1 FROM owner WHERE server = CAST(?1 AS BYTEA) AND life = CAST(?3 AS BIGINT) FOR SHARE",
+                    [life ?? 0], StorageError.fenced
+                )
+            // A lock that only a change of the key conflicts with. `fenced` is part of a key, so the fence waits for it, and a
+            // renewal of the lease does not.
+            case .life(let tag):
+                (
+                    """
+                    SELECT 1 FROM node WHERE life = CAST(?3 AS BIGINT) AND node = CAST(?4 AS BIGINT) AND NOT fenced FOR KEY SHARE
+                    """, [Int64(tag.life), Int64(tag.node)], StorageError.fenced(tag)
+                )
+            }
         let marked = try connection.run(
             """
             INSERT INTO writer (id, number)
-            SELECT CAST(?1 AS BYTEA), CAST(?2 AS BIGINT) WHERE EXISTS (
-                SELECT 1 FROM owner WHERE server = CAST(?1 AS BYTEA) AND life = CAST(?3 AS BIGINT) FOR SHARE)
+            SELECT CAST(?1 AS BYTEA), CAST(?2 AS BIGINT) WHERE EXISTS (\(row))
             ON CONFLICT (id) DO UPDATE SET number = excluded.number, usedAt = now()
-            """, [id, number, life ?? 0])
-        guard marked > 0 else { throw StorageError.fenced }
+            """, [id, number] + key)
+        guard marked > 0 else { throw error }
     }
 }
 
@@ -97,6 +157,19 @@ extension StorageError {
     static let fenced = StorageError(
         .fenced,
         "Another server has taken over the PostgreSQL database. Run only one server with it. This one has to stop.")
+
+    /// - Parameter tag: the life that was fenced.
+    static func fenced(_ tag: NodeTag) -> StorageError {
+        StorageError(
+            .fenced,
+            "Node \(tag.node) was declared dead (life \(tag.life)): it did not renew its lease in time. It stores nothing more, and "
+                + "has to begin a new life.")
+    }
+
+    static let ownedByOne = StorageError(
+        .busy,
+        "A server that is not part of the cluster uses this PostgreSQL database. Stop it, or use another database or schema."
+    )
 }
 
 extension Data {

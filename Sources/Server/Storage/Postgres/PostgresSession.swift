@@ -3,9 +3,8 @@ import Synchronization
 
 /// A connection that is made again when it fails, and what to do about the transaction that was under way. Used on one thread.
 final class PostgresSession {
-    /// The first pause after a failed attempt to connect. It is doubled up to the longest.
+    /// The first pause after a failed attempt to connect. It is doubled up to the longest of the timeouts.
     private static let firstPause: Duration = .milliseconds(100)
-    private static let longestPause: Duration = .seconds(2)
     /// How often a session that reads looks for the writer's row before it gives up. The writer may be connecting too.
     private static let looksForWriter = 10
     /// How long to look for the outcome of a commit during which the connection failed.
@@ -14,7 +13,7 @@ final class PostgresSession {
     private let address: PostgresAddress
     private let status: PostgresStatus
     private let isWriter: Bool
-    private let isPatient: Bool
+    private let timeouts: PostgresTimeouts
     /// Checks that this process may still write; nil for commands and for sessions that read.
     private let owner: PostgresOwner?
     private var connection: PostgresConnection?
@@ -31,14 +30,13 @@ final class PostgresSession {
 
     /// - Parameters:
     ///   - isWriter: whether this is the session that writes.
-    ///   - isOwner: whether no other server may write.
-    ///   - isPatient: whether statements may take as long as they need.
+    ///   - holder: in whose right the session writes; nil for commands and for sessions that read.
     init(
-        _ address: PostgresAddress, _ status: PostgresStatus, isWriter: Bool, isOwner: Bool = false,
-        isPatient: Bool = false
+        _ address: PostgresAddress, _ status: PostgresStatus, isWriter: Bool, holder: PostgresOwner.Holder? = nil,
+        timeouts: PostgresTimeouts = .standard
     ) {
-        (self.address, self.status, self.isWriter, self.isPatient) = (address, status, isWriter, isPatient)
-        owner = isOwner ? PostgresOwner(status, id: id) : nil
+        (self.address, self.status, self.isWriter, self.timeouts) = (address, status, isWriter, timeouts)
+        owner = holder.map { [id] in PostgresOwner(status, id: id, $0) }
     }
 
     // MARK: Connecting
@@ -49,7 +47,7 @@ final class PostgresSession {
         if let connection { return connection }
         if let failure, ContinuousClock.now < failure.until { throw failure.error }
         do {
-            let made = try PostgresConnection(address, isPatient: isPatient)
+            let made = try PostgresConnection(address, timeouts)
             try owner?.claim(made)
             if !isWriter { try requireWriter(made) }
             (connection, failure, pause) = (made, nil, Self.firstPause)
@@ -57,7 +55,7 @@ final class PostgresSession {
             return made
         } catch {
             failure = (error, ContinuousClock.now + pause)
-            pause = min(pause * 2, Self.longestPause)
+            pause = min(pause * 2, timeouts.longestPause)
             note(isReachable: false)
             throw error
         }
@@ -69,8 +67,7 @@ final class PostgresSession {
         for _ in 0..<Self.looksForWriter {
             writerConnection = status.writerConnection.withLock { $0 }
             guard let writerConnection else { return }
-            let found: Data? = try made.rows("SELECT connection FROM owner", []).first?.optional("connection")
-            if found == writerConnection { return }
+            if try PostgresOwner.hasRecorded(writerConnection, made) { return }
             guard status.pause() else { throw StorageError.closed }
         }
         throw StorageError.unreachable("this is not the server to which changes are written")
@@ -107,6 +104,13 @@ final class PostgresSession {
         return try retrying { connection in
             try connection.transaction(PostgresConnection.beginReading) { try body(connection) }
         }
+    }
+
+    /// Runs `body` once, which may be carried out although the connection fails. For the ledger: each of its operations can be
+    /// repeated, and comes again soon.
+    func attempt<T>(_ body: (PostgresConnection) throws -> T) throws -> T {
+        defer { dropIfBroken() }
+        return try body(connect())
     }
 
     /// Runs `body` in a transaction. When this returns, the transaction is durable.

@@ -1,3 +1,4 @@
+public import Cluster
 import Foundation
 public import Signaling
 import Synchronization
@@ -12,10 +13,28 @@ public final class PostgresStorage: SQLStorage {
     public enum Role: Sendable {
         /// A server. No other server may use the database.
         case server
+        /// A node of a cluster, in the life that the ledger has given it. All servers that use the database must be nodes.
+        case node(NodeTag)
         /// A command of the operator, which may run beside a server.
         case command
         /// A copy of the whole database. No server may use it, and statements may take as long as they need.
         case copy
+
+        fileprivate var holder: PostgresOwner.Holder? {
+            switch self {
+            case .server, .copy: .server
+            case .node(let tag): .life(tag)
+            case .command: nil
+            }
+        }
+
+        fileprivate var timeouts: PostgresTimeouts {
+            switch self {
+            case .server, .command: .standard
+            case .node: .node
+            case .copy: .patient
+            }
+        }
     }
 
     /// The oldest supported version.
@@ -28,6 +47,8 @@ public final class PostgresStorage: SQLStorage {
     /// What the operator should know about the database, as sentences.
     let notes: [String]
     public let webhookSignal: WebhookSignal
+    /// The life of the node whose storage this is; nil without a cluster.
+    let life: NodeTag?
     private let status: PostgresStatus
     private let writing: PostgresThreads
     private let reading: PostgresThreads
@@ -61,12 +82,13 @@ public final class PostgresStorage: SQLStorage {
         notes = try Self.prepare(address)
         let signal = WebhookSignal()
         (webhookSignal, self.status) = (signal, status)
+        life = if case .life(let tag) = role.holder { tag } else { nil }
         let writing = PostgresThreads(count: 1, name: "postgres writer") {
-            PostgresSession(address, status, isWriter: true, isOwner: role != .command, isPatient: role == .copy)
+            PostgresSession(address, status, isWriter: true, holder: role.holder, timeouts: role.timeouts)
         }
         self.writing = writing
         reading = PostgresThreads(count: Self.readerCount, name: "postgres reader") {
-            PostgresSession(address, status, isWriter: false, isPatient: role == .copy)
+            PostgresSession(address, status, isWriter: false, timeouts: role.timeouts)
         }
         writer = GroupCommitWriter { changes in
             await beforeTransaction(changes.count)
@@ -93,7 +115,7 @@ public final class PostgresStorage: SQLStorage {
     /// Checks the server and migrates the database, on a connection that is closed afterwards.
     ///
     /// - Returns: what the operator should know.
-    private static func prepare(_ address: PostgresAddress) throws -> [String] {
+    static func prepare(_ address: PostgresAddress) throws -> [String] {
         let connection = try PostgresConnection(address)
         guard connection.serverVersion >= minimumVersion else {
             throw StorageError(
@@ -147,13 +169,14 @@ public final class PostgresStorage: SQLStorage {
         try await writing.run { try $0.write(body) }
     }
 
+    /// Runs `body` on the connection that writes, in a transaction that changes no rows.
+    func onWriter<T: Sendable>(_ body: @escaping @Sendable (PostgresConnection) throws -> T) async throws -> T {
+        try await writing.run { session in try session.read(body) }
+    }
+
     public func changeCounter() async throws -> Int64 {
         // Ask the writer, so that `isReachable` is current even if nothing is written.
-        try await writing.run { session in
-            try session.read { connection in
-                try connection.rows("SELECT bans FROM changeCounter", []).first?.value("bans") ?? 0
-            }
-        }
+        try await onWriter { try $0.rows("SELECT bans FROM changeCounter", []).first?.value("bans") ?? 0 }
     }
 
     public func backup(to path: String) async throws {

@@ -1,10 +1,15 @@
 import Foundation
+import Synchronization
+import Wire
 
 /// Threads that run jobs on connections to PostgreSQL. libpq blocks, so it may not run on event loops or in the cooperative
 /// pool.
 final class PostgresThreads: @unchecked Sendable {
     /// The maximum number of waiting jobs. If there are more, the database has stalled, and the queue must not fill the memory.
     static let maxWaiting = 16_384
+
+    /// Where deadlines fire. It runs nothing that blocks.
+    private static let deadlines = DispatchQueue(label: "postgres deadlines")
 
     typealias Job = @Sendable (PostgresSession) -> Void
 
@@ -44,6 +49,25 @@ final class PostgresThreads: @unchecked Sendable {
         }
     }
 
+    /// Runs a job on one of the threads, and waits no longer than `limit` for it. A job that no thread has begun by then is not run;
+    /// one that was begun goes on.
+    ///
+    /// - Throws: as `run(_:)`, or `.unreachable` when the time is over.
+    func run<T: Sendable>(
+        within limit: Duration, _ body: @escaping @Sendable (PostgresSession) throws -> T
+    ) async throws -> T {
+        try await withCheckedThrowingContinuation { done in
+            let answer = Answer(done)
+            Self.deadlines.asyncAfter(deadline: .now() + .milliseconds(Int(clamping: limit.wholeMilliseconds))) {
+                answer.give(.failure(StorageError.unreachable("it did not answer in time")))
+            }
+            let error = add { session in
+                if answer.isAwaited { answer.give(Result { try body(session) }) }
+            }
+            if let error { answer.give(.failure(error)) }
+        }
+    }
+
     /// Runs a job, and blocks until it has ended. Only for the start of a server.
     func runBlocking<T: Sendable>(_ body: @escaping @Sendable (PostgresSession) throws -> T) throws -> T {
         let done = DispatchSemaphore(value: 0)
@@ -69,6 +93,23 @@ final class PostgresThreads: @unchecked Sendable {
             condition.broadcast()
             condition.unlock()
             if hasEnded { done.resume() }
+        }
+    }
+
+    /// Resumes a task once: with the result of its job, or when the time is over.
+    private final class Answer<T: Sendable>: Sendable {
+        private let waiting: Mutex<CheckedContinuation<T, any Error>?>
+
+        init(_ done: CheckedContinuation<T, any Error>) { waiting = Mutex(done) }
+
+        var isAwaited: Bool { waiting.withLock { $0 != nil } }
+
+        func give(_ result: Result<T, any Error>) {
+            let done = waiting.withLock { waiting in
+                defer { waiting = nil }
+                return waiting
+            }
+            done?.resume(with: result)
         }
     }
 
