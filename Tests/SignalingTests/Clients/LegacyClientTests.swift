@@ -72,6 +72,23 @@ import Wire
         #expect(cyd.take() == [.disconnectPartner])
     }
 
+    @Test("a request that is due to be repeated waits for a suspended client's recovery")
+    func suspendedRetry() {
+        let stage = Stage { $0.entriesPerAddress = 1 }
+        let (ada, bob) = (stage.arriveLegacy(address: "192.0.2.1"), stage.arriveLegacy(address: "192.0.2.1"))
+        ada.next()
+        bob.next()
+        #expect(bob.take() == [.empty])
+        stage.handle(.suspended(bob.socket))
+        ada.vanish()
+        stage.pass(.seconds(120))
+        #expect(bob.take() == [])
+        #expect(stage.hub.waitingCount == 0, "nobody is matched with a client that is away")
+        stage.handle(.recovered(bob.socket))
+        #expect(bob.take() == [.empty])
+        #expect(stage.hub.waitingCount == 1)
+    }
+
     @Test("a native and a legacy client publish in their own sessions and watch each other's; there is no text chat")
     func mixed() throws {
         let (ada, bob) = (stage.arriveLegacy(), stage.arrive(name: "Bob"))

@@ -36,9 +36,16 @@ public struct LegacyClient: Machine, Equatable, Sendable {
     /// When to send `empty`, the event for "no partner yet"; nil if it is not due. It is sent only after the current
     /// input has been handled, because handling the input may still find a partner.
     private var emptyAt: Timestamp?
-    /// When to repeat the client's request for a partner, after an error that asks to wait; nil if there is nothing to
-    /// repeat. The legacy protocol has no message that would ask the client to retry.
-    private var retryAt: Timestamp?
+    private var retry = Retry.none
+
+    /// When to repeat the client's request for a partner, after an error that asks to wait. The legacy protocol has no message
+    /// that would ask the client to retry.
+    private enum Retry: Equatable, Sendable {
+        case none
+        case at(Timestamp)
+        /// When the client recovers. Until then, nobody should be matched with it.
+        case recovered
+    }
 
     /// Creates the client, and sends it the session in which it publishes for as long as it is connected. No other
     /// client publishes in that session.
@@ -56,9 +63,9 @@ public struct LegacyClient: Machine, Equatable, Sendable {
     }
 
     var nextTimeout: Timestamp? {
-        switch (emptyAt, retryAt) {
-        case (let first?, let second?): min(first, second)
-        case (let first, let second): first ?? second
+        switch retry {
+        case .at(let time): min(emptyAt ?? time, time)
+        case .none, .recovered: emptyAt
         }
     }
 
@@ -67,7 +74,7 @@ public struct LegacyClient: Machine, Equatable, Sendable {
             emptyAt = nil
             transmit(.empty, &context)
         }
-        if let at = retryAt, at <= context.now { ask(.next, &context) }
+        if case .at(let time) = retry, time <= context.now { ask(.next, &context) }
     }
 
     mutating func handle(_ event: ClientEvent, _ context: inout Context) {
@@ -79,8 +86,12 @@ public struct LegacyClient: Machine, Equatable, Sendable {
         case .deliverBroadcast(let broadcast): deliver(broadcast.message, &context)
         case .closed(let socket, _):
             if socket == self.socket { depart(&context) }
-        case .suspended: context.tell(.person(identity, .dropped(id)))
-        case .recovered: context.tell(.person(identity, .returned(id)))
+        case .suspended:
+            if retry != .none { retry = .recovered }
+            context.tell(.person(identity, .dropped(id)))
+        case .recovered:
+            context.tell(.person(identity, .returned(id)))
+            if retry == .recovered { ask(.next, &context) }
         case .moved(let address): context.tell(.person(identity, .moved(id, address: address)))
         case .expel(_, let code, _):
             context.close(socket, code, "")
@@ -94,7 +105,7 @@ public struct LegacyClient: Machine, Equatable, Sendable {
 
     private mutating func ask(_ request: RouletteTokRequest, _ context: inout Context) {
         emptyAt = nil
-        retryAt = nil
+        retry = .none
         context.tell(.person(identity, .asked(id, request)))
     }
 
@@ -109,7 +120,7 @@ public struct LegacyClient: Machine, Equatable, Sendable {
         case .error(let message):
             if let wait = message.error.retryAfter {
                 emptyAt = context.now
-                retryAt = context.now + wait
+                retry = .at(context.now + wait)
             } else {
                 transmit(.failed(message.error.code), &context)
             }
