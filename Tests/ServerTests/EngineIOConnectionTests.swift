@@ -207,6 +207,24 @@ import Wire
         #expect(outputs.suffix(4) == [frame("41"), .closeWebSocket(.tooMany), .gone, .over])
     }
 
+    @Test("an event that exceeds the rate limit is refused with its attachments, and the connection continues")
+    func floodedAttachments() {
+        // Either the event, which is the third packet, or its first attachment exceeds the limit.
+        for capacity in [2.0, 3.0] {
+            var stage = Stage { $0.packets = Budget.Rate(perSecond: 1, burst: capacity) }
+            stage.open()
+            #expect(text(stage.say("42[\"next\"]")) == ["asked next"])
+            var outputs = stage.say("452-7[\"next\",{\"_placeholder\":true,\"num\":0}]")
+            outputs += stage.handle(.receivedBinary([1]))
+            outputs += stage.say("bAQI=")
+            let errors = outputs.indices.map { "42[\"error\",\"rate_limited\",\"one-sid-\($0 + 1)\"]" }
+            #expect(text(outputs) == errors && outputs.count == 5 - Int(capacity), "\(capacity)")
+            _ = stage.pass(.seconds(3))
+            #expect(text(stage.say("42[\"next\"]")) == ["asked next"], "\(capacity)")
+            #expect(stage.handle(.receivedBinary([1])).last == .over, "no attachment is missing any more")
+        }
+    }
+
     // MARK: Heartbeats
 
     @Test("the server pings every 25 s in version 4, and drops a client that is silent for 60 s")
@@ -297,6 +315,12 @@ import Wire
         #expect(stage.send("2[\"c\"]") == [.gone, .over])
     }
 
+    @Test("a connection that is full when its client opens the namespace is opened before it ends")
+    func fullAtOpening() {
+        var stage = Stage(.four, .polling) { $0.queuedPackets = 2 }
+        #expect(stage.post("40/a,", "40/b,", "40") == [.counted(2), .opened, .gone, .over])
+    }
+
     @Test("a malformed body ends the connection")
     func unreadable() {
         var stage = Stage(.three, .polling)
@@ -345,6 +369,22 @@ import Wire
         #expect(stage.say("5") == [frame("40"), .opened])
     }
 
+    @Test("a poll during the upgrade ends after 100 ms, or at once with what waits or with the switch")
+    func pollDuringUpgrade() {
+        var stage = Stage(.three, .polling)
+        _ = stage.poll()
+        _ = stage.handle(.webSocketOpened)
+        _ = stage.say("2probe")
+        let (first, nothing) = stage.poll()
+        #expect(nothing == [])
+        #expect(stage.pass(.milliseconds(99)) == [])
+        #expect(stage.pass(.milliseconds(1)) == [answer(first, "6")])
+        let (second, _) = stage.poll()
+        #expect(stage.send("2[\"a\"]") == [answer(second, "42[\"a\"]")])
+        let (third, _) = stage.poll()
+        #expect(stage.say("5") == [answer(third, "6")])
+    }
+
     @Test("an upgrade that is not finished within 30 s is closed, and polling continues")
     func unfinishedUpgrade() {
         var stage = Stage(.three, .polling)
@@ -388,14 +428,52 @@ import Wire
                 .recover(pid: "one-pid", offset: "one-sid-1")
             ])
         let handedOver = first.connection.handOver()
-        let (state, wasSuspended, outputs) = try #require(handedOver)
-        #expect(wasSuspended && outputs == [.over] && first.connection.isOver)
+        let (state, outputs) = try #require(handedOver)
+        #expect(outputs == [.over] && first.connection.isOver)
         #expect(
             text(second.handle(.recovery(state))) == [
                 "40{\"sid\":\"one-sid\",\"pid\":\"one-pid\"}", "42[\"b\",\"one-sid-2\"]", "42[\"c\",\"one-sid-3\"]",
+                "recovered",
             ])
         #expect(second.send("2[\"d\"]") == [frame("42[\"d\",\"one-sid-4\"]")])
         #expect(second.connection.pid == "one-pid")
+    }
+
+    @Test("packets that follow a request for recovery in the same body are handled after the recovery")
+    func packetsAfterRecovery() throws {
+        for isKnown in [true, false] {
+            var (first, second) = (Stage(), Stage(.four, .polling, name: "two"))
+            first.open()
+            _ = first.send("2[\"a\"]", "2[\"b\"]") + first.handle(.webSocketDropped)
+            let (poll, _) = second.poll()
+            #expect(
+                second.post("40{\"pid\":\"one-pid\",\"offset\":\"one-sid-1\"}", "427[\"next\"]", "3") == [
+                    .counted(2), .recover(pid: "one-pid", offset: "one-sid-1"),
+                ])
+            let handedOver = first.connection.handOver()
+            let state = try #require(handedOver).state
+            let outputs = second.handle(.recovery(isKnown ? state : nil))
+            let known = answer(
+                poll, "40{\"sid\":\"one-sid\",\"pid\":\"one-pid\"}", "42[\"b\",\"one-sid-2\"]", "437[]")
+            let unknown = answer(poll, "40{\"sid\":\"two-sid\",\"pid\":\"two-pid\"}", "437[]")
+            #expect(
+                outputs == (isKnown ? [.recovered, .asked(.next), known] : [.opened, .asked(.next), unknown]))
+        }
+    }
+
+    @Test("events kept for recovery count as queued until a pong confirms them, and never end a live connection")
+    func countedRecovery() {
+        var stage = Stage { $0.queuedBytes = 40 }
+        stage.open()
+        #expect(stage.connection.queuedBytes == 0)
+        let event = "2[\"a\",\"one-sid-1\"]".utf8.count
+        #expect(stage.send("2[\"a\"]", "2[\"b\"]", "2[\"c\"]").count == 3)
+        #expect(stage.connection.queuedBytes == 3 * event)
+        #expect(stage.pass(.seconds(26)) == [frame("2")])
+        #expect(stage.send("2[\"d\"]").count == 1)
+        #expect(stage.say("3") == [])
+        #expect(stage.connection.queuedBytes == event, "the client sent the pong after it had received the first three")
+        #expect(stage.connection.canHandOver(after: "one-sid-3") && !stage.connection.canHandOver(after: "one-sid-2"))
     }
 
     @Test("a connection can be recovered for 30 s, and only after a drop")

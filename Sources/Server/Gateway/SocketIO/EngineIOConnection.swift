@@ -48,6 +48,9 @@ struct EngineIOConnection: SocketIOMachine {
         }
     }
 
+    /// How long a poll waits while the client switches to its WebSocket.
+    private static let pollDurationInUpgrade = Duration.milliseconds(100)
+
     let version: EngineIOVersion
     /// The secret id of the connection, which is part of URLs.
     let id: String
@@ -55,6 +58,8 @@ struct EngineIOConnection: SocketIOMachine {
     private var state: State
     private var namespace: SocketIONamespace
     private var queue: [[UInt8]] = []
+    /// The packets after a request to recover an earlier connection. They are handled after the recovery.
+    private var unhandled: [EngineIOPacket] = []
     /// The most recent poll that was answered, and the packets in its response. They are sent again if the response is
     /// lost. Nil once the client has received it.
     private var lastAnswer: (poll: SocketIOPollID, packets: [[UInt8]])?
@@ -95,10 +100,13 @@ struct EngineIOConnection: SocketIOMachine {
     /// The secret with which the client can recover the connection; nil if it cannot.
     var pid: String? { namespace.recovery?.pid }
 
-    var queuedBytes: Int {
-        let kept = if case .suspended = state { namespace.recovery?.bytes ?? 0 } else { 0 }
-        return queue.reduce(kept) { $0 + $1.count }
-    }
+    var queuedBytes: Int { keptBytes + waitingBytes }
+
+    /// The size of the events that are kept for a recovery, in bytes.
+    private var keptBytes: Int { namespace.recovery?.bytes ?? 0 }
+
+    /// The size of the packets that wait for the next poll, in bytes.
+    private var waitingBytes: Int { queue.reduce(0) { $0 + $1.count } }
 
     /// Whether a request with this transport and method is allowed in the current state. Requests of a suspended connection
     /// are answered like those of an unknown one.
@@ -123,8 +131,10 @@ struct EngineIOConnection: SocketIOMachine {
 
     /// The first packet, with the settings of the connection.
     ///
-    /// - Parameter transport: the transport on which it is sent.
-    func openPacket(_ transport: Transport) -> [UInt8] {
+    /// - Parameters:
+    ///   - transport: the transport on which it is sent.
+    ///   - isScript: true for JSONP, whose forms contain a packet's byte as up to four, such as `%5Cn` for a line break.
+    func openPacket(_ transport: Transport, isScript: Bool = false) -> [UInt8] {
         let times = settings.times
         var writer = JSONWriter()
         writer.beginObject()
@@ -139,7 +149,7 @@ struct EngineIOConnection: SocketIOMachine {
         writer.name("pingTimeout")
         writer.integer(max(1000, (times.heartbeatTimeout - times.heartbeatInterval).wholeMilliseconds))
         writer.name("maxPayload")
-        writer.integer(settings.messageSize)
+        writer.integer(isScript ? (settings.messageSize - "d=".utf8.count) / 4 : settings.messageSize)
         writer.endObject()
         return EngineIOPacket(.open, data: writer.bytes).encode(version)
     }
@@ -190,6 +200,7 @@ struct EngineIOConnection: SocketIOMachine {
         }
         guard version == .four, nextPing <= now else { return nil }
         nextPing = now + settings.times.heartbeatInterval
+        namespace.pinged()
         return transmit(EngineIOPacket(.ping)) + flush(now: now)
     }
 
@@ -216,7 +227,7 @@ struct EngineIOConnection: SocketIOMachine {
         case (.disconnectRequested, _): leave(.normal, saying: [], now: now)
         case (.send(let packet), _): send(packet)
         case (.flush, _): flush(now: now)
-        case (.recovery(let earlier), _): perform(namespace.recover(earlier), now: now) + flush(now: now)
+        case (.recovery(let earlier), _): recover(earlier, now: now)
         case (.end(.booted), _):
             leave(.normal, saying: namespace.isOpen ? [SocketIOMessage(.disconnect).encode()] : [], now: now)
         case (.end(.goingAway), _): leave(.goingAway, saying: [], now: now)
@@ -293,19 +304,26 @@ struct EngineIOConnection: SocketIOMachine {
 
     /// Ends this connection because another one recovers its state.
     ///
-    /// - Returns: nil if there is no state to recover. Otherwise the state, whether the connection was suspended, and what to do
-    ///   with its transport.
-    mutating func handOver() -> (state: SocketIORecovery, wasSuspended: Bool, outputs: [SocketIOOutput])? {
-        guard hasClient, namespace.isOpen, let recovery = namespace.recovery else { return nil }
+    /// - Returns: nil if there is no state to recover. Otherwise the state, and what to do with the transport.
+    mutating func handOver() -> (state: SocketIORecovery, outputs: [SocketIOOutput])? {
+        guard hasClient, namespace.isOpen, var recovery = namespace.recovery else { return nil }
         let outputs: [SocketIOOutput]
         switch state {
         case .webSocket: outputs = [.closeWebSocket(.replaced)]
         case .polling(.waiting(let poll, _), _): outputs = [.answer(poll, [noop])] + closeProbe
         default: outputs = closeProbe
         }
-        let wasSuspended = if case .suspended = state { true } else { false }
+        recovery.wasSuspended = if case .suspended = state { true } else { false }
         state = .over
-        return (recovery, wasSuspended, outputs + [.over])
+        return (recovery, outputs + [.over])
+    }
+
+    /// Continues with the state of an earlier connection, or without it, and handles the packets that waited for this.
+    private mutating func recover(_ earlier: SocketIORecovery?, now: Timestamp) -> [SocketIOOutput] {
+        let outputs = perform(namespace.recover(earlier), now: now)
+        let packets = unhandled
+        unhandled = []
+        return outputs + handle(packets, now: now) + flush(now: now)
     }
 
     // MARK: Transports
@@ -369,10 +387,12 @@ struct EngineIOConnection: SocketIOMachine {
             // A new poll means that the client received the previous response. A failed connection would have been reported
             // earlier.
             lastAnswer = nil
-            state = .polling(.waiting(poll, until: now + settings.times.pollDuration), upgrade)
-            let outputs = perform(namespace.openAutomatically(), now: now)
-            if case .probed = upgrade { return outputs + releasePoll(now: now) }
-            return outputs + flush(now: now)
+            // A client that switches to its WebSocket waits for the end of this poll. If it ended at once, a client that does not
+            // switch yet would poll again and again.
+            let isSwitching = if case .probed = upgrade { true } else { false }
+            let duration = isSwitching ? Self.pollDurationInUpgrade : settings.times.pollDuration
+            state = .polling(.waiting(poll, until: now + duration), upgrade)
+            return perform(namespace.openAutomatically(), now: now) + flush(now: now)
         case .leaving:
             let last = queue
             queue = []
@@ -413,22 +433,26 @@ struct EngineIOConnection: SocketIOMachine {
     private mutating func send(_ packet: [UInt8]) -> [SocketIOOutput] {
         guard namespace.isOpen else { return [] }
         let packet = namespace.stamp(packet)
-        if case .suspended = state { return queuedBytes > settings.queuedBytes ? finish() : [] }
+        if case .suspended = state { return keptBytes > settings.queuedBytes ? finish() : [] }
         return transmit(EngineIOPacket(.message, data: packet))
     }
 
-    private mutating func transmit(_ packet: EngineIOPacket) -> [SocketIOOutput] {
+    private mutating func transmit(_ packet: EngineIOPacket) -> [SocketIOOutput] { enqueue(packet) + endIfFull() }
+
+    private mutating func enqueue(_ packet: EngineIOPacket) -> [SocketIOOutput] {
         switch state {
         case .webSocket: return [.frame(packet.encode(version))]
-        case .polling:
-            queue.append(packet.encode(version))
-            guard queue.count <= settings.queuedPackets, queuedBytes <= settings.queuedBytes else { return overflow() }
-            return []
-        case .connecting, .suspended, .leaving, .over: return []
+        case .polling: queue.append(packet.encode(version))
+        case .connecting, .suspended, .leaving, .over: break
         }
+        return []
     }
 
-    private mutating func overflow() -> [SocketIOOutput] {
+    /// Ends the connection if too much waits for the client's next poll.
+    private mutating func endIfFull() -> [SocketIOOutput] {
+        guard case .polling = state, queue.count > settings.queuedPackets || waitingBytes > settings.queuedBytes else {
+            return []
+        }
         let end = closeProbe
         guard case .polling(.waiting(let poll, _), _) = state else { return end + finish() }
         return [.answer(poll, [noop])] + end + finish()
@@ -470,18 +494,30 @@ struct EngineIOConnection: SocketIOMachine {
         if case .polling(.none, let upgrade) = state {
             state = .polling(.none(until: now + settings.times.closeTimeout), upgrade)
         }
-        var outputs: [SocketIOOutput] = packets.count > 1 ? [.counted(packets.count - 1)] : []
-        for packet in packets {
-            switch state {
-            case .polling, .webSocket: outputs += received(packet, now: now)
-            case .connecting, .suspended, .leaving, .over: break
-            }
-        }
-        return outputs + flush(now: now)
+        let counted: [SocketIOOutput] = packets.count > 1 ? [.counted(packets.count - 1)] : []
+        return counted + handle(packets, now: now) + flush(now: now)
     }
 
-    private mutating func received(_ packet: EngineIOPacket, now: Timestamp) -> [SocketIOOutput] {
-        guard packets.take(settings.packets, now: now) == nil else { return refuse(now: now) }
+    private mutating func handle(_ packets: [EngineIOPacket], now: Timestamp) -> [SocketIOOutput] {
+        var outputs: [SocketIOOutput] = []
+        for (index, packet) in packets.enumerated() {
+            switch state {
+            case .polling, .webSocket: outputs += handle(packet, now: now)
+            case .connecting, .suspended, .leaving, .over: break
+            }
+            guard !namespace.isRecovering else {
+                unhandled += packets[(index + 1)...]
+                break
+            }
+        }
+        return outputs
+    }
+
+    private mutating func handle(_ packet: EngineIOPacket, now: Timestamp) -> [SocketIOOutput] {
+        guard packets.take(settings.packets, now: now) == nil else {
+            if packet.kind == .message { namespace.skip(packet.isBinary ? nil : packet.data) }
+            return refuse(now: now)
+        }
         let timeout = settings.times.handshakeTimeout
         switch (packet.kind, version) {
         case (.close, _): return leave(.normal, saying: [], now: now)
@@ -490,7 +526,10 @@ struct EngineIOConnection: SocketIOMachine {
         case (.message, _) where packet.isBinary:
             return perform(namespace.receiveAttachment(now: now, timeout: timeout), now: now)
         case (.message, _): return perform(namespace.receive(packet.data, now: now, timeout: timeout), now: now)
-        case (.pong, .four), (.open, _), (.upgrade, _), (.noop, _): return []
+        case (.pong, .four):
+            namespace.ponged()
+            return []
+        case (.open, _), (.upgrade, _), (.noop, _): return []
         }
     }
 
@@ -503,15 +542,17 @@ struct EngineIOConnection: SocketIOMachine {
     }
 
     private mutating func perform(_ actions: [SocketIONamespace.Action], now: Timestamp) -> [SocketIOOutput] {
+        // End a full connection only after the last action, because `gone` must follow `opened`.
         actions.flatMap { action -> [SocketIOOutput] in
             switch action {
-            case .send(let packet): transmit(EngineIOPacket(.message, data: packet))
+            case .send(let packet): enqueue(EngineIOPacket(.message, data: packet))
             case .opened: [.opened]
             case .left: [.gone]
             case .asked(let request): [.asked(request)]
             case .recover(let pid, let offset): [.recover(pid: pid, offset: offset)]
+            case .recovered: [.recovered]
             case .fail: fail(now: now)
             }
-        }
+        } + endIfFull()
     }
 }

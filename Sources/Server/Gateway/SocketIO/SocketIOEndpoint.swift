@@ -223,7 +223,7 @@ final class SocketIOEndpoint {
     ) throws(WireError) -> GateResponse {
         try admitHandshake(address)
         let session = directory.open(version, .polling, canRecover: request.canRecover, from: address)
-        let packets = session.engine.map { [$0.openPacket(.polling)] } ?? []
+        let packets = session.engine.map { [$0.openPacket(.polling, isScript: request.script != nil)] } ?? []
         return Self.response(packets, version, script: request.script)
     }
 

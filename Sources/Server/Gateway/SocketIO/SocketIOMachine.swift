@@ -9,7 +9,7 @@ protocol SocketIOMachine: Sendable {
     /// The settings in use. The shell sets them before each input, because a reload changes them.
     var settings: SocketIOConnection.Settings { get set }
     var isOver: Bool { get }
-    /// The number of bytes waiting for the client.
+    /// The number of bytes that wait for the client, or are kept in case it has not received them.
     var queuedBytes: Int { get }
     /// When to call `handleTimeout`; nil for never.
     var nextTimeout: Timestamp? { get }
@@ -75,6 +75,8 @@ enum SocketIOOutput: Equatable, Sendable {
     case closeWebSocket(CloseCode)
     /// The transport dropped. The client can recover the connection until `gone`.
     case suspended
+    /// The client continues an earlier connection, which was suspended.
+    case recovered
     /// The client requests the state of an earlier connection. Answer with the input `recovery`.
     case recover(pid: String, offset: String?)
     /// The client has left. Unregister it from the hub. Emitted once for each `opened`.

@@ -13,6 +13,8 @@ struct SocketIONamespace: Sendable {
         case left
         case asked(RouletteTokRequest)
         case recover(pid: String, offset: String?)
+        /// The client continues an earlier connection, which was suspended.
+        case recovered
         /// The packet breaks the protocol. Close the connection, as Socket.IO's own server does.
         case fail
     }
@@ -34,9 +36,10 @@ struct SocketIONamespace: Sendable {
     private var state: State
     /// The state that a later connection can recover; nil if the client does not support that.
     private(set) var recovery: SocketIORecovery?
-    /// A packet whose attachments have not all arrived, and how many are missing. The attachments themselves are not kept,
-    /// because no event uses them.
-    private var incomplete: (packet: SocketIOMessage, missing: Int)?
+    /// A packet whose attachments have not all arrived, and how many are missing. The packet is nil if it, or one of its
+    /// attachments, exceeded a budget: then nothing is done when the last one arrives. The attachments themselves are not
+    /// kept, because no event uses them.
+    private var incomplete: (packet: SocketIOMessage?, missing: Int)?
 
     /// - Parameters:
     ///   - pid: the secret with which the client can recover the connection; nil if it cannot.
@@ -49,6 +52,9 @@ struct SocketIONamespace: Sendable {
     }
 
     var isOpen: Bool { state == .open }
+
+    /// Whether the client waits for the answer to its request to recover an earlier connection.
+    var isRecovering: Bool { if case .recovering = state { true } else { false } }
 
     /// When the connection ends because the namespace is not open; nil if it is.
     var deadline: Timestamp? {
@@ -74,7 +80,7 @@ struct SocketIONamespace: Sendable {
         state = .open
         guard let earlier, let missed = earlier.missed(after: offset) else { return [.send(connected), .opened] }
         recovery = earlier
-        return [.send(connected)] + missed.map { .send($0) }
+        return [.send(connected)] + missed.map { .send($0) } + (earlier.wasSuspended ? [.recovered] : [])
     }
 
     /// The packet that tells the client its ids.
@@ -90,6 +96,10 @@ struct SocketIONamespace: Sendable {
         writer.endObject()
         return SocketIOMessage(.connect, data: writer.bytes).encode()
     }
+
+    /// Notes that a ping is sent, or that the client answered one.
+    mutating func pinged() { recovery?.pinged() }
+    mutating func ponged() { recovery?.ponged() }
 
     /// Prepares a packet for sending.
     mutating func stamp(_ packet: [UInt8]) -> [UInt8] { recovery?.stamp(packet) ?? packet }
@@ -116,7 +126,20 @@ struct SocketIONamespace: Sendable {
     mutating func receiveAttachment(now: Timestamp, timeout: Duration) -> [Action] {
         guard let (packet, missing) = incomplete else { return [.fail] }
         incomplete = missing > 1 ? (packet, missing - 1) : nil
-        return missing > 1 ? [] : perform(packet, until: now + timeout)
+        if let packet, missing <= 1 { return perform(packet, until: now + timeout) }
+        return []
+    }
+
+    /// Skips a message that exceeds a budget, and the packet to which it belongs.
+    ///
+    /// - Parameter text: the message, or nil for an attachment.
+    mutating func skip(_ text: [UInt8]?) {
+        if let text {
+            let attachments = (try? SocketIOMessage(parsing: text))?.attachments ?? 0
+            if incomplete == nil, attachments > 0 { incomplete = (nil, attachments) }
+        } else if let missing = incomplete?.missing {
+            incomplete = missing > 1 ? (nil, missing - 1) : nil
+        }
     }
 
     private mutating func perform(_ packet: SocketIOMessage, until: Timestamp) -> [Action] {

@@ -21,8 +21,12 @@ struct SocketIORecovery: Equatable, Sendable {
     let sid: String
     /// The secret with which the client recovers its connection.
     let pid: String
+    /// Whether the client was suspended when another connection took over this state.
+    var wasSuspended = false
     private var events: [Event] = []
     private var lastOffset: UInt64 = 0
+    /// The last event before the most recent ping.
+    private var pingedOffset: UInt64 = 0
 
     init(sid: String, pid: String) { (self.sid, self.pid) = (sid, pid) }
 
@@ -40,6 +44,14 @@ struct SocketIORecovery: Equatable, Sendable {
         events.append(Event(offset: lastOffset, packet: stamped))
         if events.count > Self.maxEvents { events.removeFirst() }
         return stamped
+    }
+
+    mutating func pinged() { pingedOffset = lastOffset }
+
+    /// Discards the events before the most recent ping. The client answered it, so it has received them.
+    mutating func ponged() {
+        let received = pingedOffset
+        events.removeAll { $0.offset <= received }
     }
 
     /// Returns the events after an offset, or nil if some of them are no longer kept, or if no event had this offset.

@@ -242,6 +242,8 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
             closing?.close(code, "")
         case .suspended:
             if let socket { gateway.runner.submit(.suspended(socket)) }
+        case .recovered:
+            if let socket { gateway.runner.submit(.recovered(socket)) }
         case .recover(let pid, let offset): recover(pid, after: offset)
         case .gone:
             directory.forgetRecovery(of: self)
@@ -262,7 +264,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         guard !connection.isOver else { return }
         let earlier = directory.session(recovering: pid)
         guard let earlier, earlier !== self, earlier.engine?.canHandOver(after: offset) ?? false,
-            let (state, wasSuspended, client) = earlier.handOver(), let client
+            let (state, client) = earlier.handOver(), let client
         else {
             // The client gets a new connection, so nobody will return to the earlier one.
             if let earlier, earlier !== self { earlier.handle(.end(.goingAway)) }
@@ -275,19 +277,18 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         gateway.runner.submit(.moved(client, address: gateway.limitingText(address)))
         directory.offerRecovery(pid, of: self)
         handle(.recovery(state))
-        if wasSuspended, !connection.isOver { gateway.runner.submit(.recovered(client)) }
     }
 
     /// Ends this connection without its client, which another connection takes over.
     ///
     /// - Returns: nil if there is no client that can be taken over.
-    private func handOver() -> (SocketIORecovery, wasSuspended: Bool, SocketID?)? {
-        guard var engine, let (state, wasSuspended, outputs) = engine.handOver() else { return nil }
+    private func handOver() -> (SocketIORecovery, SocketID?)? {
+        guard var engine, let (state, outputs) = engine.handOver() else { return nil }
         connection = engine
         let client = socket
         socket = nil
         carryOut(outputs)
-        return (state, wasSuspended, client)
+        return (state, client)
     }
 
     private func open() {
