@@ -116,6 +116,40 @@ extension Hostile {
             }
         }
 
+        @Test("with a list of origins, Socket.IO 1 to 4 serve no other page over any transport")
+        func engineIO() async throws {
+            try await ServerProcess.run(["CONFAB_ALLOWED_ORIGINS": Self.allowed]) { server in
+                // A program, which sends no origin, may poll. Pages that know its id must not be able to use it.
+                let client = try RawEngineIO(port: server.port)
+                try client.enter()
+                let upgrade = RawEngineIO.path(4, "websocket", client.id)
+                let webSockets = [("upgrade", RawEngineIO.path(3, "websocket")), ("upgrade", upgrade)]
+                let polls = [
+                    ("GET", RawEngineIO.path(4, "polling")), ("GET", client.path), ("POST", client.path),
+                    ("GET", RawEngineIO.path(3, "polling") + "&j=0"),
+                ]
+                var tally = Tally()
+                for (method, path) in webSockets + polls {
+                    for origin in Self.foreign {
+                        let status = try Self.status(server, method, path, [("Origin", origin)])
+                        tally.count("\(status)")
+                        #expect(status == 403, "\(method) \(path) from \(origin)")
+                    }
+                }
+                // Browsers send an origin with each WebSocket, and send none with some polls and with scripts.
+                for (method, path) in webSockets + polls.suffix(1) {
+                    #expect(try Self.status(server, method, path, []) == 403, "\(method) \(path)")
+                }
+                #expect(try client.post("421[\"next\"]").text == "ok")
+                try client.hear("431[]")
+                for (method, path) in webSockets {
+                    #expect(try Self.status(server, method, path, [("Origin", Self.allowed)]) == 101, "\(path)")
+                }
+                print("hostile 10 | Socket.IO 1 to 4 for foreign pages: \(tally.total) requests | \(tally.text)")
+                #expect(server.isRunning)
+            }
+        }
+
         @Test("without a list, any origin may connect, and is anonymous until it authenticates")
         func open() async throws {
             try await Attack(number: 10, name: "any origin, cookies ignored").run { server in
