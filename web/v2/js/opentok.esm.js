@@ -4,8 +4,8 @@ var w=class extends Error{constructor({name:e="ConfabError",code:t,message:s,ret
   .OT_root[hidden], .OT_root [hidden], .OT_mode-off { display: none !important; }
   .OT_loading:not(.OT_audio-only) > .OT_widget-container::after { content: ''; position: absolute; inset: 0; width: 28px; height: 28px;
     margin: auto; border: 3px solid #fff4; border-top-color: #fff; border-radius: 50%; animation: OT_turn 1s linear infinite; }
-  .OT_video-poster { position: absolute; inset: 0; display: none; container-type: size; place-items: center; overflow: hidden;
-    background: #2b3038 center / contain no-repeat; color: #e6e9ee; }
+  .OT_video-poster { position: absolute; inset: 0; display: none; box-sizing: border-box; padding: 20px 0 0; container-type: size;
+    place-items: center; overflow: hidden; background: #2b3038 center / contain no-repeat; color: #e6e9ee; }
   .OT_audio-only .OT_video-poster { display: grid; }
   .OT_video-poster.OT_has-image > * { display: none; }
   .OT_video-poster svg { width: 45%; height: 45%; fill: #98a1b0; }
