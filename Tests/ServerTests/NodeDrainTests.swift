@@ -72,7 +72,8 @@ import Wire
             let answer = try await place.ask("PATCH", "/v1/node", #"{"state":"draining"}"#)
             #expect(try answer.status == 200 && state(answer) == "draining")
             guard case .integer(let left)? = try answer.object()["disconnectsInMs"] else {
-                return Issue.record("the answer does not say when: \(answer.text)")
+                Issue.record("the answer does not say when: \(answer.text)")
+                return
             }
             #expect((1_700_000...1_800_000).contains(left))
             let ready = try await place.place.ask("GET", "/ready")
