@@ -307,7 +307,9 @@ function restarted(state, _, now) {
     const idle = { ...online, chat: /** @type {Chat} */ ({ is: 'idle' }), last, question: null, passing: /** @type {const} */ ('away') };
     return [idle, [{ do: 'stop' }, ...effects]];
   }
-  const chat = /** @type {Chat} */ ({ is: 'waiting', pause: null, after: 'connectionLost', name: '' });
+  // A person who was only waiting lost no chat. The server may just have sent this client to another node.
+  const after = state.chat.is === 'waiting' ? state.chat.after : 'connectionLost';
+  const chat = /** @type {Chat} */ ({ is: 'waiting', pause: null, after, name: '' });
   return [{ ...online, chat, last }, effects];
 }
 

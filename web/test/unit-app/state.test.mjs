@@ -182,6 +182,11 @@ test('after a server restart the SDK continues the search without a second Start
   assert.equal(machine.done.filter((effect) => effect.do === 'start').length, 1);
 });
 
+test('a person who was only waiting when the server sent them to another node is not told that a chat ended', () => {
+  const machine = new Machine().searching().tell('reconnecting').tell('connected', { resumed: false }).tell('restarted');
+  assert.deepEqual([machine.state.link.is, machine.state.chat.is, machine.state.chat.after], ['online', 'waiting', null]);
+});
+
 test('a long absence stops the search, so that no user returns to a stranger looking at them', () => {
   const machine = new Machine().matched().tell('reconnecting').wait(600_000).tell('connected', { resumed: false }).tell('restarted');
   assert.equal(machine.state.chat.is, 'idle');
