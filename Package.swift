@@ -210,7 +210,8 @@ let package = Package(
         .testTarget(
             name: "SignalingTests",
             dependencies: [
-                "CAllocations", "Signaling", "Wire", "TestSupport", .product(name: "Crypto", package: "swift-crypto"),
+                "CAllocations", "Cluster", "Signaling", "Wire", "TestSupport",
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: settings
         ),
@@ -245,7 +246,8 @@ let package = Package(
         .testTarget(
             name: "ServerTests",
             dependencies: [
-                "CAllocations", "CSockets", "Cluster", "Confab", "Datagrams", "RTC", "Redis", "SFU", "Server", "Signaling",
+                "CAllocations", "CSockets", "Cluster", "Confab", "Datagrams", "RTC", "Redis", "SFU", "Server",
+                "Signaling",
                 "TestSupport", "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

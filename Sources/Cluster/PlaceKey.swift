@@ -7,6 +7,8 @@ public struct PlaceKey: Hashable, Sendable, CustomStringConvertible {
         case person
         /// A room with its session, by name.
         case room
+        /// A session of an application, by a hash of its id. Sessions of matches, calls and rooms have no place of their own.
+        case session
         /// The pool of strangers who found nobody on their own node.
         case hall
         /// The directory of people nearby.

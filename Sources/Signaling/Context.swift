@@ -1,3 +1,4 @@
+import Cluster
 import DequeModule
 import Wire
 
@@ -12,6 +13,8 @@ public struct Context: Sendable {
     /// last empty. A broadcast in a large session produces one letter per member, so it can make the buffer large.
     private static let maxKeptLetters = 4096
 
+    /// The name of this node, for clients; nil without a cluster.
+    var nodeName: String? { tag?.nodeName }
     /// The current time. It stays the same for everything that one input causes.
     package var moment = Moment(now: Timestamp(milliseconds: 0))
     /// The time for timers and budgets. Setting it also sets the wall clock to the same time.
@@ -30,6 +33,8 @@ public struct Context: Sendable {
     private(set) var ice: ICEProvision
     let version: String
     let vapidKey: String?
+    /// The tag of this node in its cluster; nil without a cluster.
+    let tag: NodeTag?
     var random: Randomness
     var figures = Figures()
     /// The space used by the files of all rooms. Unlike `figures`, it affects decisions of rooms.
@@ -46,18 +51,21 @@ public struct Context: Sendable {
     package private(set) var letters: Deque<Letter> = []
     /// The number of letters taken since the buffer was last empty.
     private var taken = 0
+    /// In a cluster, the machines with a place that may have ended since the hub looked last.
+    private var touched: [PlacedMachine] = []
 
     package init(_ hubSettings: HubSettings, generator: any RandomNumberGenerator & Sendable) {
         (rules, projects) = (hubSettings.rules, hubSettings.projects)
         (ice, version, vapidKey) = (hubSettings.ice, hubSettings.version, hubSettings.vapidKey)
+        tag = hubSettings.tag
         random = Randomness(generator)
     }
 
     var hubSettings: HubSettings {
-        HubSettings(rules: rules, projects: projects, ice: ice, version: version, vapidKey: vapidKey)
+        HubSettings(rules: rules, projects: projects, ice: ice, version: version, vapidKey: vapidKey, tag: tag)
     }
 
-    /// Replaces the rules, keys and ICE servers, starting with the next event.
+    /// Replaces the rules, keys and ICE servers, starting with the next event. The node's tag stays the same.
     mutating func adopt(_ settings: HubSettings) {
         (rules, projects, ice) = (settings.rules, settings.projects, settings.ice)
         usage = usage.filter { projects[$0.key] != nil || $0.value.isInUse }
@@ -125,6 +133,20 @@ public struct Context: Sendable {
         tell(.room(next, .list(tour)))
     }
 
+    mutating func reach(_ key: PlaceKey, _ machine: PlacedMachine, claims: Bool) {
+        effects.append(.reach(key, machine, claims: claims))
+    }
+
+    mutating func releasePlace(_ key: PlaceKey) { effects.append(.releasePlace(key)) }
+
+    /// Notes that this machine may have ended, so that the hub releases its place. Does nothing without a cluster.
+    mutating func touch(_ machine: PlacedMachine) { if tag != nil { touched.append(machine) } }
+
+    mutating func takeTouched() -> [PlacedMachine] {
+        defer { touched = [] }
+        return touched
+    }
+
     mutating func deleteFile(_ file: RoomFileID) { effects.append(.deleteFile(file)) }
     mutating func query(_ question: Question) { effects.append(.query(question)) }
     /// Sends a push notification to a person's devices. Converts the notice's `expires`, a time on the timers' clock
@@ -141,6 +163,13 @@ public struct Context: Sendable {
 }
 
 extension Context {
+    /// Returns a new random id. In a cluster, its first 40 bits are the node's tag.
+    mutating func newID<ID: Identifier128>() -> ID {
+        let id = ID.random(using: &random)
+        guard let tag else { return id }
+        return ID(high: tag.rawValue << 24 | id.high >> 40, low: id.low)
+    }
+
     /// Returns a session and a new token for joining it.
     ///
     /// - Parameters:
@@ -225,23 +254,27 @@ public struct HubSettings: Equatable, Sendable {
     public var version: String
     /// The public key for Web Push; `nil` if push is not available.
     public var vapidKey: String?
+    /// This life of the node; nil without a cluster. It cannot change while the hub exists.
+    public var tag: NodeTag?
 
     public init(
         rules: Rules, project: Project, ice: ICEProvision = ICEProvision(), version: String = "0",
-        vapidKey: String? = nil
+        vapidKey: String? = nil, tag: NodeTag? = nil
     ) {
-        self.init(rules: rules, projects: Projects(main: project), ice: ice, version: version, vapidKey: vapidKey)
+        self.init(
+            rules: rules, projects: Projects(main: project), ice: ice, version: version, vapidKey: vapidKey, tag: tag)
     }
 
     public init(
         rules: Rules, projects: Projects, ice: ICEProvision = ICEProvision(), version: String = "0",
-        vapidKey: String? = nil
+        vapidKey: String? = nil, tag: NodeTag? = nil
     ) {
         self.rules = rules
         self.projects = projects
         self.ice = ice
         self.version = version
         self.vapidKey = vapidKey
+        self.tag = tag
     }
 
     /// The main project.

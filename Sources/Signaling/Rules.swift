@@ -120,6 +120,23 @@ public struct Rules: Equatable, Sendable {
     /// KB, so the limit is about 100 MB. That is enough for 80 people per second who connect and disconnect.
     public var absentPeople = 50_000
 
+    // Several nodes. Without a cluster, these have no effect.
+    /// How long a client that was redirected to a node waits for its former node to release its person.
+    public var placeWait: Duration = .seconds(2)
+    /// How long a client that asked for a node that does not answer waits on another one until the life of that node is over.
+    public var lostNodeWait: Duration = .seconds(5)
+    /// How often the node of a client that waits asks the registry again.
+    public var placeRetry: Duration = .milliseconds(200)
+    /// How long a person without devices, who was only looked up, stays in memory. Until then, the person's devices are sent to
+    /// this node, so it is short: only as long as it takes to place a call.
+    public var clusterPersonIdle: Duration = .seconds(1)
+    /// How long a stranger waits on their own node before they are sent to the node where strangers wait.
+    public var localWait: Duration = .milliseconds(300)
+    /// The pause before a stranger who could not be sent there tries again.
+    public var hallRetry: Duration = .seconds(1)
+    /// How long a node remains the one where strangers wait after nobody waits there anymore.
+    public var hallLinger: Duration = .seconds(5)
+
     // People nearby.
     /// Maximum number of devices per person.
     public var devicesPerPerson = 10

@@ -81,7 +81,8 @@ public struct RoomName: Hashable, Comparable, Sendable, CustomStringConvertible 
         }
     }
 
-    private var folded: String { text.foldedForNames }
+    /// The text by which names are compared. It is the same for all spellings of a name.
+    package var folded: String { text.foldedForNames }
 
     public static func == (left: RoomName, right: RoomName) -> Bool { left.folded == right.folded }
     public static func < (left: RoomName, right: RoomName) -> Bool { left.folded < right.folded }

@@ -169,6 +169,9 @@ public struct WireError: Error, Hashable, Sendable {
         /// The clients in this network have reached the daily limit for stored data, or the files that they sent to
         /// rooms have reached their limit. Try again after `retryAfter`, if it is set.
         public static let storageQuota: Code = "storage_quota"
+        /// The nodes of the cluster cannot agree now which of them does what the request needs. Try again after `retryAfter`.
+        /// Closes with 1012 if the node of the person is not known.
+        public static let clusterUnavailable: Code = "cluster_unavailable"
         /// An internal error of the server. The server logs the error with the connection's id.
         public static let internalError: Code = "internal"
 

@@ -1,3 +1,4 @@
+import Cluster
 import Signaling
 import TestSupport
 import Testing
@@ -68,6 +69,18 @@ import Wire
         #expect(queue.add([send(11, "ok"), send(2, "x")]) == [send(2, "x")])
         #expect(queue.settle([true]).effects == [send(1, "ok"), send(11, "ok")])
         #expect(queue.add([send(11, "free")]) == [send(11, "free")])
+    }
+
+    @Test("places are asked for and released after all changes, because another node may then read what is stored")
+    func places() {
+        let queue = makeQueue()
+        let reach = Effect.reach(PlaceKey(.hall), .hall, claims: true)
+        let release = Effect.releasePlace(PlaceKey(.person, "bob"))
+        #expect(queue.add([reach, release]) == [reach, release])
+        _ = queue.add([block()])
+        _ = queue.takeBatch()
+        #expect(queue.add([reach, release]).isEmpty)
+        #expect(queue.settle([false]).effects == [reach, release])
     }
 
     @Test("a later effect for a socket waits behind an earlier one, also if its person has stored nothing")

@@ -107,7 +107,7 @@ struct CommitQueue {
                 // Add the person of the origin, because some changes name only a call and no person.
                 store(change, by: origin.person, in: own!)
             case .media, .deleteFile: ready.append(effect)
-            case .transmit, .close, .reply, .answer, .query, .push:
+            case .transmit, .close, .reply, .answer, .query, .push, .reach, .releasePlace:
                 if let number = own ?? holder(of: effect, person) {
                     hold(effect, in: number)
                 } else {
@@ -184,6 +184,9 @@ struct CommitQueue {
         // Wait for this person's changes, because the answer must include them.
         case .query(let question): return holders[.person(question.identity)]
         case .push(let person, _): return holders[.person(person)]
+        // Another node may read what storage keeps as soon as the place is released, and this node as soon as it has claimed
+        // one. So wait for all changes.
+        case .reach, .releasePlace: return isEmpty ? nil : nextNumber - 1
         case .persist, .media, .deleteFile: return nil
         }
     }
@@ -220,7 +223,7 @@ extension Effect {
     var socket: SocketID? {
         switch self {
         case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _), .answer(let socket, _): socket
-        case .media, .query, .push, .persist, .deleteFile: nil
+        case .media, .query, .push, .persist, .deleteFile, .reach, .releasePlace: nil
         }
     }
 

@@ -23,6 +23,8 @@ final class HubRunner {
 
     /// The store of the files in rooms. Set when the server starts. While it is nil, uploads and downloads fail.
     var roomFiles: RoomFileStore?
+    /// Where the machines of the cluster are. Set when the server starts; nil without a cluster.
+    var places: (any PlaceRegistry)?
     private let media: MediaPlane?
     private(set) var sockets = SocketTable()
     var inputs: Deque<Input> = []
@@ -286,6 +288,10 @@ final class HubRunner {
         case .media(let command): media?.perform(command)
         case .query(let question): query(question)
         case .push(let identity, let notice): pushNotifier?.wake(identity, notice)
+        case .reach(let key, let machine, let claims):
+            guard let places else { return inputs.append(.placesUnavailable(key)) }
+            places.reach(key, machine, claims: claims)
+        case .releasePlace(let key): places?.release(key)
         case .persist: assertionFailure("the commit queue collects changes")
         }
     }

@@ -126,7 +126,7 @@ struct Call: Machine, Equatable, Sendable {
         guard state == .new else { return }
         caller = Side(party: attempt.caller, hasVideo: attempt.video)
         let person = context.project.personID(of: attempt.callee)
-        let party = Counterpart(identity: attempt.callee, person: person, name: "", isOnline: false)
+        let party = Counterpart(identity: attempt.callee, person: person, name: attempt.calleeName, isOnline: false)
         callee = Side(party: party, hasVideo: attempt.video)
         session = context.project.makeSessionID(
             mediaMode: context.rules.callSessionMode, now: context.wallNow, using: &context.random)
@@ -147,6 +147,9 @@ struct Call: Machine, Equatable, Sendable {
         case .refused(let party, let outcome, let isMissed):
             place(party, request, isStored: false, &context)
             end(outcome, isMissed ? .missed : nil, &context)
+        case .elsewhere:
+            place(callee.party, request, isStored: false, &context)
+            end(.unreachable, nil, &context)
         case .mutual(let party, let other) where id < other:
             // This call continues. The callee's own call to the caller ends, and then the callee joins this one.
             place(party, request, &context)

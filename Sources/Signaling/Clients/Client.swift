@@ -44,6 +44,7 @@ public struct Client: Machine, Equatable, Sendable {
     var pages = RosterPages()
 
     var isOver: Bool { presence == .gone }
+    var isBusy: Bool { room != nil || !sessions.isEmpty || roulette.state == .matched || call != nil }
     var isOnLinkedDevice: Bool { device != identity }
     /// The client's socket; nil if the socket was lost or the client is gone.
     var socket: SocketID? { if case .live(let socket) = presence { socket } else { nil } }
@@ -88,6 +89,7 @@ public struct Client: Machine, Equatable, Sendable {
     private func welcome(_ context: Context) -> Welcome {
         var welcome = Welcome()
         welcome.server = context.version
+        welcome.at = context.nodeName
         welcome.connection = id
         welcome.received = link.received
         welcome.resume = .init(secret: secret, grace: context.rules.resumeGrace)

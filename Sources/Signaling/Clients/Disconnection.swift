@@ -99,11 +99,16 @@ extension Person {
         calls.departed(client, wasDropped: device.isDropped, snapshot, &context)
         roulette.departed(client, snapshot, &context)
         // Keep the person in memory only if there is recent activity to remember and the person can return. Legacy clients
-        // cannot return. Blocks do not count, because they are in storage.
+        // cannot return. Blocks do not count, because they are in storage. In a cluster, nobody is kept, because the person
+        // may return on another node, which cannot create the person's machine before this one has ended.
         let hasStateToKeep =
             roulette.hasStateToKeep || locationState.hasStateToKeep || calls.hasStateToKeep
             || contacts.hasStateToKeep
-        if devices.isEmpty, device.home == nil, hasStateToKeep { absentSince = context.now }
+        if context.tag != nil {
+            if devices.isEmpty { devices.withdrawCode(of: id, &context) }
+        } else if devices.isEmpty, device.home == nil, hasStateToKeep {
+            absentSince = context.now
+        }
     }
 }
 

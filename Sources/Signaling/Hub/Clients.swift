@@ -21,6 +21,9 @@ struct Clients: Sendable {
     var count: Int { clients.count + legacyClients.count + perchClients.count }
     var resourceCount: Int { resources.count }
 
+    /// The native clients that are in no room, session, chat or call, in a fixed order.
+    var idle: [ConnectionID] { clients.ids { !$0.isBusy }.sorted() }
+
     // MARK: Machines
 
     mutating func deliver(_ event: ClientEvent, to id: ConnectionID, _ context: inout Context) -> Timestamp? {
@@ -91,7 +94,7 @@ struct Clients: Sendable {
     }
 
     mutating func makeClient(_ arrival: Arrival, _ context: inout Context) {
-        let id = ConnectionID.random(using: &context.random)
+        let id: ConnectionID = context.newID()
         sockets[arrival.socket] = id
         let client = Client(arrival, id: id, &context)
         if client.isOnLinkedDevice { linked[client.device, default: []].insert(id) }
@@ -101,7 +104,7 @@ struct Clients: Sendable {
     /// Creates a legacy client, which cannot resume. The first message to the client contains the session in which it
     /// publishes.
     mutating func makeLegacy(_ arrival: LegacyArrival, _ context: inout Context) {
-        let id = ConnectionID.random(using: &context.random)
+        let id: ConnectionID = context.newID()
         sockets[arrival.socket] = id
         _ = legacyClients.insert(LegacyClient(arrival, id: id, &context), id)
     }
@@ -129,7 +132,7 @@ struct Clients: Sendable {
             context.close(arrival.socket, .normal, "")
             return nil
         }
-        let id = ConnectionID.random(using: &context.random)
+        let id: ConnectionID = context.newID()
         sockets[arrival.socket] = id
         return (id, resources.insert(MediaResource(arrival, id: id, &context), id))
     }

@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 /// Totals for metrics and tests.
@@ -27,6 +28,21 @@ extension Hub {
     /// The socket of this client; nil if the client has dropped or is gone, and for legacy clients, clients of
     /// PerchRTC's protocol, and WHIP and WHEP resources.
     public func socket(of client: ConnectionID) -> SocketID? { clients.socket(of: client) }
+    /// In a cluster, the machines on this node that exist once. Tests check that no other node has them.
+    package var placedMachines: [PlacedMachine] {
+        people.ids { !$0.isLegacy }.map { .person($0) } + rooms.ids { _ in true }.map { .room($0) }
+            + (places?.claimed.keys.filter { if case .session(let id) = $0 { sessions.contains(id) } else { false } }
+                ?? [])
+    }
+    /// The places that this node has claimed.
+    package var claimedPlaces: [PlacedMachine: PlaceKey] { places?.claimed ?? [:] }
+    /// The number of letters that wait until it is known where their machine is.
+    package var waitingLetters: Int { places?.waitingCount ?? 0 }
+    /// The people in matches on this node.
+    package var chattingPeople: [IdentityID] { people.ids { $0.roulette.isChatting } }
+    /// The people who wait in the roulette on this node, in the order of entry.
+    package var waitingPeople: [IdentityID] { pool.machine.waitingIdentities }
+
     public var waitingCount: Int { pool.machine.waitingCount }
     /// The number of clients that watch a page of people nearby.
     package var watchCount: Int { directory.machine.watchCount }

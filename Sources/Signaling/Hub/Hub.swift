@@ -5,8 +5,8 @@ import Wire
 /// it is addressed to, and returns the resulting effects in order.
 ///
 /// The hub makes no decisions. Each client connection, person, session, match, call and room is a separate state
-/// machine, and so is the pool. Machines communicate only through letters. To run several nodes, the hub's tables
-/// would mark some machines as remote. The machines themselves would not change.
+/// machine, and so is the pool. Machines communicate only through letters. In a cluster, each node has a hub, and `Places` decides
+/// whether a machine that may exist only once is created here.
 /// Invariants: letters are delivered in the order in which they were sent, and each is handled completely before the
 /// next. A machine that has finished is removed.
 public struct Hub: Sendable {
@@ -23,11 +23,14 @@ public struct Hub: Sendable {
     var directory: Slot<Directory>
     var deviceCodes = Slot(DeviceCodes())
     var timers = Timers()
+    /// Where the machines are that exist once in the cluster; nil without a cluster.
+    var places: Places?
 
     public init(hubSettings: HubSettings, generator: any RandomNumberGenerator & Sendable) {
         context = Context(hubSettings, generator: generator)
         pool = Slot(Pool(rules: hubSettings.rules))
         directory = Slot(Directory(rules: hubSettings.rules, project: hubSettings.project))
+        places = hubSettings.tag.map(Places.init)
     }
 
     // MARK: Events
@@ -40,6 +43,7 @@ public struct Hub: Sendable {
         context.permit = permit
         receive(input)
         deliverAll()
+        settlePlaces()
         context.permit = .all
         return context.takeEffects()
     }
@@ -59,6 +63,7 @@ public struct Hub: Sendable {
         guard let timer = timers.take(until: moment.now) else { return nil }
         timers.schedule(timer.address, wake(timer))
         deliverAll()
+        settlePlaces()
         return context.takeEffects()
     }
 
@@ -70,6 +75,7 @@ public struct Hub: Sendable {
         while let timer = timers.take(until: moment.now) {
             timers.schedule(timer.address, wake(timer))
             deliverAll()
+            settlePlaces()
         }
         return context.takeEffects()
     }
@@ -84,18 +90,29 @@ public struct Hub: Sendable {
     }
 
     private mutating func deliver(_ letter: Letter) {
+        if places != nil, holdsBack(letter) { return }
+        dispatch(letter)
+    }
+
+    /// Delivers a letter to its machine on this node, or lets its event be handled as one without a machine.
+    mutating func dispatch(_ letter: Letter) {
         switch letter {
         case .client(let id, let event): timers.schedule(.client(id), clients.deliver(event, to: id, &context))
         case .clients(let ids, let message):
             for id in ids { deliver(.client(id, .deliverBroadcast(message))) }
-        case .person(let id, let event): timers.schedule(.person(id), people.deliver(event, to: id, &context))
+        case .person(let id, let event):
+            context.touch(.person(id))
+            timers.schedule(.person(id), people.deliver(event, to: id, &context))
         case .session(let id, let event):
+            context.touch(.session(id))
             timers.schedule(.session(id), sessions.deliver(event, to: id, &context).wakeUp)
         case .match(let id, let event): _ = matches.deliver(event, to: id, &context)
         case .call(let id, let event): timers.schedule(.call(id), calls.deliver(event, to: id, &context).wakeUp)
-        case .room(let id, let event): timers.schedule(.room(id), rooms.deliver(event, to: id, &context).wakeUp)
+        case .room(let id, let event):
+            context.touch(.room(id))
+            timers.schedule(.room(id), rooms.deliver(event, to: id, &context).wakeUp)
         case .roomRegistry(let event): timers.schedule(.roomRegistry, roomRegistry.deliver(event, &context))
-        case .newCall(let attempt): deliver(.call(CallID.random(using: &context.random), .begin(attempt)))
+        case .newCall(let attempt): deliver(.call(context.newID(), .begin(attempt)))
         case .lookup(let id, let event): _ = lookups.deliver(event, to: id, &context)
         case .pool(let event): timers.schedule(.pool, pool.deliver(event, &context))
         case .directory(let event): timers.schedule(.directory, directory.deliver(event, &context))
@@ -104,20 +121,31 @@ public struct Hub: Sendable {
         case .countClients(let client, let re):
             context.tell(.pool(.count(client, re: re, online: clients.count)))
         case .media(let command): context.media(command)
+        // The hall is here, so the stranger has come to the right node.
+        case .hall: break
         }
     }
 
     private mutating func wake(_ timer: Timers.Timer) -> Timestamp? {
         switch timer.address {
-        case .client(let id): clients.wake(id, at: timer.at, &context)
-        case .person(let id): people.wake(id, at: timer.at, &context)
-        case .session(let id): sessions.wake(id, at: timer.at, &context).wakeUp
-        case .call(let id): calls.wake(id, at: timer.at, &context).wakeUp
-        case .room(let id): rooms.wake(id, at: timer.at, &context).wakeUp
-        case .roomRegistry: roomRegistry.wake(at: timer.at, &context)
-        case .pool: pool.wake(at: timer.at, &context)
-        case .directory: directory.wake(at: timer.at, &context)
-        case .deviceCodes: deviceCodes.wake(at: timer.at, &context)
+        case .client(let id): return clients.wake(id, at: timer.at, &context)
+        case .person(let id):
+            context.touch(.person(id))
+            return people.wake(id, at: timer.at, &context)
+        case .session(let id):
+            context.touch(.session(id))
+            return sessions.wake(id, at: timer.at, &context).wakeUp
+        case .call(let id): return calls.wake(id, at: timer.at, &context).wakeUp
+        case .room(let id):
+            context.touch(.room(id))
+            return rooms.wake(id, at: timer.at, &context).wakeUp
+        case .roomRegistry: return roomRegistry.wake(at: timer.at, &context)
+        case .pool: return pool.wake(at: timer.at, &context)
+        case .directory: return directory.wake(at: timer.at, &context)
+        case .deviceCodes: return deviceCodes.wake(at: timer.at, &context)
+        case .places:
+            wakePlaces(at: timer.at)
+            return nil
         }
     }
 }
@@ -135,6 +163,7 @@ struct Timers: Sendable {
         case pool
         case directory
         case deviceCodes
+        case places
     }
 
     /// One scheduled wake-up.

@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 /// An event that the shell observed.
@@ -54,6 +55,24 @@ public enum Input: Equatable, Sendable {
     /// A call was in progress when the server stopped, and must be restored with its two people. Sent at startup,
     /// before any client connects.
     indirect case restored(StoredCall, caller: PersonRecord, callee: PersonRecord)
+
+    // Answers of the cluster's registry of places. Only in a cluster.
+    /// This node has the place. Contains what storage kept for the machine after the claim. If storage cannot be read, the shell
+    /// releases the place and sends `placesUnavailable` instead.
+    indirect case claimed(PlaceKey, StoredState)
+    /// Another node has the place.
+    case placed(PlaceKey, at: NodeTag)
+    /// No node has the place. Only answers a question that does not claim it.
+    case unplaced(PlaceKey)
+    /// The registry does not answer.
+    case placesUnavailable(PlaceKey)
+    /// Another node has a place that this node had claimed, because the registry had forgotten it.
+    case lostPlace(PlaceKey)
+    /// This node is about to stop (true), or continues after all (false). While it is, the shell sends this every second: idle
+    /// clients are sent to other nodes, and this node claims no places.
+    case draining(Bool)
+    /// The life of a node is over. `heir` is the node that ended it, and restores its calls.
+    case nodeLost(NodeTag, heir: NodeTag)
 }
 
 extension Hub {
@@ -95,9 +114,11 @@ extension Hub {
             } else {
                 context.tell(.roomRegistry(.operate(request)))
             }
-        case .restoredRoom(let room): context.tell(.roomRegistry(.restore(room)))
+        // In a cluster, a room and a session's moderation are loaded when their place is claimed.
+        case .restoredRoom(let room): if places == nil { context.tell(.roomRegistry(.restore(room))) }
         case .roomsNotStored(let ids, let stored): context.tell(.roomRegistry(.notStored(ids, stored)))
-        case .moderated(let moderation): context.tell(.session(moderation.session, .moderated(moderation)))
+        case .moderated(let moderation):
+            if places == nil { context.tell(.session(moderation.session, .moderated(moderation))) }
         case .settingsChanged(let settings):
             let before = context.projects
             context.adopt(settings)
@@ -112,6 +133,13 @@ extension Hub {
                 context.tell(.person(identity, .call(.restored(call))))
             }
             context.tell(.call(call.id, .restore(call)))
+        case .claimed(let key, let stored): claimed(key, stored)
+        case .placed(let key, let tag): placed(key, at: tag)
+        case .unplaced(let key): unplaced(key)
+        case .placesUnavailable(let key): placesUnavailable(key)
+        case .lostPlace(let key): lostPlace(key)
+        case .nodeLost: nodeLost()
+        case .draining(let isDraining): drain(isDraining)
         }
     }
 

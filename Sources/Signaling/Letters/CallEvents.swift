@@ -7,6 +7,8 @@ public struct CallAttempt: Equatable, Sendable {
     public var client: ConnectionID
     public var re: UInt64
     public var callee: IdentityID
+    /// The callee's name, if the callee's machine cannot be asked, because it is on another node of the cluster.
+    public var calleeName: String
     public var video: Bool
 }
 
@@ -59,6 +61,9 @@ public enum CallAnswer: Equatable, Sendable {
     case refused(Counterpart, CallOutcome, isMissed: Bool)
     /// The callee does not allow calls from the caller.
     case notAllowed
+    /// The callee is on another node of the cluster, so nobody can be asked. Nothing is logged for the callee, who may have
+    /// blocked the caller.
+    case elsewhere
 }
 
 /// How a person leaves a call.

@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 /// Identifies a client's socket, a WHIP or WHEP resource, or an HTTP request of an operator or application. The shell
@@ -27,10 +28,16 @@ public enum Effect: Equatable, Sendable {
     indirect case query(Question)
     /// Sends a push notification to this person's devices.
     case push(IdentityID, PushNotice)
+    /// Asks the cluster's registry where this machine is. With `claims`, this node takes the place if the machine is nowhere,
+    /// and the shell then reads what storage keeps for it. The answer arrives as `Input.claimed`, `placed`, `unplaced`
+    /// or `placesUnavailable`. Only in a cluster.
+    case reach(PlaceKey, PlacedMachine, claims: Bool)
+    /// The machine with this place has ended. Only in a cluster.
+    case releasePlace(PlaceKey)
 }
 
-/// An event and the state machine that it is addressed to. The hub delivers the event directly. With several nodes, it
-/// would pass the event to the node that owns the receiving state machine.
+/// An event and the state machine that it is addressed to. The hub delivers the event directly. In a cluster, the event may wait
+/// until it is known where the state machine is.
 ///
 /// Letters are moved several times, so they must be small. Rare events with much content are therefore `indirect`,
 /// here and in the event types.
@@ -57,6 +64,8 @@ public enum Letter: Equatable, Sendable {
     case countClients(ConnectionID, re: UInt64)
     /// A command for the media plane, executed after the effects of all earlier letters.
     case media(MediaCommand)
+    /// In a cluster, this person has waited alone in the roulette, and should wait where the others wait.
+    case hall(IdentityID)
 }
 
 /// A `hello` message whose identity was verified, with everything needed to admit the client.
@@ -72,11 +81,16 @@ public struct Arrival: Equatable, Sendable {
     public var name: String?
     /// The identity whose secret the client presented: the person's own identity, or the identity of a linked device.
     public var device: IdentityID
+    /// The name of the node of the cluster that the client asked for, because it was redirected or was connected to it before; nil
+    /// if it asked for none.
+    public var at: String?
 
     public init(
         socket: SocketID, identity: Identity, newIdentitySecret: String? = nil, record: PersonRecord = PersonRecord(),
-        resume: Hello.Resume? = nil, address: String, name: String? = nil, device: IdentityID? = nil
+        resume: Hello.Resume? = nil, address: String, name: String? = nil, device: IdentityID? = nil,
+        at: String? = nil
     ) {
+        self.at = at
         self.socket = socket
         self.identity = identity
         self.device = device ?? identity.id
@@ -101,6 +115,6 @@ extension Arrival {
     /// Returns the event that announces this arrival to the person's state machine.
     func event(for client: ConnectionID) -> PersonEvent {
         let name = identity.name.map(DeviceName.vouched) ?? name.map(DeviceName.chosen) ?? .none
-        return .arrived(client, address: address, name, record, device: device)
+        return .arrived(client, address: address, name, record, device: device, at: at)
     }
 }

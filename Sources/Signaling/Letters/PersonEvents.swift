@@ -7,8 +7,10 @@ public enum PersonEvent: Equatable, Sendable {
     ///
     /// - `home`: the session in which a legacy client publishes with every partner; nil for other clients.
     /// - `device`: the identity whose secret the device presented; nil if it is this person's own identity.
+    /// - `at`: the name of the node of the cluster that the device asked for; nil if it asked for none.
     indirect case arrived(
-        ConnectionID, address: String, DeviceName, PersonRecord, home: SessionID? = nil, device: IdentityID? = nil)
+        ConnectionID, address: String, DeviceName, PersonRecord, home: SessionID? = nil, device: IdentityID? = nil,
+        at: String? = nil)
     case dropped(ConnectionID)
     case returned(ConnectionID)
     /// A device continues from another address.
@@ -22,6 +24,9 @@ public enum PersonEvent: Equatable, Sendable {
     case reserve(MatchID, with: IdentityID)
     case release(MatchID)
     case queueFull
+    /// In a cluster, the stranger should wait on another node, which the error names. If it names none, it is unknown now where
+    /// strangers wait.
+    indirect case hallIsElsewhere(WireError)
     // From the match.
     case matched(RouletteNotice.Matched, partner: IdentityID, address: String)
     case matchEnded(MatchID, EndReason)
@@ -32,8 +37,10 @@ public enum PersonEvent: Equatable, Sendable {
     case unbanned
     /// Changes to this person could not be stored.
     case storageFailed
-    /// The result of looking up a public id: the person's identity, or nil if there is none.
-    case introduced(Introduction, IdentityID?)
+    /// Another node of the cluster has this person's place.
+    indirect case placeLost(WireError)
+    /// The result of looking up a public id: the person, or nil if there is none.
+    case introduced(Introduction, FoundPerson?)
     /// Storage answered a lookup of this person with this record.
     case lookedUp(PersonRecord)
     case presence(PersonPresenceEvent)
@@ -74,7 +81,11 @@ public enum PersonPresenceEvent: Equatable, Sendable {
     /// change.
     case pushChanged(isReachable: Bool)
     /// Another person, who knows this person's public id, requests this person's name and online status.
-    case sought(by: IdentityID, ConnectionID, re: UInt64)
+    ///
+    /// - `name`: the name in this person's stored profile, for the answer if the person is on another node of the cluster.
+    case sought(by: IdentityID, ConnectionID, re: UInt64, name: String)
+    /// Another node of the cluster has the directory's place, so the person is no longer listed here.
+    indirect case directoryLost(WireError)
 }
 
 /// Events about contacts, sent by the state machines of other people.

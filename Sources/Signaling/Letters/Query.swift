@@ -52,6 +52,13 @@ public struct FoundRecord: Equatable, Sendable {
     public init(identity: IdentityID, record: PersonRecord) { (self.identity, self.record) = (identity, record) }
 }
 
+/// A person that a lookup found, as the asker's machine sees it.
+public struct FoundPerson: Equatable, Sendable {
+    public var identity: IdentityID
+    /// The name to show if the person's machine cannot be asked, because it is on another node of the cluster.
+    public var name: String
+}
+
 /// A client's request that names another person by public id. It waits for the lookup of that person's identity.
 public struct Introduction: Equatable, Sendable {
     public var identity: IdentityID

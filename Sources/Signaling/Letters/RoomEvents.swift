@@ -29,6 +29,8 @@ public enum RoomEvent: Equatable, Sendable {
     case personDeleted(IdentityID)
     /// A change to this room could not be stored. Contains the stored room; nil if it is not in storage.
     indirect case notStored(StoredRoom?)
+    /// Another node of the cluster has this room's place.
+    indirect case placeLost(WireError)
 }
 
 /// Events for the room registry from clients, operators and rooms.

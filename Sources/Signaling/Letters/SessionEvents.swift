@@ -33,6 +33,8 @@ public enum SessionEvent: Equatable, Sendable {
     case operated(SessionOperation, SocketID)
     /// The session's project was deleted.
     case projectDeleted
+    /// Another node of the cluster has this session's place.
+    case placeLost
     // From the media plane.
     case subscriptionChanged(SessionNotice.SubscriptionChanged, ConnectionID)
     case streamQuality(SessionNotice.StreamQuality)

@@ -11,7 +11,7 @@ extension CallState {
         switch answer {
         case .ready: reservePlace(for: offer)
         case .mutual(_, let own) where offer.call < own: reservePlace(for: offer)
-        case .mutual, .refused, .notAllowed: break
+        case .mutual, .refused, .notAllowed, .elsewhere: break
         }
         context.tell(.call(offer.call, .answered(answer)))
     }

@@ -141,6 +141,13 @@ struct DeviceList: Equatable, Sendable {
         if let until = codeUntil, until <= now { codeUntil = nil }
     }
 
+    /// Makes this person's pairing code invalid.
+    mutating func withdrawCode(of id: IdentityID, _ context: inout Context) {
+        guard codeUntil != nil else { return }
+        codeUntil = nil
+        context.tell(.deviceCodes(.withdraw(id)))
+    }
+
     mutating func link(_ request: Request, of id: IdentityID, _ context: inout Context) {
         guard !isVouched else {
             let error = WireError(

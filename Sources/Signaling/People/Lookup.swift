@@ -46,7 +46,12 @@ struct Lookup: Machine {
         switch finding {
         case .person(let found):
             if let found { context.tell(.person(found.identity, .lookedUp(found.record))) }
-            context.tell(.person(introduction.identity, .introduced(introduction, found?.identity)))
+            let person = found.map { found in
+                let id = context.project.personID(of: found.identity)
+                let profile = PersonProfile(id, found.record.profile, usedAt: nil)
+                return FoundPerson(identity: found.identity, name: profile.shownName)
+            }
+            context.tell(.person(introduction.identity, .introduced(introduction, person)))
         case .refused(let error): context.fail(error, introduction.request)
         case .callLog, .push: context.fail(.internalError, introduction.request)
         }

@@ -6,24 +6,28 @@ struct People: Sendable {
     private var idlePeople = IdlePeople()
 
     var count: Int { machines.count }
+    func contains(_ id: IdentityID) -> Bool { machines.contains(id) }
     func ids(where matches: (Person) -> Bool) -> [IdentityID] { machines.ids(where: matches) }
 
     mutating func deliver(_ event: PersonEvent, to id: IdentityID, _ context: inout Context) -> Timestamp? {
         let wakeUp = machines.deliver(event, to: id, &context).wakeUp
-        noteAbsence(of: id, limit: context.rules.absentPeople)
+        noteAbsence(of: id, &context)
         return wakeUp
     }
 
     mutating func wake(_ id: IdentityID, at moment: Timestamp, _ context: inout Context) -> Timestamp? {
         let wakeUp = machines.wake(id, at: moment, &context).wakeUp
-        noteAbsence(of: id, limit: context.rules.absentPeople)
+        noteAbsence(of: id, &context)
         return wakeUp
     }
 
     /// Records whether this person is absent. Evicts the person who has been absent longest if there are too many absent
     /// people.
-    private mutating func noteAbsence(of id: IdentityID, limit: Int) {
+    private mutating func noteAbsence(of id: IdentityID, _ context: inout Context) {
         idlePeople.note(id, isAbsent: machines.with(id) { $0.isAbsent } ?? false)
-        while let longest = idlePeople.overflow(limit) { machines.with(longest) { $0.forgetAbsence() } }
+        while let longest = idlePeople.overflow(context.rules.absentPeople) {
+            machines.with(longest) { $0.forgetAbsence() }
+            context.touch(.person(longest))
+        }
     }
 }

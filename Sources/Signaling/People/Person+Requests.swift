@@ -38,7 +38,8 @@ extension Person {
                 if blocks.add(other, of: id, &context) { endAll(with: other, &context) }
             }
         case .pushChanged(let isReachable): devices.setPush(isReachable)
-        case .sought(let other, let client, let re):
+        case .directoryLost(let error): directoryLost(error, &context)
+        case .sought(let other, let client, let re, _):
             // A blocked person gets the same answer as if this person were offline. The answer to a call does not
             // reveal the block either.
             let isOnline = snapshot.isSeenOnline && !blocks.contains(other)
@@ -109,6 +110,20 @@ extension Person {
         case .watches(let watches): devices.setWatching(request.client, watches)
         case nil: return
         }
+    }
+
+    /// Whether the person has a location or watches people nearby.
+    var usesDirectory: Bool { locationState.cell != nil || !devices.watching.isEmpty }
+
+    /// Forgets the location, and redirects the devices that watch people nearby. A device that sends the location again is
+    /// redirected too.
+    private mutating func directoryLost(_ error: WireError, _ context: inout Context) {
+        locationState.disappear()
+        for client in devices.watching {
+            devices.setWatching(client, false)
+            context.fail(error, re: nil, to: client)
+        }
+        sendOwnPresence(except: nil, &context)
     }
 
     // MARK: Calls
@@ -193,12 +208,14 @@ extension Person {
     // MARK: Introductions
 
     /// Handles a request that was waiting for a lookup, now that the lookup has finished.
-    mutating func introduced(_ introduction: Introduction, to other: IdentityID?, _ context: inout Context) {
+    mutating func introduced(_ introduction: Introduction, to found: FoundPerson?, _ context: inout Context) {
         let request = introduction.request
-        switch (introduction.message, other) {
-        case (.presence(.find), let other?) where !blocks.contains(other):
-            context.tell(.person(other, .presence(.sought(by: id, request.client, re: request.re))))
-        case (.presence(.block), let other?):
+        switch (introduction.message, found) {
+        case (.presence(.find), let other?) where !blocks.contains(other.identity):
+            let event = PersonPresenceEvent.sought(by: id, request.client, re: request.re, name: other.name)
+            context.tell(.person(other.identity, .presence(event)))
+        case (.presence(.block), let found?):
+            let other = found.identity
             guard other != id else {
                 return context.fail(WireError(.notPermitted, "You cannot block yourself."), request)
             }
@@ -207,7 +224,8 @@ extension Person {
             roulette.endChat(withBlocked: other, nil, snapshot, &context)
         case (.call(.start(let start)), let other?):
             let attempt = CallAttempt(
-                caller: snapshot.counterpart, client: request.client, re: request.re, callee: other, video: start.video)
+                caller: snapshot.counterpart, client: request.client, re: request.re, callee: other.identity,
+                calleeName: other.name, video: start.video)
             calls.place(attempt, snapshot, &context)
         default:
             context.fail(WireError(.notFound, "No person has this ID. Check the link."), request)

@@ -32,12 +32,12 @@ public struct Person: Machine, Equatable, Sendable {
         contacts = ContactBook(record)
         blocks = BlockList(record.blocked)
         ban = record.ban
-        idleTime = context.rules.personIdle
+        idleTime = context.tag == nil ? context.rules.personIdle : context.rules.clusterPersonIdle
     }
 
     static func make(_ id: IdentityID, for event: PersonEvent, _ context: inout Context) -> Person? {
         switch event {
-        case .arrived(_, _, _, let record, _, _): return Person(id, record, context)
+        case .arrived(_, _, _, let record, _, _, _): return Person(id, record, context)
         case .lookedUp(let record):
             // The person is not connected. Keep the record in memory for a while.
             var person = Person(id, record, context)
@@ -46,6 +46,21 @@ public struct Person: Machine, Equatable, Sendable {
         default: return nil
         }
     }
+
+    /// Answers for a person who is on another node of the cluster: the person seems to be away. Without a cluster, a person who is
+    /// asked something is always in memory.
+    static func orphan(_ event: PersonEvent, _ id: IdentityID, _ context: inout Context) {
+        switch event {
+        case .presence(.sought(_, let client, let re, let name)):
+            let info = PersonInfo(id: context.project.personID(of: id), name: name, online: false)
+            context.send(.presence(.person(.init(re: re, person: info))), to: client)
+        case .call(.asked(let offer)): context.tell(.call(offer.call, .answered(.elsewhere)))
+        default: return
+        }
+    }
+
+    /// Whether this is the person of a legacy client.
+    var isLegacy: Bool { devices.clients.contains { devices[$0]?.home != nil } }
 
     /// A read-only view of this person, for the parts to read each other's state.
     var snapshot: PersonSnapshot {
@@ -106,7 +121,7 @@ public struct Person: Machine, Equatable, Sendable {
 
     private mutating func act(on event: PersonEvent, _ context: inout Context) {
         switch event {
-        case .arrived(let client, let address, let name, _, let home, let device):
+        case .arrived(let client, let address, let name, _, let home, let device, _):
             if devices.isEmpty { contacts.query(for: id, &context) }
             devices.insert(Device(address: address, name: name, home: home, identity: device ?? id), client)
             devices.closeExcess(&context)
@@ -131,7 +146,9 @@ public struct Person: Machine, Equatable, Sendable {
         case .partnerMoved(let match, let address): roulette.partnerMoved(match, to: address)
         case .lookedUp: break
         case .unbanned: ban = nil
-        case .storageFailed: forget(&context)
+        case .storageFailed: forget(.storageFailed, &context)
+        case .placeLost(let error): forget(error, &context)
+        case .hallIsElsewhere(let error): roulette.hallIsElsewhere(error, snapshot, &context)
         case .banned(let ban): banned(ban, &context)
         case .introduced(let introduction, let other): introduced(introduction, to: other, &context)
         case .presence(let event): handle(event, &context)
@@ -163,15 +180,16 @@ public struct Person: Machine, Equatable, Sendable {
 
     // MARK: Failures of storage
 
-    /// Removes this person from memory, because the state in memory no longer matches storage. The person's clients are
-    /// disconnected with close code 1012. When the first of them reconnects, the state is loaded from storage.
-    private mutating func forget(_ context: inout Context) {
+    /// Removes this person from memory, because the state in memory no longer matches storage, or another node of the cluster has
+    /// the person. The person's clients are disconnected with this error and close code 1012. When the first of them
+    /// reconnects, the state is loaded from storage.
+    private mutating func forget(_ error: WireError, _ context: inout Context) {
         context.tell(.deviceCodes(.withdraw(id)))
         calls.withdrawPushes(snapshot, &context)
         calls.endAll(.hungUp, snapshot, &context)
         roulette.stop(.partnerLeft, notifies: false, snapshot, &context)
         for client in devices.clients {
-            context.tell(.client(client, .expel(.storageFailed, .serviceRestart)))
+            context.tell(.client(client, .expel(error, .serviceRestart)))
             departed(client, &context)
         }
         locationState.forget()

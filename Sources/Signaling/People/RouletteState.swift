@@ -18,6 +18,9 @@ struct RouletteState: Equatable, Sendable {
     private var reports: Budget?
     /// The device's new address; nil if it has not changed since this person entered the queue.
     private var newAddress: String?
+    /// In a cluster, when to ask whether this person should wait on another node; nil if the person has been waiting on the right
+    /// one, or does not wait.
+    private var hallAt: Timestamp?
 
     var isIdle: Bool { activity == .idle }
     var isChatting: Bool { if case .chatting = activity { true } else { false } }
@@ -56,11 +59,22 @@ struct RouletteState: Equatable, Sendable {
     // MARK: Time
 
     var nextTimeout: Timestamp? {
-        if case .penalized(_, let until) = activity { until } else { nil }
+        switch activity {
+        case .penalized(_, let until): until
+        case .waiting: hallAt
+        case .idle, .reserved, .chatting, .away: nil
+        }
     }
 
     mutating func handleTimeout(_ snapshot: PersonSnapshot, _ context: inout Context) {
-        if case .penalized(let search, let until) = activity, until <= context.now { enter(search, snapshot, &context) }
+        switch activity {
+        case .penalized(let search, let until) where until <= context.now: enter(search, snapshot, &context)
+        case .waiting:
+            guard let hallAt, hallAt <= context.now else { return }
+            self.hallAt = nil
+            context.tell(.hall(snapshot.id))
+        default: return
+        }
     }
 
     // MARK: Searching
@@ -138,6 +152,20 @@ struct RouletteState: Equatable, Sendable {
             address: device?.address ?? "", excluded: snapshot.blocks.all, lastPartner: lastPartner, home: device?.home
         )
         context.tell(.pool(.enter(entry)))
+        // A legacy client cannot be redirected.
+        hallAt = context.tag != nil && device?.home == nil ? context.now + context.rules.localWait : nil
+    }
+
+    /// Sends a stranger who waits alone to the node where the others wait. A person with several devices stays, because the other
+    /// devices would keep the person on this node.
+    mutating func hallIsElsewhere(_ error: WireError, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        guard case .waiting(let search) = activity else { return }
+        guard error.at != nil, snapshot.devices.clients == [search.client] else {
+            return hallAt = context.now + context.rules.hallRetry
+        }
+        context.tell(.pool(.withdraw(snapshot.id)))
+        activity = .idle
+        context.fail(error, re: nil, to: search.client)
     }
 
     mutating func queueFull(_ context: inout Context) {

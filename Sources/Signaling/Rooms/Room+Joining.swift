@@ -153,7 +153,7 @@ extension Room {
         // too.
         let former = isOwner ? roster.endStandIns() : []
         context.figures.rooms.joins["joined", default: 0] += 1
-        let binding = MatchID.random(using: &context.random)
+        let binding: MatchID = context.newID()
         let member = roster.insert(applicant, with: rights, binding, &context)
         updateState(&context)
         context.tell(.session(session, .room(.place(binding, rights))))

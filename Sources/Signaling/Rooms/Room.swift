@@ -91,7 +91,7 @@ public struct Room: Machine, Equatable, Sendable {
         case .operate(let request): context.answer(request.socket, .refused(.noRoom))
         case .list(let tour): context.pass(tour)
         case .notStored(let stored): if let stored { context.tell(.roomRegistry(.restore(stored))) }
-        case .open, .restore, .away, .gone, .leftSession, .close, .personDeleted: return
+        case .open, .restore, .away, .gone, .leftSession, .close, .personDeleted, .placeLost: return
         }
     }
 
@@ -196,7 +196,8 @@ public struct Room: Machine, Equatable, Sendable {
             remove(client, .removed, by: moderator.flatMap { roster[$0] }, &context)
         case .close: end(&context)
         case .personDeleted(let person): personDeleted(person, &context)
-        case .notStored(let stored): reload(stored, &context)
+        case .notStored(let stored): reload(stored, .storageFailed, &context)
+        case .placeLost(let error): reload(nil, error, &context)
         }
     }
 
@@ -360,13 +361,15 @@ public struct Room: Machine, Equatable, Sendable {
     /// Reloads the room, because a change could not be stored and storage has a different state. Ends the room in
     /// memory, and restores the stored one if there is one. Disconnects everyone, including the person who made the
     /// change. Their clients reconnect and join again.
-    private mutating func reload(_ stored: StoredRoom?, _ context: inout Context) {
+    ///
+    /// - Parameter error: why the clients are disconnected.
+    private mutating func reload(_ stored: StoredRoom?, _ error: WireError, _ context: inout Context) {
         guard state != .over else { return }
         (state, storedAt) = (.over, nil)
         deleteFiles(&context)
         for client in roster.members.map(\.client) + lobby.removeAll().map(\.client) {
             context.tell(.client(client, .room(nil)))
-            context.tell(.client(client, .expel(.storageFailed, .serviceRestart)))
+            context.tell(.client(client, .expel(error, .serviceRestart)))
         }
         while let member = roster.members.first {
             _ = roster.remove(member.client)

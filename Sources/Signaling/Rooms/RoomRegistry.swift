@@ -98,10 +98,10 @@ struct RoomRegistry: Machine {
         for id in ids.sorted() {
             let kept = stored.first { $0.id == id }
             // If a room's deletion could not be stored, the room is no longer in memory. The registry then restores
-            // it, unless another room has its name.
+            // it, unless another room has its name. In a cluster, the next person to join does that, on any node.
             if let name = names[id] {
                 context.tell(.room(name, .notStored(kept)))
-            } else if let kept {
+            } else if let kept, context.tag == nil {
                 restore(kept, &context)
             }
         }

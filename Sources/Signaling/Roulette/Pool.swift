@@ -280,7 +280,7 @@ public struct Pool: Machine {
     private mutating func attempt(_ slot: Int32, _ topics: [UInt64], _ context: inout Context) {
         switch search(for: slot, topics, now: context.now) {
         case .found(let candidate):
-            let match = MatchID.random(using: &context.random)
+            let match: MatchID = context.newID()
             let number = attempts.insert(Attempt(match: match, first: slot, second: candidate))
             byMatch.insert(match.low, number)
             slots[slot].attempt = number

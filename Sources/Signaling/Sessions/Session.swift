@@ -149,7 +149,7 @@ public struct Session: Machine, Equatable, Sendable {
             context.ok(Request(client, re))
         case .verb(let client, let re, _):
             context.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
-        case .projectDeleted: return
+        case .projectDeleted, .placeLost: return
         case .operated(_, let socket): context.answer(socket, .refused(.sessionNotActive))
         // The session's project was deleted, or cannot be read. In the second case, the server sends the event again once
         // the project has been repaired.
@@ -177,6 +177,15 @@ public struct Session: Machine, Equatable, Sendable {
         guard let until = transcriptUntil, until <= context.now else { return }
         transcriptUntil = nil
         lines = []
+    }
+
+    /// Removes all members, and forgets revoked tokens and the mute without changing what is stored.
+    private mutating func abandon(_ reason: GoneReason, _ context: inout Context) {
+        let everyone = order
+        for client in everyone { context.tell(.client(client, .leftSession(id, reason))) }
+        remove(everyone, reason, &context)
+        setRevoked([:], &context)
+        (isMuted, muteUntil) = (false, nil)
     }
 
     mutating func handle(_ event: SessionEvent, _ context: inout Context) {
@@ -211,13 +220,10 @@ public struct Session: Machine, Equatable, Sendable {
         case .homeClosed(let home): close(home, &context)
         case .room(let event): handle(event, &context)
         case .operated(let operation, let socket): perform(operation, socket, &context)
-        case .projectDeleted:
-            let everyone = order
-            for client in everyone { context.tell(.client(client, .leftSession(id, .forceDisconnected))) }
-            remove(everyone, .forceDisconnected, &context)
-            setRevoked([:], &context)
-            // Storage has deleted the mute with the project.
-            (isMuted, muteUntil) = (false, nil)
+        // Storage has deleted the mute with the project.
+        case .projectDeleted: abandon(.forceDisconnected, &context)
+        // The other node has the stored tokens and the mute. Members join again by themselves, and are redirected.
+        case .placeLost: abandon(.networkDisconnected, &context)
         case .moderated(let moderation):
             setRevoked(moderation.revoked, &context)
             forgetExpiredTokens(&context)

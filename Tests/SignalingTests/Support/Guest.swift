@@ -45,6 +45,8 @@ final class Guest: Hashable {
 
     // MARK: Connecting and disconnecting
 
+    /// The name of the node of the cluster that the guest asks for, if any.
+    var at: String?
     /// The name in the guest's token from an embedding program, if any.
     var vouched: String?
 
@@ -63,7 +65,7 @@ final class Guest: Hashable {
         let arrival = Arrival(
             socket: socket, identity: Identity(id: person, name: vouched),
             record: record ?? stage.archive.record(of: person), resume: resume, address: address, name: name,
-            device: identity
+            device: identity, at: at
         )
         stage.handle(.arrived(arrival))
     }

@@ -233,7 +233,7 @@ final class SimulatedNetwork {
                     continue
                 }
                 breakDown(socket)
-            case .persist, .media, .reply, .answer, .query, .push, .deleteFile: break
+            case .persist, .media, .reply, .answer, .query, .push, .deleteFile, .reach, .releasePlace: break
             }
         }
     }

@@ -1,7 +1,13 @@
+import Cluster
 import Signaling
 import TestSupport
 import Testing
 import Wire
+
+/// Storage that several stages share.
+final class Shelf {
+    var archive = Archive()
+}
 
 /// A hub in simulated time. The stage replaces the server around the hub: it numbers sockets, answers a close with
 /// `closed`, and fires timers when they are due.
@@ -23,8 +29,12 @@ final class Stage {
     var generator: SeededGenerator
     /// Changes sent to storage so far.
     private(set) var changes: [Change] = []
-    /// The storage that applies the changes.
-    var archive = Archive()
+    /// The storage that applies the changes. The nodes of a cluster share it.
+    var archive: Archive {
+        get { shelf.archive }
+        _modify { yield &shelf.archive }
+    }
+    private let shelf: Shelf
     /// Push notifications sent so far.
     private(set) var pushes: [(identity: IdentityID, notice: PushNotice)] = []
     /// The effects of the most recent event, in order.
@@ -47,16 +57,22 @@ final class Stage {
     /// If true, results from storage are held until `hearStorage`.
     var isStorageSlow = false
     private var unheard: [(Question, Finding)] = []
+    /// Gets the questions to the registry of a cluster and the released places, in order.
+    var carryOutPlace: (Effect) -> Void = { _ in }
     /// Gets the effects of each event and each timer, in order.
     var inspect: ([Effect]) -> Void = { _ in }
 
-    init(seed: UInt64 = 1, ice: ICEProvision = ICEProvision(), _ adjust: (inout Rules) -> Void = { _ in }) {
+    init(
+        seed: UInt64 = 1, ice: ICEProvision = ICEProvision(), tag: NodeTag? = nil, shelf: Shelf = Shelf(),
+        _ adjust: (inout Rules) -> Void = { _ in }
+    ) {
+        self.shelf = shelf
         var rules = Rules()
         adjust(&rules)
         (project, self.rules) = (Self.project, rules)
         generator = SeededGenerator(seed: seed)
         hub = Hub(
-            hubSettings: HubSettings(rules: rules, project: project, ice: ice, version: "test"),
+            hubSettings: HubSettings(rules: rules, project: project, ice: ice, version: "test", tag: tag),
             generator: SeededGenerator(seed: seed &+ 1)
         )
     }
@@ -104,6 +120,7 @@ final class Stage {
             case .push(let identity, let notice): pushes.append((identity, notice))
             case .media(let command): note(command)
             case .deleteFile: break
+            case .reach, .releasePlace: carryOutPlace(effect)
             case .reply(let socket, let reply): replies[socket, default: []].append(reply)
             case .answer(let socket, let reply): answers[socket, default: []].append(reply)
             case .transmit(let socket, let bytes):
@@ -174,6 +191,9 @@ final class Stage {
         if answers[socket]?.count != 1 { Issue.record("\(action) was answered with \(answers[socket] ?? [])") }
         return answers.removeValue(forKey: socket)?.first
     }
+
+    /// Returns the answer to a request of an operator, once.
+    func takeAnswer(_ socket: SocketID) -> OperatorReply? { answers.removeValue(forKey: socket)?.first }
 
     func connect(_ guest: LegacyGuest) -> SocketID {
         lastSocket += 1

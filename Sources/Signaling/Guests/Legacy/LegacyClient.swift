@@ -53,7 +53,7 @@ public struct LegacyClient: Machine, Equatable, Sendable {
         self.id = id
         identity = IdentityID.random(using: &context.random)
         (socket, framing) = (arrival.socket, arrival.framing)
-        binding = MatchID.random(using: &context.random)
+        binding = context.newID()
         home = context.project.makeSessionID(
             mediaMode: context.rules.matchMediaMode, now: context.wallNow, using: &context.random)
         context.tell(.session(home, .homeOpened(binding)))

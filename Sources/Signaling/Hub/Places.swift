@@ -1,0 +1,187 @@
+import Cluster
+import Wire
+
+/// Where the machines are that exist once in the cluster, as far as this node has to know.
+///
+/// Keeps which places this node has claimed, and the letters that wait until the registry has said where their machine is. What
+/// is on other nodes is not remembered: the next letter asks again, so nothing here can be out of date.
+/// Invariants: letters to one machine keep their order. A machine is here only if its place is. At most one question about a
+/// place is open.
+struct Places: Sendable {
+    /// A letter that waits for its machine's place.
+    struct Waiting: Sendable {
+        var letter: Letter
+        /// Whether the machine comes into being here if it is nowhere.
+        var claims: Bool
+        /// If the letter is the arrival of a client that asked for a certain node, that node's name; otherwise nil.
+        var at: String?
+    }
+
+    /// A place about which the registry is asked, or will be asked again.
+    private struct Question: Sendable {
+        let key: PlaceKey
+        var waiting: [Waiting] = []
+        /// When to ask again; nil while a question is open.
+        var againAt: Timestamp?
+        /// When clients that asked for a certain node stop waiting for another node to release their person.
+        var until: Timestamp?
+    }
+
+    /// What to do with a letter.
+    enum Verdict: Equatable {
+        /// Deliver it: the machine's place is here.
+        case here
+        /// The letter waits. Ask the registry about this place, or nothing if it has been asked.
+        case waits(asking: PlaceKey?)
+        /// Too many letters wait already.
+        case crowded
+    }
+
+    /// Maximum number of letters that wait for one place. A large room may open while the registry is slow.
+    private static let maxWaiting = 20_000
+    /// Maximum number of places about which questions are open. Each is a few hundred bytes with its letters.
+    private static let maxQuestions = 100_000
+
+    let tag: NodeTag
+    private var questions: [PlacedMachine: Question] = [:]
+    private var here: [PlacedMachine: PlaceKey] = [:]
+    private var byKey: [PlaceKey: PlacedMachine] = [:]
+    /// When to ask again about places, in no particular order. Almost always empty.
+    private var again: Set<PlacedMachine> = []
+    /// When the hall's place is released because nobody waits here; nil while somebody waits, or if the place is not here.
+    var hallUntil: Timestamp?
+    /// Whether this node claims no more places, because it is about to stop.
+    var isDraining = false
+    /// The time of the next wake-up that was scheduled and has not happened yet; nil if there is none.
+    private var scheduled: Timestamp?
+
+    init(tag: NodeTag) { self.tag = tag }
+
+    func isHere(_ machine: PlacedMachine) -> Bool { here[machine] != nil }
+    func isAsked(_ machine: PlacedMachine) -> Bool { questions[machine] != nil }
+    func key(of machine: PlacedMachine) -> PlaceKey? { here[machine] }
+    func machine(of key: PlaceKey) -> PlacedMachine? { byKey[key] }
+    var claimed: [PlacedMachine: PlaceKey] { here }
+    var waitingCount: Int { questions.values.reduce(0) { $0 + $1.waiting.count } }
+
+    // MARK: Letters
+
+    /// Decides what to do with a letter to a machine that does not exist yet.
+    ///
+    /// - Parameter key: the machine's place.
+    mutating func admit(
+        _ waiting: Waiting, to machine: PlacedMachine, _ key: @autoclosure () -> PlaceKey, now: Timestamp
+    )
+        -> Verdict
+    {
+        if here[machine] != nil { return .here }
+        if questions[machine] != nil {
+            guard questions[machine]?.waiting.count ?? 0 < Self.maxWaiting else { return .crowded }
+            questions[machine]?.waiting.append(waiting)
+            return .waits(asking: nil)
+        }
+        guard questions.count < Self.maxQuestions else { return .crowded }
+        let key = key()
+        questions[machine] = Question(key: key, waiting: [waiting])
+        byKey[key] = machine
+        return .waits(asking: key)
+    }
+
+    // MARK: Answers
+
+    /// The place is here from now on. Returns the letters that waited; nil if nothing waits for this place.
+    mutating func claim(_ machine: PlacedMachine) -> [Waiting]? {
+        guard let question = remove(machine) else { return nil }
+        here[machine] = question.key
+        byKey[question.key] = machine
+        return question.waiting
+    }
+
+    /// Stops asking about this place. Returns the letters that waited.
+    mutating func giveUp(_ machine: PlacedMachine) -> [Waiting] { remove(machine)?.waiting ?? [] }
+
+    private mutating func remove(_ machine: PlacedMachine) -> Question? {
+        guard let question = questions.removeValue(forKey: machine) else { return nil }
+        byKey[question.key] = nil
+        again.remove(machine)
+        return question
+    }
+
+    /// The machine is nowhere. Returns the letters that do not claim it. If others do, they wait on, and `asks` is the place
+    /// to claim.
+    mutating func unplaced(_ machine: PlacedMachine) -> (letters: [Waiting], asks: PlaceKey?) {
+        guard let question = questions[machine] else { return ([], nil) }
+        // Letters keep their order: those after the first that claims wait for its machine.
+        let first = question.waiting.firstIndex(where: \.claims) ?? question.waiting.count
+        let letters = Array(question.waiting[..<first])
+        guard first < question.waiting.count else {
+            _ = remove(machine)
+            return (letters, nil)
+        }
+        questions[machine]?.waiting.removeFirst(first)
+        return (letters, question.key)
+    }
+
+    /// The machine is on another node. Returns true if this is asked again after a pause: clients wait whose person that node
+    /// should release soon. Either they were redirected here, and the other node does not know yet that they have left. Or they
+    /// asked for a node that did not answer, and it takes some seconds until it is known that its life is over.
+    mutating func waitsOn(_ machine: PlacedMachine, rules: Rules, now: Timestamp) -> Bool {
+        guard let question = questions[machine] else { return false }
+        let names = question.waiting.compactMap(\.at)
+        guard !names.isEmpty else { return false }
+        let longest = names.contains { $0 != tag.nodeName } ? rules.lostNodeWait : rules.placeWait
+        let until = question.until ?? now + longest
+        guard now < until else { return false }
+        questions[machine]?.until = until
+        questions[machine]?.againAt = min(until, now + rules.placeRetry)
+        again.insert(machine)
+        return true
+    }
+
+    /// Asks again at once about all places that would be asked about later, because a node was lost.
+    mutating func hurry(now: Timestamp) { for machine in again { questions[machine]?.againAt = now } }
+
+    /// Returns the places to claim now because the pause is over, in a fixed order.
+    mutating func takeDue(now: Timestamp) -> [(PlacedMachine, PlaceKey)] {
+        let due = again.filter { questions[$0]?.againAt.map { $0 <= now } ?? false }
+        for machine in due {
+            questions[machine]?.againAt = nil
+            again.remove(machine)
+        }
+        return due.compactMap { machine in questions[machine].map { (machine, $0.key) } }
+            .sorted { $0.1.description < $1.1.description }
+    }
+
+    // MARK: Releasing
+
+    /// The machine has ended. Returns the place to release; nil if the machine had none.
+    mutating func release(_ machine: PlacedMachine) -> PlaceKey? {
+        guard let key = here.removeValue(forKey: machine) else { return nil }
+        byKey[key] = nil
+        if machine == .hall { hallUntil = nil }
+        return key
+    }
+
+    // MARK: Time
+
+    private var nextTimeout: Timestamp? {
+        let next = again.compactMap { questions[$0]?.againAt }.min()
+        return [next, hallUntil].compactMap(\.self).min()
+    }
+
+    /// Returns when to wake up; nil if nothing is due or a wake-up is already scheduled early enough.
+    mutating func wakeUp() -> Timestamp? {
+        guard !again.isEmpty || hallUntil != nil, let next = nextTimeout, scheduled.map({ next < $0 }) ?? true else {
+            return nil
+        }
+        scheduled = next
+        return next
+    }
+
+    /// Records that a wake-up happened. Returns false if it is outdated.
+    mutating func woke(at moment: Timestamp) -> Bool {
+        guard scheduled == moment else { return false }
+        scheduled = nil
+        return true
+    }
+}

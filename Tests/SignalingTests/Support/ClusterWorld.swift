@@ -1,0 +1,195 @@
+import Cluster
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// A node of a simulated cluster.
+final class ClusterNode {
+    let number: UInt16
+    var tag: NodeTag
+    var stage: Stage
+    /// When the node was killed; nil while it lives.
+    var deadSince: Timestamp?
+    var isDraining = false
+
+    var isLive: Bool { deadSince == nil }
+    var name: String { tag.nodeName }
+
+    init(_ tag: NodeTag, _ stage: Stage) { (number, self.tag, self.stage) = (tag.node, tag, stage) }
+}
+
+/// Several hubs with one clock, one storage and one registry of places, and clients that follow redirects. The seed determines
+/// everything in a run.
+final class ClusterWorld {
+    /// How long a killed node's places stay valid: the lease and a look.
+    static let fence: Duration = .milliseconds(3500)
+
+    let seed: UInt64
+    var random: SeededGenerator
+    let shelf = Shelf()
+    private(set) var nodes: [ClusterNode] = []
+    var registry: SimulatedRegistry
+    private(set) var clients: [ClusterClient] = []
+    private(set) var now = Timestamp(milliseconds: 1_790_000_000_000)
+    private var lastLife: UInt32 = 0
+    private let adjust: (inout Rules) -> Void
+    /// Runs after each step, with everything that it caused.
+    var judge: () -> Void = {}
+    /// The number of random events so far, and how often each kind happened.
+    var events = 0
+    private(set) var figures: [String: Int] = [:]
+    private(set) var fault: String?
+
+    init(nodes count: Int, seed: UInt64 = 1, _ adjust: @escaping (inout Rules) -> Void = { _ in }) {
+        (self.seed, self.adjust) = (seed, adjust)
+        random = SeededGenerator(seed: seed)
+        registry = SimulatedRegistry(seed: seed &+ 1)
+        for number in 1...count {
+            let tag = nextTag(UInt16(number))
+            nodes.append(ClusterNode(tag, makeStage(tag)))
+        }
+    }
+
+    private func nextTag(_ number: UInt16) -> NodeTag {
+        lastLife += 1
+        return NodeTag(node: number, life: lastLife)!
+    }
+
+    private func makeStage(_ tag: NodeTag) -> Stage {
+        let stage = Stage(seed: random.next(), tag: tag, shelf: shelf, adjust)
+        stage.pass(now - stage.now)
+        stage.carryOutPlace = { [unowned self] in registry.carryOut($0, of: tag, now: now) }
+        return stage
+    }
+
+    subscript(name: String) -> ClusterNode? { nodes.first { $0.name == name } }
+    var live: [ClusterNode] { nodes.filter(\.isLive) }
+    /// The nodes to which the balancer sends new sockets.
+    var ready: [ClusterNode] { nodes.filter { $0.isLive && !$0.isDraining } }
+
+    func count(_ what: String) { figures[what, default: 0] += 1 }
+    func fail(_ text: String) { if fault == nil { fault = text } }
+
+    // MARK: Clients
+
+    /// A client connects: to the node with this number, or to any.
+    @discardableResult func arrive(_ identity: IdentityID? = nil, at number: Int? = nil) -> ClusterClient {
+        let client = ClusterClient(in: self, as: identity ?? .random(using: &random))
+        clients.append(client)
+        client.connect(to: number.map { nodes[$0 - 1] })
+        settle()
+        return client
+    }
+
+    func forget(_ client: ClusterClient) { clients.removeAll { $0 === client } }
+
+    // MARK: Time
+
+    /// Passes time. Everything happens at the time when it is due.
+    func pass(_ duration: Duration) {
+        let end = now + duration
+        while let next = nextDue, next <= end {
+            advance(to: max(now, next))
+            settle()
+        }
+        advance(to: end)
+        settle()
+    }
+
+    private var nextDue: Timestamp? {
+        let times =
+            [registry.nextDue, draining.isEmpty ? nil : lastDrain + .seconds(1)] + clients.map(\.connectAt)
+            + live.map(\.stage.hub.nextTimeout)
+            + nodes.map { $0.deadSince.map { $0 + Self.fence } }
+        return times.compactMap(\.self).min()
+    }
+
+    private func advance(to time: Timestamp) {
+        now = time
+        for node in live { node.stage.pass(time - node.stage.now) }
+        for node in nodes where node.deadSince.map({ $0 + Self.fence <= time }) ?? false { fence(node) }
+        if lastDrain + .seconds(1) <= time {
+            lastDrain = time
+            for node in draining { node.stage.handle(.draining(true)) }
+        }
+        for client in clients { client.connectIfDue() }
+    }
+
+    private var draining: [ClusterNode] { nodes.filter { $0.isLive && $0.isDraining } }
+    private var lastDrain = Timestamp(milliseconds: 0)
+
+    /// Performs everything that is due now, until nothing is left.
+    func settle() {
+        var isBusy = true
+        while isBusy {
+            isBusy = false
+            while let next = registry.nextDue, next <= now {
+                isBusy = true
+                guard let (tag, input) = registry.takeDue(now, stored: stored) else { continue }
+                live.first { $0.tag == tag }?.stage.handle(input)
+            }
+            for client in clients where client.read() { isBusy = true }
+        }
+        judge()
+    }
+
+    private func stored(_ machine: PlacedMachine) -> StoredState {
+        switch machine {
+        case .person(let identity): .person(shelf.archive.record(of: identity))
+        case .room(let name):
+            shelf.archive.rooms.values.first { $0.name == name }.map { .room($0) } ?? .nothing
+        case .session, .hall, .directory, .deviceCodes: .nothing
+        }
+    }
+
+    /// How long two strangers have been waiting on different nodes by now.
+    func bothWaiting(_ isCounted: (ClusterClient) -> Bool = { _ in true }) -> Duration {
+        var since: [UInt16: Timestamp] = [:]
+        for client in clients where isCounted(client) {
+            guard let node = client.node, let waiting = client.waitingSince else { continue }
+            since[node.number] = min(waiting, since[node.number] ?? waiting)
+        }
+        guard since.count > 1, let later = since.values.sorted().dropFirst().first else { return .zero }
+        return now - later
+    }
+
+    // MARK: Nodes
+
+    /// Begins to stop a node, as the server does: again each second until nothing is left.
+    func drain(_ node: ClusterNode) {
+        node.isDraining = true
+        node.stage.handle(.draining(true))
+        settle()
+    }
+
+    /// Kills a node: its sockets break, and its places stay until the fence.
+    func kill(_ node: ClusterNode) {
+        guard node.isLive else { return }
+        node.deadSince = now
+        node.isDraining = false
+        registry.forget(node.tag)
+        for client in clients where client.node === node { client.lostNode() }
+        settle()
+    }
+
+    /// Starts a killed node again. It ends its former life at once.
+    func restart(_ node: ClusterNode) {
+        guard !node.isLive else { return }
+        fence(node)
+        node.tag = nextTag(node.number)
+        node.stage = makeStage(node.tag)
+        node.deadSince = nil
+        settle()
+    }
+
+    private var fenced: Set<NodeTag> = []
+
+    private func fence(_ node: ClusterNode) {
+        guard fenced.insert(node.tag).inserted else { return }
+        registry.fence(node.tag)
+        for other in live { other.stage.handle(.nodeLost(node.tag, heir: other.tag)) }
+        // The fence is in the past from now on.
+        node.deadSince = Timestamp(milliseconds: Int64.max / 2)
+    }
+}
