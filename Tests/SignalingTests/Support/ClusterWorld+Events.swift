@@ -1,0 +1,171 @@
+import Cluster
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// Random events in a cluster, and what must be true after each.
+extension ClusterWorld {
+    private static let rooms = ["kitchen", "cellar", "attic"].compactMap { RoomName($0) }
+    private static let people = 14
+    private static let maxClients = 24
+
+    func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
+
+    private func identity() -> IdentityID {
+        IdentityID(high: 7, low: UInt64.random(in: 0..<UInt64(Self.people), using: &random))
+    }
+
+    private func anybody(_ isWanted: (ClusterClient) -> Bool = { $0.isConnected }) -> ClusterClient? {
+        clients.filter(isWanted).randomElement(using: &random)
+    }
+
+    // MARK: Events
+
+    /// Performs one random event. Faults of nodes and of the registry are rare, so that there is also calm.
+    func step() {
+        events += 1
+        switch Int.random(in: 0..<1000, using: &random) {
+        case ..<250: pass(.milliseconds(Int.random(in: 0...200, using: &random)))
+        case ..<290: pass(.milliseconds(Int.random(in: 200...3000, using: &random)))
+        case ..<430:
+            guard clients.count < Self.maxClients else { return leaveOne() }
+            count("arrival")
+            arrive(identity())
+        case ..<480: leaveOne()
+        case ..<520: drop()
+        case ..<640: anybody()?.want(.room(Self.rooms.randomElement(using: &random)!))
+        case ..<700: leaveRoom()
+        case ..<800: anybody()?.want(.chat)
+        case ..<850: anybody { $0.isConnected && $0.wish == .chat }?.say(.roulette(.next(.init())))
+        case ..<880: stopChat()
+        case ..<980: anybody()?.want(.request(request()))
+        case ..<986: disturb()
+        case ..<992: setRegistryAway(!registry.isAway)
+        case ..<997: repair()
+        default: beCalm()
+        }
+        check()
+    }
+
+    private func leaveOne() { anybody { _ in true }?.leave() }
+
+    private func drop() {
+        guard let client = anybody() else { return }
+        count("drop")
+        client.drop()
+        client.reconnect(to: chance(50) ? client.node : nil)
+    }
+
+    private func leaveRoom() {
+        guard let client = anybody({ $0.isInRoom }) else { return }
+        client.endWish()
+        client.say(.room(.leave))
+    }
+
+    private func stopChat() {
+        guard let client = anybody({ $0.isConnected && $0.wish == .chat }) else { return }
+        client.endWish()
+        client.say(.roulette(.stop))
+    }
+
+    private func request() -> ClientMessage {
+        let person = nodes[0].stage.project.personID(of: identity())
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0, 1: return .presence(.appear(Appearance(name: "Ada")))
+        case 2: return .presence(.find(.init(person: person)))
+        case 3: return .call(.start(.init(person: person, video: chance(50))))
+        case 4: return .nearby(.move(.init(latitude: 52, longitude: 13)))
+        case 5: return .nearby(.watch(.init(unit: .miles, radius: 200)))
+        case 6: return .presence(.link)
+        default: return .presence(.block(.init(person: person)))
+        }
+    }
+
+    /// Kills a node or begins to stop it, if others remain.
+    private func disturb() {
+        guard ready.count > 1, let node = ready.randomElement(using: &random) else { return }
+        if chance(60) {
+            count("kill")
+            kill(node)
+        } else {
+            count("drain")
+            drain(node)
+        }
+    }
+
+    private func repair() {
+        for node in nodes where !node.isLive && chance(70) {
+            count("restart")
+            restart(node)
+        }
+        // A node that was stopped starts again with a new life.
+        for node in nodes where node.isDraining && chance(50) {
+            kill(node)
+            restart(node)
+        }
+    }
+
+    private func setRegistryAway(_ isAway: Bool) {
+        if isAway { count("outage") }
+        registry.setAway(isAway)
+    }
+
+    // MARK: Judging
+
+    /// Checks what must be true at every moment.
+    func check() {
+        var owners: [PlacedMachine: NodeTag] = [:]
+        var chatting: Set<IdentityID> = []
+        for node in live {
+            let hub = node.stage.hub
+            for machine in hub.placedMachines {
+                if let other = owners.updateValue(node.tag, forKey: machine) {
+                    fail("\(machine) is on \(other) and \(node.tag)")
+                }
+            }
+            for person in hub.chattingPeople where !chatting.insert(person).inserted {
+                fail("\(person) is in two matches")
+            }
+            for (machine, key) in hub.claimedPlaces where registry.places[key] != node.tag {
+                fail(
+                    "\(node.tag) uses the place \(key) of \(machine), which \(String(describing: registry.places[key])) has"
+                )
+            }
+        }
+    }
+
+    /// Repairs everything and waits. Then all requests are answered, and whoever wants to meet has met.
+    func beCalm() {
+        count("calm")
+        setRegistryAway(false)
+        for node in nodes where !node.isLive { restart(node) }
+        for node in nodes where node.isDraining {
+            kill(node)
+            restart(node)
+        }
+        pass(.seconds(45))
+        for client in clients { client.beginCalm() }
+        pass(.seconds(10))
+        for client in clients {
+            if !client.isConnected { fail("a client is not connected after calm") }
+            if let open = client.guest?.openRequests, open > 0 {
+                fail("\(open) requests are not answered: \(client.wish)")
+            }
+            if client.redirects > 0 { fail("\(client.redirects) redirects although nothing happened") }
+        }
+        for room in Self.rooms {
+            let inside = Set(clients.filter { $0.isInRoom && $0.wish == .room(room) }.map { $0.node?.name })
+            if inside.count > 1 { fail("people of \(room) are on \(inside)") }
+        }
+        for node in live where node.stage.hub.waitingLetters > 0 { fail("letters wait on \(node.tag)") }
+        let both = bothWaitingAlone()
+        if both > .seconds(2) { fail("two strangers have waited on different nodes for \(both)") }
+    }
+
+    /// How long two strangers, both with one device, have waited on different nodes. Others are not redirected.
+    private func bothWaitingAlone() -> Duration {
+        let devices = clients.reduce(into: [:]) { $0[$1.identity, default: 0] += $1.isConnected ? 1 : 0 }
+        return bothWaiting { devices[$0.identity] == 1 && !$0.hasBlocks }
+    }
+}
