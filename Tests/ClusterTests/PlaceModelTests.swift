@@ -37,7 +37,8 @@ struct PlaceModelTests {
 
     @Test("without the 3 s after the fence of a life that still renews the model finds a place with two owners")
     func findsEarlyClaims() {
-        let seed = Weather.seed()
+        // A fixed seed, because one in six finds nothing in 400,000 events.
+        let seed: UInt64 = 160_946
         var plan = Self.plan
         plan.rules.voidAfterUnregistered = 0
         // Nodes that cannot reach Redis for long, and sometimes the ledger for a moment.
