@@ -39,9 +39,13 @@ import Wire
     func full() throws {
         var counts = ConnectionCounts(perAddress: 100, total: 40, new: Budget.Rate(perSecond: 1000, burst: 1000))
         var places: [AddressPlaces.Place] = []
-        for _ in 0..<37 { places.append(try #require(counts.admit(nil, now: Timestamp(milliseconds: 0))).place) }
+        func connect() throws {
+            let admitted = counts.admit(nil, now: Timestamp(milliseconds: 0))
+            places.append(try #require(admitted).place)
+        }
+        for _ in 0..<37 { try connect() }
         #expect(!counts.isFull)
-        places.append(try #require(counts.admit(nil, now: Timestamp(milliseconds: 0))).place)
+        try connect()
         #expect(counts.isFull)
         counts.release(places[0])
         #expect(!counts.isFull)
