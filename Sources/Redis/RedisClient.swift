@@ -13,17 +13,19 @@ package protocol RedisClient: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: the time until the answer must have arrived. If it does not, the request fails, and if the request was
-    ///     sent, the connection is given up.
+    ///     sent, the connection is given up. A server that sends nothing for 3 s is given up earlier, so do not send commands
+    ///     that block longer.
     ///   - onlyOn: the number of the connection on which the request may be sent (``RedisServer/connection``); nil for any.
     ///     Requests whose order matters use it: after a loss, later ones fail too, instead of overtaking the lost ones.
-    ///   - completion: called once, on the client's event loop, in the order of the answers. A script that the server does
-    ///     not have is sent again, with its text; then other commands that were sent after it may have been executed
-    ///     before. Scripts keep their order, unless another client loads the script at that moment.
+    ///   - completion: called once, on the client's event loop, in the order of the answers. Scripts are executed in their
+    ///     order, because a script's text is sent when a connection uses it for the first time. Only if somebody removes the
+    ///     scripts from the server during a connection (`SCRIPT FLUSH`), a script has to be sent again, and other requests
+    ///     that were sent after it can be executed before it.
     func submit(
         _ request: RedisRequest, timeout: Duration, onlyOn: UInt64?,
         completion: @escaping @Sendable (Result<RESPValue, RedisError>) -> Void)
 
-    /// Waits for entries of streams. Reads are carried out one after the other.
+    /// Waits for entries of streams. Reads are carried out one after the other, from the server to which commands are sent.
     ///
     /// - Parameters:
     ///   - streams: the streams, each with the id of the last entry that is known; `0` for all entries.
@@ -80,7 +82,9 @@ extension RedisClient {
         }
         guard policy == "noeviction" else {
             throw RedisError(
-                .unsuitable, "Redis has the maxmemory-policy \(policy), so it may delete data. Set it to noeviction.")
+                .unsuitable,
+                "Redis has the maxmemory-policy \(String(printable: policy.utf8, maxBytes: 32)), so it may delete data. "
+                    + "Set it to noeviction.")
         }
     }
 

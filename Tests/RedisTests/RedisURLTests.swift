@@ -28,6 +28,13 @@ import Testing
         let command = RedisCommand("AUTH", "secret")
         var dumped = ""
         dump(url, to: &dumped)
+        let script = RedisRequest.script(RedisScript("return 1"), keys: ["secret"], arguments: ["secret"])
+        dump(command, to: &dumped)
+        dump(script, to: &dumped)
+        for text in ["\(command.arguments)", "\(script)", String(reflecting: command), String(reflecting: script)] {
+            #expect(!text.contains("secret") && !text.contains("\(UInt8(ascii: "s")), "), "\(text)")
+        }
+        #expect(!dumped.contains("\(UInt8(ascii: "s"))\n"), "the bytes are not shown either")
         for text in ["\(url)", "\(String(reflecting: url))", "\(url.credentials, default: "")", dumped, "\(command)"] {
             #expect(!text.contains("secret"), "\(text)")
         }

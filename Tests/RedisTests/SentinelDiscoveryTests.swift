@@ -54,7 +54,8 @@ import Testing
         arguments: [
             .success(.null), .success(.array([])), .success(.array([.null, .null])), address("", "1"),
             address("a", "70000"),
-            address("a", "0"), .success(.number(1)), .failure(RedisError(.timedOut, "")),
+            address("a", "0"), address("a b", "1"), address("a\u{1B}[31m", "1"),
+            address(String(repeating: "a", count: 254), "1"), .success(.number(1)), .failure(RedisError(.timedOut, "")),
         ] as [Result<RESPValue, RedisError>])
     mutating func `asks the next Sentinel if this one does not know the primary`(
         _ answer: Result<RESPValue, RedisError>
@@ -78,5 +79,42 @@ import Testing
         _ = discovery.handle(.disconnected)
         #expect(discovery.handle(.answered(.failure(RedisError(.connectionLost, "")))) == [])
         #expect(discovery.handle(Self.message("confab 10.0.0.1 6379 fd00::2 6380")) == [])
+    }
+
+    @Test mutating func `finds out about a failover during which no Sentinel was connected`() {
+        locate()
+        _ = discovery.handle(.disconnected)
+        _ = discovery.handle(.connected)
+        #expect(discovery.handle(.answered(Self.address("fd00::2", "6380"))) == [.moved(Self.second)])
+        // The same answer again is no news.
+        #expect(discovery.handle(.wanted(failed: nil)) == [Self.question])
+        #expect(discovery.handle(.answered(Self.address("fd00::2", "6380"))) == [.located(Self.second)])
+        #expect(discovery.handle(Self.message("confab fd00::2 6380 10.0.0.1 6379")) == [.moved(Self.first)])
+        #expect(discovery.handle(.wanted(failed: nil)) == [Self.question])
+        #expect(discovery.handle(.answered(Self.address("10.0.0.1", "6379"))) == [.located(Self.first)])
+    }
+
+    @Test(arguments: [true, false])
+    mutating func `asks the Sentinels in turn if they refuse to report failovers`(_ refusesFirst: Bool) {
+        for (host, port, effect) in [
+            ("10.0.0.1", "6379", Effect.located(Self.first)), ("fd00::2", "6380", .moved(Self.second)),
+        ] {
+            _ = discovery.handle(.connected)
+            // The answer is used in any case.
+            if refusesFirst { #expect(discovery.handle(.subscriptionRefused) == []) }
+            let effects = discovery.handle(.answered(Self.address(host, port)))
+            if refusesFirst {
+                #expect(effects == [effect, .useNextSentinel])
+            } else {
+                #expect(effects == [effect])
+                #expect(discovery.handle(.subscriptionRefused) == [.useNextSentinel])
+            }
+            #expect(discovery.handle(.disconnected) == [])
+        }
+        _ = discovery.handle(.connected)
+        #expect(
+            discovery.handle(.answered(Self.address("fd00::2", "6380"))) == [.located(Self.second)],
+            "this one allows it")
+        #expect(discovery.handle(.wanted(failed: nil)) == [Self.question])
     }
 }

@@ -4,14 +4,19 @@ extension RedisConnection {
     /// What a connection needs, and its limits.
     package struct Settings: Sendable {
         var role = RedisGreeting.Role.primary
-        /// The user, or nil if the server needs no password.
-        package var credentials: RedisCredentials?
+        /// Which user and password each server gets.
+        package var credentials = RedisCredentials.Assignment.noServer
         /// The name of the connection in `CLIENT LIST`; empty for none. Redis allows no spaces in it.
         package var clientName = ""
         /// The time until the server must have accepted the connection and answered the greeting.
         package var connectTimeout = Duration.seconds(5)
         /// The longest pause between two attempts. Shorter than a failover, which takes Sentinel a few seconds.
         package var longestPause = Duration.seconds(1)
+        /// The time without bytes from a server, and without a request that waits, after which `PING` is sent.
+        package var idleTime = Duration.seconds(2)
+        /// The time without bytes from a server while an answer is awaited, after which the server is given up. With
+        /// `idleTime`, a dead server is noticed after 5 s. Longer than anything for which Redis pauses in ordinary operation.
+        package var longestSilence = Duration.seconds(3)
         /// The number of requests that may wait for answers.
         package var maxRequests = 16_384
         /// The bytes of the requests that may wait for answers.
@@ -28,7 +33,7 @@ extension RedisConnection {
         case start
         /// The answer to `locate`.
         case located(RedisEndpoint)
-        /// The primary is another server now.
+        /// The primary is another server now. It is tried at once, unless another attempt began within the longest pause.
         case moved(RedisEndpoint)
         /// The server has accepted the connection.
         case opened(Attempt)
@@ -41,7 +46,7 @@ extension RedisConnection {
         /// - Parameter onlyOn: the connection on which the request may be sent, so that it does not overtake what was lost
         ///   with that connection; nil for any.
         case submit(UInt64, RedisRequest, deadline: Timestamp, onlyOn: Attempt?)
-        /// Another server must be used.
+        /// The connection must be given up, and the server be located again.
         case abandon(RedisError)
         /// The connection is no longer wanted.
         case close

@@ -1,20 +1,23 @@
-import DequeModule
 import Wire
 
 /// A connection to Redis that is made again whenever it is lost, as a state machine without sockets.
 ///
-/// It owns the commands that wait: those that were sent, in the order in which Redis answers them, and those that wait for
-/// a connection. It does not decide where the server is: it asks with `locate`. Invariants: each submitted request is
-/// completed exactly once, and the number and bytes of requests that wait are bounded.
+/// It does not decide where the server is: it asks with `locate`. Invariants: each submitted request is completed exactly
+/// once, the number and bytes of requests that wait are bounded, and so is the rate of attempts to connect, whatever
+/// `moved` reports.
 ///
 /// After a loss, requests that were sent fail, because they may have been executed. Those that were not sent wait for the
 /// next connection until their deadlines.
+///
+/// A server that sends nothing while an answer is awaited is given up. If nothing is awaited, `PING` is sent from time to
+/// time, so that a dead server is noticed also when nothing is requested.
 package struct RedisConnection: Sendable {
     /// The number of an attempt to connect, and of the connection that results from it. Counted from 1.
     package typealias Attempt = UInt64
 
     /// Legal next states: `idle` → `locating`; `locating` → `connecting`; `connecting` → `greeting`, `waiting`; `greeting` →
-    /// `ready`, `waiting`; `ready` → `waiting`; `waiting` → `locating`, `connecting`. From each, `close` leads to `closed`.
+    /// `ready`, `waiting`; `ready` → `connecting`, `waiting`; `waiting` → `locating`, `connecting`. From each, `close` leads
+    /// to `closed`.
     private enum State {
         case idle
         case locating
@@ -23,18 +26,14 @@ package struct RedisConnection: Sendable {
         case greeting(Attempt, RedisEndpoint, until: Timestamp, version: String?)
         case ready(Attempt, RedisEndpoint, since: Timestamp)
         /// The pause before the next attempt.
-        case waiting(until: Timestamp, failed: RedisEndpoint?)
+        case waiting(until: Timestamp, Next)
         case closed
     }
 
-    private struct Pending {
-        let id: UInt64
-        let request: RedisRequest
-        let deadline: Timestamp
-        let onlyOn: Attempt?
-        let bytes: Int
-        /// Whether to send a script's text, because the server did not have the script.
-        var sendsText = false
+    /// What follows a pause.
+    private enum Next {
+        case locate(failed: RedisEndpoint?)
+        case open(RedisEndpoint)
     }
 
     private let settings: Settings
@@ -43,32 +42,26 @@ package struct RedisConnection: Sendable {
     private var state = State.idle
     private var reported = RedisState.connecting
     private var attempts: Attempt = 0
+    private var lastAttempt: Timestamp?
     private var backoff: Backoff
     private var parser: RESPParser
-    /// Requests that were sent, in the order of their answers.
-    private var sent: Deque<Pending> = []
-    /// Requests that were not sent yet.
-    private var waiting: Deque<Pending> = []
-    /// Scripts that the server did not have. While there are any, nothing is sent: they are sent again in their order,
-    /// before later requests, when all that was sent has been answered.
-    private var unknownScripts: Deque<Pending> = []
-    private var requestBytes = 0
-    /// No deadline of a request is earlier.
-    private var earliestDeadline: Timestamp?
+    private var requests = RedisRequests()
+    /// When the server last sent something, and since when an answer is awaited without interruption.
+    private var heard = Timestamp(milliseconds: 0)
+    private var awaited = Timestamp(milliseconds: 0)
     private var now = Timestamp(milliseconds: 0)
     /// The effects that result from the event that is being handled.
     private var effects: [Effect] = []
 
     package init(settings: Settings, random: some RandomNumberGenerator & Sendable) {
         (self.settings, self.random) = (settings, random)
-        greeting = RedisGreeting(
-            role: settings.role, credentials: settings.credentials, clientName: settings.clientName)
+        greeting = RedisGreeting(role: settings.role, clientName: settings.clientName)
         backoff = Backoff(longest: settings.longestPause)
         parser = RESPParser(limits: settings.limits)
     }
 
     /// The number of requests that wait.
-    package var requestCount: Int { sent.count + waiting.count + unknownScripts.count }
+    package var requestCount: Int { requests.count }
 
     /// Handles an event and returns what the shell must do.
     package mutating func handle(_ event: Event, now: Timestamp) -> [Effect] {
@@ -76,15 +69,15 @@ package struct RedisConnection: Sendable {
         switch event {
         case .start:
             if case .idle = state { locate(failed: nil) }
-        case .located(let endpoint): use(endpoint)
+        case .located(let endpoint):
+            if case .locating = state { open(endpoint) }
         case .moved(let endpoint): move(to: endpoint)
         case .opened(let attempt): greet(attempt)
         case .received(let attempt, let bytes): receive(bytes, attempt)
         case .closed(let attempt, let reason):
             if attempt == current?.attempt { lose(RedisError(.connectionLost, reason), isOpen: false) }
         case .submit(let id, let request, let deadline, let onlyOn): submit(id, request, deadline, onlyOn)
-        case .abandon(let error):
-            if case .ready = state { lose(error) }
+        case .abandon(let error): lose(error)
         case .close: close()
         }
         defer { effects = [] }
@@ -95,47 +88,49 @@ package struct RedisConnection: Sendable {
 
     /// When to call `handleTimeout`; nil while nothing is limited in time. May be earlier than necessary.
     package var nextTimeout: Timestamp? {
-        let deadline = requestCount > 0 ? earliestDeadline : nil
+        let deadline = requests.earliestDeadline
         switch state {
         case .connecting(_, _, let until), .greeting(_, _, let until, _), .waiting(let until, _):
             return deadline.map { min($0, until) } ?? until
-        case .idle, .locating, .ready, .closed: return deadline
+        case .ready: return deadline.map { min($0, silenceLimit) } ?? silenceLimit
+        case .idle, .locating, .closed: return deadline
         }
     }
 
-    /// Carries out what is due: the next attempt, or the end of something that took too long.
+    /// When a ready server has been silent for too long.
+    private var silenceLimit: Timestamp {
+        requests.sent.isEmpty ? heard + settings.idleTime : max(heard, awaited) + settings.longestSilence
+    }
+
+    /// Carries out what is due: the next attempt, a check, or the end of something that took too long.
     package mutating func handleTimeout(now: Timestamp) -> [Effect] {
         self.now = now
+        for pending in requests.takeExpired(at: now) {
+            finish(pending, .failure(RedisError(.timedOut, "Redis could not be reached in time.")))
+        }
         switch state {
-        case .waiting(let until, let failed) where until <= now: locate(failed: failed)
+        case .waiting(let until, .locate(let failed)) where until <= now: locate(failed: failed)
+        case .waiting(let until, .open(let endpoint)) where until <= now: open(endpoint)
         case .connecting(_, let endpoint, let until) where until <= now,
             .greeting(_, let endpoint, let until, _) where until <= now:
             lose(RedisError(.connectionLost, "\(endpoint) did not answer within \(settings.connectTimeout)."))
+        case .ready(let attempt, let endpoint, _): check(attempt, endpoint)
         default: break
         }
-        if let earliestDeadline, earliestDeadline <= now { expire() }
         defer { effects = [] }
         return effects
     }
 
-    /// Fails requests whose deadline has passed. If one of them was sent, the connection is given up: Redis answers in
-    /// order, so all later requests are late as well.
-    private mutating func expire() {
-        func take(from queue: inout Deque<Pending>) -> [Pending] {
-            let late = queue.filter { $0.deadline <= now }
-            if !late.isEmpty { queue.removeAll { $0.deadline <= now } }
-            return Array(late)
+    /// Gives up a server that is late or silent, and sends `PING` to one from which nothing is awaited.
+    private mutating func check(_ attempt: Attempt, _ endpoint: RedisEndpoint) {
+        // Redis answers in order, so all later requests are late as well.
+        if requests.isAnswerLate(at: now) { return lose(RedisError(.timedOut, "Redis did not answer in time.")) }
+        resume()
+        guard silenceLimit <= now else { return }
+        guard requests.sent.isEmpty else {
+            return lose(RedisError(.timedOut, "\(endpoint) sent nothing for \(settings.longestSilence)."))
         }
-        let unsent = take(from: &unknownScripts) + take(from: &waiting)
-        let late = take(from: &sent)
-        for pending in unsent {
-            finish(pending, .failure(RedisError(.timedOut, "Redis could not be reached in time.")))
-        }
-        for pending in late {
-            finish(pending, .failure(RedisError(.timedOut, "Redis did not answer in time.", mayHaveExecuted: true)))
-        }
-        earliestDeadline = [sent, waiting, unknownScripts].joined().map(\.deadline).min()
-        if late.isEmpty { resume() } else { lose(RedisError(.timedOut, "Redis did not answer in time.")) }
+        add(nil, .command(RedisCommand("PING")), now + settings.longestSilence, onlyOn: attempt, bytes: 0)
     }
 
     // MARK: Connecting
@@ -155,28 +150,27 @@ package struct RedisConnection: Sendable {
         effects.append(.locate(failed: failed))
     }
 
-    private mutating func use(_ endpoint: RedisEndpoint) {
-        switch state {
-        case .locating: open(endpoint)
-        // Another server than the one that failed is tried without a pause.
-        case .waiting(_, let failed) where failed != nil && failed != endpoint: open(endpoint)
-        default: break
-        }
-    }
-
     private mutating func move(to endpoint: RedisEndpoint) {
         switch state {
         case .idle, .closed: return
-        case .locating, .waiting: break
+        case .locating: return open(endpoint)
+        case .waiting: break
         case .connecting, .greeting, .ready:
             guard current?.endpoint != endpoint else { return }
             lose(RedisError(.notPrimary, "The primary is \(endpoint) now."))
         }
-        open(endpoint)
+        guard case .waiting(let until, _) = state else { return }
+        // Whoever sends these messages could send many, so an attempt that follows another one soon has to wait.
+        if let lastAttempt, now - lastAttempt < settings.longestPause {
+            state = .waiting(until: until, .open(endpoint))
+        } else {
+            open(endpoint)
+        }
     }
 
     private mutating func open(_ endpoint: RedisEndpoint) {
         attempts += 1
+        lastAttempt = now
         state = .connecting(attempts, endpoint, until: now + settings.connectTimeout)
         effects.append(.open(attempts, endpoint))
     }
@@ -185,12 +179,16 @@ package struct RedisConnection: Sendable {
         guard case .connecting(attempt, let endpoint, let until) = state else { return }
         state = .greeting(attempt, endpoint, until: until, version: nil)
         var bytes: [UInt8] = []
-        for command in greeting.commands { command.encode(into: &bytes) }
+        for command in greeting.commands(settings.credentials.of(endpoint)) { command.encode(into: &bytes) }
         effects.append(.write(attempt, bytes))
     }
 
     /// Gives up the connection. Requests that were sent fail.
-    private mutating func lose(_ error: RedisError, isOpen: Bool = true) {
+    ///
+    /// - Parameter answered: a request that Redis answered with this error.
+    private mutating func lose(
+        _ error: RedisError, isOpen: Bool = true, answered: RedisRequests.Pending? = nil
+    ) {
         guard let (attempt, endpoint) = current else { return }
         if isOpen { effects.append(.disconnect(attempt)) }
         var failed: RedisEndpoint? = endpoint
@@ -199,21 +197,23 @@ package struct RedisConnection: Sendable {
             // A server that accepts connections and closes them soon must not be tried without pauses.
             if now - since >= settings.longestPause { backoff = Backoff(longest: settings.longestPause) }
         }
-        state = .waiting(until: now + backoff.next(using: &random), failed: failed)
+        state = .waiting(until: now + backoff.next(using: &random), .locate(failed: failed))
         parser = RESPParser(limits: settings.limits)
         report(.disconnected(error))
+        if let answered { finish(answered, .failure(error)) }
         fail(.connectionLost, "The connection to Redis was lost: \(error.message)")
     }
 
     /// Fails what was sent, and what may be sent only on this connection.
     private mutating func fail(_ code: RedisError.Code, _ message: String) {
-        waiting = unknownScripts + waiting
-        unknownScripts = []
-        let bound = waiting.filter { $0.onlyOn != nil }
-        waiting.removeAll { $0.onlyOn != nil }
-        let lost = sent
-        sent = []
-        for pending in lost { finish(pending, .failure(RedisError(code, message, mayHaveExecuted: true))) }
+        let (lost, bound) = requests.takeLost()
+        for pending in lost {
+            let error =
+                pending.deadline <= now
+                ? RedisError(.timedOut, "Redis did not answer in time.", mayHaveExecuted: true)
+                : RedisError(code, message, mayHaveExecuted: true)
+            finish(pending, .failure(error))
+        }
         for pending in bound { finish(pending, .failure(RedisError(code, message))) }
     }
 
@@ -224,9 +224,7 @@ package struct RedisConnection: Sendable {
         report(.closed)
         let message = "The connection to Redis was closed."
         fail(.closed, message)
-        let rest = waiting
-        waiting = []
-        for pending in rest { finish(pending, .failure(RedisError(.closed, message))) }
+        for pending in requests.takeWaiting() { finish(pending, .failure(RedisError(.closed, message))) }
     }
 
     private mutating func report(_ state: RedisState) {
@@ -241,47 +239,50 @@ package struct RedisConnection: Sendable {
         _ id: UInt64, _ request: RedisRequest, _ deadline: Timestamp, _ onlyOn: Attempt?
     ) {
         let bytes = request.byteCount
-        if let error = refusal(bytes, onlyOn) { return effects.append(.complete(id, .failure(error))) }
-        requestBytes += bytes
-        earliestDeadline = requestCount == 0 ? deadline : earliestDeadline.map { min($0, deadline) } ?? deadline
-        waiting.append(Pending(id: id, request: request, deadline: deadline, onlyOn: onlyOn, bytes: bytes))
-        flush()
+        if let error = refusal(bytes, deadline, onlyOn) { return effects.append(.complete(id, .failure(error))) }
+        add(id, request, deadline, onlyOn: onlyOn, bytes: bytes)
     }
 
-    private func refusal(_ bytes: Int, _ onlyOn: Attempt?) -> RedisError? {
+    private func refusal(_ bytes: Int, _ deadline: Timestamp, _ onlyOn: Attempt?) -> RedisError? {
         if case .closed = state { return RedisError(.closed, "The connection to Redis was closed.") }
+        // If it were sent, its answer would be late, and the connection be given up.
+        guard deadline > now else { return RedisError(.timedOut, "There was no time left for this command.") }
         if let onlyOn {
             guard case .ready(onlyOn, _, _) = state else {
                 return RedisError(.connectionLost, "The connection for which this command was meant is lost.")
             }
         }
-        guard requestCount < settings.maxRequests, requestBytes + bytes <= settings.maxRequestBytes else {
+        guard requestCount < settings.maxRequests, requests.bytes + bytes <= settings.maxRequestBytes else {
             return RedisError(.overloaded, "Too many commands wait for Redis. Try again later.")
         }
         return nil
     }
 
+    private mutating func add(
+        _ id: UInt64?, _ request: RedisRequest, _ deadline: Timestamp, onlyOn: Attempt?, bytes: Int
+    ) {
+        requests.add(.init(id: id, request: request, deadline: deadline, onlyOn: onlyOn, bytes: bytes))
+        flush()
+    }
+
     /// Sends what waits, if that is possible now.
     private mutating func flush() {
-        guard case .ready(let attempt, _, _) = state, unknownScripts.isEmpty, !waiting.isEmpty else { return }
-        var bytes: [UInt8] = []
-        for pending in waiting {
-            pending.request.command(withText: pending.sendsText).encode(into: &bytes)
-            sent.append(pending)
-        }
-        waiting.removeAll()
+        guard case .ready(let attempt, _, _) = state else { return }
+        let wasIdle = requests.sent.isEmpty
+        guard let bytes = requests.send() else { return }
+        if wasIdle { awaited = now }
         effects.append(.write(attempt, bytes))
     }
 
-    private mutating func finish(_ pending: Pending, _ result: Result<RESPValue, RedisError>) {
-        requestBytes -= pending.bytes
-        effects.append(.complete(pending.id, result))
+    private mutating func finish(_ pending: RedisRequests.Pending, _ result: Result<RESPValue, RedisError>) {
+        if let id = pending.id { effects.append(.complete(id, result)) }
     }
 
     // MARK: Answers
 
     private mutating func receive(_ bytes: [UInt8], _ attempt: Attempt) {
         guard current?.attempt == attempt else { return }
+        heard = now
         parser.append(bytes)
         // A value can end the connection. What follows it is ignored then.
         while let current, current.attempt == attempt {
@@ -319,42 +320,36 @@ package struct RedisConnection: Sendable {
     }
 
     private mutating func push(_ elements: [RESPValue]) {
-        if elements.first?.text == "subscribe", sent.first?.request.isSubscription == true,
-            let pending = sent.popFirst()
-        {
-            finish(pending, .success(.push(elements)))
-            resume()
-        } else {
-            effects.append(.pushed(elements))
-        }
+        guard let kind = elements.first?.text, kind == requests.sent.first?.request.confirmation,
+            let pending = requests.takeAnswered()
+        else { return effects.append(.pushed(elements)) }
+        finish(pending, .success(.push(elements)))
+        resume()
     }
 
     private mutating func answer(_ value: RESPValue) {
-        guard var pending = sent.popFirst() else {
+        guard let pending = requests.takeAnswered() else {
             return lose(RedisError(.protocolViolation, "Redis answered a command that was not sent."))
         }
-        if let text = value.errorText {
-            let error = RedisError(serverText: text)
-            if error.serverCode == "NOSCRIPT", pending.request.isScript, !pending.sendsText {
-                pending.sendsText = true
-                unknownScripts.append(pending)
-            } else {
-                finish(pending, .failure(error))
-                // Sentinel closes the connections to a server that becomes a replica, but perhaps not immediately.
-                if error.code == .notPrimary, settings.role == .primary { return lose(error) }
-            }
-        } else {
+        guard let text = value.errorText else {
             finish(pending, .success(value))
+            return resume()
+        }
+        let error = RedisError(serverText: text)
+        if error.serverCode == "NOSCRIPT", pending.request.isScript, !pending.sendsText {
+            requests.sendAgain(pending)
+        } else if error.code == .notPrimary, settings.role == .primary, pending.id != nil {
+            // Sentinel closes the connections to a server that becomes a replica, but perhaps not immediately.
+            return lose(error, answered: pending)
+        } else {
+            finish(pending, .failure(error))
         }
         resume()
     }
 
     /// Sends scripts again that the server did not know, once everything before them is answered, and then what waits.
     private mutating func resume() {
-        if sent.isEmpty, !unknownScripts.isEmpty {
-            waiting = unknownScripts + waiting
-            unknownScripts = []
-        }
+        requests.resume()
         flush()
     }
 }

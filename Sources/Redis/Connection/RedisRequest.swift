@@ -7,12 +7,20 @@ import Crypto
 /// ```
 package struct RedisCommand: Hashable, Sendable, CustomStringConvertible {
     /// One argument of a command. Redis receives all arguments as bytes.
-    package struct Argument: Hashable, Sendable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
+    ///
+    /// Neither its description nor its mirror shows the bytes, because they can be secrets.
+    package struct Argument: Hashable, Sendable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
+        CustomStringConvertible, CustomReflectable
+    {
         let bytes: [UInt8]
 
         package init(stringLiteral value: String) { bytes = Array(value.utf8) }
         package init(integerLiteral value: Int) { bytes = Array("\(value)".utf8) }
         private init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+        package var description: String { "\(bytes.count) bytes" }
+        /// Shows only the size, also to `dump`.
+        package var customMirror: Mirror { Mirror(self, children: ["byteCount": bytes.count]) }
 
         /// An argument of any bytes.
         package static func bytes(_ bytes: [UInt8]) -> Self { Self(bytes) }
@@ -90,6 +98,13 @@ package enum RedisRequest: Hashable, Sendable {
 
     var isScript: Bool { if case .script = self { true } else { false } }
 
-    /// Whether the answer is a push, and not a value as for other commands.
-    var isSubscription: Bool { if case .command(let command) = self { command.name == "SUBSCRIBE" } else { false } }
+    /// The kind of the push with which Redis confirms a subscription; nil for requests that are answered with a value.
+    var confirmation: String? {
+        guard case .command(let command) = self else { return nil }
+        switch command.name.uppercased() {
+        case "SUBSCRIBE": return "subscribe"
+        case "PSUBSCRIBE": return "psubscribe"
+        default: return nil
+        }
+    }
 }

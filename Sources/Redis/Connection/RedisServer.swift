@@ -12,6 +12,9 @@ package struct RedisEndpoint: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The address as a URL, without credentials.
+    /// Whether nobody but this machine sees the connection's bytes.
+    package var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
+
     package var description: String {
         "\(isSecure ? "rediss" : "redis")://\(host.contains(":") ? "[\(host)]" : host):\(port)"
     }
@@ -29,6 +32,25 @@ package struct RedisCredentials: Hashable, Sendable, CustomStringConvertible, Cu
     package var description: String { "\(user), with a password" }
     /// Shows only the user, also to `dump`.
     package var customMirror: Mirror { Mirror(self, children: ["user": user]) }
+
+    /// Which servers get which credentials. A password is never sent to a server for which it was not configured.
+    package enum Assignment: Hashable, Sendable {
+        /// No server gets a password.
+        case noServer
+        /// Each server gets its own. Other servers get none.
+        case servers([RedisEndpoint: RedisCredentials])
+        /// Each server that the Sentinels report gets these.
+        case reported(RedisCredentials)
+
+        /// The credentials for a server; nil if it gets none.
+        func of(_ endpoint: RedisEndpoint) -> RedisCredentials? {
+            switch self {
+            case .noServer: nil
+            case .servers(let credentials): credentials[endpoint]
+            case .reported(let credentials): credentials
+            }
+        }
+    }
 }
 
 /// A server to which the client is connected.
@@ -37,7 +59,7 @@ package struct RedisServer: Hashable, Sendable {
     package var connection: UInt64
     /// Where the server is.
     package var endpoint: RedisEndpoint
-    /// The version that the server reports, such as `7.0.15`.
+    /// The version that the server reports, such as `7.0.15`. At most 32 printable characters of ASCII.
     package var version: String
 }
 

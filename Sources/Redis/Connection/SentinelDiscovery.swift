@@ -1,8 +1,8 @@
 /// Finds the primary through Redis Sentinel (https://redis.io/docs/latest/develop/reference/sentinel-clients/).
 ///
 /// It asks one Sentinel at a time, over a connection that lasts, and follows the `+switch-master` messages there. A
-/// Sentinel that does not know the primary, or whose primary could not be used, is replaced by the next one: it may have
-/// been cut off from the others. The connection checks whether the server has the role of a primary.
+/// Sentinel that does not know the primary, whose primary could not be used, or that refuses the subscription, is replaced by
+/// the next one: it may have been cut off from the others. The connection checks whether the server has the role of a primary.
 package struct SentinelDiscovery: Sendable {
     /// What happened.
     package enum Event: Sendable {
@@ -16,6 +16,8 @@ package struct SentinelDiscovery: Sendable {
         case wanted(failed: RedisEndpoint?)
         /// The result of `ask`.
         case answered(Result<RESPValue, RedisError>)
+        /// The Sentinel refused the command of `subscribe`.
+        case subscriptionRefused
         /// A message from the Sentinel.
         case pushed([RESPValue])
     }
@@ -24,7 +26,7 @@ package struct SentinelDiscovery: Sendable {
     package enum Effect: Equatable, Sendable {
         /// Send this command to the Sentinel, and report the result as `answered`.
         case ask(RedisCommand)
-        /// Send this command to the Sentinel. If it fails, the answers to `ask` are sufficient.
+        /// Send this command to the Sentinel, and report if it is refused.
         case subscribe(RedisCommand)
         /// Close the connection and open one to the next Sentinel.
         case useNextSentinel
@@ -36,11 +38,17 @@ package struct SentinelDiscovery: Sendable {
 
     private enum State { case disconnected, asking, idle }
 
+    /// The longest name of a host in the DNS.
+    private static let maxHostBytes = 253
+
     private let primaryName: String
     /// Whether connections to the primary use TLS. A Sentinel does not know that.
     private let isSecure: Bool
     private var state = State.disconnected
+    /// The primary that was reported last.
     private var located: RedisEndpoint?
+    /// Whether this Sentinel does not report failovers.
+    private var isMute = false
 
     package init(primaryName: String, isSecure: Bool) { (self.primaryName, self.isSecure) = (primaryName, isSecure) }
 
@@ -48,7 +56,7 @@ package struct SentinelDiscovery: Sendable {
     package mutating func handle(_ event: Event) -> [Effect] {
         switch event {
         case .connected:
-            state = .asking
+            (state, isMute) = (.asking, false)
             // Subscribes first, so that no change between the two is missed.
             return [.subscribe(RedisCommand("SUBSCRIBE", "+switch-master")), .ask(question)]
         case .disconnected:
@@ -66,8 +74,15 @@ package struct SentinelDiscovery: Sendable {
                 let found = endpoint(parts[0].text, parts[1].text)
             else { return useNextSentinel() }
             state = .idle
+            // A failover during which no Sentinel was connected is found out here.
+            let hasMoved = located != nil && located != found
             located = found
-            return [.located(found)]
+            return [hasMoved ? .moved(found) : .located(found)] + (isMute ? useNextSentinel() : [])
+        case .subscriptionRefused:
+            guard state != .disconnected else { return [] }
+            // Nobody reports failovers then, so the Sentinels are asked in turn, with the pauses between connections.
+            isMute = true
+            return state == .idle ? useNextSentinel() : []
         case .pushed(let message): return follow(message)
         }
     }
@@ -92,7 +107,20 @@ package struct SentinelDiscovery: Sendable {
     }
 
     private func endpoint(_ host: String?, _ port: String?) -> RedisEndpoint? {
-        guard let host, !host.isEmpty, let port = port.flatMap({ UInt16($0) }), port > 0 else { return nil }
+        guard let host, (1...Self.maxHostBytes).contains(host.utf8.count), host.utf8.allSatisfy(Self.isHostByte),
+            let port = port.flatMap({ UInt16($0) }), port > 0
+        else { return nil }
         return RedisEndpoint(host: host, port: Int(port), isSecure: isSecure)
+    }
+
+    /// Whether a byte can be part of a name or an address.
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"),
+            UInt8(ascii: ":"), UInt8(ascii: "%"):
+            true
+        default: false
+        }
     }
 }

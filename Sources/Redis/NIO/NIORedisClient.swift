@@ -7,21 +7,17 @@ import Wire
 ///
 /// It is `@unchecked Sendable` because everything but the constants is used on the event loop only.
 package final class NIORedisClient: RedisClient, @unchecked Sendable {
-    /// The time that an answer may take after the time for which a read blocks, and that a Sentinel's answer may take.
+    /// The time that a Sentinel's answer may take.
     private static let answerTimeout = Duration.seconds(2)
 
     private let loop: any EventLoop
-    private let urls: [RedisURL]
     private let commands: RedisLink
     private let streams: RedisLink
     private let sentinel: RedisLink?
-    private var discovery: SentinelDiscovery?
-    /// For each link without discovery, the number of addresses that it has asked for. They are used in turn.
-    private var turns: [ObjectIdentifier: Int] = [:]
-    /// The links whose machines wait for the primary's address.
-    private var searching: [ObjectIdentifier: RedisLink] = [:]
-    /// How long the reads that are waiting may block together. They are carried out one after the other.
-    private var blocking = Duration.zero
+    private var locator: RedisLocator
+    private var reads = RedisReads()
+    private var readCompletions: [UInt64: (Result<[RedisStreamEntry], RedisError>) -> Void] = [:]
+    private var readCount: UInt64 = 0
     private var state = RedisState.connecting
     private var observer: (@Sendable (RedisState) -> Void)?
 
@@ -36,27 +32,27 @@ package final class NIORedisClient: RedisClient, @unchecked Sendable {
         } catch {
             throw RedisError(.invalidConfiguration, "The TLS configuration for Redis cannot be used: \(error).")
         }
-        (self.loop, urls) = (loop, configuration.urls)
+        self.loop = loop
         func link(_ role: RedisGreeting.Role) -> RedisLink {
             RedisLink(settings: configuration.settings(for: role), tls: tls, on: loop)
         }
         (commands, streams) = (link(.primary), link(.primary))
+        var discovery: SentinelDiscovery?
         if case .sentinels(_, let name, _, let isSecure) = configuration.location {
             discovery = SentinelDiscovery(primaryName: name, isSecure: isSecure)
             sentinel = link(.sentinel)
         } else {
             sentinel = nil
         }
+        locator = RedisLocator(addresses: configuration.urls.map(\.endpoint), discovery: discovery)
         // A command may follow immediately, and needs the links' reports.
         if loop.inEventLoop { start() } else { loop.execute { self.start() } }
     }
 
     private func start() {
-        for link in [commands, streams, sentinel].compactMap(\.self) {
-            link.report = { [weak link] report in
-                if let link { self.handle(report, of: link) }
-            }
-        }
+        commands.report = { [weak self] in self?.handle($0, of: .commands) }
+        streams.report = { [weak self] in self?.handle($0, of: .streams) }
+        sentinel?.report = { [weak self] in self?.handle($0, of: .sentinel) }
         sentinel?.handle(.start)
         commands.handle(.start)
     }
@@ -74,23 +70,26 @@ package final class NIORedisClient: RedisClient, @unchecked Sendable {
         _ streams: [RedisStreamPosition], count: Int, block: Duration,
         completion: @escaping @Sendable (Result<[RedisStreamEntry], RedisError>) -> Void
     ) {
-        // Redis would block without end for 0 ms.
-        let milliseconds = max(1, block.wholeMilliseconds)
-        let arguments: [RedisCommand.Argument] =
-            ["COUNT", .number(max(1, count)), "BLOCK", .number(milliseconds), "STREAMS"]
-            + streams.map { .text($0.stream) } + streams.map { .text($0.after) }
-        let command = RedisCommand("XREAD", arguments)
         onLoop {
             // The connection is made when it is needed for the first time.
             self.streams.handle(.start)
-            self.blocking += .milliseconds(milliseconds)
-            self.streams.submit(.command(command), timeout: self.blocking + Self.answerTimeout) { result in
-                self.blocking -= .milliseconds(milliseconds)
-                completion(
-                    result.flatMap { answer in
-                        Result { () throws(RedisError) in try RedisStreamEntry.read(answer) }
-                    })
+            self.readCount += 1
+            do throws(RedisError) {
+                let step = try self.reads.add(self.readCount, streams, count: count, block: block)
+                self.readCompletions[self.readCount] = completion
+                self.read(step)
+            } catch {
+                completion(.failure(error))
             }
+        }
+    }
+
+    private func read(_ step: RedisReads.Step?) {
+        guard let step else { return }
+        streams.submit(.command(step.command), timeout: step.timeout) { answer in
+            let (finished, next) = self.reads.answered(answer)
+            if let finished { self.readCompletions.removeValue(forKey: finished.id)?(finished.result) }
+            self.read(next)
         }
     }
 
@@ -104,12 +103,9 @@ package final class NIORedisClient: RedisClient, @unchecked Sendable {
     package func close() async {
         let links = [commands, streams, sentinel].compactMap(\.self)
         let closed = loop.flatSubmit {
-            for link in links {
-                link.handle(.close)
-                link.release()
-            }
+            for link in links { link.handle(.close) }
             self.observer = nil
-            return EventLoopFuture.andAllComplete(links.map(\.channelClosed), on: self.loop)
+            return EventLoopFuture.andAllComplete(links.map { $0.end() }, on: self.loop)
         }
         try? await closed.get()
     }
@@ -123,47 +119,41 @@ package final class NIORedisClient: RedisClient, @unchecked Sendable {
 
     // MARK: Links
 
-    private func handle(_ report: RedisLink.Report, of link: RedisLink) {
+    private func handle(_ report: RedisLink.Report, of link: RedisLocator.Link) {
         switch report {
-        case .locate(let failed): locate(link, failed: failed)
+        case .locate(let failed): locate(.wanted(link, failed: failed))
         case .changed(let state):
-            if link === commands {
+            if link == .commands {
                 self.state = state
                 observer?(state)
-            } else if link === sentinel {
-                if case .ready = state { discover(.connected) } else { discover(.disconnected) }
             }
-        case .pushed(let elements): if link === sentinel { discover(.pushed(elements)) }
+            locate(.changed(link, state))
+        case .pushed(let elements): if link == .sentinel { locate(.pushed(elements)) }
         }
     }
 
-    private func locate(_ link: RedisLink, failed: RedisEndpoint?) {
-        if discovery != nil, link !== sentinel {
-            searching[ObjectIdentifier(link)] = link
-            return discover(.wanted(failed: failed))
-        }
-        let turn = turns[ObjectIdentifier(link), default: 0]
-        turns[ObjectIdentifier(link)] = turn + 1
-        link.handle(.located(urls[turn % urls.count].endpoint))
-    }
-
-    private func discover(_ event: SentinelDiscovery.Event) {
-        for effect in discovery?.handle(event) ?? [] {
+    private func locate(_ event: RedisLocator.Event) {
+        for effect in locator.handle(event) {
             switch effect {
+            case .located(let link, let endpoint): self[link]?.handle(.located(endpoint))
+            case .moved(let endpoint): commands.handle(.moved(endpoint))
+            case .abandon(let link, let error): self[link]?.handle(.abandon(error))
             case .ask(let command):
-                sentinel?.submit(.command(command), timeout: Self.answerTimeout) { self.discover(.answered($0)) }
+                sentinel?.submit(.command(command), timeout: Self.answerTimeout) { self.locate(.answered($0)) }
             case .subscribe(let command):
-                sentinel?.submit(.command(command), timeout: Self.answerTimeout) { _ in }
-            case .useNextSentinel:
-                sentinel?.handle(.abandon(RedisError(.unsuitable, "This Sentinel does not know a primary that works.")))
-            case .located(let endpoint):
-                let links = searching.values
-                searching = [:]
-                for link in links { link.handle(.located(endpoint)) }
-            case .moved(let endpoint):
-                searching = [:]
-                for link in [commands, streams] { link.handle(.moved(endpoint)) }
+                sentinel?.submit(.command(command), timeout: Self.answerTimeout) { result in
+                    // Other failures end the connection.
+                    if case .failure(let error) = result, error.code == .rejected { self.locate(.subscriptionRefused) }
+                }
             }
+        }
+    }
+
+    private subscript(link: RedisLocator.Link) -> RedisLink? {
+        switch link {
+        case .commands: commands
+        case .streams: streams
+        case .sentinel: sentinel
         }
     }
 }

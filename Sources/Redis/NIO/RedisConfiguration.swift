@@ -4,9 +4,9 @@ import NIOSSL
 package struct RedisConfiguration: Sendable {
     /// Where the primary is.
     package enum Location: Sendable {
-        /// At one of these addresses. The others are replicas, or do not answer. All have the credentials of the first one.
+        /// At one of these addresses. The others are replicas, or do not answer. Each URL has its own credentials.
         case servers([RedisURL])
-        /// Where the Sentinels at these addresses say. All Sentinels have the credentials of the first one.
+        /// Where the Sentinels at these addresses say. Each URL has its own credentials.
         ///
         /// - Parameters:
         ///   - primaryName: the name under which the Sentinels monitor the primary.
@@ -43,12 +43,30 @@ package struct RedisConfiguration: Sendable {
 
     func settings(for role: RedisGreeting.Role) -> RedisConnection.Settings {
         var settings = connection
-        if role == .sentinel { settings.role = .sentinel }
+        settings.role = role
         switch (location, role) {
         case (.servers(let urls), _), (.sentinels(let urls, _, _, _), .sentinel):
-            settings.credentials = urls.first?.credentials
-        case (.sentinels(_, _, let credentials, _), .primary): settings.credentials = credentials
+            let pairs = urls.compactMap { url in url.credentials.map { (url.endpoint, $0) } }
+            settings.credentials = .servers(Dictionary(pairs, uniquingKeysWith: { first, _ in first }))
+        case (.sentinels(_, _, let credentials, _), .primary):
+            settings.credentials = credentials.map(RedisCredentials.Assignment.reported) ?? .noServer
         }
         return settings
+    }
+
+    /// What an operator should know before this configuration is used. Log each sentence as a warning.
+    package var warnings: [String] {
+        let exposed = urls.filter { $0.credentials != nil && !$0.endpoint.isSecure && !$0.endpoint.isLoopback }
+        var found = exposed.map { url in
+            "The password for \(url) is sent without encryption. Use rediss:// unless the network is private."
+        }
+        if case .sentinels(let urls, let name, .some, false) = location,
+            !urls.allSatisfy(\.endpoint.isLoopback)
+        {
+            found.append(
+                "The password for the primary \(name) is sent without encryption. Use TLS for it "
+                    + "unless the network is private.")
+        }
+        return found
     }
 }

@@ -28,19 +28,21 @@ final class RedisLink: @unchecked Sendable {
     /// The attempt that is being made or has succeeded. The channel follows when it is connected.
     private var attempt: RedisConnection.Attempt?
     private var channel: (any Channel)?
+    /// The channels of the attempt that are being connected: one for each address of the host that is tried.
+    private var connecting: [any Channel] = []
+    /// The number of channels that are not closed, and what is fulfilled when there are none.
+    private var openChannels = 0
+    private var ended: EventLoopPromise<Void>?
     private var timer: (task: Scheduled<Void>, at: Timestamp)?
     /// Effects that wait while an earlier one is carried out. Completions can submit requests, whose effects must come after
     /// those that are waiting.
     private var effects: Deque<RedisConnection.Effect> = []
     private var isPerforming = false
     private var isFlushScheduled = false
-    /// Fulfilled when the last channel has closed.
-    private(set) var channelClosed: EventLoopFuture<Void>
 
     init(settings: RedisConnection.Settings, tls: NIOSSLContext?, on loop: any EventLoop) {
         (self.loop, self.tls, connectTimeout) = (loop, tls, settings.connectTimeout)
         machine = RedisConnection(settings: settings, random: SystemRandomNumberGenerator())
-        channelClosed = loop.makeSucceededVoidFuture()
     }
 
     var requestCount: Int { machine.requestCount }
@@ -93,8 +95,9 @@ final class RedisLink: @unchecked Sendable {
     }
 
     private func disconnect() {
-        channel?.close(promise: nil)
-        (attempt, channel) = (nil, nil)
+        let channels = connecting + [channel].compactMap(\.self)
+        (attempt, channel, connecting) = (nil, nil, [])
+        for channel in channels { channel.close(promise: nil) }
     }
 
     private func setTimer() {
@@ -110,9 +113,15 @@ final class RedisLink: @unchecked Sendable {
     }
 
     /// Stops the timer and releases the owner. For after `close`.
-    func release() {
+    ///
+    /// - Returns: fulfilled when all channels are closed.
+    func end() -> EventLoopFuture<Void> {
         timer?.task.cancel()
         (timer, report) = (nil, nil)
+        let ended = self.ended ?? loop.makePromise()
+        self.ended = ended
+        if openChannels == 0 { ended.succeed() }
+        return ended.futureResult
     }
 
     // MARK: Channel
@@ -125,6 +134,7 @@ final class RedisLink: @unchecked Sendable {
             .connectTimeout(TimeAmount(connectTimeout))
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    try self.watch(channel, of: attempt)
                     guard endpoint.isSecure else { return }
                     try channel.pipeline.syncOperations.addHandler(self.tlsHandler(endpoint))
                 }
@@ -135,6 +145,20 @@ final class RedisLink: @unchecked Sendable {
             case .failure(let error): self.handle(.closed(attempt, reason: "\(endpoint) cannot be reached: \(error)."))
             case .success(let channel): self.use(channel, attempt, endpoint)
             }
+        }
+    }
+
+    /// Keeps a channel that is being connected, so that it can be closed.
+    ///
+    /// - Throws: if the attempt was given up before, for example while the host's name was looked up.
+    private func watch(_ channel: any Channel, of attempt: RedisConnection.Attempt) throws {
+        guard attempt == self.attempt else { throw RedisError(.closed, "The attempt was given up.") }
+        openChannels += 1
+        connecting.append(channel)
+        channel.closeFuture.whenComplete { _ in
+            self.openChannels -= 1
+            self.connecting.removeAll { $0 === channel }
+            if self.openChannels == 0 { self.ended?.succeed() }
         }
     }
 
@@ -154,8 +178,7 @@ final class RedisLink: @unchecked Sendable {
             channel.close(promise: nil)
             return handle(.closed(attempt, reason: "\(endpoint) closed the connection."))
         }
-        self.channel = channel
-        channelClosed = channel.closeFuture.flatMapErrorThrowing { _ in }
+        (self.channel, connecting) = (channel, [])
         let bound = NIOLoopBound(handler, eventLoop: loop)
         channel.closeFuture.whenComplete { _ in
             let cause = bound.value.error.map { ": \($0)" } ?? ""

@@ -76,10 +76,10 @@ package enum RESPValue: Equatable, Sendable {
         }
     }
 
-    /// The text of an error; nil for other values.
+    /// The printable text of an error, cut after 256 bytes; nil for other values.
     package var errorText: String? {
         switch content {
-        case .simpleError(let bytes), .bulkError(let bytes): String(decoding: bytes, as: UTF8.self)
+        case .simpleError(let bytes), .bulkError(let bytes): String(printable: bytes)
         default: nil
         }
     }

@@ -99,7 +99,7 @@ extension Setting {
                     (try? RedisURL($0)) != nil
                 }),
             "URLs of Redis or Valkey, or of its Sentinels if cluster.sentinelPrimary is set.",
-            "rediss is TLS. All have the credentials of the first one.", isSecret: true),
+            "rediss is TLS. Each URL has its own credentials.", isSecret: true),
         Setting(
             "cluster.sentinelPrimary", \.cluster.sentinelPrimary,
             .optional(.word("a name without spaces"), empty: "no Sentinels"),

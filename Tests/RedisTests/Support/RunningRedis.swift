@@ -104,13 +104,15 @@ final class RunningRedis: @unchecked Sendable {
         try? FileManager.default.removeItem(at: folder)
     }
 
-    /// Makes a certificate for 127.0.0.1 in a folder, as `certificate.pem` and `key.pem`.
-    static func makeCertificate(in folder: URL) throws {
+    /// Makes a certificate in a folder, as `certificate.pem` and `key.pem`.
+    ///
+    /// - Parameter names: for which hosts it is, in OpenSSL's form.
+    static func makeCertificate(in folder: URL, for names: String = "IP:127.0.0.1,DNS:localhost") throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: openssl ?? "openssl")
         process.arguments = [
             "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-            "-subj", "/CN=confab", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost",
+            "-subj", "/CN=confab", "-addext", "subjectAltName=\(names)",
             "-keyout", folder.appending(path: "key.pem").path,
             "-out", folder.appending(path: "certificate.pem").path,
         ]
