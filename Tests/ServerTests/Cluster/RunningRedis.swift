@@ -1,0 +1,1 @@
+../../RedisTests/Support/RunningRedis.swift
