@@ -12,23 +12,25 @@ UNNUMBERED = ("welcome", "ack", "ping", "pong", "bye")
 
 
 class Refused(Exception):
-    """The server did not do what was asked. `code` is that of its error, or `http_503` and `closed_1006` if it sent none."""
+    """The server did not do what was asked. `code` is that of its error, or `http_503` and `closed_1006` if it sent none. `at` is the
+    node of a cluster that does it."""
 
-    def __init__(self, code, message=""):
+    def __init__(self, code, message="", at=None):
         super().__init__(f"{code}: {message}" if message else code)
-        self.code, self.message = code, message
+        self.code, self.message, self.at = code, message, at
 
 
 class Client:
     """One client connection. It reads only inside its methods, all of which end in time."""
 
-    def __init__(self, server, source="127.0.0.1", identity=None, name=None, headers=(), seconds=5.0):
+    def __init__(self, server, source="127.0.0.1", identity=None, name=None, headers=(), seconds=5.0,
+                 path="/v1/socket"):
         deadline = time.monotonic() + seconds
         self.server, self.source = server, source
         self.sequence = self.received = self.acknowledged = 0
         self.messages = []
         try:
-            self.socket = WebSocket(server.port, "/v1/socket", "confab.v1", headers, source, seconds)
+            self.socket = WebSocket(server.port, path, "confab.v1", headers, source, seconds)
         except Rejected as rejection:
             raise Refused(f"http_{rejection.status}", rejection.body.decode(errors="replace")) from None
         except (OSError, EOFError) as error:
@@ -44,7 +46,7 @@ class Client:
             raise
         if self.welcome["type"] == "error":
             self.socket.connection.close()
-            raise Refused(self.welcome["code"], self.welcome["message"])
+            raise Refused(self.welcome["code"], self.welcome["message"], self.welcome.get("at"))
         self.identity = identity or self.welcome.get("identity")
         self.id = self.welcome["connectionId"]
 
@@ -90,7 +92,7 @@ class Client:
         self.acknowledged = self.received
         answer = self._take(lambda message: message.get("re") == number, time.monotonic() + seconds)
         if answer["type"] == "error":
-            raise Refused(answer["code"], answer["message"])
+            raise Refused(answer["code"], answer["message"], answer.get("at"))
         return answer
 
     def attempt(self, verb, seconds=5.0, **members):

@@ -1,0 +1,95 @@
+"""A person with a browser in front of a cluster: follows redirects and comes back after a lost connection, as the SDKs do."""
+
+import os
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "Attacks"))
+
+from client import Client, Refused  # noqa: E402
+
+MOST_REDIRECTS = 3
+
+
+class Visitor:
+    """One person. All methods end in time. `redirects` counts how often a node has sent this person to another one."""
+
+    def __init__(self, cluster, at=None, seconds=15.0):
+        self.cluster, self.identity, self.client = cluster, None, None
+        self.redirects = 0
+        self.connect(at, seconds)
+
+    def connect(self, at=None, seconds=15.0):
+        """Comes in, at a node or wherever HAProxy says, and tries again until that works."""
+        end = time.monotonic() + seconds
+        pause = threading.Event()
+        while True:
+            path = "/v1/socket" + (f"?at={at}" if at else "")
+            try:
+                self.client = Client(self.cluster, identity=self.identity, seconds=5.0, path=path)
+                break
+            except Refused as refusal:
+                if time.monotonic() > end:
+                    raise
+                if refusal.code == "elsewhere" and refusal.at:
+                    self.redirects += 1
+                at = refusal.at
+                pause.wait(0.1)
+        self.identity = self.client.identity
+        self.node = self.client.welcome.get("at")
+
+    def request(self, verb, seconds=15.0, **members):
+        """Sends a request where it can be done, and returns the answer."""
+        redirects = 0
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                return self.client.request(verb, seconds=5.0, **members)
+            except Refused as refusal:
+                if refusal.code != "elsewhere" or not refusal.at or redirects == MOST_REDIRECTS or time.monotonic() > end:
+                    raise
+                redirects += 1
+                self.redirects += 1
+                self.client.close()
+                self.connect(refusal.at)
+
+    def join(self, room):
+        answer = self.request("room.join", name=room, displayName="")
+        self.room = answer
+        return answer
+
+    def try_to_join(self, room):
+        """Returns whether the person is in the room now. Comes in again if the connection was lost."""
+        try:
+            if self.is_closed():
+                self.connect(self.node, seconds=1)
+            self.join(room)
+            return True
+        except Refused:
+            return False
+
+    def return_to(self, room, seconds):
+        """Comes back after the connection was lost, and joins the room again. Returns how long that took."""
+        start = time.monotonic()
+        pause = threading.Event()
+        while True:
+            try:
+                self.connect(seconds=seconds)
+                self.join(room)
+                return time.monotonic() - start
+            except Refused:
+                if time.monotonic() - start > seconds:
+                    raise
+                pause.wait(0.1)
+
+    def is_closed(self):
+        """Whether the server has ended the connection."""
+        try:
+            self.client.request("roulette.count", seconds=3.0)
+            return False
+        except Refused as refusal:
+            return refusal.code.startswith("closed")
+
+    def close(self):
+        self.client.close()
