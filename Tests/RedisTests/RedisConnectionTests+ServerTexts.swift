@@ -18,7 +18,7 @@ extension RedisConnectionTests {
 
     @Test(arguments: [
         ("-ERR a\u{1B}[31mb\u{7}\u{202E}c\r\n", "ERR a[31mbc", "ERR"),
-        ("!9\r\nERR a\r\nb\r\n", "ERR ab", "ERR"),
+        ("!8\r\nERR a\r\nb\r\n", "ERR ab", "ERR"),
         ("-WRONG_2 x\r\n", "WRONG_2 x", "WRONG_2"),
         ("-Err x\r\n", "Err x", nil),
         ("-ERR\u{E9} x\r\n", "ERR\u{E9} x", nil),

@@ -43,7 +43,8 @@ package struct RedisConfiguration: Sendable {
 
     func settings(for role: RedisGreeting.Role) -> RedisConnection.Settings {
         var settings = connection
-        settings.role = role
+        // A test can connect to a Sentinel as to a server.
+        if role == .sentinel { settings.role = .sentinel }
         switch (location, role) {
         case (.servers(let urls), _), (.sentinels(let urls, _, _, _), .sentinel):
             let pairs = urls.compactMap { url in url.credentials.map { (url.endpoint, $0) } }
