@@ -42,6 +42,12 @@ struct AddressPlaces {
     /// The number of places that are taken.
     var count: Int { shares.count + withoutAddress }
 
+    /// Returns whether less than a twentieth is left, and no block has so many places that it would lose one to a newcomer.
+    mutating func isNearlyFull() -> Bool {
+        guard count >= total - total / 20 else { return false }
+        return shares.largest().map { shares.count(of: $0) <= modestShare } ?? true
+    }
+
     /// Takes a place.
     ///
     /// - Parameter address: nil if only the total limits it.

@@ -26,8 +26,9 @@ struct ConnectionCounts {
 
     var count: Int { places.count }
 
-    /// True if less than a twentieth of the total is left, so that a load balancer should send new clients to another server.
-    var isFull: Bool { places.count >= places.total - places.total / 20 }
+    /// Returns whether nearly all connections are in use, so that a load balancer should send new clients to another server. A few
+    /// addresses with many connections do not count: they lose theirs to newcomers.
+    mutating func isFull() -> Bool { places.isNearlyFull() }
 
     /// Counts a new connection, or returns nil without counting it if the connection must be refused.
     ///
