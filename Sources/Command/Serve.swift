@@ -51,14 +51,23 @@ struct Serve: AsyncParsableCommand {
         for warning in project.warnings + ConfabConfiguration.warnings(about: environment) {
             logger.warning("\(warning)")
         }
-        let server = try ConfabServer(
-            configuration: configuration, project: project, logger: logger, prometheus: metrics,
-            supervisor: Supervisor(environment: environment), log: log, reloading: await reloading(overrides)
-        ) { ready in
-            Self.say(ready.line)
-            for note in ready.notes { Self.say(note) }
+        let reloading = await reloading(overrides)
+        // A node that was declared dead begins again, as another life: what it had in memory is void.
+        while true {
+            let server = try ConfabServer(
+                configuration: configuration, project: project,
+                life: try await NodeLife.begin(configuration, logger: logger), logger: logger, prometheus: metrics,
+                supervisor: Supervisor(environment: environment), log: log, reloading: reloading
+            ) { ready in
+                Self.say(ready.line)
+                for note in ready.notes { Self.say(note) }
+            }
+            do {
+                return try await server.run(signals: true)
+            } catch let error as NodeFenced {
+                logger.error("\(error)")
+            }
         }
-        try await server.run(signals: true)
     }
 
     /// Returns the source that reloads the configuration on SIGHUP. Nil in a terminal, because closing the terminal

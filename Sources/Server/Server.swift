@@ -1,3 +1,4 @@
+import Cluster
 import Foundation
 import Hummingbird
 import HummingbirdCore
@@ -26,6 +27,8 @@ public struct ConfabServer: Sendable {
     /// The lock on the data directory, held as long as the server exists. Nil if the caller of `init` supplied the
     /// storage.
     private let lock: DirectoryLock?
+    /// The life of this server as a node of a cluster; nil if it is alone.
+    private let life: NodeLife?
     private let logger: Logger
     private let prometheus: PrometheusMetrics?
     private let supervisor: Supervisor?
@@ -45,11 +48,13 @@ public struct ConfabServer: Sendable {
 
     /// - Parameters:
     ///   - storage: The storage to use. If nil, the server locks the data directory and opens the configured database.
+    ///   - life: The life of this server as a node of a cluster, which has locked the data directory. Nil if the server is alone.
     ///   - supervisor: Receives the server's status (systemd).
     ///   - log: The settings of the log handlers, which a reload changes.
     ///   - reloading: When and how to reload the configuration; nil for never.
     public init(
-        configuration: ConfabConfiguration, project: ProjectFile, storage: SQLiteStorage? = nil, logger: Logger,
+        configuration: ConfabConfiguration, project: ProjectFile, storage: SQLiteStorage? = nil,
+        life: NodeLife? = nil, logger: Logger,
         prometheus: PrometheusMetrics? = nil, supervisor: Supervisor? = nil, log: LogSettings? = nil,
         reloading: Reloading? = nil,
         onReady: @escaping @Sendable (Ready) -> Void = { _ in }
@@ -57,16 +62,20 @@ public struct ConfabServer: Sendable {
         self.configuration = configuration
         self.project = project
         self.logger = logger
-        (self.log, self.reloading) = (log, reloading)
+        (self.log, self.reloading, self.life) = (log, reloading, life)
         if let storage {
             (lock, self.storage, webhookTargets) = (nil, storage, StoredWebhookTargets(storage: storage))
         } else {
             let directory = configuration.dataDirectory
-            lock = try DirectoryLock(directory: directory, timeout: configuration.storage.lockTimeout) {
-                logger.notice("\($0)")
-            }
+            lock =
+                try life?.lock
+                ?? DirectoryLock(directory: directory, timeout: configuration.storage.lockTimeout) {
+                    logger.notice("\($0)")
+                }
             try project.keepServerKey(in: directory)
-            let opened = try configuration.openServerStorage(serverKey: project.serverKey) { logger.warning("\($0)") }
+            let opened = try configuration.openServerStorage(serverKey: project.serverKey, node: life?.tag) {
+                logger.warning("\($0)")
+            }
             for note in opened.notes { logger.notice("\(note)") }
             (self.storage, webhookTargets) = (opened, Self.webhookTargets(of: opened))
         }
@@ -81,7 +90,7 @@ public struct ConfabServer: Sendable {
 
     /// Runs until SIGTERM or SIGINT (if `signals` is true) or until `stop` returns, and then shuts down gracefully.
     /// Stops immediately if the surrounding task is canceled. If storage fails for good, shuts down and throws the
-    /// error.
+    /// error. If this server is a node of a cluster and was declared dead, shuts down and throws ``NodeFenced``.
     public func run(signals: Bool, until stop: (@Sendable () async -> Void)? = nil) async throws {
         // Use one event loop for all signaling: the rules then need no locks and no thread hops, and one core handles
         // tens of thousands of messages per second. Media has its own thread.
@@ -89,7 +98,7 @@ public struct ConfabServer: Sendable {
         defer { if lock != nil { ServerAddressFile.remove(from: configuration.dataDirectory) } }
         let media = configuration.rules.routesMedia ? try startMedia() : nil
         defer { media?.plane.stop() }
-        let (gateway, services) = try await assemble(on: group, media)
+        let (gateway, services, fence) = try await assemble(on: group, media)
         let lifecycle = ServiceGroup(
             configuration: .init(
                 services: services.map { .init(service: $0) },
@@ -103,6 +112,7 @@ public struct ConfabServer: Sendable {
                 Task { await lifecycle.triggerGracefulShutdown() }
             }
         }.get()
+        fence.onFenced { Task { await lifecycle.triggerGracefulShutdown() } }
         let watch = Task {
             guard let stop else { return }
             await stop()
@@ -118,6 +128,7 @@ public struct ConfabServer: Sendable {
         }
         try await storage.close()
         try await group.shutdownGracefully()
+        if fence.isFenced { throw NodeFenced() }
         // Throw the error, because a supervisor restarts the server only after an error.
         if let error = storageFault.withLock({ $0 }) { throw error }
         logger.info("Stopped")
@@ -129,7 +140,7 @@ public struct ConfabServer: Sendable {
     /// order in which they start.
     private func assemble(
         on group: MultiThreadedEventLoopGroup, _ media: RunningMedia?
-    ) async throws -> (NIOLoopBound<Gateway>, [any Service]) {
+    ) async throws -> (NIOLoopBound<Gateway>, [any Service], FenceSignal) {
         let clock = ServerClock()
         let endpoints = StoredPushDirectory(storage: storage, logger: logger)
         let pushes = try makePushes(endpoints, clock: clock)
@@ -147,10 +158,15 @@ public struct ConfabServer: Sendable {
         try await gateway.eventLoop.submit { gateway.value.diskMeter = DiskMeter(disk, mark: lowSpace) }.get()
         // Measure the disk before the first client can send a file.
         await gateway.measureDisk()
-        try await endReportedSessions(at: clock.wallNow)
-        try await restoreModeration(to: gateway)
-        try await restoreRooms(to: gateway)
-        try await restoreCalls(to: gateway)
+        let fence = FenceSignal()
+        let cluster = try await clusterService(gateway, clock, fence)
+        // A node reads what storage keeps for a state machine when it has claimed the machine's place.
+        if cluster == nil {
+            try await endReportedSessions(at: clock.wallNow)
+            try await restoreModeration(to: gateway)
+            try await restoreRooms(to: gateway)
+            try await restoreCalls(to: gateway)
+        }
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
         let readiness = ReadinessCheck(gateway: gateway, storage: storage, media: media?.plane, disk: disk)
         let certificates = try TLSCertificates(configuration, lan, logger)
@@ -170,6 +186,7 @@ public struct ConfabServer: Sendable {
             },
         ]
         if let certificates { services.append(certificates) }
+        if let cluster { services.append(cluster) }
         services += try await settingsServices(gateway, live, stored, certificates)
         if let prometheus, configuration.metrics.isEnabled {
             services.append(
@@ -182,7 +199,16 @@ public struct ConfabServer: Sendable {
         // Append the drain last: services stop in reverse order, so clients receive 1001 while the port is still
         // open.
         services.append(Drain(gateway: gateway, live: live, supervisor: supervisor, logger: logger))
-        return (gateway, services)
+        return (gateway, services, fence)
+    }
+
+    private func clusterService(
+        _ gateway: NIOLoopBound<Gateway>, _ clock: ServerClock, _ fence: FenceSignal
+    ) async throws -> ClusterService? {
+        guard let life else { return nil }
+        return try await ClusterService.make(
+            life, configuration, gateway: gateway, storage: storage, logger: logger, clock: clock
+        ) { fence.signal() }
     }
 
     /// Returns the services that change settings and keys while the server runs.
@@ -226,7 +252,7 @@ public struct ConfabServer: Sendable {
             rules: configuration.rules, projects: Projects(main: try project.project, stored: stored),
             ice: ICEProvision(configuration.ice),
             version: Self.version,
-            vapidKey: pushes.vapidKey
+            vapidKey: pushes.vapidKey, tag: life?.tag
         )
         let pushNotifier = DevicePushNotifier(sender: pushes)
         let (storage, logger, configuration, supervisor) = (storage, logger, configuration, supervisor)
@@ -269,14 +295,7 @@ public struct ConfabServer: Sendable {
         let calls = try await storage.openCalls()
         guard !calls.isEmpty else { return }
         let now = try await gateway.eventLoop.submit { gateway.value.runner.wallNow }.get()
-        var inputs: [Input] = []
-        for call in calls {
-            let (caller, callee) = (
-                try await storage.person(call.caller, at: now), try await storage.person(call.callee, at: now)
-            )
-            inputs.append(.restored(call, caller: caller, callee: callee))
-        }
-        let restored = inputs
+        let restored = try await storage.restoring(calls, at: now)
         try await gateway.eventLoop.submit { for input in restored { gateway.value.runner.submit(input) } }.get()
         logger.info("Calls restored", metadata: ["count": "\(calls.count)"])
     }

@@ -128,6 +128,10 @@ public struct PlaceRegistry: Sendable {
     /// Creates the registry of a life that has just begun, and so has no places.
     public init(of tag: NodeTag) { self.tag = tag }
 
+    /// Whether this life has registered under some epoch. From then on it can take clients: while Redis is away, those that need a new
+    /// place wait.
+    public private(set) var hasRegistered = false
+
     /// How many questions wait for an answer.
     public var questionCount: Int { questions.count }
 
@@ -266,6 +270,7 @@ public struct PlaceRegistry: Sendable {
 
     private mutating func noted(_ epoch: Epoch, _ isNoted: Bool, at now: Instant) {
         guard case .noting(let current, _) = registration, current == epoch else { return }
+        if isNoted { hasRegistered = true }
         registration = isNoted ? .noted(epoch, at: now) : .noting(epoch, isPaused: true)
         // 2 %, because the ledger's clock may be slower.
         if isNoted, trusted == nil { trusted = now + Terms.settling * 51 / 50 }

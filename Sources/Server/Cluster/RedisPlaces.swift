@@ -14,7 +14,7 @@ struct RedisPlaces: Sendable {
     }
 
     /// Time for a command. ``PlaceRegistry`` tries again with its next look at the ledger, once a second.
-    private static let timeout = Duration.seconds(2)
+    private static let answerTime = Duration.seconds(2)
 
     private let redis: any RedisClient
     private let tag: NodeTag
@@ -29,7 +29,7 @@ struct RedisPlaces: Sendable {
     func identify(onlyOn connection: UInt64? = nil) async throws(RedisError) -> String {
         try await redis.requireNoEviction()
         let answer = try await redis.send(
-            RedisCommand("INFO", "server", "replication"), timeout: Self.timeout, onlyOn: connection)
+            RedisCommand("INFO", "server", "replication"), timeout: Self.answerTime, onlyOn: connection)
         let lines = answer.text?.split(whereSeparator: \.isNewline) ?? []
         func value(_ name: String) throws(RedisError) -> Substring {
             let found = lines.first { $0.hasPrefix("\(name):") }?.dropFirst(name.count + 1)
@@ -53,7 +53,7 @@ struct RedisPlaces: Sendable {
     ) {
         let places = command.registeredPlaces
         let request = PlaceScripts.request(command, by: tag, places: places)
-        redis.submit(request, timeout: Self.timeout, onlyOn: connection) { result in
+        redis.submit(request, timeout: Self.answerTime, onlyOn: connection) { result in
             completion(Self.reply(result, places: places))
         }
     }
@@ -75,7 +75,7 @@ struct RedisPlaces: Sendable {
     func announceDeath(of tag: NodeTag) async throws(RedisError) {
         let lasts = RedisCommand.Argument.number(PlaceScripts.deathLasts.components.seconds)
         try await redis.send(
-            RedisCommand("SET", .text(PlaceScripts.deathKey(of: tag)), "", "EX", lasts), timeout: Self.timeout)
+            RedisCommand("SET", .text(PlaceScripts.deathKey(of: tag)), "", "EX", lasts), timeout: Self.answerTime)
     }
 }
 

@@ -130,7 +130,9 @@ final class ConnectionProtocols {
             user = clients.perch.open(token, envelope, from: address) ?? used
             messageSize = rules.descriptionSize
         default:
-            user = NativeSocket(gateway: gateway, address: address, origin: head.headers.onlyOrigin)
+            user = NativeSocket(
+                gateway: gateway, address: address, origin: head.headers.onlyOrigin,
+                at: WebSocketUpgrade.node(in: head.uri))
             messageSize = rules.descriptionSize
         }
         return WebSocketHandler(gateway: gateway, user: user, messageSize: messageSize)

@@ -6,7 +6,7 @@ import Wire
 extension Gateway {
     /// Why no new clients should come to this server, for `GET /ready`.
     var holds: Set<Readiness.Hold> {
-        var holds = clusterHolds
+        var holds = clusterHolds()
         if isDraining || !nodeDrain.isServing { holds.insert(.draining) }
         if isFull { holds.insert(.full) }
         return holds

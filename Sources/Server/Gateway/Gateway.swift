@@ -58,6 +58,8 @@ final class Gateway {
     var isDiskLow = false
     /// Measures the disk. Set when the server starts; nil if nothing is stored on a disk.
     var diskMeter: DiskMeter?
+    /// Why the cluster sends no new clients to this node. Set when the server starts, if it is a node.
+    var clusterHolds: () -> Set<Readiness.Hold> = { [] }
     /// Reads the projects in the database again, and returns when changes are in effect. Set when the server starts.
     var reloadProjects: @Sendable () async -> Void = {}
     /// When a request with contradictory forwarding headers was last logged; nil if never.
@@ -74,8 +76,6 @@ final class Gateway {
     var nodeDrain = NodeDrain()
     /// Calls `nodeDrain` at its next timeout; nil if it has none.
     var drainTimer: Scheduled<Void>?
-    /// Why the cluster sends no new clients to this node. Set by the cluster's shell; empty for a server that is alone.
-    var clusterHolds: Set<Readiness.Hold> = []
 
     init(
         runner: HubRunner, storage: any Storage, configuration: ConfabConfiguration,
@@ -176,7 +176,7 @@ final class Gateway {
     var openConnections: Int { connections.reduce(0) { $0 + $1.count } }
 
     /// True if nearly all connections that the process can have are in use.
-    var isFull: Bool { connectionCounts.isFull }
+    var isFull: Bool { connectionCounts.isFull() }
 
     /// True if the address may open another connection.
     func hasRoom(for address: IPAddress) -> Bool { budgets.hasRoom(for: address) }

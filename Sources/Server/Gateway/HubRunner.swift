@@ -24,7 +24,7 @@ final class HubRunner {
     /// The store of the files in rooms. Set when the server starts. While it is nil, uploads and downloads fail.
     var roomFiles: RoomFileStore?
     /// Where the machines of the cluster are. Set when the server starts; nil without a cluster.
-    var places: (any PlaceRegistry)?
+    var places: (any MachinePlaces)?
     private let media: MediaPlane?
     private(set) var sockets = SocketTable()
     var inputs: Deque<Input> = []

@@ -31,11 +31,14 @@ final class NativeSocket: ClientSocket {
     var slot: AddressBudgets.Slot?
     var excess: Budget?
     private let origin: String?
+    /// The name of the node of a cluster that the client asked for; nil if it asked for none.
+    private let at: String?
     let gateway: Gateway
     private var state = State.closed
     var webSocket: WebSocketHandler?
 
-    init(gateway: Gateway, address: IPAddress, origin: String?) {
+    init(gateway: Gateway, address: IPAddress, origin: String?, at: String?) {
+        self.at = at
         self.gateway = gateway
         self.address = address
         self.origin = origin
@@ -187,7 +190,7 @@ final class NativeSocket: ClientSocket {
             Arrival(
                 socket: id, identity: guest.identity, newIdentitySecret: guest.newSecret, record: record,
                 resume: guest.hello.resume, address: gateway.limitingText(address), name: guest.hello.name,
-                device: guest.device
+                device: guest.device, at: at
             ),
             lookupStart: lookupStart
         )

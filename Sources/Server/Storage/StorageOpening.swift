@@ -1,3 +1,4 @@
+import Cluster
 import Foundation
 import Signaling
 
@@ -12,13 +13,17 @@ extension ConfabConfiguration {
     ///
     /// - Parameters:
     ///   - serverKey: the key that makes the identities in the database.
+    ///   - node: the life of this server as a node of a cluster; nil if it is alone.
     ///   - log: called once, before waiting.
-    func openServerStorage(serverKey: SecretText, log: (String) -> Void) throws -> any SQLStorage {
+    func openServerStorage(
+        serverKey: SecretText, node: NodeTag?, log: (String) -> Void
+    ) throws -> any SQLStorage {
         let end = ContinuousClock.now + storage.busyTimeout
         var isLogged = false
         while true {
             do {
-                let opened = try openStorage(.server, serverKey: ServerKeyFile.fingerprint(of: serverKey))
+                let opened = try openStorage(
+                    node.map { .node($0) } ?? .server, serverKey: ServerKeyFile.fingerprint(of: serverKey))
                 if storage.url != nil { try MovedData.mark(dataDirectory) }
                 return opened
             } catch let error as StorageError where error.code == .unreachable && ContinuousClock.now < end {

@@ -17,8 +17,13 @@ extension SignalClient {
         guard options.reconnects, failure.error.code == .elsewhere, let node = failure.error.at else { return false }
         if let re = failure.re, !isConnected || !exchange.canRepeat(re) { return false }
         guard nodes.redirect(to: node, isConnected: isConnected, now: now) else { return false }
-        let request = failure.re.flatMap { exchange.takeRepeatable($0) } ?? moving?.request
-        moving = nil
+        let request: Exchange.Request?
+        if let re = failure.re {
+            // If an earlier request is still to be sent, it fails with the others.
+            request = exchange.takeRepeatable(re)
+        } else {
+            (request, moving) = (moving?.request, nil)
+        }
         if isConnected { send(.bye, on: socket, &effects) }
         effects.append(.close(socket, .normal))
         if isConnected { effects.append(.reconnecting) }

@@ -17,7 +17,9 @@ private struct SessionPlayer: ScriptPlayer {
         case "connect": return items(machine.handle(.connect))
         case "reconnecting": return items(machine.handle(.reconnecting))
         case "resumed": return items(machine.handle(.resumed))
-        case "expired": return items(machine.handle(.lost(.connectionRestarted)))
+        // As in `SessionCore`: while connecting, the join fails, or moves to the new connection.
+        case "expired", "restarted":
+            return machine.status == .connecting ? [] : items(machine.handle(.lost(.connectionRestarted)))
         default: break
         }
         let sent = (input[word] ?? .null).merged(with: ["re": word == "answer" ? .integer(1) : .null])

@@ -6,7 +6,7 @@ import Signaling
 /// `HubRunner` calls this on its event loop, after all changes that the hub has made before are stored. The answer to each
 /// `reach` is one input for the runner: `claimed`, `placed`, `unplaced` or `placesUnavailable`. It must not be submitted
 /// before `reach` has returned.
-protocol PlaceRegistry: AnyObject {
+protocol MachinePlaces: AnyObject {
     /// Asks where a machine is.
     ///
     /// - Parameters:

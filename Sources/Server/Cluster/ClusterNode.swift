@@ -1,0 +1,302 @@
+import Cluster
+import Logging
+import NIOCore
+import Signaling
+
+/// The table of places in Redis, as this node sees it. Used on the event loop of the gateway.
+protocol PlaceTable: AnyObject {
+    /// Sets the function that is called when the connection is made, with what identifies that Redis's memory, and with nil when
+    /// it is lost.
+    func observe(_ report: @escaping (_ store: String?) -> Void)
+    /// Carries out a command. `completion` is called once, on the event loop, with nil if the command failed.
+    func send(_ command: PlaceCommand, completion: @escaping (PlaceReply?) -> Void)
+    /// Makes Redis refuse the commands of a life that is over.
+    func announceDeath(of life: NodeTag)
+}
+
+/// This server as a node of a cluster: carries out what its lease, the lives of all nodes and the places require.
+///
+/// It decides nothing. ``Lease`` decides whether this node may act, ``Lives`` which nodes have ended, and the registry of places which
+/// state machines may exist here. This passes their effects on to the ledger (PostgreSQL), to the table of places (Redis) and to
+/// the runner, and the answers back. It is used on the event loop of the gateway.
+final class ClusterNode: MachinePlaces {
+    /// What the node needs of storage. Each throws if storage cannot do it.
+    struct Reading: Sendable {
+        /// Reads what is kept for a state machine whose place was claimed.
+        var state: @Sendable (PlacedMachine) async throws -> StoredState
+        /// Takes over the calls of a life that is over, and returns the inputs that restore them.
+        var calls: @Sendable (_ life: UInt32) async throws -> [Input]
+    }
+
+    /// How long a question about a place may wait before its clients are told that the cluster is not available.
+    static let longestWait = Duration.seconds(5)
+
+    let tag: NodeTag
+    private let ledger: any Ledger
+    private let table: any PlaceTable
+    private let reading: Reading
+    private let eventLoop: any EventLoop
+    private let logger: Logger
+    private let clock: () -> Cluster.Instant
+    private let former: NodeTag?
+    private weak var runner: HubRunner?
+    private var lease: Lease
+    private var lives: Lives
+    private var registry: PlaceRegistry
+    /// The questions that are not answered yet, and since when they wait.
+    private var asked: [PlaceKey: (machine: PlacedMachine, since: Cluster.Instant)] = [:]
+    private var timer: Scheduled<Void>?
+    private var hasStopped = false
+    /// Whether this node is being taken out of service.
+    var isDraining: () -> Bool = { false }
+    private var wasDraining = false
+    /// Called once, when this life is over. The server drops everything, and begins another life.
+    var onFenced: (NodeTag?) -> Void = { _ in }
+
+    /// - Parameters:
+    ///   - tag: the life that the ledger has begun.
+    ///   - former: the life that this server's data directory had before; see ``Ledger/begin(node:former:)``.
+    ///   - clock: a monotonic clock that also counts the time in which the machine sleeps.
+    init(
+        tag: NodeTag, former: NodeTag?, ledger: any Ledger, table: any PlaceTable, runner: HubRunner,
+        reading: Reading, eventLoop: any EventLoop, logger: Logger, clock: @escaping () -> Cluster.Instant
+    ) {
+        let now = clock()
+        (self.tag, self.ledger, self.table, self.reading) = (tag, ledger, table, reading)
+        (self.runner, self.eventLoop, self.logger, self.clock) = (runner, eventLoop, logger, clock)
+        self.former = former
+        lease = Lease(of: tag, begun: now)
+        lives = Lives(of: tag, former: former, at: now)
+        registry = PlaceRegistry(of: tag)
+    }
+
+    /// Begins to renew the lease, to watch the other lives, and to claim places.
+    func start() {
+        eventLoop.preconditionInEventLoop()
+        runner?.mayAct = { [weak self] in self?.acts ?? false }
+        runner?.places = self
+        table.observe { [weak self] store in
+            self?.handle(store.map { .connected(store: $0) } ?? .disconnected)
+        }
+        // Calls of a server that was alone have no life.
+        restoreCalls(of: 0)
+        if let former { restoreCalls(of: former.life) }
+        advance()
+    }
+
+    /// Stops all timers. The lease runs out by itself.
+    func stop() {
+        hasStopped = true
+        timer?.cancel()
+    }
+
+    /// Whether the rules may act now.
+    var acts: Bool { !hasStopped && lease.acts(at: clock()) }
+
+    /// Why a load balancer should send no new clients here.
+    var holds: Set<Readiness.Hold> { !acts ? [.frozen] : registry.hasRegistered ? [] : [.registering] }
+
+    // MARK: Time
+
+    private func advance() {
+        guard !hasStopped else { return }
+        let now = clock()
+        for effect in lease.tick(at: now) { carryOut(effect) }
+        for effect in lives.tick(at: now) { carryOut(effect) }
+        expireQuestions(at: now)
+        drain()
+        schedule()
+    }
+
+    /// Lets people who are idle go to other nodes, again and again while this node is being taken out of service.
+    private func drain() {
+        let isDraining = isDraining()
+        if isDraining || wasDraining { runner?.submit(.draining(isDraining)) }
+        wasDraining = isDraining
+    }
+
+    private func schedule() {
+        timer?.cancel()
+        guard !hasStopped, let next = [lease.nextWakeUp, lives.nextWakeUp].compactMap(\.self).min() else { return }
+        let node = NIOLoopBound(self, eventLoop: eventLoop)
+        // Never earlier than the wake-up, so that it is due then.
+        let delay = max(.zero, next - clock()) + .milliseconds(1)
+        timer = eventLoop.scheduleTask(in: TimeAmount(delay)) { node.value.advance() }
+    }
+
+    // MARK: The lease
+
+    private func carryOut(_ effect: Lease.Effect) {
+        switch effect {
+        case .renew(let number): renew(number)
+        case .froze: logger.warning("This node waits: PostgreSQL does not renew its lease. Media continues.")
+        case .thawed:
+            logger.info("This node acts: its lease is valid.")
+            runner?.thaw()
+        case .fenced(let heir):
+            logger.error(
+                "This node's life was ended\(heir.map { " by node \($0.node)" } ?? ""). It begins another one.")
+            stop()
+            onFenced(heir)
+        }
+    }
+
+    private func renew(_ number: UInt64) {
+        ask { [ledger, tag] in
+            try await ledger.renew(tag)
+        } then: { node, renewal in
+            guard let renewal else { return node.lease.failed(number) }
+            for effect in node.lease.answered(number, renewal, at: node.clock()) { node.carryOut(effect) }
+        }
+    }
+
+    // MARK: The lives
+
+    private func carryOut(_ effect: Lives.Effect) {
+        switch effect {
+        case .look(let number): look(number)
+        case .fence(let life):
+            logger.notice("Node \(life.node) has not renewed its lease, and is fenced.")
+            ask { [ledger, tag] in
+                try await ledger.fence(life, heir: tag)
+            } then: { _, _ in
+            }
+        case .fenceUnregistered:
+            ask { [ledger, tag] in
+                try await ledger.fenceUnregistered(heir: tag)
+            } then: { _, _ in
+            }
+        case .nodeLost(let life, let heir):
+            logger.notice("The life of node \(life.node) is over.")
+            table.announceDeath(of: life)
+            runner?.submit(.nodeLost(life, heir: heir ?? tag))
+            if heir == tag { restoreCalls(of: life.life) }
+        }
+    }
+
+    /// Continues the calls of a life that is over. Their people are told to join again.
+    private func restoreCalls(of life: UInt32) {
+        ask { [reading] in
+            try await reading.calls(life)
+        } then: { node, inputs in
+            guard let inputs else {
+                node.logger.warning("The calls of an earlier life could not be restored", metadata: ["life": "\(life)"])
+                return
+            }
+            for input in inputs { node.runner?.submit(input) }
+        }
+    }
+
+    private func look(_ number: UInt64) {
+        ask { [ledger] in
+            try await ledger.look()
+        } then: { node, view in
+            let now = node.clock()
+            guard let view else { return node.lives.lookFailed(number, at: now) }
+            for effect in node.lives.looked(number, view, acting: node.lease.acts(at: now), at: now) {
+                node.carryOut(effect)
+            }
+            node.handle(.looked)
+        }
+    }
+
+    // MARK: Places
+
+    func reach(_ key: PlaceKey, _ machine: PlacedMachine, claims: Bool) {
+        asked[key] = (machine, clock())
+        handle(claims ? .claim(key) : .find(key))
+    }
+
+    func release(_ key: PlaceKey) {
+        asked[key] = nil
+        handle(.release(key))
+    }
+
+    private func handle(_ input: PlaceRegistry.Input) {
+        let now = clock()
+        for effect in registry.handle(input, lives: lives, acting: lease.acts(at: now), at: now) { carryOut(effect) }
+    }
+
+    private func carryOut(_ effect: PlaceRegistry.Effect) {
+        switch effect {
+        case .send(let command, let number):
+            table.send(command) { [weak self] reply in
+                self?.handle(reply.map { .replied(number, $0) } ?? .failed(number))
+            }
+        case .beginEpoch(let store):
+            ask { [ledger] in
+                try await ledger.beginEpoch(of: store)
+            } then: { _, _ in
+            }
+        case .note(let epoch):
+            ask { [ledger, tag] in
+                try await ledger.register(tag, under: epoch)
+            } then: { node, isNoted in
+                node.handle(.noted(epoch, isNoted ?? false))
+            }
+        case .answer(let key, let answer): answered(key, answer)
+        case .lost(let key, _): submit(.lostPlace(key))
+        }
+    }
+
+    private func answered(_ key: PlaceKey, _ answer: PlaceRegistry.Answer) {
+        guard let (machine, _) = asked.removeValue(forKey: key) else { return }
+        switch answer {
+        case .claimed:
+            ask { [reading] in
+                try await reading.state(machine)
+            } then: { node, stored in
+                guard let stored else {
+                    node.handle(.release(key))
+                    node.submit(.placesUnavailable(key))
+                    return
+                }
+                node.submit(.claimed(key, stored))
+            }
+        case .at(let holder): submit(.placed(key, at: holder))
+        case .nowhere: submit(.unplaced(key))
+        case .refused: submit(.placesUnavailable(key))
+        }
+    }
+
+    /// Gives up the questions that have waited too long: Redis cannot be reached, or the cluster is changing.
+    private func expireQuestions(at now: Cluster.Instant) {
+        for (key, question) in asked where now - question.since > Self.longestWait {
+            asked[key] = nil
+            handle(.release(key))
+            submit(.placesUnavailable(key))
+        }
+    }
+
+    /// Submits an input later in this turn of the event loop, because the runner may be calling.
+    private func submit(_ input: Input) {
+        let node = NIOLoopBound(self, eventLoop: eventLoop)
+        eventLoop.execute { node.value.runner?.submit(input) }
+    }
+
+    // MARK: Waiting for answers
+
+    /// Asks the ledger or storage, and handles the answer on the event loop; nil if there is none.
+    private func ask<Answer: Sendable>(
+        _ question: @escaping @Sendable () async throws -> Answer,
+        then handle: @escaping (ClusterNode, Answer?) -> Void
+    ) {
+        let node = NIOLoopBound(self, eventLoop: eventLoop)
+        let handle = NIOLoopBound(handle, eventLoop: eventLoop)
+        let logger = logger
+        Task {
+            let answer: Answer?
+            do {
+                answer = try await question()
+            } catch {
+                logger.debug("The ledger did not answer: \(error)")
+                answer = nil
+            }
+            node.eventLoop.execute {
+                guard !node.value.hasStopped else { return }
+                handle.value(node.value, answer)
+                node.value.schedule()
+            }
+        }
+    }
+}

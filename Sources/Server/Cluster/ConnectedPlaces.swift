@@ -1,0 +1,94 @@
+import Cluster
+import Logging
+import NIOCore
+import Redis
+
+/// The table of places on the connection to Redis that exists now. Used on the event loop of the gateway.
+///
+/// A command may only reach the Redis whose memory was identified, so it is bound to that connection.
+final class ConnectedPlaces: PlaceTable {
+    private let redis: any RedisClient
+    private let places: RedisPlaces
+    private let eventLoop: any EventLoop
+    private let logger: Logger
+    private var report: (String?) -> Void = { _ in }
+    /// The connection that was made last; nil while there is none.
+    private var connection: UInt64?
+
+    init(_ redis: any RedisClient, of tag: NodeTag, eventLoop: any EventLoop, logger: Logger) {
+        (self.redis, self.eventLoop, self.logger) = (redis, eventLoop, logger)
+        places = RedisPlaces(redis, of: tag)
+    }
+
+    func observe(_ report: @escaping (String?) -> Void) {
+        self.report = report
+        let table = NIOLoopBound(self, eventLoop: eventLoop)
+        redis.observe { state in table.value.changed(state) }
+    }
+
+    private func changed(_ state: RedisState) {
+        if connection != nil {
+            connection = nil
+            report(nil)
+        }
+        switch state {
+        case .ready(let server): identify(server)
+        case .disconnected(let error): logger.warning("Redis cannot be reached: \(error)")
+        case .connecting, .closed: break
+        }
+    }
+
+    private func identify(_ server: RedisServer) {
+        connection = server.connection
+        let table = NIOLoopBound(self, eventLoop: eventLoop)
+        let (places, logger) = (places, logger)
+        Task {
+            do throws(RedisError) {
+                let store = try await places.identify(onlyOn: server.connection)
+                table.execute { if $0.connection == server.connection { $0.report(store) } }
+            } catch {
+                // If the connection was lost, the next one is identified.
+                logger.error("This Redis cannot be used: \(error)")
+            }
+        }
+    }
+
+    func send(_ command: PlaceCommand, completion: @escaping (PlaceReply?) -> Void) {
+        guard let connection else {
+            return eventLoop.execute(NIOLoopBound(completion, eventLoop: eventLoop).answerNothing)
+        }
+        let completion = NIOLoopBound(completion, eventLoop: eventLoop)
+        places.send(command, onlyOn: connection) { [logger] result in
+            switch result {
+            case .success(let reply): completion.value(reply)
+            case .failure(let failure):
+                // The registry asks again. A life that was fenced also notices with its next renewal.
+                logger.debug("Redis did not carry out a command about places: \(failure)")
+                completion.value(nil)
+            }
+        }
+    }
+
+    func announceDeath(of life: NodeTag) {
+        let (places, logger) = (places, logger)
+        Task {
+            do throws(RedisError) {
+                try await places.announceDeath(of: life)
+            } catch {
+                // The life cannot store anything any more, with or without this.
+                logger.debug("The end of a life was not written to Redis: \(error)")
+            }
+        }
+    }
+}
+
+extension NIOLoopBound where Value == (PlaceReply?) -> Void {
+    fileprivate var answerNothing: @Sendable () -> Void { { value(nil) } }
+}
+
+extension NIOLoopBound {
+    /// Calls a function with the value on the event loop.
+    func execute(_ body: @escaping @Sendable (Value) -> Void) {
+        eventLoop.execute { body(value) }
+    }
+}
