@@ -19,14 +19,17 @@ const arrive = async (t, port, kind, label) => {
 };
 
 /** One client of each version on each transport, and old clients between them. Neighbors in this list are paired. */
-const everyone = ['polling-4', 'websocket-3', 'websocket-4', 'xhr-polling', 'upgrade-3', 'upgrade-4', 'ios', 'polling-3'];
+const everyone = [
+  'polling-4', 'websocket-3', 'websocket-4', 'xhr-polling', 'upgrade-3', 'upgrade-4', 'ios', 'polling-3', 'websocket',
+  'jsonp-polling',
+];
 
 test('clients of all three generations meet, and each learns that the other left', async (t) => {
   const { port } = await serve(t, settings);
   const peers = await Promise.all(everyone.map((kind) => arrive(t, port, kind, 'one')));
   for (let index = 0; index < peers.length; index += 2) await pair(peers[index], peers[index + 1]);
   // Everyone leaves an old partner by another way, and the partner is notified.
-  const ways = ['part', 'disconnect', 'kill', 'part'];
+  const ways = ['part', 'disconnect', 'kill', 'part', 'disconnect'];
   for (let index = 0; index < peers.length; index += 2) {
     const [one, other] = [peers[index], peers[index + 1]];
     const way = ways[index / 2];
