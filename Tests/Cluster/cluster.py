@@ -35,7 +35,7 @@ def free_port():
 
 
 def until(condition, seconds, pause=0.02):
-    """Asks until the condition returns something true, and returns that; the last answer if the time is over first."""
+    """Polls until the condition is true or the time is over. Returns its last result."""
     end = time.monotonic() + seconds
     while not (answer := condition()) and time.monotonic() < end:
         time.sleep(pause)
@@ -94,7 +94,7 @@ class Program:
         self.process.wait()
 
     def stop(self, seconds=15):
-        """Ends the program in its own way, or kills it if that takes too long. Returns whether it ended by itself."""
+        """Asks the program to stop, and kills it after `seconds`. Returns whether it stopped by itself."""
         try:
             self.process.send_signal(signal.SIGINT if self.is_postgres else signal.SIGTERM)
             self.process.wait(seconds)
@@ -192,7 +192,7 @@ class Cluster:
         self.programs.append(program)
         return program
 
-    # The engines
+    # PostgreSQL and Redis
 
     def _start_postgres(self):
         found = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[4]))
@@ -253,7 +253,7 @@ class Cluster:
         except OSError:
             return False
 
-    # The door
+    # HAProxy
 
     def _start_haproxy(self):
         binary = shutil.which("haproxy", path=os.environ.get("PATH", "") + ":/usr/sbin")
@@ -264,7 +264,7 @@ class Cluster:
         # The sample with the addresses of these nodes, without TLS, and without the socket of the system's log.
         lines = [line for line in sample.splitlines() if not re.match(r"\s*(use-server|server) n\d", line)]
         text = "\n".join(lines).replace("log /dev/log local0", "log stderr format raw local0")
-        text = re.sub(r"maxconn \d+", "maxconn 2000", text)  # As many descriptors as any account may open.
+        text = re.sub(r"maxconn \d+", "maxconn 2000", text)  # Fits the usual limit of open files.
         text = re.sub(r"(?m)^(\s*bind ).*$", rf"\g<1>127.0.0.1:{self.port}", text)
         text += "".join(f"\n    use-server {node.name} if {{ url_param(at) {node.name} }}" for node in self.nodes)
         text += "".join(f"\n    server {node.name} 127.0.0.1:{node.port}" for node in self.nodes) + "\n"

@@ -1,4 +1,5 @@
-"""A person with a browser in front of a cluster: follows redirects and comes back after a lost connection, as the SDKs do."""
+"""A person with a browser in front of a cluster: follows redirects, and reconnects after a lost connection. It never
+resumes, unlike the SDKs."""
 
 import os
 import sys
@@ -13,7 +14,7 @@ MOST_REDIRECTS = 3
 
 
 class Visitor:
-    """One person. All methods end in time. `redirects` counts how often a node has sent this person to another one."""
+    """One person. All methods have a time limit. `redirects` counts how often a node has sent this person to another one."""
 
     def __init__(self, cluster, at=None, seconds=15.0):
         self.cluster, self.identity, self.client = cluster, None, None
@@ -40,7 +41,7 @@ class Visitor:
         self.node = self.client.welcome.get("at")
 
     def request(self, verb, seconds=15.0, **members):
-        """Sends a request where it can be done, and returns the answer."""
+        """Sends a request, follows redirects, and returns the answer."""
         redirects = 0
         end = time.monotonic() + seconds
         while True:

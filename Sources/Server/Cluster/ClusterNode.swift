@@ -10,13 +10,13 @@ protocol PlaceTable: AnyObject {
     func observe(_ report: @escaping (_ store: String?) -> Void)
     /// Carries out a command. `completion` is called once, on the event loop, with nil if the command failed.
     func send(_ command: PlaceCommand, completion: @escaping (PlaceReply?) -> Void)
-    /// Makes Redis refuse the commands of a life that is over.
+    /// Makes Redis refuse claims and registrations of a fenced life.
     func announceDeath(of life: NodeTag)
 }
 
 /// This server as a node of a cluster: carries out what its lease, the lives of all nodes and the places require.
 ///
-/// It decides nothing. ``Lease`` decides whether this node may act, ``Lives`` which nodes have ended, and the registry of places which
+/// It contains no rules. ``Lease`` decides whether this node may act, ``Lives`` which nodes have ended, and the registry of places which
 /// state machines may exist here. This passes their effects on to the ledger (PostgreSQL), to the table of places (Redis) and to
 /// the runner, and the answers back. It is used on the event loop of the gateway.
 final class ClusterNode: MachinePlaces {
@@ -174,7 +174,7 @@ final class ClusterNode: MachinePlaces {
         }
     }
 
-    /// Continues the calls of a life that is over. Their people are told to join again.
+    /// Continues the calls of a life that is over. Their people must join again.
     private func restoreCalls(of life: UInt32) {
         ask { [reading] in
             try await reading.calls(life)

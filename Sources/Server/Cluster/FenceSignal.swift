@@ -2,7 +2,7 @@ import Synchronization
 
 /// Remembers that this node was declared dead, and calls a function then, even if it is set later.
 final class FenceSignal: Sendable {
-    /// What has happened, and what to do.
+    /// Whether the node was fenced, and the function to call then.
     private struct State {
         var isFenced = false
         var action: (@Sendable () -> Void)?

@@ -27,26 +27,57 @@ public struct NodeLife: Sendable {
         }
         let file = NodeLifeFile(directory: directory)
         let former = file.read().flatMap { $0.node == node ? $0 : nil }
-        let ledger = try PostgresLedger(url: url)
-        let end = ContinuousClock.now + longestWait
+        let end = ContinuousClock.now + max(longestWait, configuration.storage.busyTimeout)
+        let ledger = try await connect(to: url, until: end, logger)
+        do {
+            let tag = try await begin(node, former: former, in: ledger, until: end, logger)
+            try file.write(tag)
+            logger.info("This node has begun a life", metadata: ["node": "\(tag.node)", "life": "\(tag.life)"])
+            return NodeLife(tag: tag, former: former, ledger: ledger, lock: lock)
+        } catch {
+            await ledger.close()
+            throw error
+        }
+    }
+
+    /// Connects to PostgreSQL, which may start after this server.
+    private static func connect(
+        to url: SecretText, until end: ContinuousClock.Instant, _ logger: Logger
+    ) async throws -> PostgresLedger {
         var isLogged = false
         while true {
-            switch try await ledger.begin(node: node, former: former) {
-            case .begun(let tag):
-                try file.write(tag)
-                logger.info("This node has begun a life", metadata: ["node": "\(tag.node)", "life": "\(tag.life)"])
-                return NodeLife(tag: tag, former: former, ledger: ledger, lock: lock)
-            case .held(let holder, let duration):
-                guard ContinuousClock.now < end else {
-                    await ledger.close()
-                    throw NodeNumberInUse(holder: holder)
-                }
-                if !isLogged {
-                    logger.notice(
-                        "Waiting for the lease of an earlier life of node \(node) (life \(holder.life)) to expire")
-                }
+            do {
+                return try PostgresLedger(url: url)
+            } catch let error as StorageError where error.code == .unreachable && ContinuousClock.now < end {
+                if !isLogged { logger.warning("\(error.message) The node waits for it.") }
                 isLogged = true
-                try await Task.sleep(for: max(.milliseconds(50), min(duration, .seconds(1))))
+                try await Task.sleep(for: .milliseconds(500))
+            }
+        }
+    }
+
+    private static func begin(
+        _ node: UInt16, former: NodeTag?, in ledger: PostgresLedger, until end: ContinuousClock.Instant,
+        _ logger: Logger
+    ) async throws -> NodeTag {
+        var isLogged = false
+        while true {
+            do {
+                switch try await ledger.begin(node: node, former: former) {
+                case .begun(let tag): return tag
+                case .held(let holder, let duration):
+                    guard ContinuousClock.now < end else {
+                        throw NodeNumberInUse(description: try await ledger.explainHolder(holder))
+                    }
+                    if !isLogged {
+                        logger.notice("Waiting for the lease of an earlier life of node \(node) (life \(holder.life))")
+                    }
+                    isLogged = true
+                    try await Task.sleep(for: max(.milliseconds(50), min(duration, .seconds(1))))
+                }
+            } catch let error as LedgerError where error.code == .unreachable && ContinuousClock.now < end {
+                logger.warning("\(error.message) The node waits for it.")
+                try await Task.sleep(for: .milliseconds(500))
             }
         }
     }
@@ -54,12 +85,8 @@ public struct NodeLife: Sendable {
 
 /// Another server has this node's number.
 public struct NodeNumberInUse: Error, CustomStringConvertible {
-    let holder: NodeTag
-
-    public var description: String {
-        "Another server runs as node \(holder.node) of this cluster (life \(holder.life)). Give each server its own cluster.node, or "
-            + "stop the other one."
-    }
+    /// Which server has the number, and what to do.
+    public let description: String
 }
 
 /// This node was declared dead, because it could not renew its lease in time. Its state is void. The server can run again, as

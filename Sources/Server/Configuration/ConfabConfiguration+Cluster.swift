@@ -6,8 +6,6 @@ extension ConfabConfiguration {
     public struct Cluster: Sendable, Equatable {
         /// The node's number; nil if the server is alone.
         public var node: UInt16?
-        /// The region whose strangers and people nearby this node's people meet.
-        public var region = "main"
         /// The URLs of Redis, or of its Sentinels. They can contain passwords.
         public var redis: [SecretText] = []
         /// The name under which the Sentinels monitor the primary; nil without Sentinels.
@@ -78,20 +76,6 @@ extension Setting {
             "Number of this node in a cluster. Each node has a different one.",
             "A cluster needs storage.url and cluster.redis, and the same project file on all nodes. See docs/cluster.md."
         ),
-        Setting(
-            "cluster.region", \.cluster.region,
-            .word("a name of letters, digits and hyphens, at most 32 characters") { text in
-                text.utf8.count <= 32
-                    && text.utf8.allSatisfy { byte in
-                        switch byte {
-                        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-                            UInt8(ascii: "-"):
-                            true
-                        default: false
-                        }
-                    }
-            },
-            "Region of this node. Strangers and people nearby meet within a region."),
         Setting(
             "cluster.redis", \.cluster.redis,
             .list(
