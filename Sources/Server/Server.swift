@@ -106,9 +106,12 @@ public struct ConfabServer: Sendable {
             )
         )
         let storageFault = Mutex<StorageError?>(nil)
+        let isNode = life != nil
         try await gateway.eventLoop.submit {
             gateway.value.runner.writer.onStorageLost = { error in
                 storageFault.withLock { $0 = error }
+                // Storage may refuse a fenced life before its next renewal does.
+                if isNode, error.code == .fenced { fence.signal() }
                 Task { await lifecycle.triggerGracefulShutdown() }
             }
         }.get()
@@ -198,7 +201,7 @@ public struct ConfabServer: Sendable {
         }
         // Append the drain last: services stop in reverse order, so clients receive 1001 while the port is still
         // open.
-        services.append(Drain(gateway: gateway, live: live, supervisor: supervisor, logger: logger))
+        services.append(Drain(gateway: gateway, live: live, supervisor: supervisor, fence: fence, logger: logger))
         return (gateway, services, fence)
     }
 

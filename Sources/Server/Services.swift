@@ -14,11 +14,13 @@ struct Drain: Service {
     let gateway: NIOLoopBound<Gateway>
     let live: LiveConfiguration
     let supervisor: Supervisor?
+    /// Whether this node of a cluster was declared dead. The process then continues with another life.
+    let fence: FenceSignal
     let logger: Logger
 
     func run() async throws {
         try await gracefulShutdown()
-        supervisor?.tell(.stopping)
+        if !fence.isFenced { supervisor?.tell(.stopping) }
         let (gateway, shutdown) = (gateway, live.current.shutdown)
         let count = try await gateway.eventLoop.submit {
             let count = gateway.value.runner.socketCount
@@ -33,7 +35,8 @@ struct Drain: Service {
             let (open, isSettled) = try await gateway.eventLoop.submit {
                 (gateway.value.openConnections, gateway.value.runner.isSettled)
             }.get()
-            if isSettled, open == 0 || ContinuousClock.now >= start + shutdown.closeTimeout { break }
+            // Nothing of a life that is over can be stored.
+            if isSettled || fence.isFenced, open == 0 || ContinuousClock.now >= start + shutdown.closeTimeout { break }
             try await Task.sleep(for: .milliseconds(10))
         }
         // Close the remaining connections after a delay: the port closes now, but HTTP requests may take a moment to

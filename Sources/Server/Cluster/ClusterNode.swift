@@ -47,6 +47,8 @@ final class ClusterNode: MachinePlaces {
     private var asked: [PlaceKey: (machine: PlacedMachine, since: Cluster.Instant)] = [:]
     private var timer: Scheduled<Void>?
     private var hasStopped = false
+    /// Whether the last question to PostgreSQL was answered.
+    private var isAnswered = true
     /// Whether this node is being taken out of service.
     var isDraining: () -> Bool = { false }
     private var wasDraining = false
@@ -110,6 +112,7 @@ final class ClusterNode: MachinePlaces {
 
     /// Lets people who are idle go to other nodes, again and again while this node is being taken out of service.
     private func drain() {
+        guard acts else { return }
         let isDraining = isDraining()
         if isDraining || wasDraining { runner?.submit(.draining(isDraining)) }
         wasDraining = isDraining
@@ -180,7 +183,12 @@ final class ClusterNode: MachinePlaces {
             try await reading.calls(life)
         } then: { node, inputs in
             guard let inputs else {
-                node.logger.warning("The calls of an earlier life could not be restored", metadata: ["life": "\(life)"])
+                node.logger.warning(
+                    "The calls of an earlier life could not be read. Trying again.", metadata: ["life": "\(life)"])
+                let bound = NIOLoopBound(node, eventLoop: node.eventLoop)
+                node.eventLoop.scheduleTask(in: .seconds(1)) {
+                    if !bound.value.hasStopped { bound.value.restoreCalls(of: life) }
+                }
                 return
             }
             for input in inputs { node.runner?.submit(input) }
@@ -246,7 +254,8 @@ final class ClusterNode: MachinePlaces {
             ask { [reading] in
                 try await reading.state(machine)
             } then: { node, stored in
-                guard let stored else {
+                // While storage was read, another node may have got the place of a Redis that had forgotten this one.
+                guard let stored, node.registry.held[key] != nil else {
                     node.handle(.release(key))
                     node.submit(.placesUnavailable(key))
                     return
@@ -276,6 +285,16 @@ final class ClusterNode: MachinePlaces {
 
     // MARK: Waiting for answers
 
+    /// Logs the first of several errors in a row.
+    private func note<Answer>(_ result: Result<Answer, any Error>) {
+        switch result {
+        case .success: isAnswered = true
+        case .failure(let error):
+            if isAnswered { logger.warning("PostgreSQL did not answer this node: \(error)") }
+            isAnswered = false
+        }
+    }
+
     /// Asks the ledger or storage, and handles the answer on the event loop; nil if there is none.
     private func ask<Answer: Sendable>(
         _ question: @escaping @Sendable () async throws -> Answer,
@@ -283,18 +302,17 @@ final class ClusterNode: MachinePlaces {
     ) {
         let node = NIOLoopBound(self, eventLoop: eventLoop)
         let handle = NIOLoopBound(handle, eventLoop: eventLoop)
-        let logger = logger
         Task {
-            let answer: Answer?
+            let result: Result<Answer, any Error>
             do {
-                answer = try await question()
+                result = .success(try await question())
             } catch {
-                logger.debug("The ledger did not answer: \(error)")
-                answer = nil
+                result = .failure(error)
             }
             node.eventLoop.execute {
                 guard !node.value.hasStopped else { return }
-                handle.value(node.value, answer)
+                node.value.note(result)
+                handle.value(node.value, try? result.get())
                 node.value.schedule()
             }
         }

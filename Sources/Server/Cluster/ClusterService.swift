@@ -33,8 +33,13 @@ struct ClusterService: Service {
                     calls: { life in
                         let calls = try await storage.openCalls(of: life)
                         guard !calls.isEmpty else { return [] }
-                        _ = try await storage.takeOverCalls(of: life)
-                        return try await storage.restoring(calls, at: clock.wallNow)
+                        // Read everything first: what fails before the calls are taken over can be repeated.
+                        let inputs = try await storage.restoring(calls, at: clock.wallNow)
+                        // Another node may have taken them over in between.
+                        let taken = Set(try await storage.takeOverCalls(of: life).map(\.id))
+                        return inputs.filter {
+                            if case .restored(let call, _, _) = $0 { taken.contains(call.id) } else { false }
+                        }
                     }),
                 eventLoop: gateway.eventLoop, logger: logger,
                 clock: { Cluster.Instant(ContinuousClock.now - start) })
@@ -72,7 +77,8 @@ extension Storage {
         switch machine {
         case .person(let id): .person(try await person(id, at: now))
         case .room(let name):
-            try await rooms().rooms.first { $0.name.folded == name.folded }.map(StoredState.room) ?? .nothing
+            // The newest room of a name keeps it, as after the start of a server that is alone.
+            try await rooms().rooms.last { $0.name.folded == name.folded }.map(StoredState.room) ?? .nothing
         case .session(let id):
             try await moderation(at: .distantPast).first { $0.session == id }.map(StoredState.session) ?? .nothing
         case .hall, .directory, .deviceCodes: .nothing

@@ -47,9 +47,17 @@ final class ConnectedPlaces: PlaceTable {
                 let store = try await places.identify(onlyOn: server.connection)
                 table.execute { if $0.connection == server.connection { $0.report(store) } }
             } catch {
-                // If the connection was lost, the next one is identified.
                 logger.error("This Redis cannot be used: \(error)")
+                table.execute { $0.identifyLater(server) }
             }
+        }
+    }
+
+    /// Tries again after the operator may have corrected something. If the connection was lost, the next one is identified instead.
+    private func identifyLater(_ server: RedisServer) {
+        let table = NIOLoopBound(self, eventLoop: eventLoop)
+        eventLoop.scheduleTask(in: .seconds(5)) {
+            if table.value.connection == server.connection { table.value.identify(server) }
         }
     }
 

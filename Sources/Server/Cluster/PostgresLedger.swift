@@ -15,7 +15,7 @@ public import Wire
 /// within ten seconds.
 public final class PostgresLedger: Ledger {
     /// How long an operation may take, including the time to connect.
-    private static let limit = PostgresTimeouts.ledger.answer
+    private let limit: Duration
 
     private let threads: PostgresThreads
     /// Describes this process to the operator of another one, such as `web1, process 812`.
@@ -34,11 +34,14 @@ public final class PostgresLedger: Ledger {
     }
 
     /// Uses a database that has the current schema. Does not connect.
-    init(_ address: PostgresAddress, process: String) {
+    ///
+    /// - Parameter timeouts: for tests, whose machines may be busy for longer than a lease lasts.
+    init(_ address: PostgresAddress, process: String, timeouts: PostgresTimeouts = .ledger) {
         self.process = process
+        limit = timeouts.answer
         let status = PostgresStatus()
         threads = PostgresThreads(count: 1, name: "postgres ledger") {
-            PostgresSession(address, status, isWriter: true, timeouts: .ledger)
+            PostgresSession(address, status, isWriter: true, timeouts: timeouts)
         }
     }
 
@@ -111,7 +114,7 @@ public final class PostgresLedger: Ledger {
         _ body: @escaping @Sendable (PostgresConnection) throws -> T
     ) async throws(LedgerError) -> T {
         do {
-            return try await threads.run(within: Self.limit) { try $0.attempt(body) }
+            return try await threads.run(within: limit) { try $0.attempt(body) }
         } catch {
             throw LedgerError(error)
         }

@@ -14,8 +14,12 @@ struct LedgerBench: Sendable {
 
     init(_ url: SecretText) async throws {
         self.url = url
-        ledger = try await blocking { try PostgresLedger(url: url, process: "first machine") }
         let address = try PostgresAddress(url)
+        // Migrates the database.
+        await (try await blocking { try PostgresLedger(url: url, process: "first machine") }).close()
+        var timeouts = PostgresTimeouts.ledger
+        (timeouts.statement, timeouts.answer, timeouts.idleSession) = (.seconds(10), .seconds(12), .zero)
+        ledger = PostgresLedger(address, process: "first machine", timeouts: timeouts)
         threads = PostgresThreads(count: 1, name: "test") {
             PostgresSession(address, PostgresStatus(), isWriter: true)
         }
