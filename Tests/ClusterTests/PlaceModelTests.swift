@@ -37,8 +37,7 @@ struct PlaceModelTests {
 
     @Test("without the 3 s after the fence of a life that still renews the model finds a place with two owners")
     func findsEarlyClaims() {
-        // A fixed seed, because one in six finds nothing in 400,000 events.
-        let seed: UInt64 = 160_946
+        let first = Weather.seed()
         var plan = Self.plan
         plan.rules.voidAfterUnregistered = 0
         // Nodes that cannot reach Redis for long, and sometimes the ledger for a moment.
@@ -46,10 +45,15 @@ struct PlaceModelTests {
         plan.longestCut = 14_000_000
         plan.longestLedgerCut = 2_500_000
         plan.troubles = [(.redisCut, 2), (.redisForgets, 1), (.cut, 40)]
-        var model = ClusterModel(plan, seed: seed)
-        model.run(events: 400_000) { $0.twoOwners > 0 }
-        print("places without the 3 s, seed \(seed): \(model.figures)")
-        #expect(model.figures.twoOwners > 0, "seed \(seed)")
+        // The coincidence is rare: one seed in six has none in 400,000 events.
+        var found = false
+        for seed in first..<first + 8 where !found {
+            var model = ClusterModel(plan, seed: seed)
+            model.run(events: 400_000) { $0.twoOwners > 0 }
+            print("places without the 3 s, seed \(seed): \(model.figures)")
+            found = model.figures.twoOwners > 0
+        }
+        #expect(found, "seeds from \(first)")
     }
 
     @Test("half a minute after the weather is calm every place is claimed by one node that acts")

@@ -91,7 +91,11 @@ public struct PlaceStore: Hashable, Sendable {
     }
 
     /// Forgets some claims, like a failover to a replica that had not received them. For models.
-    public mutating func forget(where lost: (PlaceKey) -> Bool) { claims = claims.filter { !lost($0.key) } }
+    ///
+    /// - Parameter lost: is called for the keys in their order, so that a model that uses random numbers here repeats.
+    public mutating func forget(where lost: (PlaceKey) -> Bool) {
+        for key in claims.keys.sorted(by: { $0.description < $1.description }) where lost(key) { claims[key] = nil }
+    }
 }
 
 extension [PlaceKey: PlaceClaim] {
