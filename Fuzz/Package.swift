@@ -39,7 +39,7 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "Signaling", "Wire",
+                "RTC", "Redis", "Signaling", "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -21,17 +21,6 @@ extension ConfabConfiguration {
 }
 
 extension ConfabConfiguration.Cluster {
-    /// Where Redis is.
-    ///
-    /// - Throws: ``RedisError/Code/invalidConfiguration`` if a URL is invalid, which the settings' format excludes.
-    func redisLocation() throws -> RedisConfiguration.Location {
-        let urls = try redis.map { try RedisURL($0.revealed) }
-        guard let sentinelPrimary else { return .servers(urls) }
-        return .sentinels(
-            urls, primaryName: sentinelPrimary, credentials: sentinelCredentials.flatMap(Self.credentials),
-            isSecure: sentinelTLS)
-    }
-
     /// Returns the user and password in `user:password` or `:password`.
     static func credentials(_ text: SecretText) -> RedisCredentials? {
         let parts = text.revealed.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)

@@ -1,0 +1,1 @@
+../../../Sources/Redis/RedisURL.swift
