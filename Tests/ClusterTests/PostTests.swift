@@ -1,0 +1,163 @@
+import Cluster
+import Testing
+
+@Suite("Posting entries")
+struct PostTests {
+    private static let receiver = NodeTag(node: 2, life: 7)!
+    private static let third = NodeTag(node: 3, life: 8)!
+
+    private static func at(_ milliseconds: Int) -> Instant { Instant(.milliseconds(milliseconds)) }
+
+    private static func letters(_ byte: UInt8, count: Int = 1) -> PostContent {
+        .letters(Array(repeating: byte, count: count))
+    }
+
+    private static func appended(_ effects: [PostOutbox.Effect]) -> (entries: [PostEntry], number: UInt64)? {
+        for case .append(let entries, let number) in effects { return (entries, number) }
+        return nil
+    }
+
+    @Test("entries are numbered for each receiver, and appended in the order in which they were posted")
+    func order() throws {
+        var outbox = PostOutbox()
+        for (index, to) in [Self.receiver, Self.third, Self.receiver].enumerated() {
+            #expect(outbox.post(Self.letters(UInt8(index)), to: to, at: Self.at(0)).isEmpty)
+        }
+        let batch = try #require(Self.appended(outbox.connected(store: "a", at: Self.at(1))))
+        #expect(batch.entries.map(\.receiver) == [Self.receiver, Self.third, Self.receiver])
+        #expect(batch.entries.map(\.position.number) == [1, 1, 2])
+    }
+
+    @Test("one batch is under way at a time, and has a limited size")
+    func batches() throws {
+        var outbox = PostOutbox()
+        _ = outbox.connected(store: "a", at: Self.at(0))
+        let first = try #require(Self.appended(outbox.post(Self.letters(1), to: Self.receiver, at: Self.at(0))))
+        for _ in 0..<150 {
+            let effects = outbox.post(Self.letters(2, count: 1000), to: Self.receiver, at: Self.at(0))
+            #expect(effects.isEmpty)
+        }
+        let second = try #require(Self.appended(outbox.answered(first.number, .stored, at: Self.at(1))))
+        #expect(second.entries.count == 100)
+        let third = try #require(Self.appended(outbox.answered(second.number, .stored, at: Self.at(1))))
+        #expect(third.entries.map(\.position.number) == Array(102...151))
+    }
+
+    @Test("a Redis that took over gets what was stored within the last 5 s once more")
+    func takeover() throws {
+        var outbox = PostOutbox()
+        _ = outbox.connected(store: "a", at: Self.at(0))
+        for (index, time) in [0, 3000, 6000].enumerated() {
+            let effects = outbox.post(Self.letters(UInt8(index)), to: Self.receiver, at: Self.at(time))
+            let batch = try #require(Self.appended(effects))
+            _ = outbox.answered(batch.number, .stored, at: Self.at(time))
+        }
+        outbox.disconnected()
+        _ = outbox.tick(at: Self.at(7000))
+        let same = Self.appended(outbox.connected(store: "a", at: Self.at(7000)))
+        #expect(same == nil, "the same Redis has it")
+        let again = try #require(Self.appended(outbox.connected(store: "b", at: Self.at(7000))))
+        #expect(again.entries.map(\.position.number) == [2, 3])
+    }
+
+    @Test("what was under way when the connection was lost is appended again")
+    func unknownOutcome() throws {
+        var outbox = PostOutbox()
+        _ = outbox.connected(store: "a", at: Self.at(0))
+        let first = try #require(Self.appended(outbox.post(Self.letters(1), to: Self.receiver, at: Self.at(0))))
+        outbox.disconnected()
+        let again = try #require(Self.appended(outbox.connected(store: "a", at: Self.at(10))))
+        #expect(again.entries == first.entries)
+        #expect(outbox.answered(first.number, .stored, at: Self.at(11)).isEmpty, "an answer of the earlier connection")
+    }
+
+    @Test("a full stream is tried again, and stops the node from reading more when much waits")
+    func full() throws {
+        var outbox = PostOutbox()
+        _ = outbox.connected(store: "a", at: Self.at(0))
+        let first = try #require(Self.appended(outbox.post(Self.letters(1), to: Self.receiver, at: Self.at(0))))
+        #expect(outbox.answered(first.number, .full, at: Self.at(1)).isEmpty)
+        #expect(outbox.nextWakeUp == Self.at(101))
+        for _ in 0..<5 { _ = outbox.post(Self.letters(2, count: 1 << 20), to: Self.receiver, at: Self.at(2)) }
+        #expect(outbox.isCongested)
+        let again = try #require(Self.appended(outbox.tick(at: Self.at(101))))
+        #expect(again.entries.map(\.position.number) == [1])
+    }
+
+    @Test("what waits is limited: a receiver's entries are given up, and a new series begins")
+    func limited() throws {
+        var limits = PostOutbox.Limits()
+        limits.mostWaiting = 10_000
+        var outbox = PostOutbox(limits)
+        for _ in 0..<9 {
+            let effects = outbox.post(Self.letters(1, count: 1000), to: Self.receiver, at: Self.at(0))
+            #expect(effects.isEmpty)
+        }
+        #expect(outbox.post(Self.letters(2, count: 1000), to: Self.receiver, at: Self.at(0)) == [.lost(Self.receiver)])
+        let batch = try #require(Self.appended(outbox.connected(store: "a", at: Self.at(1))))
+        #expect(batch.entries.map(\.position) == [PostPosition(series: 2, number: 1)])
+    }
+
+    @Test("nothing is posted to a life that has ended")
+    func ended() throws {
+        var outbox = PostOutbox()
+        _ = outbox.connected(store: "a", at: Self.at(0))
+        let first = try #require(Self.appended(outbox.post(Self.letters(1), to: Self.receiver, at: Self.at(0))))
+        _ = outbox.post(Self.letters(2), to: Self.third, at: Self.at(0))
+        let rest = try #require(Self.appended(outbox.answered(first.number, .ended([Self.receiver]), at: Self.at(1))))
+        #expect(rest.entries.map(\.receiver) == [Self.third])
+    }
+
+    @Test("each entry is accepted once and in order, also if it is stored again")
+    func once() {
+        var inbox = PostInbox()
+        var accepted: [UInt64] = []
+        for number in [1, 2, 1, 2, 3, 3] as [UInt64] {
+            let effects = inbox.receive(
+                PostPosition(number: number), from: Self.receiver, standing: .living, at: Self.at(0))
+            if effects == [.accept] { accepted.append(number) }
+        }
+        #expect(accepted == [1, 2, 3])
+        #expect(inbox.dropped == 3)
+    }
+
+    @Test("after a gap nothing of the series is accepted, and a new one is asked for once a second")
+    func gap() {
+        var inbox = PostInbox()
+        func receive(_ series: UInt32, _ number: UInt64, at time: Int) -> [PostInbox.Effect] {
+            inbox.receive(
+                PostPosition(series: series, number: number), from: Self.receiver, standing: .living, at: Self.at(time))
+        }
+        #expect(receive(1, 1, at: 0) == [.accept])
+        #expect(receive(1, 3, at: 1) == [.lost(Self.receiver), .askReset(Self.receiver, series: 1)])
+        #expect(receive(1, 2, at: 2).isEmpty, "an entry that comes late is lost too: its place was given up")
+        #expect(receive(1, 4, at: 1100) == [.askReset(Self.receiver, series: 1)])
+        #expect(receive(2, 1, at: 1200) == [.accept])
+        #expect(receive(1, 5, at: 1300).isEmpty)
+        #expect(receive(3, 1, at: 1400) == [.lost(Self.receiver), .accept], "the sender gave the series up by itself")
+    }
+
+    @Test("entries of a life that has ended are dropped, also if they are stored again from the beginning")
+    func replayed() {
+        var inbox = PostInbox()
+        let first = inbox.receive(PostPosition(), from: Self.receiver, standing: .living, at: Self.at(0))
+        #expect(first == [.accept])
+        inbox.ended(Self.receiver)
+        let again = inbox.receive(PostPosition(), from: Self.receiver, standing: .ended, at: Self.at(1))
+        #expect(again.isEmpty)
+        let unknown = inbox.receive(PostPosition(), from: Self.third, standing: .unclear, at: Self.at(1))
+        #expect(unknown == [.keep])
+    }
+
+    @Test("a sender begins a new series once for each that a receiver has lost")
+    func resets() throws {
+        var outbox = PostOutbox()
+        _ = outbox.post(Self.letters(1), to: Self.receiver, at: Self.at(0))
+        #expect(outbox.reset(by: Self.receiver, series: 1) == [.lost(Self.receiver)])
+        #expect(outbox.reset(by: Self.receiver, series: 1).isEmpty, "asked twice")
+        #expect(outbox.reset(by: Self.third, series: 1).isEmpty, "nothing was posted to it")
+        _ = outbox.post(Self.letters(2), to: Self.receiver, at: Self.at(0))
+        let batch = try #require(Self.appended(outbox.connected(store: "a", at: Self.at(1))))
+        #expect(batch.entries.map(\.position) == [PostPosition(series: 2, number: 1)])
+    }
+}
