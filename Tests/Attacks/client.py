@@ -30,7 +30,8 @@ class Client:
         self.sequence = self.received = self.acknowledged = 0
         self.messages = []
         try:
-            self.socket = WebSocket(server.port, path, "confab.v1", headers, source, seconds)
+            host = getattr(server, "host", "127.0.0.1")
+            self.socket = WebSocket(server.port, path, "confab.v1", headers, source, seconds, host)
         except Rejected as rejection:
             raise Refused(f"http_{rejection.status}", rejection.body.decode(errors="replace")) from None
         except (OSError, EOFError) as error:

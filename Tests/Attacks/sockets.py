@@ -11,7 +11,7 @@ GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 TEXT, CLOSE, PING, PONG = 0x1, 0x8, 0x9, 0xA
 
 
-def connect(port, source="127.0.0.1", seconds=5.0, receive_buffer=None):
+def connect(port, source="127.0.0.1", seconds=5.0, receive_buffer=None, host="127.0.0.1"):
     """Opens a connection to the server from the given address of this machine."""
     connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
@@ -19,7 +19,7 @@ def connect(port, source="127.0.0.1", seconds=5.0, receive_buffer=None):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         connection.settimeout(seconds)
         connection.bind((source, 0))
-        connection.connect(("127.0.0.1", port))
+        connection.connect((host, port))
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError:
         connection.close()
@@ -119,9 +119,10 @@ class WebSocketClosed(Exception):
 class WebSocket:
     """A WebSocket whose messages are single text frames, as the protocol of Confab has them."""
 
-    def __init__(self, port, path, protocol, headers=(), source="127.0.0.1", seconds=5.0):
+    def __init__(self, port, path, protocol, headers=(), source="127.0.0.1", seconds=5.0,
+                 host="127.0.0.1"):
         deadline = time.monotonic() + seconds
-        self.connection = connect(port, source, seconds)
+        self.connection = connect(port, source, seconds, host=host)
         self.reader = Reader(self.connection)
         key = base64.b64encode(os.urandom(16)).decode()
         upgrade = [

@@ -1,18 +1,26 @@
 """Starts a cluster to try it (`scripts/cluster`), or lets its parts fail and looks at what people notice (`scripts/cluster-test`)."""
 
+import argparse
+import os
+import shutil
+import signal
 import sys
 import time
 import traceback
 
 import cluster
-import scenarios
+import rows
+from machines import Network
+from programs import Failed, Missing
 from visitor import Refused
 
 
 class Report:
-    def __init__(self, title):
-        self.broken = 0
-        print(f"\n{title}", flush=True)
+    """What a row prints. `executable`, `previous`, `everything`: what the row may use."""
+
+    def __init__(self, row, options):
+        self.broken, self.skipped, self.options = 0, None, options
+        print(f"\n{row.__name__}: {row.__doc__}", flush=True)
 
     def figure(self, name, value):
         print(f"   {name}: {value}", flush=True)
@@ -20,41 +28,71 @@ class Report:
     def check(self, holds, expectation):
         print(f"   {'held  ' if holds else 'BROKEN'}  {expectation}", flush=True)
         self.broken += not holds
+        return holds
+
+    def skip(self, reason):
+        self.skipped = reason
+        print(f"   skipped: {reason}", flush=True)
 
 
-def run(scenario, running):
-    """Runs one scenario. Returns whether everything held."""
-    report = Report(f"{scenario.__name__}: {scenario.__doc__}")
+def run(row, running, options):
+    """Runs one row. Returns its report."""
+    report = Report(row, options)
     start = time.monotonic()
     try:
-        scenario(running, report)
+        row(running, report)
     except Refused as refusal:
-        report.check(False, f"the scenario runs to its end; it stopped with {refusal}")
+        report.check(False, f"the row runs to its end; it stopped with {refusal}")
         traceback.print_exc(limit=-3, file=sys.stdout)
-    except Exception as problem:  # A mistake in one scenario must not hide the results of the others.
+    except Exception as problem:  # A mistake in one row must not hide the results of the others.
         traceback.print_exc(file=sys.stdout)
-        report.check(False, f"the scenario runs to its end; it stopped with {problem!r}")
-    print(f"   {'failed' if report.broken else 'passed'} in {time.monotonic() - start:.1f} s", flush=True)
-    return not report.broken
+        report.check(False, f"the row runs to its end; it stopped with {problem!r}")
+    if not report.skipped:
+        print(f"   {'failed' if report.broken else 'passed'} in {time.monotonic() - start:.1f} s", flush=True)
+    return report
 
 
-def main(executable, names):
-    known = {scenario.__name__: scenario for scenario in scenarios.ALL}
-    unknown = [name for name in names if name not in known]
+def keep_logs(folder, running, name):
+    kept = os.path.join(folder, name)
+    shutil.rmtree(kept, ignore_errors=True)
+    os.makedirs(kept)
+    for file in os.listdir(running.folder):
+        if file.endswith(".log"):
+            shutil.copy(os.path.join(running.folder, file), kept)
+    print(f"   The logs are in {kept}.", flush=True)
+
+
+def test(options):
+    known = {row.__name__: row for row in rows.ALL}
+    if options.list:
+        print("\n".join(f"{name}: {row.__doc__}" for name, row in known.items()))
+        return
+    unknown = [name for name in options.only if name not in known]
     if unknown:
-        sys.exit(f"There is no scenario {', '.join(unknown)}. The names are: {', '.join(known)}")
-    passed = failed = 0
-    for name in names or known:
+        sys.exit(f"There is no row {', '.join(unknown)}. The names are: {', '.join(known)}")
+    reports = []
+    for name in options.only or known:
         # Each has a cluster of its own, so that none begins in the state that another has left.
-        with cluster.Cluster(executable, 3) as running:
-            if run(known[name], running):
-                passed += 1
-            else:
-                failed += 1
-                for node in running.nodes:
-                    print(f"--- {node.name}\n" + "\n".join(node.program.text().splitlines()[-15:]))
-    print(f"\n{passed} passed, {failed} failed")
+        with cluster.Cluster(options.executable, 3, network=Network()) as running:
+            reports.append(run(known[name], running, options))
+            if options.logs and reports[-1].broken:
+                keep_logs(options.logs, running, name)
+    failed = sum(report.broken > 0 for report in reports)
+    skipped = sum(report.skipped is not None for report in reports)
+    print(f"\n{len(reports) - failed - skipped} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     sys.exit(failed > 0)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="scripts/cluster-test", description="Lets the parts of a cluster fail.")
+    parser.add_argument("executable", help=argparse.SUPPRESS)
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="one row; can be repeated")
+    parser.add_argument("--list", action="store_true", help="print the names of all rows")
+    parser.add_argument("--all", action="store_true", help="with the outages in full length, such as 7 minutes of Redis")
+    parser.add_argument("--previous", default=os.environ.get("CONFAB_PREVIOUS"), metavar="PATH",
+                        help="executable of the previous release, for the upgrade (default: CONFAB_PREVIOUS)")
+    parser.add_argument("--logs", metavar="FOLDER", help="keeps the logs of rows that fail")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
@@ -62,6 +100,10 @@ if __name__ == "__main__":
         if sys.argv[2:3] == ["try"]:
             cluster.run(sys.argv[1], sys.argv[3:])
         else:
-            main(sys.argv[1], sys.argv[2:])
-    except (cluster.Missing, cluster.Failed) as problem:
+            # As the first process of its namespace it would ignore this signal otherwise.
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+            test(arguments())
+    except (Missing, Failed) as problem:
         sys.exit(str(problem))
+    except KeyboardInterrupt:
+        sys.exit("Stopped")

@@ -18,6 +18,7 @@ class Visitor:
 
     def __init__(self, cluster, at=None, seconds=15.0):
         self.cluster, self.identity, self.client = cluster, None, None
+        self.source = cluster.source()
         self.redirects = 0
         self.connect(at, seconds)
 
@@ -28,7 +29,8 @@ class Visitor:
         while True:
             path = "/v1/socket" + (f"?at={at}" if at else "")
             try:
-                self.client = Client(self.cluster, identity=self.identity, seconds=5.0, path=path)
+                self.client = Client(
+                    self.cluster, self.source, identity=self.identity, seconds=5.0, path=path)
                 break
             except Refused as refusal:
                 if time.monotonic() > end:

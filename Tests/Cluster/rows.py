@@ -4,7 +4,7 @@ import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from cluster import Cluster, until
+from programs import last, until
 from visitor import Refused, Visitor
 
 ROOM = "kitchen"
@@ -103,7 +103,7 @@ def pause_a_node(cluster, report):
     newcomer.join(ROOM)
     report.figure("seconds until another node has the room", round(time.monotonic() - start, 2))
     report.check(newcomer.node != paused.name, "the room is on another node")
-    until(lambda: False, max(0, 8 - (time.monotonic() - start)))
+    last(8, start)
     paused.program.signal(signal.SIGCONT)
     closed = until(lambda: all(visitor.is_closed() for visitor in visitors), 15, 0.2)
     report.check(closed, "the clients of the stopped node are sent away, so that nobody is in two rooms of one name")
@@ -121,15 +121,15 @@ def lose_postgres(cluster, report):
     """PostgreSQL is stopped for 20 s: the nodes wait and act again, and requests are answered afterwards"""
     visitors = room_of_ten(cluster)
     lives = {node.name: current_life(cluster, node) for node in cluster.nodes}
-    cluster.postgres.signal(signal.SIGSTOP)
+    cluster.postgres.program.signal(signal.SIGSTOP)
     start = time.monotonic()
     frozen = until(lambda: not any(node.is_ready for node in cluster.nodes), 10)
     report.figure("seconds until all nodes wait", round(time.monotonic() - start, 2))
     report.check(frozen and time.monotonic() - start < 4, "all nodes wait within 4 s")
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(lambda: visitors[0].client.request("room.react", seconds=40, reaction="?"))
-        until(lambda: False, max(0, 20 - (time.monotonic() - start)))
-        cluster.postgres.signal(signal.SIGCONT)
+        last(20, start)
+        cluster.postgres.program.signal(signal.SIGCONT)
         resumed = time.monotonic()
         report.check(asked.result()["type"] == "ok", "a request from that time is answered afterwards")
     report.figure("seconds until it was answered", round(time.monotonic() - resumed, 2))
@@ -154,7 +154,7 @@ def lose_redis(cluster, report):
     code = host.client.attempt("room.join", seconds=10, name="attic", displayName="")
     report.check(code == "cluster_unavailable", f"a new room is refused with cluster_unavailable (was {code})")
     report.check(not any(visitor.is_closed() for visitor in visitors), "nobody has lost the connection")
-    until(lambda: False, max(0, 10 - (time.monotonic() - start)))
+    last(10, start)
     cluster.redis.start()
     start = time.monotonic()
     until(lambda: host.try_to_join("attic"), 20)
@@ -172,10 +172,9 @@ def cut_off_from_redis(cluster, report):
     """A node is cut off from Redis alone, which forgets everything at that moment: no room is on two nodes"""
     visitors = room_of_ten(cluster)
     alone = node_of(cluster, visitors[0].node)
-    alone.redis.cut()
+    alone.machine.cut(cluster.redis.machines)
     cluster.redis.kill()
     cluster.redis.start()
-    until(cluster.is_redis_ready, 10)
     other = next(node for node in cluster.nodes if node is not alone)
     newcomer = Visitor(cluster, other.name)
     start = time.monotonic()
@@ -186,7 +185,7 @@ def cut_off_from_redis(cluster, report):
     answers = sum(not visitor.is_closed() for visitor in visitors)
     report.figure("members still connected to the first owner", answers)
     report.check(answers == 0, "never two owners")
-    alone.redis.mend()
+    alone.machine.mend()
     alone.await_ready(60)
     newcomer.close()
 
@@ -194,4 +193,3 @@ def cut_off_from_redis(cluster, report):
 ALL = [
     meet_in_a_room, meet_a_stranger, lose_a_node, pause_a_node, lose_postgres, lose_redis, cut_off_from_redis,
 ]
-__all__ = ["ALL", "Cluster"]

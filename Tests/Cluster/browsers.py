@@ -1,0 +1,88 @@
+"""Two real browsers in a room, and robots that send and receive real media in rooms of their own."""
+
+import json
+import os
+import subprocess
+import threading
+import time
+
+from cluster import PAGE, ROOT
+from programs import Failed, until
+
+
+class Browsers:
+    """Two Chromium browsers that talk in a room, at whatever node HAProxy gives them. Use it in a `with` statement."""
+
+    def __init__(self, cluster, room):
+        self.room = room
+        self._counts, self._grown, self.complaint = {}, {}, ""
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "browsers.mjs")
+        self._log = open(os.path.join(cluster.folder, "browsers.log"), "wb")
+        self._process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "node", script, cluster.host, PAGE, str(cluster.port), room], cwd=ROOT,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True)
+        threading.Thread(target=self._read, daemon=True).start()
+        if not until(lambda: len(self._grown) == 2, 60):
+            self.close()
+            raise Failed(f"The browsers do not see and hear each other: {self._counts}")
+
+    def _read(self):
+        for line in self._process.stdout:
+            sample = json.loads(line)
+            self._log.write(line)
+            self._log.flush()
+            person, now = sample["person"], (sample["frames"], sample["sound"])
+            before = self._counts.get(person, (0, 0))
+            self._counts[person] = now
+            # The counts of new connections begin at zero. Both have to arrive: frames and sound.
+            if all(new > old or 0 < new < old for new, old in zip(now, before)):
+                self._grown.setdefault(person, []).append(sample["at"] / 1000)
+
+    def silences(self, since):
+        """The longest time without frames or sound since then (`time.time()`), of each browser, until now."""
+        longest = []
+        for times in self._grown.values():
+            marks = [since, *(time for time in list(times) if time > since), time.time()]
+            longest.append(max(later - earlier for earlier, later in zip(marks, marks[1:])))
+        return longest
+
+    def await_return(self, since, seconds=60):
+        """Waits until both have received media for a second after a silence. Returns the longest silence since then."""
+        def flows():
+            now = time.time()
+            return all(len([at for at in list(times) if at > now - 1]) >= 5 for times in self._grown.values())
+        until(lambda: time.time() - since > 1.5 and max(self.silences(since)) > 1 and flows(), seconds, 0.1)
+        return max(self.silences(since))
+
+    def close(self):
+        self._process.stdin.close()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._log.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Robots:
+    """Three robots in a room of one node, all of which send to each other and count what is lost, for `seconds`."""
+
+    def __init__(self, cluster, node, seconds):
+        self.node = node
+        self._process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", cluster.executable, "bench", "sfu", "--rooms", "1", "--size", "3", "--by-name",
+             "--seconds", str(seconds), "--json", "--server", f"http://{node.machine.address}:{node.port}", "--data-dir", node.data],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+    def result(self):
+        """What they counted, when they have ended."""
+        output, errors = self._process.communicate(timeout=120)
+        try:
+            return json.loads(output)
+        except ValueError:
+            raise Failed(f"The robots ended with status {self._process.returncode}: {errors[-500:]}") from None

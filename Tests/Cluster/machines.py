@@ -1,0 +1,133 @@
+"""Where the programs of a cluster run: all on this machine, or each on a machine of its own, which is a network namespace.
+
+The machines are connected by a switch, which is in the namespace of this process: the visitors' machine. nftables on the
+switch drops packets, because a machine that drops its own packets notices. Everything is in a network, a mount and a process
+namespace that `scripts/cluster-test` makes (`unshare`), so nothing is left when the test ends, however it ends.
+"""
+
+import os
+import shutil
+import subprocess
+
+from programs import Failed
+
+PREFIX = "10.202.0"
+VISITORS = f"{PREFIX}.1"
+# Visitors come from this many addresses, because the server limits what one address may do.
+VISITOR_ADDRESSES = 50
+# Debian installs these commands in folders that only root's PATH contains.
+PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+
+
+def find_command(name):
+    return shutil.which(name, path=PATH)
+
+
+def run(*command, text=None):
+    """Runs a command. Raises Failed with what it wrote if it fails."""
+    done = subprocess.run(
+        [find_command(command[0]) or command[0], *command[1:]], input=text, capture_output=True, text=True)
+    if done.returncode:
+        raise Failed(f"{' '.join(command)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+class Loopback:
+    """This machine, for all programs."""
+
+    address = "127.0.0.1"
+    prefix = ()
+
+    def machine(self, name):
+        return self
+
+    def sources(self):
+        return [self.address]
+
+    def close(self):
+        pass
+
+
+class Machine:
+    """A network namespace with one cable to the switch."""
+
+    def __init__(self, name, address):
+        self.name, self.address, self.cable = name, address, f"to-{name}"
+        self.prefix = (find_command("nsenter"), f"--net=/run/netns/{name}")
+        self._lost = {"from": set(), "to": set()}
+        run("ip", "netns", "add", name)
+        run("ip", "-n", name, "link", "set", "lo", "up")
+        run("ip", "link", "add", self.cable, "type", "veth", "peer", "name", "cable", "netns", name)
+        run("ip", "link", "set", self.cable, "master", "switch", "up")
+        run("ip", "-n", name, "link", "set", "cable", "up")
+        run("ip", "-n", name, "address", "add", f"{address}/16", "dev", "cable")
+
+    def cut(self, others, outgoing=True, incoming=True):
+        """Drops everything that this machine sends to the others, that they send to it, or both."""
+        addresses = {other.address for other in others}
+        self._lost["from"] |= addresses if outgoing else set()
+        self._lost["to"] |= addresses if incoming else set()
+        self._apply()
+
+    def mend(self):
+        """Ends all cuts."""
+        self._lost = {"from": set(), "to": set()}
+        self._apply()
+
+    def _apply(self):
+        rules = [f"table netdev {self.name} {{}}", f"delete table netdev {self.name}"]
+        if any(self._lost.values()):
+            # What comes out of the cable enters the switch, and what goes into the cable leaves it.
+            hooks = [("from", "ingress", "daddr"), ("to", "egress", "saddr")]
+            rules += [f"table netdev {self.name} {{"]
+            for direction, hook, end in hooks:
+                rules += [f'chain {direction} {{ type filter hook {hook} device "{self.cable}" priority 0;']
+                rules += [f"ip {end} {address} drop" for address in sorted(self._lost[direction])]
+                rules += ["}"]
+            rules += ["}"]
+        run("nft", "-f", "-", text="\n".join(rules) + "\n")
+
+    def close(self):
+        run("ip", "netns", "delete", self.name)
+
+
+class Visitors:
+    """The machine of this process, with many addresses, as the other end of a cut."""
+
+    def __init__(self):
+        self.address = f"{PREFIX[:-1]}1.0/24"
+
+
+class Network:
+    """Machines on a switch. `scripts/cluster-test` has to have made the namespaces of this process."""
+
+    def __init__(self):
+        self.machines = []
+        if not self.has_switch():
+            run("ip", "link", "set", "lo", "up")
+            run("ip", "link", "add", "switch", "type", "bridge")
+            run("ip", "address", "add", f"{VISITORS}/16", "dev", "switch")
+            for source in self.sources():
+                run("ip", "address", "add", f"{source}/16", "dev", "switch")
+            run("ip", "link", "set", "switch", "up")
+            # Here and not in /run/netns of the whole machine.
+            os.makedirs("/run/netns", exist_ok=True)
+            run("mount", "-t", "tmpfs", "tmpfs", "/run/netns")
+        self.visitors = Visitors()
+
+    @staticmethod
+    def has_switch():
+        return os.path.exists("/sys/class/net/switch") or "switch" in run("ip", "-brief", "link")
+
+    def sources(self):
+        """The addresses of visitors."""
+        return [f"{PREFIX[:-1]}1.{number}" for number in range(1, VISITOR_ADDRESSES + 1)]
+
+    def machine(self, name):
+        machine = Machine(name, f"{PREFIX}.{11 + len(self.machines)}")
+        self.machines.append(machine)
+        return machine
+
+    def close(self):
+        for machine in self.machines:
+            machine.close()
